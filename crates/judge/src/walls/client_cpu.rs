@@ -3,9 +3,9 @@
 //! Signals: throttling of the generator's control groups, busy share of the CPUs it may use, time
 //! its workers ran and waited for a CPU.
 //! Rule: a generator group throttled in more than half of its periods for more than 5 % of the
-//! time; or busy over 90 % on every CPU it may use, and its workers waited for a CPU, or never
-//! slept. A worker of ours sleeps as soon as nothing is left to do, so one that never sleeps always
-//! had work queued.
+//! time; or busy over 90 % on every CPU it may use, with as many workers as CPUs that never slept,
+//! or with a worker that waited for a CPU most of the time. A worker of ours sleeps as soon as
+//! nothing is left to do, so one that never sleeps always had work queued.
 //! Mimics: neighbours on the same CPUs; S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
@@ -31,10 +31,10 @@ pub fn test(case: &Case<'_>) -> Test {
     let (Some(busy), Some(load)) = (case.busy(Whose::Client, &allowed), case.worker_load()) else {
         return Test::Untested;
     };
+    let waits = case.hottest_worker().is_some_and(|worker| worker.wait > WAITS);
     let covers_cpus = case.trial.threads as usize >= allowed.len();
-    let waits = case.hottest_worker().map_or(0.0, |worker| worker.wait);
-    let full = if waits > WAITS { WARM } else { HOT };
-    if busy < 0.90 || load < full || !covers_cpus {
+    let full = if waits { WARM } else { HOT };
+    if busy < 0.90 || load < full || !(covers_cpus || waits) {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -77,6 +77,18 @@ mod tests {
         fixture.cpu(1, 0.99);
         fixture.worker(0.60, 0.02);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a worker that sleeps");
+    }
+
+    #[test]
+    fn one_worker_that_waits_most_of_the_time_on_full_cpus_is_seen() {
+        let mut fixture = Fixture::good();
+        fixture.trial.threads = 1;
+        fixture.worker(0.05, 0.90);
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.cpu(0, 0.30);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "an idle CPU");
     }
 
     #[test]

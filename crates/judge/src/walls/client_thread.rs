@@ -2,9 +2,11 @@
 //!
 //! Signals: time each worker ran and waited for a CPU, busy share of the CPUs it may use.
 //! Rule: a worker ran or waited for more than 95 % of the window while the CPUs it may use are
-//! busy for less than 90 %, or are more than there are workers. Our workers sleep when nothing is
-//! left to do, so one that never sleeps always had work queued. Over a ramp 90 % are enough where
-//! the rate no longer follows the load and the server is less than a quarter busy.
+//! busy for less than 90 %, or are more than there are workers and the worker ran for longer than
+//! it waited. Our workers sleep when nothing is left to do, so one that never sleeps always had
+//! work queued; one that mostly waits on full CPUs lacks a CPU, not a second thread. Over a ramp
+//! 90 % are enough where the rate no longer follows the load and the server is less than a quarter
+//! busy.
 //! Mimics: C10 (receive work charged to the thread), C1 (all CPUs busy).
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
@@ -20,8 +22,9 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Untested;
     };
     let allowed = case.client_cpus();
-    let has_spare_cpus = (case.trial.threads as usize) < allowed.len()
-        || case.busy(Whose::Client, &allowed).is_none_or(|busy| busy < 0.90);
+    let has_cpus_left = (case.trial.threads as usize) < allowed.len() && hottest.run >= load / 2.0;
+    let has_spare_cpus =
+        has_cpus_left || case.busy(Whose::Client, &allowed).is_none_or(|busy| busy < 0.90);
     let full = if is_alone(case) { WARM } else { HOT };
     if load < full || !has_spare_cpus {
         return Test::NotSeen;
@@ -81,6 +84,18 @@ mod tests {
         assert!(seen.families() == 2 && seen.next[0].contains("-t 2"), "{seen:?}");
         fixture.worker(0.80, 0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_a_full_cpu_lacks_no_thread() {
+        let mut fixture = Fixture::good();
+        fixture.trial.threads = 1;
+        fixture.worker(0.05, 0.92);
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.worker(0.60, 0.37);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
     }
 
     #[test]
