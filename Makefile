@@ -184,7 +184,7 @@ walls-ordinary: build ## the same of servers from the package registries; instal
 	  $(if $(ONLY),--only $(ONLY)) --keep out/walls-ordinary
 	bin/walls score out/walls-ordinary $(if $(WRITE),--write docs/walls-ordinary-table.md)
 
-walls-machines: build ## some of them on two virtual machines, each with a kernel; any user with qemu
+walls-machines: build ## some of them on two virtual machines; for any user who has qemu
 	ONLY=$(ONLY) ./scripts/vm/walls out/walls-machines --draws $(DRAWS) --seed $(SEED)
 	bin/walls score out/walls-machines $(if $(WRITE),--write docs/walls-machines-table.md)
 

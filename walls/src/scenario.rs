@@ -110,7 +110,6 @@ const MACHINES: &[&Scenario] = &[
     &packet_loss::SCENARIO,
     &slow_acceptor::SCENARIO,
     &tracking_table::SCENARIO,
-    &server_files::SCENARIO,
     &receive_cpu::SCENARIO,
     &interrupts::SCENARIO,
     &server_link::SCENARIO,

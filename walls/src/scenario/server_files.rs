@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let files = f64::from(dice.whole("files", 40, 80)) * factor;
-    let sleep_ms = f64::from(dice.whole("sleep_ms", 15, 30)) * dice.patience;
+    let sleep_ms = dice.whole("sleep_ms", 15, 30);
     let server = format!("--thread-per-connection --backlog 64 --sleep {sleep_ms}ms");
     let mut setup = Setup::new(&server, "load {url} -c 200 -d 3s -T 2s");
     setup.server.files = Some(files as u64);
