@@ -6,9 +6,10 @@
 //!
 //! Our own network namespace comes first. An address that is not ours, or on which nobody listens
 //! here, may be that of a container: then each other namespace that has a process is looked at, by
-//! the files below `/proc/PID/net`, for this address and a listener. A port that docker publishes
-//! is looked for where its proxy passes connections on to. A server in two places is none: which
-//! of them is meant has to be said. All of this happens once, before the load.
+//! the files below `/proc/PID/net`, for this address and a listener. What is not found so may be
+//! published: it is looked for where the kernel or docker's proxy passes connections on to. A
+//! server in two places is none: which of them is meant has to be said. All of this happens once,
+//! before the load.
 
 #![allow(unsafe_code, reason = "a question to a socket")]
 
@@ -123,12 +124,16 @@ pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
         Err(FindError::NotLocal(_) | FindError::NobodyListens(_)) => here.unwrap_err(),
         Err(other) => return Err(other),
     };
-    let targets: Vec<SocketAddr> = match &missing {
-        FindError::NotLocal(_) => vec![address],
-        _ => published::targets(address).into_iter().collect(),
-    };
-    match targets[..] {
-        [target] => find_elsewhere(target)?.ok_or(missing),
+    if let FindError::NotLocal(_) = &missing
+        && let Some(pid) = find_elsewhere(address)?
+    {
+        return Ok(pid);
+    }
+    match published::targets(address).into_iter().collect::<Vec<_>>()[..] {
+        [target] => match find_elsewhere(target)? {
+            Some(pid) => Ok(pid),
+            None => find_here(target).map_err(|_| missing),
+        },
         _ => Err(missing),
     }
 }

@@ -25,6 +25,7 @@ mod ports;
 mod privilege;
 mod published;
 mod server;
+mod translated;
 
 pub mod cost;
 #[doc(hidden)]

@@ -2,21 +2,25 @@
 //!
 //! docker starts a `docker-proxy` for each published port, and its command line says for which
 //! address and port of a container: `-proto tcp -host-ip 0.0.0.0 -host-port 8080 -container-ip
-//! 172.17.0.2 -container-port 80`. The proxies of rootless podman and docker do not say it.
+//! 172.17.0.2 -container-port 80`. The proxies of rootless podman and docker do not say it. podman
+//! as root starts none: `conmon` holds the port, so that no other program takes it, and the kernel
+//! translates the address (`translated.rs`).
 //!
 //! A command line is what its process wants to be read. It only says where to look for a listener;
 //! what is found there is the server.
 
-use crate::process;
+use crate::{process, translated};
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 /// The program of docker; the kernel cuts names after 15 bytes.
 const DOCKER_PROXY: &str = "docker-proxy";
-/// Programs that pass connections on and do not say where.
-const FORWARDERS: [&str; 5] = ["rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2"];
+/// Programs that pass connections on, or hold the port for the kernel that does, and do not say
+/// where to.
+const FORWARDERS: [&str; 6] =
+    ["rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2", "conmon"];
 
 /// A published port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,16 +58,22 @@ pub(crate) fn forwarder(pid: u32) -> Option<String> {
     is_one.then_some(name)
 }
 
-/// Where docker passes connections on that come to an address of this host. An address that is
-/// published by itself is preferred to one that is published with all others.
+/// Where connections are passed on to that come to an address of this host: by the kernel, or else
+/// by docker. An address that docker publishes by itself is preferred to one that it publishes with
+/// all others.
 pub(crate) fn targets(address: SocketAddr) -> BTreeSet<SocketAddr> {
-    chosen(&all(), address)
+    match translated::target(address) {
+        Some(target) => BTreeSet::from([target]),
+        None => chosen(&all(), address),
+    }
 }
 
 /// Ports of containers that are published at a port of this host, whatever the address.
 pub(crate) fn inner_ports(port: u16, inside: &[IpAddr]) -> BTreeSet<u16> {
-    let of_it = |one: &&Published| one.at.port() == port && inside.contains(&one.to.ip());
-    all().iter().filter(of_it).map(|one| one.to.port()).collect()
+    let is_inside = |to: &SocketAddr| inside.contains(&to.ip());
+    let translated = translated::target((Ipv4Addr::LOCALHOST, port).into());
+    let by_docker = all().into_iter().filter(|one| one.at.port() == port).map(|one| one.to);
+    translated.into_iter().chain(by_docker).filter(is_inside).map(|to| to.port()).collect()
 }
 
 fn all() -> Vec<Published> {

@@ -211,6 +211,32 @@ fn a_port_that_docker_publishes_leads_to_the_container() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+#[test]
+fn an_address_that_the_kernel_translates_leads_to_the_container() {
+    let contained = Contained::at("10.9.3.1:0");
+    let (pid, address) = (contained.server.id(), contained.address);
+    in_namespace(|| {
+        let link = format!(
+            "ip link set lo up && ip link add d0 type veth peer name d1 netns {pid} && \
+             ip addr add 10.9.2.2/24 dev d0 && ip link set d0 up && \
+             nsenter -t {pid} -n ip addr add 10.9.2.1/24 dev d1 && \
+             nsenter -t {pid} -n ip link set d1 up && ip route add {} via 10.9.2.1",
+            address.ip()
+        );
+        let rules = format!(
+            "nft add table ip t && \
+             nft add chain ip t out '{{ type nat hook output priority -100; }}' && \
+             nft add rule ip t out tcp dport 9 dnat to {address}"
+        );
+        assert!(shell(&link) && shell(&rules), "no veth or no nft here");
+        let published: SocketAddr = "10.9.2.2:9".parse().unwrap();
+        assert_eq!(find_server(published), Ok(pid));
+        let untranslated: SocketAddr = "10.9.2.2:10".parse().unwrap();
+        let nobody = Err(FindError::NobodyListens(untranslated));
+        assert_eq!(find_server(untranslated), nobody);
+    });
+}
+
 /// What a reading says of the server's own namespace.
 fn inside(data: &Data) -> Option<&Data> {
     match data.opened() {
