@@ -2,10 +2,10 @@
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts took
-//! up to more than half a second, some failed, were not open when the window ended, or never got a
-//! response (the kernel also drops the last packet of the handshake, and then only the client believes that the
-//! connection is open). The counter counts dropped packets with their retries: one connection can
-//! add several.
+//! up to more than half a second, some failed or were not done when the window ended, or some
+//! connections never got a response (the kernel also drops the last packet of the handshake, and
+//! then only the client believes that the connection is open). The counter counts dropped packets
+//! with their retries: one connection can add several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
 //! this one), S1, S2, S4 and S6 (full CPUs or a full thread accept late too: then these are the
 //! wall, and the overflow is evidence of theirs).

@@ -3,8 +3,8 @@
 //! Signals: `/proc/sys/net/netfilter/nf_conntrack_count` and `_max`, and the drops in
 //! `/proc/net/stat/nf_conntrack`.
 //! Rule: the kernel dropped packets because it had no free entry, or removed entries early to make
-//! room; or the table was over 90 % full while connecting was slow (SYNs sent again), failed, or was
-//! not done when the window ended (the next SYN, with its drop, may come after the window).
+//! room; or the table was over 90 % full while connecting was slow (SYNs sent again), failed, or
+//! was not done when the window ended (the next SYN, with its drop, may come after the window).
 //! Mimics: K1 and K2 (connecting is slow as well; each has its own counter), insert_failed (a race,
 //! not a full table; not counted).
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends it.

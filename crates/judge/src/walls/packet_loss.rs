@@ -5,8 +5,8 @@
 //! Rule: more than 0.1 % of segments (and at least 10) were sent again, SYNs left out, while the
 //! queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
 //! dropped less than half as many (but for netem, which imitates a path); both sides had CPU to
-//! spare; and the slow end of the latency is as long as a retry takes (the counters are of the whole
-//! namespace, and may be those of others).
+//! spare; and the slow end of the latency is as long as a retry takes (the counters are of the
+//! whole namespace, and may be those of others).
 //! Mimics: K8, K9, C5 (a shaper drops on purpose), K5, K7, N4: with drops on a host it is one of
 //! these; N5 (a box between the hosts that refuses).
 //! Confirm: at a rate 20 % lower the loss vanishes (congestion) or stays (a faulty path).
