@@ -71,6 +71,15 @@ pub fn test(case: &Case<'_>) -> Test {
     )))
 }
 
+/// Whether it is seen, and the sleepers hold requests that the server has read: one that sleeps
+/// before it accepts a connection holds none.
+pub(super) fn holds_requests(case: &Case<'_>) -> bool {
+    let inside = case.point.residence.and_then(|residence| residence.inside_server);
+    let (Ok(waiting), Some(inside)) = (Waiting::of(case), inside) else { return false };
+    let asleep = most_asleep(&waiting).0;
+    inside >= ADDS_UP.start() * asleep && matches!(test(case), Test::Seen(_))
+}
+
 /// The call in which most threads sleep, and how many.
 fn most_asleep(waiting: &Waiting) -> (f64, &'static str) {
     let calls = [
