@@ -214,11 +214,12 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
     if !verdict.alternatives.is_empty() {
         return verdict;
     }
-    verdict.alternatives = odds::alternatives(&Speaking::of(case));
+    let mut speaking = Speaking::of(case);
     if case.still_grows() == Some(false) {
-        // The load limits nothing where the rate does not follow it.
-        verdict.alternatives = without_none(verdict.alternatives);
+        // The load limits nothing where the rate does not follow it, whatever it looks like.
+        speaking.leave_out(Named::None);
     }
+    verdict.alternatives = odds::alternatives(&speaking);
     let Named::Wall(wall) = verdict.wall else { return verdict };
     let is_shared = verdict.confidence == Confidence::CoLimited;
     let is_it = |one: &&Alternative| one.wall == verdict.wall;
@@ -228,14 +229,6 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         Some(rival) if !is_shared && own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
-}
-
-/// The same odds among walls only.
-fn without_none(mut all: Vec<Alternative>) -> Vec<Alternative> {
-    all.retain(|one| one.wall != Named::None);
-    let sum: f64 = all.iter().map(|one| one.share).sum();
-    all.iter_mut().for_each(|one| one.share /= sum);
-    all
 }
 
 /// Two walls show the same signals: neither is named.
