@@ -568,6 +568,17 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_are_all_silent_do_not_speak_against_what_is_left() {
+        let verdict = waits_inside(|fixture| {
+            fixture.worker(0.05, 0.0);
+            fixture.doing(&[(1, 0.05, model::reading::Doing::Events, None)]);
+            fixture.observed.downstreams = Some(Vec::new());
+        });
+        assert_eq!(verdict.wall, Named::Wall(WallId::A2), "{verdict:?}");
+        assert_eq!(verdict.confidence, Confidence::Suspected);
+    }
+
+    #[test]
     fn threads_that_take_turns_are_not_one_thread() {
         let verdict = waits_inside(|fixture| {
             fixture.server_threads(&[(7, 0.3), (7, 0.35), (7, 0.35)]);

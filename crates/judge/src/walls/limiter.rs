@@ -316,6 +316,7 @@ mod tests {
         fixture.refuse(0.998);
         let refused = fixture.point.requests.failed;
         fixture.point.status_codes = [("429".to_string(), refused)].into();
+        fixture.point.error_codes = fixture.point.status_codes.clone();
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it refuses fast");
     }
 
