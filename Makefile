@@ -27,7 +27,7 @@ FIT_SEED ?= 21
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise outputs picture test-bench
-.PHONY: walls walls-ordinary walls-fit spectrum services
+.PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
@@ -183,6 +183,10 @@ walls-ordinary: build ## the same of servers from the package registries; instal
 	bin/walls run --family ordinary --draws $(DRAWS) --seed $(SEED) \
 	  $(if $(ONLY),--only $(ONLY)) --keep out/walls-ordinary
 	bin/walls score out/walls-ordinary $(if $(WRITE),--write docs/walls-ordinary-table.md)
+
+walls-machines: build ## some of them on two virtual machines; for any user who has qemu
+	ONLY=$(ONLY) ./scripts/vm/walls out/walls-machines --draws $(DRAWS) --seed $(SEED)
+	bin/walls score out/walls-machines $(if $(WRITE),--write docs/walls-machines-table.md)
 
 walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored
 	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub struct Dice {
     seed: u64,
+    /// How many times longer a server sleeps whose limit has to be met before that of its host.
+    pub patience: f64,
     drawn: BTreeMap<String, f64>,
 }
 
@@ -14,7 +16,7 @@ impl Dice {
     /// The dice of one draw.
     pub fn new(seed: u64, scenario: &str, draw: u32) -> Self {
         let seed = mix(seed ^ text(scenario)).wrapping_add(draw.into());
-        Self { seed, drawn: BTreeMap::new() }
+        Self { seed, patience: 1.0, drawn: BTreeMap::new() }
     }
 
     /// A number from a range, evenly.

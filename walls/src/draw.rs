@@ -2,7 +2,7 @@
 
 use crate::dice::Dice;
 use crate::label::Label;
-use crate::options::{Family, RunOptions};
+use crate::options::{Family, Hosts, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::{self, Scenario};
@@ -19,6 +19,9 @@ use std::time::Instant;
 pub fn run_all(options: &RunOptions) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("namespaces and control groups need root; for example sudo make walls");
+    }
+    if options.family.hosts() == Hosts::Machines && options.watch != Watch::Probe {
+        bail!("of two machines, a probe on the server's is all that can watch it");
     }
     let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -59,6 +62,21 @@ fn folder(keep: &Path, scenario: &str, seed: u64, draw: u32) -> PathBuf {
     keep.join(format!("{scenario}-{seed}-{draw}"))
 }
 
+/// Emulated machines take several times as long for what they do.
+const PATIENCE_OF_MACHINES: f64 = 4.0;
+
+/// A probe that takes long for what it reads reads it less often: a level has to have two readings.
+const LEVEL_OF_MACHINES_S: f64 = 3.0;
+
+/// The dice of a draw.
+fn dice(scenario: &Scenario, draw: u32, options: &RunOptions) -> Dice {
+    let mut dice = Dice::new(options.seed, scenario.name, draw);
+    if options.family.hosts() == Hosts::Machines {
+        dice.patience = PATIENCE_OF_MACHINES;
+    }
+    dice
+}
+
 /// Runs, proves and keeps one draw.
 pub fn one(
     scenario: &Scenario,
@@ -71,8 +89,11 @@ pub fn one(
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot clear {}", folder.display()))?;
     }
-    let mut dice = Dice::new(options.seed, scenario.name, draw);
-    let setup = (scenario.set_up)(&mut dice, 1.0);
+    let mut dice = dice(scenario, draw, options);
+    let mut setup = (scenario.set_up)(&mut dice, 1.0);
+    if options.family.hosts() == Hosts::Machines {
+        setup = setup.lasting(LEVEL_OF_MACHINES_S);
+    }
     let mut words = setup.client.words.clone();
     if options.confirm_every > 0 && draw.is_multiple_of(options.confirm_every) {
         words.push("--confirm".to_owned());
@@ -89,6 +110,7 @@ pub fn one(
         inside: kept.inside.as_deref().and_then(|run| relative(run, &folder)),
         code: kept.code,
         watch: setup.watched(options.watch),
+        hosts: options.family.hosts(),
         said: kept.said,
         tested: None,
     };
@@ -128,7 +150,7 @@ fn test(
 
 /// The result with the limit of the same draw multiplied by a factor.
 fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> Result<Option<f64>> {
-    let mut dice = Dice::new(options.seed, scenario.name, draw);
+    let mut dice = dice(scenario, draw, options);
     let setup = (scenario.set_up)(&mut dice, factor);
     let folder = folder(&options.keep, scenario.name, options.seed, draw).join("proof");
     let done = perform(&setup, &setup.client.proof_words, options, &folder)?;

@@ -1,6 +1,6 @@
 //! The label of a kept run, in a file next to it.
 
-use crate::options::Watch;
+use crate::options::{Hosts, Watch};
 use crate::proof::Tested;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct Label {
     /// Who looked at the server.
     #[serde(default)]
     pub watch: Watch,
+    /// What it ran on.
+    #[serde(default)]
+    pub hosts: Hosts,
     /// What ceiling said on standard error.
     pub said: String,
     /// Results of the runs that prove the label; absent when it was not tested.

@@ -33,6 +33,7 @@ mod table;
 
 mod knock;
 mod ports;
+mod seat;
 
 use crate::options::{Action, Options};
 use clap::Parser;
@@ -55,6 +56,9 @@ fn main() -> ExitCode {
             stage::carry([&options.one, &options.other], one_way, options.lost)
         }
         Action::Ports(options) => ports::run(&options),
+        Action::Seat(options) => seat::take(&options),
+        Action::Clear(options) => seat::clear(&options),
+        Action::There(options) => stage::relay(&options.script),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -40,6 +40,15 @@ pub enum Action {
     /// (used by scenarios) Print which listener serves which source port
     #[command(hide = true)]
     Ports(PortsOptions),
+    /// (used by scenarios) Take a place on this machine and become a program
+    #[command(hide = true)]
+    Seat(SeatOptions),
+    /// (used by scenarios) End the programs that took a place on this machine
+    #[command(hide = true)]
+    Clear(ClearOptions),
+    /// (used by scenarios) Run a line on the server's machine
+    #[command(hide = true)]
+    There(ThereOptions),
 }
 
 /// Which scenarios belong together.
@@ -49,6 +58,30 @@ pub enum Family {
     Lab,
     /// Servers from the package registries, configured as their users do
     Ordinary,
+    /// Scenarios of the lab on two virtual machines, each with a kernel of its own; from within one
+    /// of them: make walls-machines
+    Machines,
+}
+
+/// What the hosts of a run are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hosts {
+    /// Network namespaces of one machine.
+    #[default]
+    Namespaces,
+    /// Two virtual machines.
+    Machines,
+}
+
+impl Family {
+    /// What its scenarios run on.
+    pub fn hosts(self) -> Hosts {
+        match self {
+            Self::Lab | Self::Ordinary => Hosts::Namespaces,
+            Self::Machines => Hosts::Machines,
+        }
+    }
 }
 
 /// Which scenarios to print.
@@ -181,4 +214,47 @@ pub struct PortsOptions {
     pub first: u16,
     /// How many
     pub count: u16,
+}
+
+/// A place on this machine.
+#[derive(Debug, Args)]
+pub struct SeatOptions {
+    /// Tag of the stage
+    #[arg(long)]
+    pub stage: String,
+    /// Name of the program's group
+    #[arg(long)]
+    pub name: String,
+    /// CPUs it may run on
+    #[arg(long)]
+    pub cpus: String,
+    /// CPUs' worth of time it may have
+    #[arg(long)]
+    pub quota: Option<f64>,
+    /// The same in the parent group
+    #[arg(long)]
+    pub parent_quota: Option<f64>,
+    /// Weight against the others of the stage
+    #[arg(long)]
+    pub weight: Option<u64>,
+    /// Descriptors it may open
+    #[arg(long)]
+    pub files: Option<u64>,
+    /// The program and its words
+    #[arg(last = true, required = true)]
+    pub program: Vec<String>,
+}
+
+/// Programs that took a place.
+#[derive(Debug, Args)]
+pub struct ClearOptions {
+    /// Tag of the stage
+    pub stage: String,
+}
+
+/// What the server's machine does.
+#[derive(Debug, Args)]
+pub struct ThereOptions {
+    /// A line of shell
+    pub script: String,
 }

@@ -1,7 +1,7 @@
 //! One run: the stage is built, load runs, everything is taken down.
 
 use crate::actors::{self, Playing, Running};
-use crate::options::{RunOptions, Watch};
+use crate::options::{Hosts, RunOptions, Watch};
 use crate::ordinary::begin;
 use crate::ports;
 use crate::setup::{Allowance, Client, Host, Origin, Program, Setup};
@@ -46,7 +46,7 @@ pub fn perform(
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let bin = &options.bin;
     let bin = bin.canonicalize().with_context(|| format!("no directory {}", bin.display()))?;
-    let stage = Stage::build(setup)?;
+    let stage = Stage::build(setup, options.family.hosts())?;
     let _neglected = actors::start_neglected(&stage, &setup.actors, &bin)?;
     let downstream = match &setup.downstream {
         Some(program) => {
@@ -55,12 +55,13 @@ pub fn perform(
         }
         None => None,
     };
-    let asked =
-        downstream.as_ref().map(|(_, port)| format!("{}:{port}", stage::address(Host::Downstream)));
+    let asked = downstream
+        .as_ref()
+        .map(|begun| format!("{}:{}", stage.address(Host::Downstream), begun.port));
     let watch = setup.watched(options.watch);
     let place = if watch == Watch::Probe { Place::Host } else { Place::Container };
-    let (server, port) = start(&stage, &setup.server, (Host::Server, place), options, asked)?;
-    let server_pid = pid_of(&server, place)?;
+    let server = start(&stage, &setup.server, (Host::Server, place), options, asked)?;
+    let Begun { port, pid: server_pid, .. } = server;
     if let Some(share) = setup.skew {
         ports::skew(&stage, port, share)?;
     }
@@ -71,7 +72,7 @@ pub fn perform(
     let (probe, probed) = match watch {
         Watch::Outside => (None, String::new()),
         Watch::Probe | Watch::Both => {
-            let (probe, probed) = start_probe(&stage, &bin, folder, server_pid)?;
+            let (probe, probed) = start_probe(&stage, &bin, server_pid)?;
             (Some(probe), probed)
         }
     };
@@ -83,7 +84,8 @@ pub fn perform(
         Watch::Probe => probed,
         Watch::Outside | Watch::Both => format!("--server-pid {server_pid}"),
     };
-    let words = client_words(&setup.client, words, port, &watched, folder)?;
+    let url = format!("http://{}:{port}/", stage.address(Host::Server));
+    let words = client_words(&setup.client, words, &url, &watched, folder)?;
     let seat = Seat {
         host: Host::Client,
         name: "generator",
@@ -166,17 +168,16 @@ impl Second {
 fn client_words(
     client: &Client,
     words: &[String],
-    port: u16,
+    url: &str,
     watched: &str,
     folder: &Path,
 ) -> Result<Vec<String>> {
-    let url = format!("http://{}:{port}/", stage::address(Host::Server));
     let file = folder.join("file");
     if let Some(text) = &client.file {
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let fill = |word: &String| {
-        let word = word.replace("{url}", &url);
+        let word = word.replace("{url}", url);
         word.replace("{file}", &file.display().to_string())
     };
     let folder = folder.display().to_string();
@@ -186,14 +187,22 @@ fn client_words(
     Ok(words.iter().map(fill).chain(rest).chain(crate::setup::words(watched)).collect())
 }
 
-/// Starts a server of the stage and waits until it listens; gives its port.
+/// A server that listens.
+struct Begun {
+    _program: Running,
+    port: u16,
+    /// Its process, as its host numbers them.
+    pid: u32,
+}
+
+/// Starts a server of the stage and waits until it listens.
 fn start(
     stage: &Stage,
     program: &Program,
     (host, place): (Host, Place),
     options: &RunOptions,
     asked: Option<String>,
-) -> Result<(Running, u16)> {
+) -> Result<Begun> {
     let name = format!("{host:?}").to_lowercase();
     let seat = Seat {
         host,
@@ -204,7 +213,8 @@ fn start(
         place,
     };
     if program.origin == Origin::Ordinary {
-        return begin(stage, program, seat, &options.ordinary, asked);
+        let (program, port) = begin(stage, program, seat, &options.ordinary, asked)?;
+        return Ok(Begun { pid: pid_of(&program, place)?, _program: program, port });
     }
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");
     let asked = asked.map(|asked| ["--downstream".to_owned(), asked]);
@@ -218,10 +228,18 @@ fn start(
     let output = server.0.stdout.as_mut().context("the server has no output")?;
     BufReader::new(output).read_line(&mut line)?;
     let listening: serde_json::Value = serde_json::from_str(&line)
-        .with_context(|| format!("{} did not start: {words:?}", program.name))?;
+        .with_context(|| format!("{} did not start: {words:?}: {line}", program.name))?;
     let port =
         listening["addr"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
-    Ok((server, port.with_context(|| format!("no address in {line}"))?))
+    let port = port.with_context(|| format!("no address in {line}"))?;
+    let pid = match options.family.hosts() {
+        Hosts::Namespaces => pid_of(&server, place)?,
+        Hosts::Machines => {
+            let pid = listening["pid"].as_u64().and_then(|pid| pid.try_into().ok());
+            pid.with_context(|| format!("no process in {line}"))?
+        }
+    };
+    Ok(Begun { _program: server, port, pid })
 }
 
 /// The process of a server itself.
@@ -233,17 +251,17 @@ fn pid_of(server: &Running, place: Place) -> Result<u32> {
 }
 
 /// Starts the probe in the server's namespace; gives the flags that reach it.
-fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Running, String)> {
+fn start_probe(stage: &Stage, bin: &Path, pid: u32) -> Result<(Running, String)> {
     let seat = Seat {
         host: Host::Server,
         name: "probe",
-        cpus: "0",
+        cpus: stage.cpus_of_probe(),
         allowance: Allowance::default(),
         files: None,
         place: Place::Host,
     };
-    let token = folder.join("probe.token");
-    let token = token.display();
+    let file = stage.folder("probe")?.join("token");
+    let token = file.display();
     let words = format!("probe serve --listen 0.0.0.0:0 --server-pid {pid} --token-file {token}");
     let mut command = stage.command(seat, &bin.join("ceiling"), &crate::setup::words(&words))?;
     let mut probe = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
@@ -251,7 +269,8 @@ fn start_probe(stage: &Stage, bin: &Path, folder: &Path, pid: u32) -> Result<(Ru
     let output = probe.0.stdout.as_mut().context("the probe has no output")?;
     BufReader::new(output).read_line(&mut ready)?;
     let (port, pin) = address_of(&ready).with_context(|| format!("no probe: {ready}"))?;
-    let address = stage::address(Host::Server);
+    stage.bring(&file)?;
+    let address = stage.address(Host::Server);
     let flags = format!("--probe {address}:{port} --probe-token-file {token} --probe-pin {pin}");
     Ok((probe, flags))
 }

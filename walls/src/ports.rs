@@ -5,7 +5,7 @@
 
 use crate::options::PortsOptions;
 use crate::setup::{Allowance, Host};
-use crate::stage::{self, Place, Seat, Stage};
+use crate::stage::{Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 use std::io::{Read, Write};
@@ -51,7 +51,7 @@ pub fn skew(stage: &Stage, port: u16, share: f64) -> Result<()> {
         files: None,
         place: Place::Host,
     };
-    let address = format!("{}:{port}", stage::address(Host::Server));
+    let address = format!("{}:{port}", stage.address(Host::Server));
     let words = ["ports", &address, &FIRST.to_string(), &COUNT.to_string()].map(str::to_owned);
     let program = std::env::current_exe().context("no path of this program")?;
     let output = stage.command(seat, &program, &words)?.output()?;

@@ -22,6 +22,7 @@ mod downstream_quota;
 mod generator_loop;
 mod generator_neighbour;
 mod generator_quota;
+mod interrupts;
 mod late_generator;
 mod limiter_delay;
 mod limiter_reject;
@@ -100,6 +101,28 @@ const LAB: &[&Scenario] = &[
     &quota_and_link::SCENARIO,
 ];
 
+/// What two machines have, in the order of the table: those of the lab whose limits can be made on
+/// the server's machine alone.
+const MACHINES: &[&Scenario] = &[
+    &little_load::SCENARIO,
+    &sleeping_server::SCENARIO,
+    &round_trip::SCENARIO,
+    &packet_loss::SCENARIO,
+    &slow_acceptor::SCENARIO,
+    &tracking_table::SCENARIO,
+    &receive_cpu::SCENARIO,
+    &interrupts::SCENARIO,
+    &server_link::SCENARIO,
+    &server_cpus::SCENARIO,
+    &one_thread::SCENARIO,
+    &quota::SCENARIO,
+    &parent_quota::SCENARIO,
+    &cpu_mask::SCENARIO,
+    &server_neighbour::SCENARIO,
+    &lock::SCENARIO,
+    &pool::SCENARIO,
+];
+
 /// A way to build a run whose wall is known.
 #[derive(Debug)]
 pub struct Scenario {
@@ -156,13 +179,14 @@ impl Family {
         match self {
             Self::Lab => LAB,
             Self::Ordinary => ordinary::ALL,
+            Self::Machines => MACHINES,
         }
     }
 }
 
 /// Every scenario, those of the lab first.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
-    LAB.iter().chain(ordinary::ALL).copied()
+    LAB.iter().chain([&&interrupts::SCENARIO]).chain(ordinary::ALL).copied()
 }
 
 /// The scenario of a name.

@@ -3,7 +3,7 @@
 
 use crate::baseline;
 use crate::label::Label;
-use crate::options::ScoreOptions;
+use crate::options::{Hosts, ScoreOptions};
 use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, judged};
 use crate::scenario::{self, Scenario, Truth};
@@ -71,6 +71,8 @@ pub struct Scored {
     pub seed: u64,
     /// Its number.
     pub draw: u32,
+    /// What it ran on.
+    pub hosts: Hosts,
     /// Where the server ran, of a scenario that draws it: a name of [`ordinary::PLACES`].
     pub place: Option<&'static str>,
     /// Whether the label was tested and does not hold.
@@ -147,7 +149,8 @@ fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Score
     };
     let place = label.parameters.get("placement").map(|place| *place as usize);
     let place = place.and_then(|place| ordinary::PLACES.get(place)).copied();
-    Scored { scenario, seed: label.seed, draw: label.draw, place, standing, marks }
+    let Label { seed, draw, hosts, .. } = *label;
+    Scored { scenario, seed, draw, hosts, place, standing, marks }
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {

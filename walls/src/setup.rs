@@ -76,10 +76,13 @@ pub struct Client {
 /// How received packets reach a host of the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receive {
-    /// A kernel thread for each link, on the CPU of the host.
+    /// A kernel thread for each link, on the CPU of the host; on a machine, by the interrupts of
+    /// each queue, on all CPUs.
     Threaded,
     /// The per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
     Backlog,
+    /// By the interrupts of all queues, on the host's CPU: on a machine only.
+    Interrupts,
 }
 
 /// A queueing discipline.
@@ -238,6 +241,19 @@ impl Setup {
         if asked == Watch::Probe { self.watch } else { asked }
     }
 
+    /// The same, with levels of the kept run that last at least so many seconds.
+    pub fn lasting(mut self, seconds_min: f64) -> Self {
+        let words = &mut self.client.words;
+        let last = words.iter().position(|word| word == "-d").and_then(|at| words.get_mut(at + 1));
+        if let Some(last) = last {
+            let seconds = last.strip_suffix('s').and_then(|seconds| seconds.parse::<f64>().ok());
+            if seconds.is_some_and(|seconds| seconds < seconds_min) {
+                *last = format!("{seconds_min}s");
+            }
+        }
+        self
+    }
+
     /// The same with another command line for the proof.
     pub fn proven_by(mut self, client: &str) -> Self {
         self.client.proof_words = words(client);
@@ -254,4 +270,17 @@ pub fn full_link(dice: &mut Dice, factor: f64, place: impl Fn(String) -> Shape) 
     let filter = format!("tbf rate {rate_mbit:.2}mbit burst 20000 latency 100ms");
     setup.shapes = vec![place(filter)];
     setup
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_levels_that_are_short_last_longer() {
+        let line = |client| Setup::new("", client).lasting(3.0).client.words.join(" ");
+        assert_eq!(line("ramp {url} -c 1..4 -d 1.5s"), "ramp {url} -c 1..4 -d 3s");
+        assert_eq!(line("load {url} -d 4s -R 5"), "load {url} -d 4s -R 5");
+        assert_eq!(line("load {url} -d 500ms"), "load {url} -d 500ms", "not in seconds");
+    }
 }

@@ -1,4 +1,5 @@
-//! The stage: up to four hosts on one machine, each on its own CPU, with nothing left behind.
+//! The stage: up to four hosts on one machine, each on its own CPU, with nothing left behind; or
+//! two machines.
 //!
 //! Hosts are network namespaces joined by veth pairs; CPU time is shared out by control groups.
 //! Everything is named after the process that made it, is removed on drop, and what a process left
@@ -9,13 +10,16 @@ mod delay;
 mod disk;
 mod groups;
 mod guard;
+mod machines;
 mod network;
 mod scratch;
 
+use crate::options::Hosts;
 use crate::setup::{Allowance, Host, Receive, Setup};
 use anyhow::{Context, Result, bail};
 use groups::Groups;
 use guard::{Guard, Parameter};
+use machines::Machines;
 use network::Network;
 use scratch::Scratch;
 use std::os::unix::process::CommandExt;
@@ -23,18 +27,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use delay::run as carry;
-pub use network::{address, server_seen_from, unused_address};
+pub use machines::relay;
+pub use network::{server_seen_from, unused_address};
 
 /// What the names of all things of a stage begin with.
 const PREFIX: &str = "ceiling-walls-";
 
 /// See the module.
 pub struct Stage {
+    ground: Ground,
+    scratch: Scratch,
+}
+
+/// What the hosts of a stage are made of.
+enum Ground {
+    Namespaces(Namespaces),
+    Machines(Machines),
+}
+
+/// Hosts on one machine.
+struct Namespaces {
     // In the order in which they are taken down: programs, then what they used.
     groups: Groups,
     network: Network,
     _guards: Vec<Guard>,
-    scratch: Scratch,
 }
 
 /// Where and how a program runs.
@@ -70,10 +86,44 @@ pub fn contained(container: u32) -> Option<u32> {
     std::fs::read_to_string(children).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-impl Stage {
-    /// Builds it.
-    pub fn build(setup: &Setup) -> Result<Self> {
-        let groups = Groups::create()?;
+impl Seat<'_> {
+    /// The options of `walls seat` that say the same.
+    fn words(&self) -> Vec<String> {
+        let Allowance { quota, parent_quota, weight, .. } = self.allowance;
+        let options = [
+            ("--cpus", Some(self.cpus.to_owned())),
+            ("--quota", quota.map(|cpus| cpus.to_string())),
+            ("--parent-quota", parent_quota.map(|cpus| cpus.to_string())),
+            ("--weight", weight.map(|weight| weight.to_string())),
+            ("--files", self.files.map(|files| files.to_string())),
+        ];
+        let words = |(name, value): (&str, Option<String>)| Some([name.to_owned(), value?]);
+        options.into_iter().filter_map(words).flatten().collect()
+    }
+}
+
+/// Enters the groups of a program of the stage with this tag, for good.
+pub fn enter(tag: &str, name: &str, allowance: Allowance) -> Result<()> {
+    let groups = Groups::create(tag)?;
+    let entered = groups.add(name, allowance);
+    // They end by `clear`.
+    std::mem::forget(groups);
+    for group in entered? {
+        let path = group.join("cgroup.procs");
+        std::fs::write(&path, std::process::id().to_string())
+            .with_context(|| format!("cannot enter {}", group.display()))?;
+    }
+    Ok(())
+}
+
+/// Ends the programs of the stage with this tag, and removes their groups.
+pub fn clear(tag: &str) {
+    groups::clear(tag);
+}
+
+impl Namespaces {
+    fn build(setup: &Setup) -> Result<Self> {
+        let groups = Groups::create(&std::process::id().to_string())?;
         let network = Network::create(setup)?;
         let mut guards = Vec::new();
         if let Some(packets) = setup.backlog_packets {
@@ -82,12 +132,10 @@ impl Stage {
         if let Some(connections) = setup.tracked {
             guards.push(Guard::set(Parameter::Tracked, connections)?);
         }
-        Ok(Self { groups, network, _guards: guards, scratch: Scratch })
+        Ok(Self { groups, network, _guards: guards })
     }
 
-    /// The command that runs a program on the stage. The program is the process that is started,
-    /// not a child of it.
-    pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
+    fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
         let groups = self.groups.add(seat.name, seat.allowance)?;
         let enter = |group: &PathBuf| format!("echo $$ > {}/cgroup.procs && ", group.display());
         let enter: String = groups.iter().map(enter).collect();
@@ -107,19 +155,72 @@ impl Stage {
             self.groups.mount_script(),
         );
         let mut command = Command::new("sh");
-        command.args(["-c", &script, "sh"]).arg(program).args(words).stdin(Stdio::null());
+        command.args(["-c", &script, "sh"]).arg(program).args(words);
         Ok(command)
+    }
+}
+
+impl Stage {
+    /// Builds it.
+    pub fn build(setup: &Setup, hosts: Hosts) -> Result<Self> {
+        let ground = match hosts {
+            Hosts::Namespaces => Ground::Namespaces(Namespaces::build(setup)?),
+            Hosts::Machines => Ground::Machines(Machines::build(setup)?),
+        };
+        Ok(Self { ground, scratch: Scratch })
+    }
+
+    /// The command that runs a program on the stage. The program is the process that is started,
+    /// not a child of it; on another machine, what is started prints what the program prints.
+    pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
+        let mut command = match &self.ground {
+            Ground::Namespaces(namespaces) => namespaces.command(seat, program, words)?,
+            Ground::Machines(_) => Machines::command(seat, program, words)?,
+        };
+        command.stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Address of a host, as its neighbour sees it: of the server, what the client sees.
+    pub fn address(&self, host: Host) -> String {
+        match &self.ground {
+            Ground::Namespaces(_) => network::address(host),
+            Ground::Machines(_) => Machines::address(host),
+        }
+    }
+
+    /// CPUs of the probe: those of the server's host.
+    pub fn cpus_of_probe(&self) -> &'static str {
+        match &self.ground {
+            Ground::Namespaces(_) => "0",
+            Ground::Machines(_) => machines::ALL_CPUS,
+        }
     }
 
     /// A folder for the files of a program, which goes with the stage.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
-        self.scratch.folder(name)
+        let folder = self.scratch.folder(name)?;
+        if let Ground::Machines(_) = &self.ground {
+            Machines::make_folder(&folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// Has a file here that a program of the server's host wrote to a folder of the stage.
+    pub fn bring(&self, file: &Path) -> Result<()> {
+        match &self.ground {
+            Ground::Namespaces(_) => Ok(()),
+            Ground::Machines(_) => Machines::bring(file),
+        }
     }
 
     /// Sets a kernel parameter of a host's network.
     pub fn sysctl(&self, host: Host, name: &str, value: &str) -> Result<()> {
+        let Ground::Namespaces(Namespaces { network, .. }) = &self.ground else {
+            bail!("two machines have no choice of kernel parameters");
+        };
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
-        let namespace = self.network.namespace(host);
+        let namespace = network.namespace(host);
         shell(&format!("ip netns exec {namespace} sh -c 'echo \"{value}\" > {path}'"))
     }
 }

@@ -1,6 +1,7 @@
 //! The tables: right, wrong and unknown by scenario, and which wall was taken for which.
 
 use crate::baseline::{CHECKLIST, HIGHEST};
+use crate::options::Hosts;
 use crate::ordinary;
 use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing};
@@ -208,9 +209,14 @@ pub fn page(scored: &[Scored], when: &str) -> String {
          Made by `make ",
     );
     let is_ordinary = scored.iter().any(|one| one.place.is_some());
-    out.push_str(if is_ordinary { "walls-ordinary" } else { "walls" });
-    out.push_str(" WRITE=1`; not edited by hand.\n\n");
-    let about = format!("{}; runs from {when} on; {}.", of_seeds(scored), machine());
+    let is_machines = scored.iter().any(|one| one.hosts == Hosts::Machines);
+    let (target, on) = match (is_ordinary, is_machines) {
+        (_, true) => ("walls-machines", "two virtual machines of two CPUs each, on "),
+        (true, false) => ("walls-ordinary", ""),
+        (false, false) => ("walls", ""),
+    };
+    let _ = writeln!(out, "{target} WRITE=1`; not edited by hand.\n");
+    let about = format!("{}; runs from {when} on; {on}{}.", of_seeds(scored), machine());
     let _ = writeln!(out, "{}\n\n{}\n", wrapped(&about), wrapped(EXPLAINED));
     for (number, row) in rows(scored).iter().enumerate() {
         let _ = writeln!(out, "| {} |", row.join(" | "));
@@ -273,6 +279,7 @@ mod tests {
             scenario,
             seed: 1,
             draw: 0,
+            hosts: Hosts::Namespaces,
             place: None,
             standing,
             marks: vec![Some(("S3".to_owned(), mark)); Judge::ALL.len()],

@@ -239,6 +239,10 @@ impl Ledger {
                 tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
+        } else if stamp.epoch == self.warmup.epoch && stamp.epoch != 0 {
+            let took_ns = at_ns.saturating_sub(stamp.sent_ns);
+            let fastest_ns = tick.warmup_fastest_ns.unwrap_or(took_ns).min(took_ns);
+            tick.warmup_fastest_ns = Some(fastest_ns);
         }
         if let Some(counters) = self.land(tick, stamp.epoch, responses) {
             counters.completed += responses;
@@ -304,6 +308,22 @@ mod tests {
         assert_eq!((warmup.sent, fates(warmup)), (3, (1, 0, 2)));
         assert_eq!((window.status, window.bytes_received), ([1, 0, 0, 1], 150));
         assert_eq!((tick.latency.count(), tick.latency.quantile_ns(0.5)), (1, Some(4)));
+    }
+
+    #[test]
+    fn the_fastest_request_of_a_warmup_is_kept() {
+        let (mut ledger, mut tick): (Ledger, Tick) = Default::default();
+        ledger.open_warmup();
+        let warm = ledger.send_warmup(&mut tick, 3, 30);
+        ledger.open_window();
+        let measured = ledger.send_measured(&mut tick, 1, 10);
+        book(&mut ledger, &mut tick, 9, at(1, warm), BAD);
+        assert_eq!(tick.warmup_fastest_ns, None, "a bad response takes no time");
+        for sent_ns in [3, 5] {
+            book(&mut ledger, &mut tick, 10, at(sent_ns, warm), GOOD);
+        }
+        book(&mut ledger, &mut tick, 10, at(8, measured), GOOD);
+        assert_eq!(tick.warmup_fastest_ns, Some(5));
     }
 
     #[test]

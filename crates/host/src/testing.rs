@@ -4,6 +4,7 @@ use crate::process;
 use crate::tree::Tree;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The bytes of a file below the fixtures of the probe, which hold the texts of all kernels.
@@ -66,9 +67,11 @@ impl Drop for Child {
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty one.
+    /// An empty one of its own: tests of one program run side by side.
     pub fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("host-{name}-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (pid, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("host-{name}-{pid}-{number}"));
         std::fs::create_dir_all(&folder).expect("make a folder");
         Self(folder)
     }

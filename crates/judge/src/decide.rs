@@ -5,6 +5,7 @@
 //! from another one is not named.
 
 use crate::case::{Case, percent};
+use crate::elimination;
 use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
@@ -52,7 +53,7 @@ pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 
 fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     let counted = COUNTED.walls.iter().find_map(|listed| match (listed.test)(case) {
-        Test::Seen(seen) if !hides(case, listed.wall) => Some((listed.wall, seen)),
+        Test::Seen(seen) if !hides(case, listed.wall, &seen) => Some((listed.wall, seen)),
         _ => None,
     });
     if let Some((wall, seen)) = counted {
@@ -101,6 +102,9 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
         return one_of(case, left);
     }
     let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
+    if let Some(left) = remaining::short_of_memory(case, wall, &seen).filter(|_| is_shared) {
+        return one_of(case, left);
+    }
     if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
         return match for_a_cpu(case) <= FEW {
             true => named(case, holder, add_ramp(held, ramp, holder)),
@@ -146,8 +150,14 @@ fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
 }
 
 /// Whether broken gates take away what a counted limit rests on.
-fn hides(case: &Case<'_>, wall: WallId) -> bool {
-    let is_timed = TIMED.contains(&wall) && !(wall == WallId::A4 && walls::says_so(case));
+fn hides(case: &Case<'_>, wall: WallId, seen: &Seen) -> bool {
+    let of_server = [Family::HardCounter, Family::ThreadStates];
+    let is_said = match wall {
+        WallId::A4 => walls::says_so(case) || walls::counts(case),
+        // What the runtime and its threads say of a stop needs no generator.
+        _ => seen.findings.iter().any(|finding| of_server.contains(&finding.family)),
+    };
+    let is_timed = TIMED.contains(&wall) && !is_said;
     let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || is_timed && breaks_time
 }
@@ -204,11 +214,12 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
     if !verdict.alternatives.is_empty() {
         return verdict;
     }
-    verdict.alternatives = odds::alternatives(&Speaking::of(case));
+    let mut speaking = Speaking::of(case);
     if case.still_grows() == Some(false) {
-        // The load limits nothing where the rate does not follow it.
-        verdict.alternatives = without_none(verdict.alternatives);
+        // The load limits nothing where the rate does not follow it, whatever it looks like.
+        speaking.leave_out(Named::None);
     }
+    verdict.alternatives = odds::alternatives(&speaking);
     let Named::Wall(wall) = verdict.wall else { return verdict };
     let is_shared = verdict.confidence == Confidence::CoLimited;
     let is_it = |one: &&Alternative| one.wall == verdict.wall;
@@ -218,14 +229,6 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         Some(rival) if !is_shared && own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
-}
-
-/// The same odds among walls only.
-fn without_none(mut all: Vec<Alternative>) -> Vec<Alternative> {
-    all.retain(|one| one.wall != Named::None);
-    let sum: f64 = all.iter().map(|one| one.share).sum();
-    all.iter_mut().for_each(|one| one.share /= sum);
-    all
 }
 
 /// Two walls show the same signals: neither is named.
@@ -413,6 +416,9 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
                 return one_of(case, left);
             }
             if is_flat && waits_at_server(case) {
+                if let Some((wall, seen)) = elimination::wall(case, &seen) {
+                    return named(case, wall, seen);
+                }
                 return unnamed_ceiling(case, one_of(case, remaining::inside(case, seen)));
             }
             if is_flat && offered.is_some() {

@@ -17,6 +17,7 @@ pub mod walls;
 
 mod backlog;
 mod decide;
+mod elimination;
 mod next;
 mod remaining;
 mod verdict;

@@ -133,6 +133,13 @@ impl Speaking {
         groups.push(vec![(Named::None, is_offered)]);
         Self(groups)
     }
+
+    /// As if there were no test of this one, because something else has ruled it out.
+    pub(crate) fn leave_out(&mut self, ruled_out: Named) {
+        for group in &mut self.0 {
+            group.retain(|(test, _)| *test != ruled_out);
+        }
+    }
 }
 
 /// What the evidence leaves possible, most probable first.
@@ -203,6 +210,14 @@ mod tests {
             unreachable!()
         };
         Speaking(vec![vec![k1, k3], vec![s2], vec![none]])
+    }
+
+    #[test]
+    fn without_the_load_silence_names_no_wall() {
+        let mut only_the_load = speaking([false, false, false, true]);
+        assert_eq!(weigh(&OddsTable::default(), &only_the_load)[0].wall, Named::None);
+        only_the_load.leave_out(Named::None);
+        assert_eq!(weigh(&OddsTable::default(), &only_the_load), Vec::new());
     }
 
     #[test]

@@ -60,16 +60,25 @@ pub struct Plateau {
 
 /// A range of loads that is narrower than this does not show that the rate has stopped growing.
 const SPAN_MIN: f64 = 1.5;
+/// Growth of the rate over that of the load, in logarithms, under which nine of ten requests that
+/// are added only wait. The rate grows by 7 % with twice the load.
+const GROWTH_MAX: f64 = 0.10;
 
 impl Plateau {
     /// Whether the rate has stopped growing: it falls at greater loads, or a much smaller load
-    /// gives nearly as much as the greatest.
+    /// gives nearly as much as the greatest, or what is added to it only waits (by Little's law
+    /// the time of a request grows by what the rate does not).
     pub fn is_flat(&self, levels: &[LoadRates]) -> bool {
         let most = &levels[self.last];
         let declines = self.last + 1 < levels.len();
         let is_less = |level: &&LoadRates| most.load as f64 >= SPAN_MIN * level.load.max(1) as f64;
         let mut less = levels[self.first..=self.last].iter().filter(is_less);
-        declines || less.any(|level| level.rate() >= (1.0 - self.near) * most.rate())
+        let growth = |level: &LoadRates| {
+            let load = most.load as f64 / level.load.max(1) as f64;
+            (most.rate() / level.rate()).ln() / load.ln()
+        };
+        let is_near = |level: &LoadRates| level.rate() >= (1.0 - self.near) * most.rate();
+        declines || less.any(|level| is_near(level) || growth(level) < GROWTH_MAX)
     }
 }
 

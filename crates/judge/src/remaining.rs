@@ -8,7 +8,7 @@
 use crate::case::{Case, percent};
 use crate::next::{ramp_command, what_it_waits_in};
 use crate::ramp::load_of;
-use crate::walls::{Family, Seen, refused_beside, takes_turns};
+use crate::walls::{Family, Seen, refused_beside, takes_turns, unexplained_stalls};
 use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
 use model::wall::{Side, WallId};
@@ -72,7 +72,7 @@ pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
          when less is done under it, a limiter with another key (address, header, account)",
     );
     if downstreams.is_some() && calls == 0.0 {
-        let what = "against A3: the server has no connection to another service over TCP";
+        let what = "against A3: no connection of the server to another service was seen";
         seen.against.push(what.to_string());
     }
     let name = format!("requests wait at a server with slack: {}", list(&walls));
@@ -141,6 +141,24 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
     Some(Remaining { name, walls, seen })
 }
 
+/// The server's CPUs are full, and something on its host waits for memory: the kernel looks for
+/// memory with CPU time of those that need it, and what is short was not read.
+pub(crate) fn short_of_memory(case: &Case<'_>, busy: WallId, seen: &Seen) -> Option<Remaining> {
+    let stalled = unexplained_stalls(case)?;
+    let seen = seen.clone().with(
+        Family::ThreadStates,
+        case.server_host_name(),
+        ("/proc/pressure/memory", ["pressure"]),
+        "time in which something waited for memory",
+        percent(stalled),
+        "over 5 %",
+    );
+    let walls = vec![WallId::A9, busy];
+    let name = format!("its CPUs are full, and its host is short of memory: {}", list(&walls));
+    let seen = seen.next("give the server's group more memory, and see whether the stalls end");
+    Some(Remaining { name, walls, seen })
+}
+
 /// The CPUs of the server are full, and most requests are known to wait for something else.
 pub(crate) fn waiting_or_busy(
     case: &Case<'_>,
@@ -177,7 +195,7 @@ mod tests {
         fixture.observed.downstreams = Some(Vec::new());
         assert!(said(&fixture).seen.against[0].contains("A3"));
         let to = "10.0.0.9:5432".to_string();
-        let one = DownstreamUse { to, connections: 4.0, waiting: 1.0 };
+        let one = DownstreamUse { to, connections: 4.0, waiting: 1.0, heard_ms: None };
         fixture.observed.downstreams = Some(vec![one]);
         assert_eq!(said(&fixture).walls[0], WallId::A3, "it has calls of its own");
     }

@@ -16,6 +16,7 @@ use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
 use model::verdict::{Ceiling, CeilingKind, Confidence, IntervalKind, Named, Verdict};
+use model::wall::WallId;
 use observe::Observed;
 use std::collections::BTreeSet;
 
@@ -137,7 +138,13 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
             match decided.is_empty() {
                 true => alone(last),
-                false => of_plateau(majority(&decided, &rates), &visits, context.trial),
+                false => {
+                    let verdict = of_plateau(majority(&decided, &rates), &visits, context.trial);
+                    let most = loads.last().copied().unwrap_or(0);
+                    let beyond = usable.last().filter(|index| load_of(&points[**index]) > most);
+                    let beyond = beyond.map(|index| decide(&case(*index), Some(&evidence)));
+                    beyond.map_or(verdict.clone(), |beyond| of_decline(verdict, beyond))
+                }
             }
         }
     };
@@ -197,6 +204,16 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
         verdict.next.push(more_visits(trial, visits));
     }
     verdict
+}
+
+/// The verdict of a plateau behind which the rate falls. Where it names nothing, what makes each
+/// request cost more at the highest load (S7) is also what ends the growth.
+fn of_decline(verdict: Verdict, beyond: Verdict) -> Verdict {
+    let is_named = matches!(verdict.wall, Named::Wall(_));
+    match beyond.wall == Named::Wall(WallId::S7) && !is_named {
+        true => Verdict { ceiling: verdict.ceiling, ..beyond },
+        false => verdict,
+    }
 }
 
 /// The command that visits the loads of a plateau often enough for an interval.
@@ -281,7 +298,7 @@ mod tests {
     use model::histogram::Summary;
     use model::run::Residence;
     use model::standing::{Figure, Standing};
-    use model::wall::{Side, WallId};
+    use model::wall::Side;
     use std::collections::BTreeMap;
 
     fn verdict(fixture: &mut Fixture) -> Verdict {
@@ -326,6 +343,10 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.error("fds", 5);
         assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::C8));
+        let mut fixture = Fixture::good();
+        fixture.point.service_ns.max = Some(60_000_000);
+        fixture.observed.runtime = Some([("safepoint_pause_seconds".to_string(), 0.5)].into());
+        assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::A5), "its runtime tells");
     }
 
     #[test]
@@ -441,6 +462,27 @@ mod tests {
     const FLAT: [(u32, f64); 4] = [(50, 1000.0), (100, 1950.0), (200, 2000.0), (400, 1980.0)];
 
     #[test]
+    fn a_rate_that_falls_is_looked_at_where_it_has_fallen() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_threads(&[(7, 0.95), (8, 0.93)]);
+        let at_cost = |costs: [f64; 5]| {
+            let rates = [500.0, 1000.0, 2000.0, 1400.0, 900.0];
+            let level = |(at, (rate, cost))| {
+                let mut point = Fixture::point(1u32 << at, rate);
+                point.cpu.server_us_per_request = Some(cost);
+                point
+            };
+            ramp_of(&fixture, rates.into_iter().zip(costs).enumerate().map(level).collect())
+        };
+        let spins = at_cost([500.0, 500.0, 500.0, 1300.0, 2000.0]);
+        assert_eq!(spins.wall, Named::Wall(WallId::S7), "{spins:?}");
+        assert_eq!(spins.ceiling.unwrap().rate, 2000.0);
+        assert_ne!(at_cost([500.0; 5]).wall, Named::Wall(WallId::S7));
+    }
+
+    #[test]
     fn a_flat_ramp_is_the_second_witness_of_a_busy_server() {
         let mut fixture = Fixture::good();
         fixture.server_thread(0.99, 0.0);
@@ -523,6 +565,17 @@ mod tests {
         assert!(verdict.next.iter().any(|next| next.contains("--profile auto")), "{verdict:?}");
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.knee_in_flight), (CeilingKind::Ceiling, Some(4)));
+    }
+
+    #[test]
+    fn tests_that_are_all_silent_do_not_speak_against_what_is_left() {
+        let verdict = waits_inside(|fixture| {
+            fixture.worker(0.05, 0.0);
+            fixture.doing(&[(1, 0.05, model::reading::Doing::Events, None)]);
+            fixture.observed.downstreams = Some(Vec::new());
+        });
+        assert_eq!(verdict.wall, Named::Wall(WallId::A2), "{verdict:?}");
+        assert_eq!(verdict.confidence, Confidence::Suspected);
     }
 
     #[test]

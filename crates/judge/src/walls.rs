@@ -59,8 +59,9 @@ mod waiting;
 mod windows;
 
 pub(crate) use accept_queue::overflow;
-pub(crate) use limiter::{refused_beside, says_so};
+pub(crate) use limiter::{counts, refused_beside, says_so};
 pub(crate) use loss::resent;
+pub(crate) use memory::unexplained as unexplained_stalls;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 pub(crate) use server_cpu::with_unread;
 pub(crate) use server_thread::takes_turns;
@@ -274,8 +275,8 @@ pub const SERVER: WallGroup = WallGroup {
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
         wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
         wall(WallId::A6, storage::test),
         wall(WallId::A10, blocked_log::test),
         wall(WallId::A1, application_lock::test).predicts(SOMETHING_WAITS),

@@ -29,6 +29,8 @@ pub struct Gathered {
     pub caught: Vec<Caught>,
     /// All other requests.
     pub unmeasured: Counters,
+    /// The shortest service time among them.
+    pub warmup_fastest_ns: Option<u64>,
     /// Good responses that arrived in the window, whenever they were asked for.
     pub arrived: u64,
     /// Whole responses that arrived in the window, with any status, whenever they were asked for.
@@ -160,6 +162,7 @@ impl Gathered {
             error_codes: StatusCodes::default(),
             caught: Vec::new(),
             unmeasured: Counters::default(),
+            warmup_fastest_ns: None,
             arrived: 0,
             answered: 0,
             window_loop: Loop::default(),
@@ -231,6 +234,8 @@ impl Gathered {
         self.error_codes.merge(&tick.error_codes);
         tick.caught.iter().for_each(|caught| self.catch(caught));
         self.unmeasured += &tick.unmeasured;
+        let fastest = self.warmup_fastest_ns.into_iter().chain(tick.warmup_fastest_ns).min();
+        self.warmup_fastest_ns = fastest;
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;
         self.events += &tick.events;

@@ -134,6 +134,7 @@ fn unmeasured(visit: &Visit) -> Unmeasured {
         failed: counters.failed,
         unanswered: counters.unanswered,
         bytes_received: counters.bytes_received,
+        fastest_ns: visit.gathered.warmup_fastest_ns,
     }
 }
 

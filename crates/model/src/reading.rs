@@ -599,12 +599,16 @@ pub struct ThreadNow {
     /// Address of the futex it sleeps on, if it does and if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub futex: Option<u64>,
+    /// The time-out of that sleep, if it has one and if it could be read: what is left of it,
+    /// nanoseconds, and of one that was given as a duration all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ns: Option<u64>,
 }
 
 /// Connections of the server to one other service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {
-    /// Address and port of the other end.
+    /// Address and port of the other end, or `unix:` and its path.
     pub to: String,
     /// Established connections.
     pub connections: u32,
@@ -612,8 +616,12 @@ pub struct Downstream {
     pub waiting: u32,
     /// Connections being opened.
     pub opening: u32,
-    /// Mean smoothed round trip, microseconds.
+    /// Mean smoothed round trip, microseconds; 0 for unix sockets.
     pub rtt_us: u32,
+    /// Time since bytes came in on those that wait, median, milliseconds. Absent when none waits,
+    /// for unix sockets and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_ms: Option<u32>,
 }
 
 /// One disk, from `/proc/diskstats`.

@@ -577,6 +577,10 @@ pub struct Unmeasured {
     pub unanswered: u64,
     /// Bytes of those responses.
     pub bytes_received: u64,
+    /// The shortest time from a send of the warm-up to its good response, nanoseconds. The first
+    /// requests of a level meet a server that has nothing else to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest_ns: Option<u64>,
 }
 
 /// A run with everything that was observed: what judges and renderers read.

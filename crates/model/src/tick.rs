@@ -416,6 +416,9 @@ pub struct Tick {
     pub caught: Vec<Caught>,
     /// All other requests: of the warm-up, and responses later than the drain.
     pub unmeasured: Counters,
+    /// The shortest time from a send of the warm-up to its good response. The first requests of a
+    /// level meet a server that has nothing else to do.
+    pub warmup_fastest_ns: Option<u64>,
     /// Connections as they stand.
     pub connections: Connections,
     /// What happened to connections in the interval.
@@ -475,6 +478,7 @@ impl Default for Tick {
             error_codes: StatusCodes::default(),
             caught: Vec::new(),
             unmeasured: Counters::default(),
+            warmup_fastest_ns: None,
             connections: Connections::default(),
             turnover: Turnover::default(),
             tls: TlsTally::default(),
@@ -506,6 +510,7 @@ impl Tick {
         self.error_codes.clear();
         self.caught.clear();
         self.unmeasured = Counters::default();
+        self.warmup_fastest_ns = None;
         self.tls = TlsTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();

@@ -139,7 +139,7 @@ mod tests {
     fn rows_that_were_not_there_in_a_read_count_as_none() {
         let declared =
             Declaration::new("server_threads_now", "").each("doing").sum("#", Unit::Count, "");
-        let thread = |doing| ThreadNow { pid: 1, tid: 1, doing, futex: None };
+        let thread = |doing| ThreadNow { pid: 1, tid: 1, doing, futex: None, timeout_ns: None };
         let reads = [
             Data::ServerThreadsNow(vec![thread(Doing::Futex), thread(Doing::Futex)]),
             Data::ServerThreadsNow(vec![thread(Doing::Running)]),

@@ -120,6 +120,9 @@ pub struct DoingShares {
     pub rounds: u64,
     /// The same samples by thread.
     pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
+    /// Of the samples asleep on a futex by thread, the time-outs of those that had one,
+    /// nanoseconds.
+    pub timeouts_ns: BTreeMap<u32, Vec<u64>>,
 }
 
 impl DoingShares {
@@ -145,6 +148,22 @@ impl DoingShares {
         };
         let most = self.by_futex.values().map(asleep).max().unwrap_or(0);
         most as f64 * self.threads_per_sample()
+    }
+
+    /// Of the threads meant, those that slept on average on any futex that several of them use.
+    pub fn mean_on_shared_futexes(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
+        let asleep = |by_thread: &BTreeMap<u32, u64>| {
+            let meant: Vec<u64> =
+                by_thread.iter().filter(|(tid, _)| is_meant(**tid)).map(|(_, one)| *one).collect();
+            if meant.len() > 1 { meant.iter().sum() } else { 0 }
+        };
+        self.by_futex.values().map(asleep).sum::<u64>() as f64 * self.threads_per_sample()
+    }
+
+    /// Samples of one thread asleep on a futex with a time-out of at most so long.
+    pub fn timed(&self, tid: u32, longest_ns: u64) -> u64 {
+        let timeouts = self.timeouts_ns.get(&tid).into_iter().flatten();
+        timeouts.filter(|timeout_ns| **timeout_ns <= longest_ns).count() as u64
     }
 
     /// What one sample stands for: of many threads each round looks at some.
@@ -196,6 +215,9 @@ impl DoingSum {
                 let of_futex = self.shares.by_futex.entry(place).or_default();
                 *of_futex.entry(thread.tid).or_default() += 1;
             }
+            if let Some(timeout_ns) = thread.timeout_ns {
+                self.shares.timeouts_ns.entry(thread.tid).or_default().push(timeout_ns);
+            }
         }
         let is_still = threads.iter().all(|thread| thread.doing != Doing::Running);
         self.shares.still_rounds += u64::from(is_still);
@@ -210,19 +232,29 @@ impl DoingSum {
 /// Connections of the server to another service, over all reads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DownstreamUse {
-    /// Address and port of the other end.
+    /// Address and port of the other end, or `unix:` and its path.
     pub to: String,
     /// Connections, mean over reads.
     pub connections: f64,
     /// Of them, waiting for a response, mean over reads.
     pub waiting: f64,
+    /// Time since those that wait heard something, milliseconds, median over reads. Nothing when
+    /// none waited or it was not read.
+    pub heard_ms: Option<f64>,
 }
 
 /// The downstreams while readings pass by.
 #[derive(Debug, Default)]
 pub(crate) struct DownstreamSum {
     reads: u32,
-    sums: BTreeMap<String, (u64, u64)>,
+    sums: BTreeMap<String, UseSum>,
+}
+
+#[derive(Debug, Default)]
+struct UseSum {
+    connections: u64,
+    waiting: u64,
+    heard_ms: Vec<u32>,
 }
 
 impl DownstreamSum {
@@ -230,18 +262,24 @@ impl DownstreamSum {
         self.reads += 1;
         for one in downstreams {
             let sums = self.sums.entry(one.to.clone()).or_default();
-            sums.0 += u64::from(one.connections + one.opening);
-            sums.1 += u64::from(one.waiting + one.opening);
+            sums.connections += u64::from(one.connections + one.opening);
+            sums.waiting += u64::from(one.waiting + one.opening);
+            sums.heard_ms.extend(one.heard_ms);
         }
     }
 
     /// The busiest first.
     pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
         let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
-        let used = |(to, (connections, waiting)): (String, (u64, u64))| DownstreamUse {
-            to,
-            connections: mean(connections),
-            waiting: mean(waiting),
+        let used = |(to, mut sum): (String, UseSum)| {
+            sum.heard_ms.sort_unstable();
+            let heard_ms = sum.heard_ms.get(sum.heard_ms.len() / 2);
+            DownstreamUse {
+                to,
+                connections: mean(sum.connections),
+                waiting: mean(sum.waiting),
+                heard_ms: heard_ms.map(|heard| f64::from(*heard)),
+            }
         };
         let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
         all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
@@ -292,7 +330,7 @@ mod tests {
 
     #[test]
     fn sleepers_on_one_futex_are_counted_together() {
-        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex };
+        let thread = |tid, doing, futex| ThreadNow { pid: 1, tid, doing, futex, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..10 {
             sum.add(&[
@@ -308,12 +346,32 @@ mod tests {
         assert_eq!((shares.still_rounds, shares.rounds), (10, 10));
         assert_eq!((shares.mean_on_one_futex(|_| true), shares.occupied(9)), (2.0, None));
         assert_eq!(shares.mean_on_one_futex(|tid| tid != 3), 0.0, "each on a futex of its own");
+        assert_eq!(shares.mean_on_shared_futexes(|_| true), 2.0, "and the third on its own");
         assert_eq!((shares.at_work(1), shares.at_work(2)), (Some(1.0), Some(0.0)));
     }
 
     #[test]
+    fn sleeps_with_a_time_out_are_told_from_those_without() {
+        let thread = |tid, timeout_ns| {
+            let (doing, futex) = (Doing::Futex, Some(7));
+            ThreadNow { pid: 1, tid, doing, futex, timeout_ns }
+        };
+        let mut sum = DoingSum::default();
+        for _ in 0..5 {
+            sum.add(&[
+                thread(1, Some(9_000_000)),
+                thread(2, None),
+                thread(3, Some(60_000_000_000)),
+            ]);
+        }
+        let shares = sum.finish().unwrap();
+        let timed = [1, 2, 3].map(|tid| shares.timed(tid, 20_000_000));
+        assert_eq!((timed, shares.mean_threads(Doing::Futex)), ([5, 0, 0], 3.0));
+    }
+
+    #[test]
     fn a_sample_of_many_threads_stands_for_all() {
-        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None };
+        let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None, timeout_ns: None };
         let mut sum = DoingSum::default();
         for _ in 0..5 {
             sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);
@@ -327,15 +385,19 @@ mod tests {
     #[test]
     fn downstreams_are_means_over_reads() {
         let mut sum = DownstreamSum::default();
-        let one = |waiting| Downstream {
+        let one = |waiting, heard_ms| Downstream {
             to: "db:5432".into(),
             connections: 8,
             waiting,
+            heard_ms,
             ..Downstream::default()
         };
-        sum.add(&[one(8)]);
-        sum.add(&[one(4)]);
+        sum.add(&[one(8, Some(30))]);
+        sum.add(&[one(4, Some(10))]);
+        sum.add(&[one(0, None)]);
+        sum.add(&[one(8, Some(20))]);
         let used = sum.finish().unwrap();
-        assert_eq!((used[0].connections, used[0].waiting), (8.0, 6.0));
+        assert_eq!((used[0].connections, used[0].waiting), (8.0, 5.0));
+        assert_eq!(used[0].heard_ms, Some(20.0));
     }
 }

@@ -3,12 +3,13 @@
 
 use crate::source;
 use crate::{accounting, cgroup_path, container, ethtool, facts, interrupts, limits};
-use crate::{net_tcp, process, published, scan, translated};
+use crate::{net_tcp, process, published, scan, translated, unix_diag};
 
 /// Runs every parser over the same bytes; what they return is their own tests' business.
 pub fn parse_as_everything(bytes: &[u8]) {
     source::parse_as_everything(bytes);
     let _ = net_tcp::parse(bytes);
+    let _ = unix_diag::parse(bytes);
     let _ = published::parse(bytes);
     let _ = translated::parse(bytes);
     let _ = ::host::addresses::parse_v4(bytes);

@@ -17,6 +17,7 @@ mod sampler;
 
 pub mod accounting;
 pub mod ask;
+mod calls;
 mod facts;
 mod find;
 mod net_tcp;
@@ -26,6 +27,7 @@ mod privilege;
 mod published;
 mod server;
 mod translated;
+mod unix_diag;
 
 pub mod cost;
 #[doc(hidden)]

@@ -30,6 +30,7 @@ pub mod downstreams;
 pub mod drivers;
 pub mod sock_diag;
 
+pub mod jvm;
 pub mod server_runtime;
 
 pub mod self_cost;
@@ -190,7 +191,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     entry(threads_now::declared, EVERY_ROUND, threads_now::open),
     entry(threads::client_declared, EVERY_ROUND, threads::client),
     network(sock_diag::listeners_declared, FIFTH_SECOND, sock_diag::listeners),
-    network(downstreams::declared, HALF_SECOND, downstreams::open),
+    network(downstreams::declared, FIFTH_SECOND, downstreams::open),
     network(tcp::declared, FIFTH_SECOND, tcp::open),
     network(net_dev::declared, EVERY_ROUND, net_dev::open),
     network(sockstat::declared, FIFTH_SECOND, sockstat::open),
@@ -204,7 +205,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     network(sock_diag::connections_declared, SECOND, sock_diag::connections),
     entry(interrupts::declared, TWO_SECONDS, interrupts::open),
     entry(server_runtime::declared, SECOND, server_runtime::open),
-    entry(memory::declared, SECOND, memory::open),
+    entry(memory::declared, HALF_SECOND, memory::open),
     entry(disks::declared, SECOND, disks::open),
     entry(numa::declared, SECOND, numa::open),
     entry(cpu_clocks::declared, SECOND, cpu_clocks::open),
@@ -242,6 +243,7 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = memory::parse_events(bytes);
     let _ = memory::parse_limit(bytes);
     let _ = numa::parse(bytes);
+    let _ = jvm::parse(bytes);
     let _ = server_runtime::parse(bytes);
     let _ = server_runtime::parse_response(bytes);
     let _ = cpu_clocks::parse(bytes);

@@ -17,7 +17,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let workers = dice.whole("workers", 6, 12);
-    let sleep_ms = dice.real("sleep_ms", 8.0, 20.0);
+    let sleep_ms = dice.real("sleep_ms", 8.0, 20.0) * dice.patience;
     let rate = 0.3 * f64::from(workers) / sleep_ms * 1000.0;
     Setup::new(
         &format!("--workers {workers} --sleep {sleep_ms}ms"),

@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let entries = f64::from(dice.whole("entries", 24, 40)) * factor;
-    let sleep_ms = dice.real("sleep_ms", 10.0, 25.0);
+    let sleep_ms = dice.real("sleep_ms", 10.0, 25.0) * dice.patience;
     let server = format!("--thread-per-connection --sleep {sleep_ms}ms");
     let mut setup = Setup::new(&server, "load {url} -c 96 -d 4s");
     // The probe's connection and that of the first request have entries as well.

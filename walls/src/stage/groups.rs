@@ -35,17 +35,18 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Makes the group of the stage.
-    pub fn create() -> Result<Self> {
+    /// Makes the group of the stage, whose name has this tag.
+    pub fn create(tag: &str) -> Result<Self> {
         let (version, hierarchy) = hierarchy();
         if version == Version::Two {
             write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
             // Not every host has it; a program with a limit of its disk then fails to start.
             let _ = write(&hierarchy, "cgroup.subtree_control", "+io +memory");
         }
-        let root = hierarchy.join(format!("{PREFIX}{}", std::process::id()));
+        let root = hierarchy.join(format!("{PREFIX}{tag}"));
         let groups = Self { version, root };
         groups.make(&groups.root, None, STAGE_WEIGHT)?;
+        groups.pass_on(&groups.root);
         Ok(groups)
     }
 
@@ -54,6 +55,7 @@ impl Groups {
         let parent = self.root.join(format!("{name}-host"));
         let own = parent.join(name);
         self.make(&parent, allowance.parent_quota, allowance.weight.unwrap_or(WEIGHT))?;
+        self.pass_on(&parent);
         self.make(&own, allowance.quota, WEIGHT)?;
         let mut entered = vec![own];
         if let Some(writes) = allowance.writes {
@@ -109,23 +111,28 @@ impl Groups {
                 if let Some(quota_us) = quota_us {
                     write(path, "cpu.max", &format!("{quota_us} {PERIOD_US}"))?;
                 }
-                // Groups with processes may not pass the controller on; the innermost need not.
-                if path.file_name() != path.parent().and_then(Path::file_name) {
-                    for controller in ["+cpu", "+io", "+memory"] {
-                        let _ = write(path, "cgroup.subtree_control", controller);
-                    }
-                }
             }
         }
         Ok(())
+    }
+
+    /// Lets groups inside this one have limits. A group with processes cannot.
+    fn pass_on(&self, path: &Path) {
+        if self.version == Version::Two {
+            for controller in ["+cpu", "+io", "+memory"] {
+                let _ = write(path, "cgroup.subtree_control", controller);
+            }
+        }
     }
 
     /// Shell that makes the groups visible in a namespace, which has its own `/sys`.
     pub fn mount_script(&self) -> &'static str {
         match self.version {
             Version::One => {
-                "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/cpu && \
-                 mount -t cgroup -o cpu none /sys/fs/cgroup/cpu"
+                // Not every host has the second one.
+                "at=/sys/fs/cgroup && mount -t tmpfs none $at && mkdir $at/cpu $at/memory && \
+                 mount -t cgroup -o cpu none $at/cpu && \
+                 { mount -t cgroup -o memory none $at/memory || rmdir $at/memory; }"
             }
             Version::Two => "mount -t cgroup2 none /sys/fs/cgroup",
         }
@@ -161,6 +168,11 @@ pub fn sweep() {
             remove(&entry.path());
         }
     }
+}
+
+/// Removes the group of the stage with this tag, on a machine where another process made it.
+pub fn clear(tag: &str) {
+    remove(&hierarchy().1.join(format!("{PREFIX}{tag}")));
 }
 
 /// Removes a group with those below it; processes in them are killed.

@@ -84,6 +84,9 @@ impl Network {
         if setup.actors.iter().any(is_stranger) {
             hosts.push(Host::Stranger);
         }
+        if setup.receive == Receive::Interrupts {
+            bail!("a pair of virtual devices has no interrupts");
+        }
         // From here on they are removed, however far the commands get.
         let carrier =
             setup.one_way.map(|one_way| start_carrier(one_way, setup.lost)).transpose()?;
@@ -167,7 +170,7 @@ impl Network {
             let features = format!("ethtool -K {nic} gro {gro} tso off gso off");
             lines.push(in_namespace(&namespace, &features));
             let (file, value) = match setup.receive {
-                Receive::Threaded => ("threaded".to_owned(), 1),
+                Receive::Threaded | Receive::Interrupts => ("threaded".to_owned(), 1),
                 Receive::Backlog => ("queues/rx-0/rps_cpus".to_owned(), 1 << cpu_of(host)),
             };
             let write = format!("echo {value} > /sys/class/net/{nic}/{file}");

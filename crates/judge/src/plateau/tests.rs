@@ -290,6 +290,7 @@ fn what_still_grows_is_not_flat() {
     };
     assert!(!is_flat(&[500.0, 800.0, 860.0, 930.0, 1000.0]), "by 7 % with twice the load");
     assert!(is_flat(&[500.0, 800.0, 900.0, 960.0, 1000.0]));
+    assert!(is_flat(&[450.0, 720.0, 1120.0, 1847.0, 1947.0]), "latency takes 92 % of the load");
     assert!(is_flat(&[500.0, 1000.0, 700.0]), "it falls");
     assert!(!is_flat(&[250.0, 500.0, 1000.0]));
 }

@@ -2,10 +2,10 @@
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts took
-//! up to more than half a second, some failed, or some connections never got a response (the kernel
-//! also drops the last packet of the handshake, and then only the client believes that the
-//! connection is open). The counter counts dropped packets with their retries: one connection can
-//! add several.
+//! up to more than half a second, some failed or were not done when the window ended, or some
+//! connections never got a response (the kernel also drops the last packet of the handshake, and
+//! then only the client believes that the connection is open). The counter counts dropped packets
+//! with their retries: one connection can add several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
 //! this one), S1, S2, S4 and S6 (full CPUs or a full thread accept late too: then these are the
 //! wall, and the overflow is evidence of theirs).
@@ -14,6 +14,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
+use model::load::LoadModel;
 use model::tick::ErrorClass;
 use model::units::show_ns;
 
@@ -91,9 +92,19 @@ fn slowest_connect_ns(case: &Case<'_>) -> u64 {
     connect.p99.or(connect.max).unwrap_or(0)
 }
 
-/// Whether SYNs had to be sent again, or connecting failed.
+/// Whether SYNs had to be sent again, connecting failed, or is not done yet.
 pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
-    slowest_connect_ns(case) >= SLOW_CONNECT_NS || case.errors(ErrorClass::Connect) > 0
+    slowest_connect_ns(case) >= SLOW_CONNECT_NS
+        || case.errors(ErrorClass::Connect) > 0
+        || unopened(case) > 0
+}
+
+/// Connections that were asked for and not open when the window ended. In open loop a connection is
+/// opened when a request needs it.
+fn unopened(case: &Case<'_>) -> u64 {
+    let connections = &case.point.connections;
+    let is_closed = case.point.load.model == LoadModel::Closed && !case.point.is_churn();
+    if is_closed { connections.asked.saturating_sub(connections.opened) } else { 0 }
 }
 
 /// Adds how slow connecting was.

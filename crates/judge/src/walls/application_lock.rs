@@ -6,9 +6,16 @@
 //! on one futex, they are as many as the requests that are in no other place (within a factor of
 //! two), and with the unread ones at least half of all. A lock that limits is held nearly all of
 //! the time, so on average at least half a thread is at work beside those that sleep on it. Or
-//! goroutines waited for mutexes for half of the time that requests were inside the server.
-//! Mimics: A2 (idle threads of a pool sleep on one futex too, but hold no request), A3 (threads
-//! that wait for a connection from a pool of connections; listed against it), S3.
+//! goroutines waited for mutexes for half of the time that requests were inside the server. Or the
+//! threads of a process take turns: together they run for 93 to 107 % of one CPU of several, none
+//! of them for more than 60 % of that, while at least one on average, and more than wait for a
+//! CPU, sleep on futexes that several of them use (the lock of an interpreter). Or by
+//! elimination, over a ramp: the server asks no other service and holds the requests, neither
+//! computes nor waits for storage, no thread tells what it waits for, and it works on one request
+//! at a time: the rate times what a request takes alone is 0.7 to 1.4.
+//! Mimics: A2 (a pool with one place; idle threads of a pool sleep on one futex too, but hold no
+//! request), A3 (threads that wait for a connection from a pool of connections; listed against it),
+//! S3.
 //! Confirm: more CPUs change nothing; time added inside of the lock lowers the rate in proportion,
 //! time added outside does not.
 //! Source: Linux Documentation/locking/futex-requeue-pi.rst, futex(2); Go runtime/metrics
@@ -17,6 +24,7 @@
 use super::waiting::Waiting;
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use crate::waits::{self, Waits};
 use model::reading::Doing;
 
 /// Share of the requests in question that must be at the lock.
@@ -25,8 +33,18 @@ const SHARE_MIN: f64 = 0.50;
 const HOLDERS_MIN: f64 = 0.5;
 /// Fewer sleepers than this are no queue.
 const SLEEPERS_MIN: f64 = 0.8;
+/// Share of the CPU time of threads that take turns that one of them may have.
+const TURN_MAX: f64 = 0.6;
 
 pub fn test(case: &Case<'_>) -> Test {
+    if let Some(seen) = by_turns(case) {
+        return Test::Seen(
+            seen.next("start a second process of the server, and repeat: it has a lock of its own")
+                .next(
+                    "do less work under that lock (of an interpreter: outside of it), or split it",
+                ),
+        );
+    }
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
         Err(test) => return test,
@@ -74,6 +92,39 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     })
 }
 
+/// Threads of one process that compute one after the other: whoever does not run waits for the lock
+/// that the running one holds. More CPU time for them would change nothing.
+pub(super) fn by_turns(case: &Case<'_>) -> Option<Seen> {
+    let (pid, run) = super::takes_turns(case).filter(|_| waits::of(case) != Waits::No)?;
+    let doing = case.far().doing.as_ref()?;
+    let threads = case.far().server_threads.iter().flatten();
+    let serving: Vec<_> =
+        threads.filter(|thread| thread.pid == pid && case.serves(thread)).collect();
+    let longest = serving.iter().map(|thread| thread.run).fold(0.0, f64::max);
+    let wait: f64 = serving.iter().map(|thread| thread.wait).sum();
+    let is_serving = |tid| serving.iter().any(|thread| thread.tid == tid);
+    let asleep = doing.mean_on_shared_futexes(is_serving);
+    (asleep >= wait.max(1.0) && longest <= TURN_MAX * run).then(|| {
+        Seen::default()
+            .with(
+                Family::ThreadStates,
+                "server",
+                ("schedstat", ["server_threads"]),
+                &format!("threads of process {pid} together ran, the busiest of them"),
+                format!("{}, {}", percent(run), percent(longest)),
+                "one CPU's worth of several: they take turns",
+            )
+            .with(
+                Family::QueueLocation,
+                "server",
+                ("syscall", ["server_threads_now"]),
+                "threads asleep on futexes that they share; waiting for a CPU; on average",
+                format!("{asleep:.1}; {wait:.1}"),
+                "at least one, and more than wait for a CPU",
+            )
+    })
+}
+
 fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let runtime = case.far().runtime.as_ref()?;
     let (name, waited_s) = runtime.iter().find(|(name, _)| name.starts_with("mutex_wait"))?;
@@ -118,8 +169,12 @@ mod tests {
         let mut fixture = locked();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!((seen.families(), seen.against.len()), (2, 0));
-        fixture.observed.downstreams =
-            Some(vec![DownstreamUse { to: "db".into(), connections: 1.0, waiting: 1.0 }]);
+        fixture.observed.downstreams = Some(vec![DownstreamUse {
+            to: "db".into(),
+            connections: 1.0,
+            waiting: 1.0,
+            heard_ms: None,
+        }]);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.against[0].contains("A3"), "{seen:?}");
         fixture.worker(0.9, 0.0);
@@ -153,6 +208,30 @@ mod tests {
         };
         assert!(matches!(slices(1.0), Test::Seen(_)), "each runs once in each request's time");
         assert_eq!(slices(0.1), Test::NotSeen, "a runtime's idle threads");
+    }
+
+    #[test]
+    fn threads_that_compute_one_after_the_other_are_seen_beside_a_neighbour() {
+        let taking_turns = |run, asleep: Doing, futex| {
+            let mut fixture = locked();
+            let (runs, waits) = ((Doing::Running, None), (asleep, futex));
+            let threads = [runs, waits, waits, waits].into_iter().zip(1..);
+            let threads: Vec<_> =
+                threads.map(|((doing, futex), tid)| (tid, run, doing, futex)).collect();
+            fixture.doing(&threads);
+            fixture.far().server_threads.iter_mut().flatten().for_each(|one| one.wait = 0.2);
+            fixture.cpu(0, 0.99);
+            fixture.cpu(1, 0.99);
+            fixture
+        };
+        let turns = taking_turns(0.25, Doing::Futex, Some(7));
+        assert!(matches!(super::test(&turns.case()), Test::Seen(_)));
+        assert_eq!(super::super::neighbours::test(&turns.case()), Test::NotSeen, "S6");
+        assert_eq!(super::super::server_cpu::test(&turns.case()), Test::NotSeen, "S1");
+        let more = taking_turns(0.4, Doing::Futex, Some(7));
+        assert_eq!(super::test(&more.case()), Test::NotSeen, "more than one at a time");
+        let ready = taking_turns(0.25, Doing::Running, None);
+        assert_eq!(super::test(&ready.case()), Test::NotSeen, "S6: they wait for a CPU");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Signals: `/proc/sys/net/netfilter/nf_conntrack_count` and `_max`, and the drops in
 //! `/proc/net/stat/nf_conntrack`.
 //! Rule: the kernel dropped packets because it had no free entry, or removed entries early to make
-//! room; or the table was over 90 % full while connecting was slow (SYNs sent again) or failed.
+//! room; or the table was over 90 % full while connecting was slow (SYNs sent again), failed, or
+//! was not done when the window ended (the next SYN, with its drop, may come after the window).
 //! Mimics: K1 and K2 (connecting is slow as well; each has its own counter), insert_failed (a race,
 //! not a full table; not counted).
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends it.
@@ -76,6 +77,11 @@ mod tests {
         assert_eq!((seen.families(), seen.against.len()), (2, 0));
         fixture.observed.conntrack = Some(table(199, 0));
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "drops were not counted");
+        let mut fixture = Fixture::good();
+        fixture.observed.conntrack = Some(table(200, 0));
+        fixture.point.connections.asked += 5;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "five never opened");
+        fixture.slow_connects();
         fixture.observed.conntrack = Some(table(20, 0));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "slow for another reason: K1, K2");
     }

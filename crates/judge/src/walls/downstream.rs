@@ -5,30 +5,46 @@
 //! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
 //! of the requests that the server has read (and not over 150 %), on average over all reads.
 //! Requests wait unread, or the rate no longer follows the load: a proxy under light load waits for
-//! its service as well. Or, over a ramp whose rate no longer follows the load, several connections
-//! to one service wait for over 90 % of the time (utilisation law: what limits is always in use),
-//! and they are as many as the requests that the server works on at once (75 to 130 %): a fixed
-//! number of connections, whatever waits for them inside the server.
-//! Mimics: A2 (workers that wait for something else), A1 (threads that wait for a free connection),
-//! a long poll or a subscription, which waits for ever without being a request.
+//! its service as well. Or, over a ramp whose rate no longer follows the load, all connections to
+//! one service wait nearly all of the time (utilisation law: what limits is always in use), and the
+//! server works on no more requests at once than go over them: as many as there are connections
+//! (75 to 130 %), or fewer, or about two for each where the ramp begins with no more.
+//! Only connections count that serve the load: what waits heard something within twice the time
+//! of its turn, which is that of a request at light load, or the number of connections over the
+//! rate. A subscription, a long poll and a stream of log lines heard nothing for longer.
+//! Mimics: A2 (workers that wait for something else, and a pool of connections to a service that
+//! could do more: more connections tell), A1 (threads that wait for a free connection).
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
-use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting};
+use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting};
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::ramp::load_of;
-use model::units::{show_count, show_ns};
+use model::run::Point;
+use model::units::{NS_PER_MS, show_count, show_ns};
 use observe::DownstreamUse;
 
 /// Share of the requests inside the server that the waiting connections must explain.
 const EXPLAINED_MIN: f64 = 0.70;
 /// More than this cannot be requests of the load.
 const EXPLAINED_MAX: f64 = 1.50;
-/// Share of the time from which connections that limit are in use.
-const IN_USE_MIN: f64 = 0.90;
-/// One connection that always waits may be a long poll.
+/// Share of the time from which connections are in use that are as many as the requests that the
+/// server works on: it needs a moment between two calls.
+const IN_USE_MIN: f64 = 0.80;
+/// The same where their number alone does not tell that they limit.
+const ALWAYS_IN_USE: f64 = 0.90;
+/// The same of one that carries all requests: between a response and the next request it does not
+/// show that others are under way.
+const ONE_IN_USE: f64 = 0.65;
+/// From how many connections on their number tells something.
 const SEVERAL: f64 = 1.5;
+/// Requests at once for each connection that are few: each of them is mostly at the service.
+const FEW_FOR_EACH: f64 = 2.0;
+/// Turns within which a connection that serves the load hears something.
+const HEARD_WITHIN: f64 = 2.0;
+/// Two jiffies where they are longest: the resolution of what was heard when.
+const RESOLUTION_MS: f64 = 20.0;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
@@ -71,17 +87,43 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     Some(seen.next("more connections to it help only if it has CPU to spare"))
 }
 
+/// Whether connections serve the requests of the load, by when those that wait heard something; yes
+/// where that was not read.
+pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
+    let light = case.lightest().unwrap_or(case.point);
+    let request_ms = light.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    let every_ms = one.connections * 1e3 / case.point.rate.max(f64::MIN_POSITIVE);
+    let turn_ms = request_ms.max(every_ms);
+    one.heard_ms.is_none_or(|heard| heard <= HEARD_WITHIN * turn_ms + RESOLUTION_MS)
+}
+
+/// Whether most requests in flight are at another service.
+pub(super) fn holds_most(case: &Case<'_>) -> bool {
+    let waiting = Waiting::count(case);
+    waiting.is_some_and(|all| all.downstream.unwrap_or(0.0) >= MOST * all.in_flight)
+}
+
+/// Whether no more requests are worked on at once than go over connections that are all in use.
+fn limits(one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
+    let in_use = one.waiting / one.connections.max(f64::MIN_POSITIVE);
+    let each = places / one.connections.max(f64::MIN_POSITIVE);
+    let is_several = one.connections >= SEVERAL;
+    let in_use_min = if is_several { ALWAYS_IN_USE } else { ONE_IN_USE };
+    let is_known = one.heard_ms.is_some() && in_use >= in_use_min;
+    let is_few = each <= FEW_FOR_EACH * ADDS_UP.end()
+        && load_of(light) as f64 <= FEW_FOR_EACH * one.connections;
+    match ADDS_UP.contains(&each) {
+        true => is_several && in_use >= IN_USE_MIN || is_known,
+        false => is_known && (is_few || is_several && each < *ADDS_UP.start()),
+    }
+}
+
 /// Connections to one service that are all in use, while the load asks for more.
 fn all_in_use(case: &Case<'_>) -> Option<Seen> {
     let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
-    let is_full = |one: &&DownstreamUse| {
-        let in_use = places / one.connections.max(f64::MIN_POSITIVE);
-        one.connections >= SEVERAL
-            && one.waiting >= IN_USE_MIN * one.connections
-            && ADDS_UP.contains(&in_use)
-    };
+    let is_full = |one: &&DownstreamUse| serves(case, one) && limits(one, (places, light));
     let full = case.far().downstreams.iter().flatten().find(is_full)?;
-    let DownstreamUse { to, connections, waiting } = full;
+    let DownstreamUse { to, connections, waiting, .. } = full;
     let seen = Seen::default()
         .with(
             Family::QueueLocation,
@@ -89,7 +131,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
             ("sock_diag", ["downstreams"]),
             &format!("the server's connections to {to} that wait for a response"),
             format!("{waiting:.1} of {connections:.1}"),
-            "over 90 %: all are in use",
+            "nearly all of the time: all are in use",
         )
         .with(
             Family::RampShape,
@@ -102,9 +144,12 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
                 load_of(light)
             ),
             format!("{places:.1}"),
-            "as many as it has connections, however many requests there are",
+            "no more than go over its connections, however many requests there are",
         );
-    let seen = seen.next(format!("give the server more connections to {to}: does the rate rise?"));
+    let seen = seen.next(format!(
+        "give the server more connections to {to}: where the rate rises, their number limits (a \
+         pool, A2), where it stays, {to} does"
+    ));
     Some(seen.next(format!("measure {to} itself, with its own server watched")))
 }
 
@@ -122,7 +167,8 @@ mod tests {
         fixture.doing(&[receiver(1), receiver(2)]);
         fixture.unread_at_server(0.75);
         let to = "10.0.0.9:5432".to_string();
-        fixture.observed.downstreams = Some(vec![DownstreamUse { to, connections: 2.0, waiting }]);
+        let one = DownstreamUse { to, connections: 2.0, waiting, heard_ms: None };
+        fixture.observed.downstreams = Some(vec![one]);
         fixture
     }
 
@@ -165,6 +211,32 @@ mod tests {
         fixture.observed.downstreams.as_mut().unwrap()[0].connections = 4.0;
         assert_eq!(test(&fixture, 2_000_000, 990.0), Test::NotSeen, "two of four are free");
         assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "one level");
+    }
+
+    #[test]
+    fn a_service_that_slows_down_or_is_asked_over_one_connection_is_seen() {
+        let seen = |light: (u32, f64, u64), connections, waiting, heard_ms| {
+            let mut fixture = proxy(waiting);
+            fixture.unread_at_server(0.0);
+            let one = &mut fixture.observed.downstreams.as_mut().unwrap()[0];
+            (one.connections, one.heard_ms) = (connections, heard_ms);
+            let mut lighter = Fixture::point(light.0, light.1);
+            lighter.service_ns.mean = Some(light.2);
+            let ramp = [&lighter, &fixture.point];
+            let case = crate::case::Case { ramp: &ramp, ..fixture.case() };
+            matches!(super::test(&case), Test::Seen(_))
+        };
+        let slower = (2, 900.0, 2_000_000);
+        assert!(seen(slower, 4.0, 4.0, Some(4.0)), "a call takes twice as long as alone");
+        assert!(!seen(slower, 4.0, 4.0, None), "what waits may wait for ever");
+        assert!(!seen(slower, 4.0, 4.0, Some(5000.0)), "it does");
+        assert!(!seen(slower, 4.0, 3.2, Some(4.0)), "some are free");
+        let serial = (2, 990.0, 2_000_000);
+        assert!(seen(serial, 1.0, 1.0, Some(1.0)), "one after the other");
+        assert!(seen(serial, 1.0, 0.7, Some(1.0)), "with a moment in between");
+        assert!(!seen(serial, 1.0, 0.5, Some(1.0)), "half of the time it is free");
+        assert!(!seen(serial, 1.0, 1.0, Some(5000.0)), "a subscription");
+        assert!(!seen((2, 600.0, 5_000_000), 1.0, 1.0, Some(1.0)), "five at once, over one");
     }
 
     #[test]

@@ -2,14 +2,21 @@
 //!
 //! Signals: share of responses with status 4xx or 503, how evenly the good responses come, threads
 //! that sleep for a time, over a ramp the time a request takes at light load.
-//! Rule: 5 to 99.5 % of the responses are refusals, and most of these say 429, too many requests:
-//! whatever is busy with refusing, what limits the good ones is the limiter. Or the server has CPU
-//! to spare, and either so many are refused while the good ones come at least twice as evenly as if
-//! chance chose which request is refused (of a mix of targets, when none is refused twice as often
-//! as all together: a wrong path comes as evenly as the mix does). Or, over a ramp, the generator
-//! has CPU to spare too, the rate no longer follows the load, threads that sleep for a time hold at
-//! least 70 % of the requests the server has read, at light load requests take less than half of
-//! that, and no limit of the host is seen.
+//! Rule: over 5 % of the responses are refusals, but not all, and most of these say 429, too many
+//! requests: whatever is busy with refusing, what limits the good ones is the limiter. Or so many
+//! are refused while the good ones come at least twice as evenly as if chance chose which request
+//! is refused (of a mix of targets, when none is refused twice as often as all together: a wrong
+//! path comes as evenly as the mix does). That counts beside a server without CPU to spare only
+//! where good requests are on their way for less than half of the time (their rate times their
+//! latency, by Little's law): one that refuses because it is full has accepted ones in work. Or,
+//! with CPU to spare, over a ramp, the generator has CPU to spare too, the rate no longer follows
+//! the load, threads that sleep for a time hold at least 70 % of the requests the server has read,
+//! at light load requests take less than half of that, no limit of the host is seen, and no thread
+//! waits for storage all the time (A6). Or by elimination, over a ramp: the server asks no other
+//! service and holds the requests, and neither computes nor waits for storage; the first requests
+//! of the levels take less than 30 % of the time between two responses under load, so nothing that
+//! a request holds limits; and those of the lightest level take alike (standard deviation under
+//! half the mean), so these were not the short ones of a mix.
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and
 //! S2 (a full server that sheds load refuses too: with another status both remain), S3 and K8
 //! (limits of the host), C3 (the rate follows the load).
@@ -20,19 +27,22 @@
 
 use super::waiting::{Waiting, asleep_at_light_load};
 use super::worker_pool::EXPLAINED_MIN;
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, storage};
 use crate::case::{Case, percent};
 use crate::stats;
 use model::reading::Doing;
 use model::units::show_count;
 use std::collections::BTreeMap;
 
-/// Share of responses refused: fewer are errors, with all of them there is nothing to limit.
-const REFUSED: std::ops::RangeInclusive<f64> = 0.05..=0.995;
+/// Share of responses refused: fewer are errors, with all of them there is nothing to limit. How
+/// near to all of them it may come depends on how fast the server refuses, so any good one counts.
+const REFUSED: std::ops::Range<f64> = 0.05..1.0;
 /// A target that is refused so many times as often as all together is the cause.
 const CONCENTRATED: f64 = 2.0;
 /// Variance of the good responses over what chance would make it.
 const UNEVEN_MAX: f64 = 0.5;
+/// Good requests in flight on average, below which a server that refuses is not full of them.
+const GOOD_IN_FLIGHT_MAX: f64 = 0.5;
 /// Good responses in a tenth of a second, on average, that show how even they are.
 const GOOD_MIN: f64 = 5.0;
 /// Share of the responses from which refusals are most of the work.
@@ -61,15 +71,29 @@ pub fn test(case: &Case<'_>) -> Test {
     let (Some(client_slack), Some(server_slack)) =
         (case.client_has_slack(), case.server_has_slack())
     else {
-        return Test::Untested;
+        return counted(case).map_or(Test::Untested, Test::Seen);
     };
     if !server_slack {
-        return Test::NotSeen;
+        return counted(case).map_or(Test::NotSeen, Test::Seen);
     }
     // A generator at its limit limits how many are refused, and not how many are not.
     let delaying = || held(case, &Waiting::of(case).ok()?).map(with_steps);
     let seen = refusing(case).map(with_steps).or_else(|| delaying().filter(|_| client_slack));
     seen.map_or(Test::NotSeen, Test::Seen)
+}
+
+/// What of it is seen whatever is busy.
+fn counted(case: &Case<'_>) -> Option<Seen> {
+    let latency_ns = case.point.latency_good_ns.as_ref()?.mean? as f64;
+    let seen = refusing(case).filter(|_| counts(case))?.with(
+        Family::QueueLocation,
+        "client",
+        ("engine", ["latency_ns"]),
+        "good requests in flight: their rate times their mean latency",
+        format!("{:.2}", latency_ns / 1e9 * case.point.rate),
+        "under 0.5: while it refuses, there is mostly none in the server",
+    );
+    Some(with_steps(seen))
 }
 
 fn with_steps(seen: Seen) -> Seen {
@@ -96,6 +120,14 @@ pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
 pub(crate) fn says_so(case: &Case<'_>) -> bool {
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
     refused_share(case).is_some() && 2 * too_many > refused(case)
+}
+
+/// Whether something counts the good responses: they come evenly, which a late generator does not
+/// bring about, and most of the time there is none in the server that refuses the others.
+pub(crate) fn counts(case: &Case<'_>) -> bool {
+    let latency_ns = case.point.latency_good_ns.as_ref().and_then(|good| good.mean);
+    let in_flight = latency_ns.map(|mean_ns| mean_ns as f64 / 1e9 * case.point.rate);
+    in_flight.is_some_and(|good| good < GOOD_IN_FLIGHT_MAX) && refusing(case).is_some()
 }
 
 /// What a limiter that says so leaves to be seen.
@@ -154,7 +186,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
         ("engine", ["status"]),
         "responses with status 4xx or 503",
         format!("{}, {}", refused(case), percent(share)),
-        "over 5 %, while the server is not busy",
+        "over 5 %",
     );
     Some(with_evenness(case, seen, uneven))
 }
@@ -183,6 +215,9 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     if OF_THE_HOST.iter().any(|test| matches!(test(case), Test::Seen(_))) {
         return None;
     }
+    if storage::is_always_used(waiting) {
+        return None;
+    }
     if !is_flat || asleep < 0.5 || held < HELD_MIN || explained >= EXPLAINED_MIN {
         return None;
     }
@@ -209,6 +244,7 @@ mod tests {
     use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::histogram::Summary;
     use model::reading::Doing;
     use model::run::TargetResult;
 
@@ -244,6 +280,25 @@ mod tests {
     }
 
     #[test]
+    fn good_responses_that_something_counts_are_seen_beside_a_busy_server() {
+        let mut fixture = refusing();
+        fixture.refuse(0.8);
+        fixture.server_thread(0.97, 0.0);
+        fixture.worker(0.99, 0.0);
+        let good = |mean_ns| Some(Summary { mean: Some(mean_ns), ..Summary::default() });
+        fixture.point.latency_good_ns = good(1_000_000);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.findings[2].evidence.value, "0.20");
+        fixture.point.latency_good_ns = good(10_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it may be full of two requests");
+        fixture.point.latency_good_ns = good(1_000_000);
+        for tenth in fixture.point.per_100ms.iter_mut().step_by(2) {
+            *tenth = 0;
+        }
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4: not even");
+    }
+
+    #[test]
     fn a_server_that_is_busy_refusing_too_many_requests_has_a_limiter() {
         let mut fixture = refusing();
         fixture.server_thread(0.97, 0.0);
@@ -258,6 +313,11 @@ mod tests {
         fixture.point.per_100ms[4] *= 9;
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 1, "it counts by the second, or by the minute");
+        fixture.refuse(0.998);
+        let refused = fixture.point.requests.failed;
+        fixture.point.status_codes = [("429".to_string(), refused)].into();
+        fixture.point.error_codes = fixture.point.status_codes.clone();
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it refuses fast");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Packets that were lost: how many, and where. Shared by N2, K5 and A7.
 
 use crate::case::Case;
-use observe::Observed;
+use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
 
 /// Segments sent again in the window, repeated SYNs left out, and segments sent.
@@ -21,11 +21,21 @@ pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
     }
 }
 
+/// What of the disciplines imitates a path: packets that it drops are lost on the way.
+const IMITATES_PATH: &str = "netem";
+
+/// The disciplines of a host that imitate a path and dropped packets in the window.
+pub(super) fn imitated_paths(observed: &Observed) -> impl Iterator<Item = &QdiscUse> {
+    let drops = |qdisc: &&QdiscUse| qdisc.kind == IMITATES_PATH && qdisc.drops > 0;
+    observed.qdiscs.iter().flatten().filter(drops)
+}
+
 /// Where a host dropped packets in the window: each place with how many. A place that was not read
 /// is not among them.
 pub(super) fn dropped_at(observed: &Observed) -> Vec<(String, u64)> {
     let mut places = Vec::new();
-    for qdisc in observed.qdiscs.iter().flatten() {
+    let holds_back = |qdisc: &&QdiscUse| qdisc.kind != IMITATES_PATH;
+    for qdisc in observed.qdiscs.iter().flatten().filter(holds_back) {
         let place = format!("qdisc {} of {}", qdisc.kind, qdisc.interface);
         places.push((place, u64::from(qdisc.drops)));
     }

@@ -14,16 +14,27 @@ use crate::case::{Case, percent};
 
 const STALLED_MIN: f64 = 0.05;
 
+/// Share of the window in which something on the server's host waited for memory.
+fn stalled(case: &Case<'_>) -> Option<f64> {
+    case.server_side()?.pressure.as_ref()?.get("memory.some").copied()
+}
+
+/// The stalls, where they are many and what they come from was not read.
+pub(crate) fn unexplained(case: &Case<'_>) -> Option<f64> {
+    stalled(case).filter(|share| *share >= STALLED_MIN && test(case) == Test::Untested)
+}
+
 pub fn test(case: &Case<'_>) -> Test {
     let Some(server) = case.server_side() else { return Test::Untested };
-    let stalled = server.pressure.as_ref().and_then(|stalls| stalls.get("memory.some"));
-    let (Some(stalled), Some(memory)) = (stalled, &server.memory) else { return Test::Untested };
+    let (Some(stalled), Some(memory)) = (stalled(case), &server.memory) else {
+        return Test::Untested;
+    };
     let sum = |is_one: fn(&str) -> bool| {
         memory.iter().filter(|(name, _)| is_one(name)).map(|(_, count)| count).sum::<u64>()
     };
     let read_back = sum(|name| name.starts_with("workingset_refault") || name == "pswpin");
     let hits = sum(|name| ["server.failcnt", "server.events_max"].contains(&name));
-    if *stalled < STALLED_MIN || read_back + hits == 0 {
+    if stalled < STALLED_MIN || read_back + hits == 0 {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -32,7 +43,7 @@ pub fn test(case: &Case<'_>) -> Test {
             case.server_host_name(),
             ("/proc/pressure/memory", ["pressure"]),
             "time in which something waited for memory",
-            percent(*stalled),
+            percent(stalled),
             "over 5 %",
         )
         .with(
@@ -69,5 +80,10 @@ mod tests {
         fixture.observed.memory = memory(500);
         fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.001)]));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no task waits");
+        assert_eq!(super::unexplained(&fixture.case()), None);
+        fixture.observed.memory = None;
+        assert_eq!(super::unexplained(&fixture.case()), None);
+        fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.3)]));
+        assert_eq!(super::unexplained(&fixture.case()), Some(0.3));
     }
 }

@@ -8,14 +8,15 @@
 //! without the others; and they were always runnable: one
 //! thread for over 95 % of the window, or all together for over 90 % of the time of those CPUs. The
 //! server itself may look half idle. A server that needs little CPU is delayed by neighbours, not
-//! limited. Threads of a throttled group wait for their quota: that is S3.
+//! limited; one whose threads take turns at a lock has the CPU it can use (A1). Threads of a
+//! throttled group wait for their quota: that is S3.
 //! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
 //! for packets), S5 (time taken by the hypervisor).
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
 //! rises.
 //! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
 
-use super::{Family, Seen, Test, cpu_quota};
+use super::{Family, Seen, Test, application_lock, cpu_quota};
 use crate::case::{Case, HOT, SLACK, percent};
 use observe::ThreadShare;
 
@@ -40,7 +41,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let wants_all = wanted >= WANTED_MIN || hottest >= HOT;
     let is_throttled =
         cpu_quota::throttled(case.far().server_quotas.as_deref(), "server").is_some();
-    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || is_throttled {
+    let has_its_time = is_throttled || application_lock::by_turns(case).is_some();
+    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || has_its_time {
         return Test::NotSeen;
     }
     let seen = Seen::default()

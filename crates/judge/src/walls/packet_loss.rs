@@ -4,8 +4,9 @@
 //! be dropped, responses that took as long as a retransmission.
 //! Rule: more than 0.1 % of segments (and at least 10) were sent again, SYNs left out, while the
 //! queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
-//! dropped less than half as many; both sides had CPU to spare; and the slow end of the latency is
-//! as long as a retry takes (the counters are of the whole namespace, and may be those of others).
+//! dropped less than half as many (but for netem, which imitates a path); both sides had CPU to
+//! spare; and the slow end of the latency is as long as a retry takes (the counters are of the
+//! whole namespace, and may be those of others).
 //! Mimics: K8, K9, C5 (a shaper drops on purpose), K5, K7, N4: with drops on a host it is one of
 //! these; N5 (a box between the hosts that refuses).
 //! Confirm: at a rate 20 % lower the loss vanishes (congestion) or stays (a faulty path).
@@ -36,8 +37,11 @@ pub fn test(case: &Case<'_>) -> Test {
     let (host, (resent, sent)) = if near.0 > far.0 { ("client", near) } else { ("server", far) };
     let share = resent as f64 / sent.max(1) as f64;
     let has_slack = case.client_has_slack() == Some(true) && case.server_has_slack() != Some(false);
-    let hosts = if case.is_one_host() { vec![server] } else { vec![case.observed, server] };
-    let places: Vec<_> = hosts.into_iter().flat_map(loss::dropped_at).collect();
+    let mut hosts = vec![(case.server_host_name(), server)];
+    if !case.is_one_host() {
+        hosts.push(("client", case.observed));
+    }
+    let places: Vec<_> = hosts.iter().flat_map(|(_, host)| loss::dropped_at(host)).collect();
     let dropped: u64 = places.iter().map(|(_, count)| count).sum();
     let is_located = dropped as f64 >= LOCATED_MIN * resent as f64;
     if resent < COUNT_MIN || share < SHARE_MIN || is_located || !has_slack {
@@ -53,6 +57,18 @@ pub fn test(case: &Case<'_>) -> Test {
     );
     // The counters are of the whole namespace: if no response waited, the loss is that of others.
     let Some(mut seen) = with_slow_responses(case, seen) else { return Test::NotSeen };
+    for (host, observed) in hosts {
+        for path in loss::imitated_paths(observed) {
+            seen = seen.with(
+                Family::HardCounter,
+                host,
+                (&format!("qdisc netem of {}", path.interface), ["qdiscs"]),
+                "packets dropped, as a path would lose them",
+                format!("+{}", path.drops),
+                "any",
+            );
+        }
+    }
     for (place, count) in places {
         seen.against.push(format!("{count} packets were dropped at {place}"));
     }
@@ -104,6 +120,16 @@ mod tests {
         let mut fixture = lossy();
         fixture.loss(60, 55);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "SYNs");
+    }
+
+    #[test]
+    fn what_netem_drops_is_lost_on_the_path_that_it_imitates() {
+        let mut fixture = lossy();
+        fixture.shaper(100.0, 0.9);
+        let qdisc = &mut fixture.observed.qdiscs.as_mut().unwrap()[0];
+        (qdisc.drops, qdisc.kind) = (60, "netem".to_string());
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.findings.iter().any(|one| one.evidence.value.contains("+60")), "{seen:?}");
     }
 
     #[test]

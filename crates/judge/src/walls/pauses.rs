@@ -3,8 +3,10 @@
 //! Signals: threads of the server found stopped, its CPU time from read to read, pauses that its
 //! runtime reports, responses in each tenth of a second, the slow end of the latency.
 //! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
-//! of the window; or at least four times, at regular distances, the responses of a tenth of a
-//! second and the server's CPU time fell under 60 % of their medians. And the slowest responses
+//! of the window; or what threads do could not be read, and at least four times, at regular
+//! distances, the responses of a tenth of a second and the server's CPU time fell under 60 % of
+//! their medians (a server that waits for something regular shows the same dips). And the slowest
+//! responses
 //! take five times the median; the generator was neither throttled nor near its limit, and never
 //! stood still for a quarter of that; the server was not throttled. Beside a server without CPU to
 //! spare only stops of at least a tenth of the time
@@ -15,7 +17,7 @@
 //! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
 //! collector moves them.
 //! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/debug
-//! (GCStats.PauseTotal).
+//! (GCStats.PauseTotal); OpenJDK perfMemory.hpp (sun.rt.safepointTime).
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
@@ -25,6 +27,8 @@ use model::units::show_ns;
 use observe::{DoingShares, QuotaShare};
 use std::collections::BTreeMap;
 
+/// How runtimes call the time in which they stop the application: Go, and Java.
+const PAUSES: [&str; 2] = ["gc_pause", "safepoint_pause"];
 /// Share of samples, or of the window, in which it must be stopped.
 const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
 /// Share of the time from which stops matter when the server is busy.
@@ -101,7 +105,8 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
             "2 to 90 %",
         );
     }
-    let pauses = far.runtime.iter().flatten().find(|(name, _)| name.starts_with("gc_pause"));
+    let is_pause = |name: &str| PAUSES.iter().any(|begin| name.starts_with(begin));
+    let pauses = far.runtime.iter().flatten().find(|(name, _)| is_pause(name));
     if let Some((name, paused_s)) = pauses {
         let share = paused_s / case.window_s();
         if matters(share) {
@@ -120,7 +125,11 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let (responses, cpus) = (dips(whole), dips(&far.server_cpus_series));
     let dipped = responses.len() as f64 / whole.len().max(1) as f64;
-    if is_regular(&responses) && is_regular(&cpus) && dipped >= least {
+    let is_unread = far.doing.is_none();
+    if is_unread && is_regular(&responses) && is_regular(&cpus) && dipped >= least {
+        let what = "what its threads waited in was not read: something that they wait for \
+                    regularly, such as a slow reader of a log, looks the same";
+        seen.against.push(what.to_string());
         let every = (whole.len() as f64 / responses.len() as f64) / 10.0;
         seen = seen.with(
             Family::QueueLocation,
@@ -203,13 +212,18 @@ mod tests {
     #[test]
     fn regular_dips_of_responses_and_of_the_servers_time_are_seen_together() {
         let mut fixture = jerky();
+        let doing = fixture.observed.doing.take();
         let dip = |count: &u64, share: f64| (*count as f64 * share) as u64;
         let responses = fixture.point.per_100ms.clone();
         fixture.observed.server_cpus_series = dip_every(50, 10);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the responses did not dip");
         fixture.point.per_100ms =
             responses.iter().zip(dip_every(50, 10)).map(|(count, one)| dip(count, one)).collect();
-        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.against.len(), 1);
+        fixture.observed.doing = doing;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A10: no thread was stopped");
+        fixture.observed.doing = None;
         fixture.observed.server_cpus_series = vec![1.0; 50];
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the server ran on");
         fixture.observed.server_cpus_series = dip_every(50, 10);

@@ -6,12 +6,13 @@
 //! 5 % of their runnable time or could have used nearly all of those CPUs, and requests wait unread
 //! in its sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per
 //! request often falls as load rises, and the rate goes on growing at 85 % busy.
-//! Mimics: S7 (spinning), S6 (others use the CPUs), K4 (one CPU full of interrupts), C1 on a shared
+//! Mimics: S7 (spinning), S6 (others use the CPUs), A1 (threads that take turns at a lock, beside
+//! others that use the rest: looked at here), K4 (one CPU full of interrupts), C1 on a shared
 //! host, busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, application_lock};
 use crate::case::{Case, Whose, percent};
 use crate::waits::UNREAD_MIN;
 
@@ -28,6 +29,9 @@ pub fn test(case: &Case<'_>) -> Test {
     let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
     let wanted = (run + wait) / cpus.len().max(1) as f64;
     if busy < 0.92 || wanted < WANTED_MIN || (waiting < 0.05 && wanted < 0.92) {
+        return Test::NotSeen;
+    }
+    if application_lock::by_turns(case).is_some() {
         return Test::NotSeen;
     }
     let seen = Seen::default().with(

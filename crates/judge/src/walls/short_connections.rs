@@ -5,15 +5,16 @@
 //! Rule: more than one connection was opened again per 100 responses, although the load asks for
 //! none to be closed, both sides have CPU to spare, and connecting takes the time: the accept queue
 //! holds on average more than 10 % as many connections as there are requests in flight, or
-//! connecting takes over 10 % of the life of a connection. Threads that serve must be free: where
-//! all of them are at work, a connection waits for them and not for its handshake.
+//! connecting takes over 10 % of the life of a connection. Places to serve must be free: where all
+//! threads are at work, a pool of workers is seen to be full (A2), or most requests are at another
+//! service, a connection waits for a place and not for its handshake.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
 //! mentions this one), A2 (requests on connections that are not accepted yet wait unread as well),
 //! K1, K2, C7 (walls that it leads to; looked at first), a server that fails and closes (M4).
 //! Confirm: keep-alive on, or a higher limit of requests per connection: the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, downstream, worker_pool};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 
@@ -36,7 +37,9 @@ pub fn test(case: &Case<'_>) -> Test {
     let in_queue = queued / in_flight;
     let opening = opening_share(case, reopened);
     let is_held_up = in_queue.max(opening) >= COST_MIN;
-    if !client_slack || !server_slack || !is_held_up || all_at_work(case) {
+    let is_full =
+        all_at_work(case) || downstream::holds_most(case) || worker_pool::holds_requests(case);
+    if !client_slack || !server_slack || !is_held_up || is_full {
         return Test::NotSeen;
     }
     let each = case.point.connections.requests_each.p50;
@@ -101,7 +104,8 @@ mod tests {
     use crate::walls::Test;
     use model::load::Life;
     use model::reading::Doing;
-    use observe::QueuePeak;
+    use model::run::Residence;
+    use observe::{DownstreamUse, QueuePeak};
 
     /// The server closes after ten responses; six connections wait to be accepted.
     fn capped() -> Fixture {
@@ -127,8 +131,35 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "one of two is free");
         fixture.doing(&[sleeps(1, Doing::Timer), sleeps(2, Doing::Receive)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: both are at work");
+        fixture.doing(&[sleeps(1, Doing::Timer), sleeps(2, Doing::Timer), sleeps(3, Doing::Futex)]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "one of three is free");
+        fixture.unread_at_server(0.75);
+        let inside =
+            |requests| Some(Residence { inside_server: Some(requests), ..Residence::default() });
+        fixture.point.residence = inside(0.2);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "they sleep before accept");
+        fixture.point.residence = inside(2.0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: the others are no workers");
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with a remark on this");
+    }
+
+    #[test]
+    fn connections_that_wait_while_most_requests_are_at_another_service_are_not_its_fault() {
+        let mut fixture = capped();
+        fixture.worker(0.05, 0.0);
+        let waits = |tid| (tid, 0.01, Doing::Events, None);
+        fixture.doing(&[waits(1), waits(2)]);
+        let calls = |waiting| DownstreamUse {
+            to: "10.0.0.9:80".to_string(),
+            connections: 5.0,
+            waiting,
+            heard_ms: None,
+        };
+        fixture.observed.downstreams = Some(vec![calls(0.5)]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "hardly any");
+        fixture.observed.downstreams = Some(vec![calls(5.0)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A3");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Signals: CPU time per request at rising load, the rate of the ramp, busy share of the server's
 //! CPUs.
 //! Rule: over a ramp, a request costs the server over 30 % more CPU time than at a quarter of the
-//! load, while the rate no longer follows the load and the CPUs it may use are busy over 85 %.
+//! load, while the rate no longer follows the load and the CPUs it may use are busy over 85 %, most
+//! of it with the server itself.
 //! Mimics: S1 (a request costs the same or less as load rises), S8 (CPUs that wait for memory burn
 //! time too: a profile tells), S6 (a neighbour spoils caches).
 //! Confirm: fewer CPUs for the server give the same rate, or more.
@@ -17,6 +18,8 @@ use model::run::Point;
 /// Cost per request here over that at a quarter of the load.
 const GROWTH_MIN: f64 = 1.30;
 const BUSY_MIN: f64 = 0.85;
+/// Share of that which must be the server's own: a request costs more beside others too.
+const OWN_MIN: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
     let cost_us = |point: &Point| point.cpu.server_us_per_request.filter(|cost| *cost > 0.0);
@@ -32,7 +35,8 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
     let growth = here_us / lighter_us;
-    if growth < GROWTH_MIN || grows || busy < BUSY_MIN {
+    let own = case.server_utilisation().unwrap_or(0.0);
+    if growth < GROWTH_MIN || grows || busy < BUSY_MIN || own < OWN_MIN * busy {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -78,15 +82,27 @@ mod tests {
             point.cpu.server_us_per_request = Some(cost_us);
             point
         };
-        let test = |lighter, rate, cost_us| {
+        fixture.server_threads(&[(7, 0.9), (7, 0.9)]);
+        let test = |fixture: &Fixture, lighter, rate, cost_us| {
             let (lighter, point) = (lighter, point(8, rate, cost_us));
             let ramp = [&lighter, &point];
             super::test(&crate::case::Case { point: &point, ramp: &ramp, ..fixture.case() })
         };
-        assert!(matches!(test(point(2, 1000.0, 900.0), 1000.0, 1900.0), Test::Seen(_)));
-        assert_eq!(test(point(2, 1000.0, 1900.0), 1000.0, 1900.0), Test::NotSeen, "S1");
-        assert_eq!(test(point(2, 250.0, 900.0), 1000.0, 1900.0), Test::NotSeen, "it grows");
-        assert_eq!(test(point(4, 1000.0, 900.0), 1000.0, 1900.0), Test::Untested, "too close");
+        assert!(matches!(test(&fixture, point(2, 1000.0, 900.0), 1000.0, 1900.0), Test::Seen(_)));
+        assert_eq!(test(&fixture, point(2, 1000.0, 1900.0), 1000.0, 1900.0), Test::NotSeen, "S1");
+        assert_eq!(
+            test(&fixture, point(2, 250.0, 900.0), 1000.0, 1900.0),
+            Test::NotSeen,
+            "it grows"
+        );
+        assert_eq!(
+            test(&fixture, point(4, 1000.0, 900.0), 1000.0, 1900.0),
+            Test::Untested,
+            "too close"
+        );
+        fixture.server_threads(&[(7, 0.3)]);
+        let costly = test(&fixture, point(2, 1000.0, 900.0), 1000.0, 1900.0);
+        assert_eq!(costly, Test::NotSeen, "others keep the CPUs busy");
     }
 
     #[test]

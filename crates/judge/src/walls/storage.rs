@@ -4,14 +4,16 @@
 //! disk was in use, pressure stall time for I/O.
 //! Rule: both sides have CPU to spare, threads that wait for storage are over half of the requests
 //! the server has read (and with the unread ones 75 to 130 % of all in flight), and the busiest
-//! disk was in use, or something stalled for I/O, for more than 10 % of the window.
+//! disk was in use, or something stalled for I/O, for more than 10 % of the window. Or a thread
+//! waits for storage in at least 90 % of the samples, and all others that hold requests sleep on a
+//! futex or for a time: one is at the storage, the others wait for their turn.
 //! Mimics: A2 (workers that wait for something else), A9 (reclaim reads from storage), a neighbour
-//! that uses the disk.
+//! that uses the disk, a thread that writes all the time and serves no request.
 //! Confirm: a route that does not write, or a file on tmpfs, is faster.
 //! Source: Linux accounting/psi.rst, admin-guide/iostats.rst.
 
 use super::waiting::Waiting;
-use super::{Family, Test};
+use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use model::reading::Doing;
 
@@ -19,6 +21,8 @@ use model::reading::Doing;
 const HELD_MIN: f64 = 0.50;
 /// Share of the window in which storage must be in use.
 const USED_MIN: f64 = 0.10;
+/// Threads that wait for storage on average where nearly always one does.
+const ALWAYS: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
@@ -32,28 +36,57 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let held = waiting.threads(Doing::Storage);
     let inside = (waiting.in_flight - waiting.unread).max(0.5);
-    if held < HELD_MIN * inside || held < 0.5 || !waiting.adds_up(held) || used < USED_MIN {
+    let is_most = held >= HELD_MIN * inside && held >= 0.5 && waiting.adds_up(held);
+    let queued = in_turns(&waiting);
+    if !is_most && queued.is_none() || used < USED_MIN {
         return Test::NotSeen;
     }
-    let seen = waiting
-        .seen(
+    let by_threads = match queued.filter(|_| !is_most) {
+        Some(queued) => behind_one(&waiting, held, queued),
+        None => waiting.seen(
             ("syscall", ["server_threads_now"]),
             "threads that wait for storage on average",
             held,
             "with the unread requests, all requests in flight",
-        )
-        .with(
-            Family::HardCounter,
-            "server",
-            ("/proc/diskstats, /proc/pressure/io", ["disks", "pressure"]),
-            "share of the window in which a disk was in use, or something stalled for I/O",
-            percent(used),
-            "over 10 %",
-        );
+        ),
+    };
+    let seen = by_threads.with(
+        Family::HardCounter,
+        "server",
+        ("/proc/diskstats, /proc/pressure/io", ["disks", "pressure"]),
+        "share of the window in which a disk was in use, or something stalled for I/O",
+        percent(used),
+        "over 10 %",
+    );
     Test::Seen(
         seen.next("write less often to the disk: group commits, or no fsync per request")
             .next("try a faster device, or tmpfs to see what it is worth"),
     )
+}
+
+/// Whether storage is in use all the time.
+pub(super) fn is_always_used(waiting: &Waiting) -> bool {
+    waiting.threads(Doing::Storage) >= ALWAYS
+}
+
+/// Threads that sleep while another one waits for storage, where nothing else goes on.
+fn in_turns(waiting: &Waiting) -> Option<f64> {
+    let asleep = waiting.threads(Doing::Futex) + waiting.threads(Doing::Timer);
+    let held = waiting.threads(Doing::Storage) + asleep;
+    let is_all = held >= ALWAYS * waiting.occupied() && waiting.adds_up(held);
+    (is_always_used(waiting) && is_all).then_some(asleep)
+}
+
+fn behind_one(waiting: &Waiting, held: f64, queued: f64) -> Seen {
+    let mut seen = waiting.seen(
+        ("syscall", ["server_threads_now"]),
+        &format!("threads that wait for storage, {held:.1}, and that sleep, on average"),
+        held + queued,
+        "one at the storage all the time; with the unread requests, all requests in flight",
+    );
+    let what = "those that sleep may wait for something else than their turn at the storage";
+    seen.against.push(what.to_string());
+    seen
 }
 
 #[cfg(test)]
@@ -81,5 +114,21 @@ mod tests {
         fixture.observed.disk_busy = None;
         assert_eq!(super::test(&fixture.case()), Test::Untested);
         assert_eq!(super::test(&writing(Doing::Timer).case()), Test::NotSeen, "A2");
+    }
+
+    #[test]
+    fn threads_that_wait_for_their_turn_at_the_storage_are_seen() {
+        let mut fixture = writing(Doing::Storage);
+        let asleep = |tid| (tid, 0.01, Doing::Timer, None);
+        let one = (1, 0.01, Doing::Storage, None);
+        fixture.doing(&[one, asleep(2), asleep(3), asleep(4)]);
+        fixture.unread_at_server(0.5);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.against.len(), 1);
+        let other = |tid| (tid, 0.01, Doing::Receive, None);
+        fixture.doing(&[one, other(2), other(3), other(4)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "they wait for another service");
+        fixture.doing(&[asleep(1), asleep(2), asleep(3), asleep(4)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A4 or A2");
     }
 }

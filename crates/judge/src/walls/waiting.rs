@@ -8,6 +8,7 @@ use super::{Family, Origin, Seen, Test, application_lock, downstream, limiter};
 use crate::case::{Case, percent};
 use crate::waits::{self, Waits};
 use model::reading::Doing;
+use model::run::Point;
 use model::wall::WallId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +35,15 @@ pub(super) struct Waiting {
     pub threads: BTreeMap<Doing, f64>,
     /// Threads that sleep on one futex which several of them use.
     pub on_one_futex: f64,
+    /// Threads that sleep on a futex with a time-out that is about as long as a request, or
+    /// shorter: runtimes make a thread sleep for a time this way.
+    pub for_a_time: f64,
     /// Connections of the server that wait for other services; absent when they were not read.
     pub downstream: Option<f64>,
 }
+
+/// A thread that sleeps for a time does so for at most this many times the time of a request.
+const REQUEST_MAX: f64 = 1.5;
 
 /// A wall that holds requests: which, how many of them, and what is seen of it.
 struct Holder {
@@ -65,7 +72,7 @@ const HOLDERS: [Holder; 3] = [
 ];
 
 /// Share of all requests in flight from which a place holds most of them.
-const MOST: f64 = 0.5;
+pub(super) const MOST: f64 = 0.5;
 
 /// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
 pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
@@ -110,7 +117,11 @@ impl Waiting {
         let requests = case.point.connections.opened as f64 * f64::from(case.point.load.depth);
         let connect = &case.point.connections.connect_ns;
         let connect_ns = connect.p50.or(connect.mean).unwrap_or(0) as f64;
-        let mean_ns = case.point.service_ns.mean.unwrap_or(0).max(1) as f64;
+        let service_ns = |point: &Point| point.service_ns.mean.unwrap_or(0).max(1) as f64;
+        let mean_ns = service_ns(case.point);
+        let longest_ns = REQUEST_MAX * case.lightest().map_or(mean_ns, service_ns);
+        let for_a_time = |tid: &u32| doing.timed(*tid, longest_ns as u64);
+        let for_a_time: u64 = serving.iter().map(for_a_time).sum();
         let census = case.census().unwrap_or_default();
         let unsent_share = census.server_unsent as f64 / census.server.max(1) as f64;
         let downstreams = case.far().downstreams.as_ref();
@@ -120,8 +131,12 @@ impl Waiting {
             travelling: (connect_ns / mean_ns).min(1.0) * in_flight,
             unsent: (unsent_share * requests).min(in_flight),
             on_one_futex: doing.mean_on_one_futex(|tid| serving.contains(&tid)),
+            for_a_time: for_a_time as f64 * doing.threads_per_sample(),
             threads: by_doing,
-            downstream: downstreams.map(|all| all.iter().map(|one| one.waiting).sum()),
+            downstream: downstreams.map(|all| {
+                let serving = all.iter().filter(|one| downstream::serves(case, one));
+                serving.map(|one| one.waiting).sum()
+            }),
         })
     }
 
@@ -130,10 +145,14 @@ impl Waiting {
         self.threads.get(&doing).copied().unwrap_or(0.0)
     }
 
-    /// Threads that have work or hold up some: neither waiting for events nor for connections.
+    /// Threads that wait for events or for connections.
+    pub(super) fn idle(&self) -> f64 {
+        self.threads(Doing::Events) + self.threads(Doing::Accept)
+    }
+
+    /// Threads that have work or hold up some.
     pub(super) fn occupied(&self) -> f64 {
-        let idle = self.threads(Doing::Events) + self.threads(Doing::Accept);
-        self.threads.values().sum::<f64>() - idle
+        self.threads.values().sum::<f64>() - self.idle()
     }
 
     /// Share of the requests in flight that wait unread.

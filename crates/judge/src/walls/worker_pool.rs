@@ -13,9 +13,12 @@
 //! and grows up to k requests in flight.
 //! Source: Lazowska et al., Quantitative System Performance, chapter 5 (asymptotic bounds).
 
-use super::Test;
-use super::waiting::{QUEUE_MIN, Waiting, asleep_at_light_load};
-use crate::case::Case;
+use super::Family::{QueueLocation, RampShape, ThreadStates};
+use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting, asleep_at_light_load};
+use super::{Seen, Test};
+use crate::case::{Case, percent};
+use crate::elimination::{FREE, OTHERWISE_MAX, at_cpus};
+use crate::ramp::load_of;
 use model::reading::Doing;
 
 /// Less than this part of the sleepers is explained by the work of a request: A4.
@@ -25,47 +28,115 @@ const EXPLAINED_MAX: f64 = 1.5;
 
 /// Share of the requests in flight that must wait unread where no lighter level is known.
 const QUEUE_MIN_ALONE: f64 = 0.25;
+/// Threads that wait for requests, over those that sleep: fewer are none.
+const IDLE_MAX: f64 = 0.10;
+/// Share of the threads with work that must sleep.
+const SHARE_MIN: f64 = 0.50;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
         Err(test) => return test,
     };
-    let calls = [
-        (Doing::Timer, "for a time"),
-        (Doing::Receive, "in a read"),
-        (Doing::Other, "in some other call"),
-    ];
-    let most = calls.map(|(doing, how)| (waiting.threads(doing), how));
-    let (asleep, how) = most
-        .into_iter()
-        .reduce(|best, one| if one.0 > best.0 { one } else { best })
-        .unwrap_or((0.0, ""));
+    let (asleep, how) = most_asleep(&waiting);
     let light = asleep_at_light_load(case, asleep);
-    // A few unread requests are also what samples see of a server that is quick to read.
-    let queue_min = if light.is_some() { QUEUE_MIN } else { QUEUE_MIN_ALONE };
-    if waiting.unread_share() < queue_min || asleep < 0.5 || !waiting.adds_up(asleep) {
+    if asleep < 0.5 || light.is_some_and(|explained| explained < EXPLAINED_MIN) {
         return Test::NotSeen;
     }
-    let mut seen = waiting.seen(
-        ("syscall", ["server_threads_now"]),
-        &format!("threads asleep {how} on average"),
-        asleep,
-        "with the unread requests, all requests in flight",
-    );
-    match light {
-        Some(explained) if explained < EXPLAINED_MIN => return Test::NotSeen,
-        Some(explained) if explained <= EXPLAINED_MAX => {}
-        _ => seen.against.push(
+    let seen = if is_queue_of(&waiting, asleep, light.is_some()) {
+        waiting.seen(
+            ("syscall", ["server_threads_now"]),
+            &format!("threads asleep {how} on average"),
+            asleep,
+            "with the unread requests, all requests in flight",
+        )
+    } else if let Some(places) = all_places(case, &waiting, asleep) {
+        with_places(&waiting, (asleep, how), places)
+    } else if is_nobody_left(&waiting, asleep) {
+        with_nobody_left(&waiting, (asleep, how))
+    } else {
+        return Test::NotSeen;
+    };
+    let mut seen = seen;
+    if light.is_none_or(|explained| explained > EXPLAINED_MAX) {
+        seen.against.push(
             "a limiter that queues requests (A4) looks the same at one load; a ramp separates them"
                 .to_string(),
-        ),
+        );
     }
     let (workers, each_ms) = (asleep.round().max(1.0), asleep / case.point.rate * 1e3);
     Test::Seen(seen.next(format!(
         "run more workers than {workers:.0}, or shorten the {each_ms:.1} ms each of them waits per \
          request"
     )))
+}
+
+/// Whether it is seen, and the sleepers hold requests that the server has read: one that sleeps
+/// before it accepts a connection holds none.
+pub(super) fn holds_requests(case: &Case<'_>) -> bool {
+    let inside = case.point.residence.and_then(|residence| residence.inside_server);
+    let (Ok(waiting), Some(inside)) = (Waiting::of(case), inside) else { return false };
+    let asleep = most_asleep(&waiting).0;
+    inside >= ADDS_UP.start() * asleep && matches!(test(case), Test::Seen(_))
+}
+
+/// The call in which most threads sleep, and how many.
+fn most_asleep(waiting: &Waiting) -> (f64, &'static str) {
+    let calls = [
+        (waiting.threads(Doing::Timer), "for a time"),
+        (waiting.for_a_time, "on a futex for a time"),
+        (waiting.threads(Doing::Receive), "in a read"),
+        (waiting.threads(Doing::Other), "in some other call"),
+    ];
+    let more = |best: (f64, _), one: (f64, _)| if one.0 > best.0 { one } else { best };
+    calls.into_iter().reduce(more).unwrap_or((0.0, ""))
+}
+
+/// Whether the sleepers and the unread requests are all requests in flight.
+fn is_queue_of(waiting: &Waiting, asleep: f64, is_ramp: bool) -> bool {
+    // A few unread requests are also what samples see of a server that is quick to read.
+    let queue_min = if is_ramp { QUEUE_MIN } else { QUEUE_MIN_ALONE };
+    waiting.unread_share() >= queue_min && waiting.adds_up(asleep)
+}
+
+/// The places of the server, where the sleepers are as many: all of them are taken, wherever the
+/// other requests wait. A level that leaves places free must tell how many there are.
+fn all_places(case: &Case<'_>, waiting: &Waiting, asleep: f64) -> Option<f64> {
+    let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
+    let is_free = load_of(light) as f64 <= FREE * places;
+    let is_queue = waiting.in_flight >= (1.0 + QUEUE_MIN) * places;
+    let is_idle = at_cpus(case)? <= OTHERWISE_MAX * places;
+    (is_free && is_queue && is_idle && ADDS_UP.contains(&(asleep / places))).then_some(places)
+}
+
+fn with_places(waiting: &Waiting, (asleep, how): (f64, &str), places: f64) -> Seen {
+    let in_flight = waiting.in_flight;
+    let field = format!("threads asleep {how} on average, of {in_flight:.1} requests in flight");
+    let rule = "75 to 130 % of the requests that the server works on at once";
+    let source = ("syscall", ["server_threads_now"]);
+    let seen =
+        Seen::default().with(ThreadStates, "server", source, &field, format!("{asleep:.1}"), rule);
+    let field = "requests the server works on at once: the rate x their time at light load";
+    let source = ("ramp", ["latency_ns"]);
+    seen.with(RampShape, "client", source, field, format!("{places:.1}"), "so many places")
+}
+
+/// Whether no thread is left that could take the next request in, while many wait unread.
+fn is_nobody_left(waiting: &Waiting, asleep: f64) -> bool {
+    waiting.unread_share() >= QUEUE_MIN_ALONE
+        && waiting.idle() < IDLE_MAX * asleep
+        && asleep >= SHARE_MIN * waiting.occupied()
+}
+
+fn with_nobody_left(waiting: &Waiting, (asleep, how): (f64, &str)) -> Seen {
+    let field = format!("threads asleep {how} on average, of {:.1} with work", waiting.occupied());
+    let rule = "most of them, and none waits for the next request";
+    let source = ("syscall", ["server_threads_now"]);
+    let seen =
+        Seen::default().with(ThreadStates, "server", source, &field, format!("{asleep:.1}"), rule);
+    let field = "requests in flight that wait unread";
+    let value = percent(waiting.unread_share());
+    seen.with(QueueLocation, "server", ("sock_diag", ["connections"]), field, value, "over 25 %")
 }
 
 #[cfg(test)]
@@ -126,6 +197,58 @@ mod tests {
         let Test::Seen(seen) = test(500.0) else { panic!("not seen") };
         assert_eq!(seen.against.len(), 0);
         assert_eq!(test(900.0), Test::Seen(seen), "1.1 ms: near enough");
+    }
+
+    /// Eight in flight at 1000/s, and a level with one request, of 3 ms: three are worked on.
+    fn over_a_ramp(fixture: &Fixture) -> Test {
+        let mut light = Fixture::point(1, 333.0);
+        light.service_ns.mean = Some(3_000_000);
+        let half = Fixture::point(4, 990.0);
+        let ramp = [&light, &half, &fixture.point];
+        super::test(&Case { ramp: &ramp, ..fixture.case() })
+    }
+
+    #[test]
+    fn workers_that_are_all_places_leave_the_others_anywhere() {
+        let mut fixture = pool();
+        fixture.unread_at_server(0.0);
+        let sleeper = |tid| (tid, 0.01, Doing::Timer, None);
+        let reader = |tid| (tid, 0.01, Doing::Events, None);
+        fixture.doing(&[sleeper(1), sleeper(2), sleeper(3), reader(4)]);
+        let Test::Seen(seen) = over_a_ramp(&fixture) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (2, 0), "{seen:?}");
+        fixture.doing(&[sleeper(1), sleeper(2), reader(4)]);
+        assert_eq!(over_a_ramp(&fixture), Test::NotSeen, "two do not hold three");
+        let runner = |tid| (tid, 0.3, Doing::Running, None);
+        let sleepers = [1, 2, 3].map(sleeper);
+        fixture.doing(&[&sleepers[..], &[4, 5, 6, 7].map(runner)].concat());
+        assert_eq!(over_a_ramp(&fixture), Test::NotSeen, "others compute");
+    }
+
+    #[test]
+    fn a_futex_with_a_time_out_is_a_sleep_and_one_without_is_not() {
+        let mut fixture = pool();
+        fixture.unread_at_server(0.0);
+        let mut test = |timeout_ns| {
+            fixture.asleep_on_futexes(3, timeout_ns);
+            over_a_ramp(&fixture)
+        };
+        assert!(matches!(test(Some(2_000_000)), Test::Seen(_)));
+        assert_eq!(test(None), Test::NotSeen, "idle threads of a pool");
+        assert_eq!(test(Some(60_000_000_000)), Test::NotSeen, "idle for a minute at most");
+    }
+
+    #[test]
+    fn nobody_is_left_to_read_where_the_only_thread_sleeps() {
+        let mut fixture = pool();
+        fixture.unread_at_server(0.5);
+        fixture.doing(&[(1, 0.1, Doing::Timer, None)]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it has read three more");
+        fixture.doing(&[(1, 0.1, Doing::Timer, None), (2, 0.1, Doing::Events, None)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "another thread reads");
+        fixture.unread_at_server(0.1);
+        fixture.doing(&[(1, 0.1, Doing::Timer, None)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "hardly any wait unread");
     }
 
     #[test]

@@ -1,25 +1,28 @@
-//! sock_diag and `/proc/PID/fd`: connections that the server itself opened to other services.
+//! sock_diag, unix_diag and `/proc/PID/fd`: connections that the server itself opened to other
+//! services.
 //!
 //! The kernel is asked for connections with the port under test at neither end, established or
-//! being opened (SYN_SENT); those whose inode is among the descriptors of the server's processes
-//! are counted by the address of the other end. One waits when the server spoke last: it has sent
-//! something that is not acknowledged, or was acknowledged or sent later than the last bytes came
-//! in (`tcp_info`).
+//! being opened (SYN_SENT), and for unix sockets; those whose inode is among the descriptors of the
+//! server's processes are counted by the address of the other end. One of TCP waits when the server
+//! spoke last (`calls.rs`). One of a unix socket waits while the other end has not accepted it or
+//! not read what was sent, and, where connections to that path live for a request each, while it
+//! is open.
 //!
-//! Caveats. Of the network namespace of the calling thread only. Times of `tcp_info` are in
-//! jiffies: a request that was sent in the jiffy of the response before, and acknowledged in it,
-//! does not look like waiting; the other end acknowledges at once for the first few segments only.
-//! Connections whose local port somebody listens on were accepted, not opened, and are left out.
-//! Descriptors are looked through only when a connection is new, not more often than once a second,
-//! and so many of them at most; a connection is unknown until then and left out. Unix sockets have
-//! no address and are not seen.
+//! Caveats. Of the network namespace of the calling thread only. Connections whose local port
+//! somebody listens on were accepted, not opened, and are left out. Descriptors are looked through
+//! only when a connection is new, not more often than once a second, and so many of them at most;
+//! until then a new connection counts as the server's where most of those to its address were its
+//! own. Standard streams are left out: a journal takes them. A unix connection that is kept does
+//! not show that it waits once the other end has read all.
 
 use super::sock_diag::{self, Socket, TcpInfo};
 use super::{Round, Scope, Source};
+use crate::calls::Call;
 use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use crate::network::Network;
+use crate::unix_diag::{self, UnixSocket};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Downstream};
@@ -37,10 +40,16 @@ const LINKS_MAX: usize = 20_000;
 const DOWNSTREAMS_MAX: usize = 64;
 /// How often descriptors may be looked through.
 const SEARCH_NS: u64 = NS_PER_S;
+/// A connection that is closed before this was made for a request.
+const SHORT_NS: u64 = 5 * NS_PER_S;
+/// Descriptors that a process begins with.
+const STREAMS: [&str; 3] = ["0", "1", "2"];
+/// Other ends in another network namespace, which have no name here.
+const UNNAMED: &str = "(in another namespace)";
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("downstreams", "sock_diag and /proc/PID/fd")
+    Declaration::new("downstreams", "sock_diag, unix_diag and /proc/PID/fd")
         .each("to")
         .mean("connections", Unit::Count, "Connections that the server opened to another service.")
         .mean("waiting", Unit::Count, "Those of them that wait for a response.")
@@ -48,11 +57,49 @@ pub(super) fn declared() -> Declaration {
         .mean("rtt_us", Unit::Us, "Smoothed round trip.")
 }
 
+/// A connection that somebody on this host opened.
+struct Connection {
+    inode: u32,
+    to: String,
+    /// The port it was opened from, of TCP.
+    from: Option<u16>,
+    state: State,
+}
+
+enum State {
+    Opening,
+    Tcp(Box<TcpInfo>),
+    /// Of a unix socket: the other end has not accepted it or not read all.
+    Unread,
+    /// Of a unix socket: the other end has read all.
+    Read,
+}
+
+/// What is known of a connection from earlier rounds.
+struct Known {
+    to: String,
+    is_ours: bool,
+    /// Whether descriptors told whose it is.
+    is_sure: bool,
+    since_ns: u64,
+    call: Option<Call>,
+}
+
+/// What is known of an address from earlier rounds.
+#[derive(Default)]
+struct Place {
+    /// Connections to it when descriptors were looked through: those of the server, and all.
+    ours: usize,
+    all: usize,
+    /// Connections of the server to it that were closed soon.
+    short: u32,
+}
+
 struct Downstreams {
     root: Root,
     port: Option<u16>,
-    /// Sockets seen so far: whether they are the server's.
-    known: BTreeMap<u32, bool>,
+    known: BTreeMap<u32, Known>,
+    places: BTreeMap<String, Place>,
     search_due_ns: u64,
     chunk: Vec<u8>,
 }
@@ -67,6 +114,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
         root: scope.root.clone(),
         port: scope.port,
         known: BTreeMap::new(),
+        places: BTreeMap::new(),
         search_due_ns: 0,
         chunk: vec![0; CHUNK_BYTES],
     }))
@@ -76,35 +124,65 @@ impl Source for Downstreams {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
         let sockets = sock_diag::connections_except(self.port, SOCKETS_MAX, &mut self.chunk)?;
-        self.learn(&sockets, pids, round.due_ns)?;
-        let ours = sockets.iter().filter(|socket| self.known.get(&socket.inode) == Some(&true));
-        Ok(Data::Downstreams(by_address(ours)))
+        // A kernel without unix_diag tells of TCP alone.
+        let streams = unix_diag::streams(SOCKETS_MAX, &mut self.chunk).unwrap_or_default();
+        let mut all: Vec<Connection> = sockets.iter().filter_map(of_tcp).collect();
+        all.extend(of_unix(&streams));
+        self.forget(&all, round.due_ns);
+        self.learn(&all, pids, round.due_ns)?;
+        Ok(Data::Downstreams(self.count(&all, round.due_ns)))
     }
 }
 
 impl Downstreams {
-    /// Finds out whose the sockets are that were not seen before, and forgets those that closed.
-    fn learn(&mut self, sockets: &[Socket], pids: &[u32], now_ns: u64) -> Result<(), Unreadable> {
-        let inodes: BTreeSet<u32> = sockets.iter().map(|socket| socket.inode).collect();
-        self.known.retain(|inode, _| inodes.contains(inode));
-        let is_known = inodes.iter().all(|inode| self.known.contains_key(inode));
-        if is_known || now_ns < self.search_due_ns {
+    /// Forgets connections that were closed.
+    fn forget(&mut self, all: &[Connection], now_ns: u64) {
+        let open: BTreeSet<u32> = all.iter().map(|one| one.inode).collect();
+        let places = &mut self.places;
+        self.known.retain(|inode, known| {
+            let is_open = open.contains(inode);
+            let is_short = now_ns.saturating_sub(known.since_ns) < SHORT_NS;
+            if !is_open && known.is_ours && is_short {
+                places.entry(known.to.clone()).or_default().short += 1;
+            }
+            is_open
+        });
+    }
+
+    /// Finds out whose the connections are that were not seen before.
+    fn learn(&mut self, all: &[Connection], pids: &[u32], now_ns: u64) -> Result<(), Unreadable> {
+        for one in all {
+            let is_ours = self.places.get(&one.to).is_some_and(|it| 2 * it.ours > it.all);
+            let to = one.to.clone();
+            let new = Known { to, is_ours, is_sure: false, since_ns: now_ns, call: None };
+            self.known.entry(one.inode).or_insert(new);
+        }
+        if self.known.values().all(|known| known.is_sure) || now_ns < self.search_due_ns {
             return Ok(());
         }
         self.search_due_ns = now_ns + SEARCH_NS;
         let held = self.search(pids)?;
         let listening = sock_diag::all_listening(Network::Shared)?;
         let listening: BTreeSet<u16> = listening.iter().map(|socket| socket.local_port).collect();
-        for socket in sockets {
-            let is_ours = held.contains(&socket.inode) && !listening.contains(&socket.local_port);
-            self.known.entry(socket.inode).or_insert(is_ours);
+        self.places.values_mut().for_each(|place| (place.ours, place.all) = (0, 0));
+        for one in all {
+            let was_accepted = one.from.is_some_and(|port| listening.contains(&port));
+            let Some(known) = self.known.get_mut(&one.inode) else { continue };
+            if !known.is_sure {
+                known.is_ours = held.contains(&one.inode) && !was_accepted;
+                known.is_sure = true;
+            }
+            let place = self.places.entry(one.to.clone()).or_default();
+            place.ours += usize::from(known.is_ours);
+            place.all += 1;
         }
         Ok(())
     }
 
-    /// Inodes of the sockets that the processes hold.
+    /// Inodes of the sockets that the processes hold, but for their standard streams: what is
+    /// connected to those takes the log.
     fn search(&self, pids: &[u32]) -> Result<BTreeSet<u32>, Unreadable> {
-        let mut held = BTreeSet::new();
+        let (mut held, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut left = LINKS_MAX;
         for &pid in pids {
             let folder = self.root.process(pid, "fd");
@@ -120,80 +198,129 @@ impl Downstreams {
                     unreadable(&folder, why)
                 })?;
                 let link = fs::read_link(entry.path()).ok();
-                held.extend(link.as_deref().and_then(socket_inode));
+                let is_stream = STREAMS.iter().any(|number| entry.file_name() == *number);
+                let kind = if is_stream { &mut streams } else { &mut held };
+                kind.extend(link.as_deref().and_then(socket_inode));
             }
         }
-        Ok(held)
+        Ok(held.difference(&streams).copied().collect())
+    }
+
+    /// Counts the server's connections by their other end.
+    fn count(&mut self, all: &[Connection], now_ns: u64) -> Vec<Downstream> {
+        let mut groups = BTreeMap::<&str, Group>::new();
+        for one in all {
+            let Some(known) = self.known.get_mut(&one.inode).filter(|known| known.is_ours) else {
+                continue;
+            };
+            let group = groups.entry(&one.to).or_default();
+            match &one.state {
+                State::Opening => group.opening += 1,
+                State::Tcp(tcp) => {
+                    let call = Call::of(tcp, now_ns, known.call.as_ref());
+                    group.add(tcp, call);
+                    known.call = Some(call);
+                }
+                State::Unread => group.unread += 1,
+                State::Read if now_ns.saturating_sub(known.since_ns) < SHORT_NS => group.young += 1,
+                State::Read => group.old += 1,
+            }
+        }
+        let short = |to: &str| self.places.get(to).map_or(0, |place| place.short);
+        let mut downstreams: Vec<Downstream> =
+            groups.into_iter().map(|(to, group)| group.finish(to, short(to))).collect();
+        downstreams.sort_by_key(|one| std::cmp::Reverse(one.connections + one.opening));
+        downstreams.truncate(DOWNSTREAMS_MAX);
+        downstreams
     }
 }
 
-/// Whether the end that we look at spoke last.
-fn is_waiting(tcp: &TcpInfo) -> bool {
-    tcp.unacknowledged > 0
-        || tcp.unsent > 0
-        || tcp.last_acknowledged_ms < tcp.last_received_ms
-        || tcp.last_sent_ms < tcp.last_received_ms
+/// The server's connections to one other end.
+#[derive(Default)]
+struct Group {
+    opening: u32,
+    tcp: u32,
+    rtt_sum_us: u64,
+    /// Time since bytes came in, of those that wait.
+    heard_ms: Vec<u32>,
+    /// Unix sockets: with something that was not read; else those open for a short time, and for
+    /// longer.
+    unread: u32,
+    young: u32,
+    old: u32,
 }
 
-/// Counts sockets by their other end.
-fn by_address<'a>(sockets: impl Iterator<Item = &'a Socket>) -> Vec<Downstream> {
-    let mut groups = BTreeMap::<SocketAddr, (Downstream, u64)>::new();
-    for socket in sockets {
-        let to = SocketAddr::new(socket.remote.to_canonical(), socket.remote_port);
-        let (group, rtt_sum_us) = groups.entry(to).or_default();
-        if socket.is_opening() {
-            group.opening += 1;
-        } else if let Some(tcp) = &socket.tcp {
-            group.connections += 1;
-            group.waiting += u32::from(is_waiting(tcp));
-            *rtt_sum_us += u64::from(tcp.rtt_us);
+impl Group {
+    fn add(&mut self, tcp: &TcpInfo, call: Call) {
+        self.tcp += 1;
+        self.rtt_sum_us += u64::from(tcp.rtt_us);
+        if call.waits {
+            self.heard_ms.push(tcp.last_received_ms);
         }
     }
-    let finish = |(to, (group, rtt_sum_us)): (SocketAddr, (Downstream, u64))| Downstream {
-        to: to.to_string(),
-        rtt_us: (rtt_sum_us / u64::from(group.connections.max(1))) as u32,
-        ..group
+
+    /// `short` connections to this end were closed soon.
+    fn finish(mut self, to: &str, short: u32) -> Downstream {
+        self.heard_ms.sort_unstable();
+        let of_unix = self.unread + self.young + self.old;
+        let for_a_request = if short >= of_unix { self.young } else { 0 };
+        Downstream {
+            to: to.to_string(),
+            connections: self.tcp + of_unix,
+            waiting: self.heard_ms.len() as u32 + self.unread + for_a_request,
+            opening: self.opening,
+            rtt_us: (self.rtt_sum_us / u64::from(self.tcp.max(1))) as u32,
+            heard_ms: self.heard_ms.get(self.heard_ms.len() / 2).copied(),
+        }
+    }
+}
+
+fn of_tcp(socket: &Socket) -> Option<Connection> {
+    let state = match socket.tcp {
+        _ if socket.is_opening() => State::Opening,
+        Some(tcp) => State::Tcp(Box::new(tcp)),
+        None => return None,
     };
-    let mut downstreams: Vec<Downstream> = groups.into_iter().map(finish).collect();
-    downstreams.sort_by_key(|one| std::cmp::Reverse(one.connections + one.opening));
-    downstreams.truncate(DOWNSTREAMS_MAX);
-    downstreams
+    let to = SocketAddr::new(socket.remote.to_canonical(), socket.remote_port).to_string();
+    Some(Connection { inode: socket.inode, to, from: Some(socket.local_port), state })
+}
+
+/// Those that were opened to a name. The end that was accepted has the name, the other has none;
+/// neither end of a pair has one.
+fn of_unix(streams: &[UnixSocket]) -> Vec<Connection> {
+    let by_inode: BTreeMap<u32, &UnixSocket> =
+        streams.iter().map(|socket| (socket.inode, socket)).collect();
+    let mut pending = BTreeMap::new();
+    for listener in streams {
+        pending.extend(listener.pending.iter().map(|inode| (*inode, listener.name.as_deref())));
+    }
+    let opened = streams.iter().filter(|socket| !socket.listens && socket.name.is_none());
+    let connection = |socket: &UnixSocket| {
+        let waits_for = pending.get(&socket.inode);
+        let there = by_inode.get(&socket.peer?);
+        let name = match (waits_for, there) {
+            (Some(name), _) => name.unwrap_or(UNNAMED),
+            (None, Some(there)) => there.name.as_deref()?,
+            (None, None) => UNNAMED,
+        };
+        let is_unread = waits_for.is_some() || socket.peer == Some(0) || socket.unread_there > 0;
+        let state = if is_unread { State::Unread } else { State::Read };
+        Some(Connection { inode: socket.inode, to: format!("unix:{name}"), from: None, state })
+    };
+    opened.filter_map(connection).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Child;
     use crate::tree::Tree;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Command;
     use std::time::{Duration, Instant};
-
-    fn info(ages_ms: [u32; 3], unacknowledged: u32) -> TcpInfo {
-        let [last_sent_ms, last_received_ms, last_acknowledged_ms] = ages_ms;
-        TcpInfo {
-            unacknowledged,
-            last_sent_ms,
-            last_received_ms,
-            last_acknowledged_ms,
-            rtt_us: 100,
-            cwnd: 10,
-            retransmits: 0,
-            busy_us: 0,
-            unsent: 0,
-            min_rtt_us: 0,
-            rwnd_limited_us: 0,
-            sndbuf_limited_us: 0,
-        }
-    }
-
-    #[test]
-    fn who_spoke_last_waits() {
-        assert!(is_waiting(&info([5, 20, 20], 0)), "sent after the last response");
-        assert!(is_waiting(&info([50, 50, 10], 0)), "in the jiffy of it, acknowledged later");
-        assert!(is_waiting(&info([8, 8, 8], 1)), "in the jiffy of it, not acknowledged yet");
-        assert!(!is_waiting(&info([30, 10, 10], 0)), "answered");
-        assert!(!is_waiting(&info([8, 8, 8], 0)), "answered within a jiffy");
-    }
 
     /// Reads our own connections but those of `except` until what is said of `to` is right.
     fn wait_until(
@@ -270,5 +397,58 @@ mod tests {
         let mut source = open(&scope(to.port())).unwrap();
         wait_until(&mut *source, to, |found| found.is_none());
         drop(calls);
+    }
+
+    #[test]
+    fn calls_over_unix_sockets_wait_until_they_are_read() {
+        let path = std::env::temp_dir().join(format!("probe-calls-{}", std::process::id()));
+        let service = UnixListener::bind(&path).unwrap();
+        let scope = Scope { server_pid: Some(std::process::id()), ..Scope::default() };
+        let mut source = open(&scope).unwrap();
+        let tree = Tree::of(std::process::id()).unwrap();
+        let to = format!("unix:{}", path.display());
+        let mut due_ns = 0;
+        let mut read = || {
+            due_ns += SEARCH_NS;
+            let data = source.read(&Round { due_ns, server: Some(Ok(&tree)) }).unwrap();
+            let Data::Downstreams(all) = data else { panic!("{data:?}") };
+            let found = all.into_iter().find(|one| one.to == to);
+            found.map(|one| (one.connections, one.waiting))
+        };
+        assert_eq!(read(), None);
+        let mut kept = UnixStream::connect(&path).unwrap();
+        assert_eq!(read(), Some((1, 1)), "not accepted");
+        let mut accepted = service.accept().unwrap().0;
+        assert_eq!(read(), Some((1, 0)));
+        kept.write_all(b"question").unwrap();
+        assert_eq!(read(), Some((1, 1)), "not read");
+        accepted.read_exact(&mut [0; 8]).unwrap();
+        assert_eq!(read(), Some((1, 0)), "read: what it waits for does not show");
+        let short =
+            [0; 2].map(|_| (UnixStream::connect(&path).unwrap(), service.accept().unwrap()));
+        assert_eq!(read(), Some((3, 0)));
+        drop(short);
+        assert_eq!(read(), Some((1, 0)));
+        let next = (UnixStream::connect(&path).unwrap(), service.accept().unwrap());
+        assert_eq!(read(), Some((2, 1)), "connections live for one request");
+        drop((next, kept, accepted));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_standard_streams_of_a_process_are_no_calls() {
+        let path = std::env::temp_dir().join(format!("probe-stream-{}", std::process::id()));
+        let journal = UnixListener::bind(&path).unwrap();
+        let mut sleep = Command::new("sleep");
+        sleep.arg("60").stdout(OwnedFd::from(UnixStream::connect(&path).unwrap()));
+        let child = Child::spawn(&mut sleep);
+        drop(sleep);
+        let scope = Scope { server_pid: Some(child.id()), ..Scope::default() };
+        let tree = Tree::of(child.id()).unwrap();
+        let round = Round { due_ns: SEARCH_NS, server: Some(Ok(&tree)) };
+        let data = open(&scope).unwrap().read(&round).unwrap();
+        assert_eq!(data, Data::Downstreams(Vec::new()));
+        drop(journal);
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! `GET /debug/runtime` at the server: what its language runtime tells about itself.
+//! `GET /debug/runtime` at the server: what its language runtime tells about itself. Of a Java
+//! virtual machine that is not asked, the file that it keeps for that (`jvm.rs`).
 //!
 //! The response is one flat JSON object of numbers, such as `gc_pause_seconds` or `goroutines`; the
 //! names are the server's own. Targets written in Go have it with `--debug-addr`; a server of yours
@@ -8,15 +9,18 @@
 //! meanings are those of the runtime: Go brings CPU seconds up to date at each garbage collection
 //! only.
 
-use super::{Round, Scope, Source};
+use super::{Round, Scope, Source, jvm};
 use crate::ask::{self, Patience};
+use crate::process;
 use crate::scan::{self, ParseError};
+use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Figures believed of one server.
@@ -66,29 +70,46 @@ pub fn parse_response(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError>
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime")
+    Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime, hsperfdata of Java")
         .counter("{name}_seconds", Unit::Seconds, "Time that the runtime of the server counted.")
         .counter("{name}_cycles", Unit::Count, "Cycles that the runtime of the server counted.")
         .max("{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
         .max("{name}", Unit::Count, "Other figures of the runtime of the server.")
 }
 
-struct ServerRuntime {
-    address: SocketAddr,
+/// Who tells.
+enum ServerRuntime {
+    /// The server, when it is asked at this address.
+    Server(SocketAddr),
+    /// The file of its Java virtual machine.
+    Jvm(PathBuf),
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.runtime.map(|address| Box::new(ServerRuntime { address }) as Box<dyn Source>)
+    let of_java = || {
+        let tree = Tree::on(&scope.root, scope.server()?).ok()?;
+        jvm::file_of(&scope.root, tree.pids()).map(ServerRuntime::Jvm)
+    };
+    let runtime = scope.runtime.map(ServerRuntime::Server).or_else(of_java)?;
+    Some(Box::new(runtime))
 }
 
 impl Source for ServerRuntime {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let source = || format!("http://{}/debug/runtime", self.address);
-        let unreadable = |why: String| Unreadable { source: source(), why };
-        let response = ask(self.address).map_err(|why| unreadable(why.to_string()))?;
-        let figures = parse(&response).map_err(|why| unreadable(why.to_string()))?;
+        let figures = match self {
+            Self::Server(address) => figures_at(*address).map_err(|why| Unreadable {
+                source: format!("http://{address}/debug/runtime"),
+                why,
+            }),
+            Self::Jvm(file) => process::read(file, jvm::parse),
+        }?;
         Ok(Data::values(Values::SERVER_RUNTIME, figures))
     }
+}
+
+fn figures_at(address: SocketAddr) -> Result<BTreeMap<String, f64>, String> {
+    let response = ask(address).map_err(|why| why.to_string())?;
+    parse(&response).map_err(|why| why.to_string())
 }
 
 fn ask(address: SocketAddr) -> io::Result<Vec<u8>> {

@@ -95,6 +95,12 @@ pub struct TcpInfo {
     pub rwnd_limited_us: u64,
     /// Of it, limited by the send buffer.
     pub sndbuf_limited_us: u64,
+    /// Segments that went out, acknowledgements included (`tcpi_segs_out`).
+    pub segments_out: u32,
+    /// Of them, those with data.
+    pub data_segments_out: u32,
+    /// Segments with data that came in.
+    pub data_segments_in: u32,
 }
 
 /// What one chunk of a response held.
@@ -187,6 +193,9 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
         unsent: fields.u32(144)?,
         rwnd_limited_us: fields.u64(176)?,
         sndbuf_limited_us: fields.u64(184)?,
+        segments_out: fields.u32(136)?,
+        data_segments_out: fields.u32(156)?,
+        data_segments_in: fields.u32(152)?,
     })
 }
 

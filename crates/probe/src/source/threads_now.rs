@@ -3,7 +3,8 @@
 //! `syscall` says `running`, or the number of the system call that a sleeping thread is in and its
 //! arguments (`fs/proc/base.c`, `proc_pid_syscall`); the numbers are those of the architecture. A
 //! read or write says only which descriptor, so the link of the descriptor tells a socket from a
-//! pipe. Whether a whole process is stopped is asked once per process and round.
+//! pipe. Whether a whole process is stopped is asked once per process and round. A sleep on a futex
+//! has its time-out in the memory of the process (`/proc/PID/mem`, which needs the same rights).
 //!
 //! Caveats. A snapshot of one thread after the other, not of all at once. Of more than 256 threads
 //! each round looks at the next 256. Asking about a sleeping thread takes the lock of its run queue
@@ -14,6 +15,8 @@
 //! whose name changes between versions, and whose name too may be refused (then it reads `0`).
 
 #![allow(unsafe_code, reason = "a test stops a child")]
+
+mod timeout;
 
 use super::{Round, Scope, Source, threads};
 use crate::kept::{Buffer, Kept, is_gone};
@@ -40,6 +43,10 @@ pub enum Call {
         number: i64,
         /// Its first argument: a descriptor, or the address of a futex.
         first: u64,
+        /// Its second argument: the operation on a futex.
+        second: u64,
+        /// Its fourth argument: the address of the time-out of a futex.
+        fourth: u64,
     },
     /// It sleeps outside of a call, for example to get a page from storage.
     Outside,
@@ -54,9 +61,12 @@ pub fn parse(bytes: &[u8]) -> Result<Call, ParseError> {
         Some(b"-1") => Ok(Call::Outside),
         word => {
             let number = word.and_then(scan::number).and_then(|number| i64::try_from(number).ok());
-            let first = words.next().and_then(|word| scan::hex64(word.strip_prefix(b"0x")?));
+            let hex = |word: &[u8]| scan::hex64(word.strip_prefix(b"0x")?);
+            let first = words.next().and_then(hex);
             let (number, first) = number.zip(first).ok_or_else(error)?;
-            Ok(Call::Inside { number, first })
+            let second = words.next().and_then(hex).unwrap_or(0);
+            let fourth = words.nth(1).and_then(hex).unwrap_or(0);
+            Ok(Call::Inside { number, first, second, fourth })
         }
     }
 }
@@ -213,6 +223,7 @@ struct Files {
 struct Learnt {
     stopped: BTreeMap<u32, bool>,
     links: BTreeMap<(u32, u64), Option<String>>,
+    memories: BTreeMap<u32, Option<fs::File>>,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -280,7 +291,7 @@ impl ThreadsNow {
             },
             Rights::Refused => {
                 let doing = self.by_state_and_channel((pid, tid));
-                doing.map(|doing| ThreadNow { pid, tid, doing, futex: None })
+                doing.map(|doing| ThreadNow { pid, tid, doing, futex: None, timeout_ns: None })
             }
         };
         if self.threads.len() > self.kept_threads
@@ -314,17 +325,30 @@ impl ThreadsNow {
         call: Call,
         learnt: &mut Learnt,
     ) -> Option<ThreadNow> {
-        let now = |doing, futex| Some(ThreadNow { pid, tid, doing, futex });
-        let (number, first) = match call {
+        let now = |doing, futex| {
+            let timeout_ns = None;
+            Some(ThreadNow { pid, tid, doing, futex, timeout_ns })
+        };
+        let (number, first, second, fourth) = match call {
             Call::Running => return now(Doing::Running, None),
-            Call::Inside { number, first } => (number, first),
+            Call::Inside { number, first, second, fourth } => (number, first, second, fourth),
             Call::Outside => return now(self.by_state_and_channel((pid, tid))?, None),
         };
         if self.is_stopped(pid, learnt) {
             return now(Doing::Stopped, None);
         }
         match meaning(number) {
-            Meaning::Known(Doing::Futex) => now(Doing::Futex, Some(first)),
+            Meaning::Known(Doing::Futex) => {
+                let has_timeout = number == libc::SYS_futex && fourth != 0;
+                let path = || self.root.process(pid, "mem");
+                let timeout_ns = has_timeout.then(|| {
+                    let opened = || fs::File::open(path()).ok();
+                    let memory = learnt.memories.entry(pid).or_insert_with(opened);
+                    timeout::left_ns(memory.as_ref()?, second, fourth)
+                });
+                let timeout_ns = timeout_ns.flatten();
+                Some(ThreadNow { timeout_ns, ..now(Doing::Futex, Some(first))? })
+            }
             Meaning::Known(Doing::Other) => now(self.by_state_and_channel((pid, tid))?, None),
             Meaning::Known(doing) => now(doing, None),
             by_descriptor => {
@@ -400,7 +424,8 @@ mod tests {
 
     #[test]
     fn calls_and_their_first_argument() {
-        let call = Call::Inside { number: 202, first: 0x00c0_0005_4150 };
+        let (first, second) = (0x00c0_0005_4150, 0x80);
+        let call = Call::Inside { number: 202, first, second, fourth: 0 };
         assert_eq!(parse(&fixture("linux-6.18-vm/thread_syscall")), Ok(call));
         assert_eq!(parse(b"running\n"), Ok(Call::Running));
         assert_eq!(parse(b"-1 0x7ffc0 0x7f2b\n"), Ok(Call::Outside));

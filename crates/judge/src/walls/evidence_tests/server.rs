@@ -153,7 +153,7 @@ pub(super) const APPLICATION: &[Row] = &[
         shown: |scene| {
             two_of_eight(scene, Doing::Receive);
             let (to, waiting) = ("10.0.0.9:5432".to_string(), 1.9);
-            let one = DownstreamUse { to, connections: 2.0, waiting };
+            let one = DownstreamUse { to, connections: 2.0, waiting, heard_ms: None };
             scene.fixture.observed.downstreams = Some(vec![one]);
         },
         without: &[
