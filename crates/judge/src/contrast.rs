@@ -92,8 +92,9 @@ impl Rules {
         }
     }
 
-    /// The risk that this look may spend of `whole`. Half is kept for the last look. What the others
-    /// spend grows with the square of their share, so that early looks decide only what is plain.
+    /// The risk that this look may spend of `whole`. Half is kept for the last look. What the
+    /// others spend grows with the square of their share, so that early looks decide only what
+    /// is plain.
     fn spends(&self, whole: f64) -> f64 {
         match self.looks.saturating_sub(1) {
             0 => whole,

@@ -46,8 +46,8 @@ impl Folder {
         }
     }
 
-    /// That of an experiment which was interrupted, with what it measured. Only one program at a time
-    /// may go on with it.
+    /// That of an experiment which was interrupted, with what it measured. Only one program at a
+    /// time may go on with it.
     pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
         let document = path.join("experiment.json");
         let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;

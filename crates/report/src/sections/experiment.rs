@@ -303,8 +303,8 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     blocks
 }
 
-/// The tables alone, with a design those of all visits together: what a terminal shows; the file has
-/// the rest.
+/// The tables alone, with a design those of all visits together: what a terminal shows; the file
+/// has the rest.
 pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut page = experiment(of, runs);
     let is_of_visits = |block: &Block| {
