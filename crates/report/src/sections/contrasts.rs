@@ -143,7 +143,7 @@ fn contrasts(of: &Experiment, design: &Design) -> Table {
         Column::words("conclusion"),
         Column::numbers("pairs").rank(1),
     ])
-    .caption(&format!("Against {}", design.baseline));
+    .caption(format!("Against {}", design.baseline));
     for one in &of.contrasts {
         let conclusion = match one.conclusion {
             Some(Conclusion::More) => "more".to_string(),
