@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "a child between fork and exec")]
 
 use model::secret;
+use model::starting::TargetExit;
 use plan::Target;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -53,15 +54,6 @@ pub struct How<'a> {
     pub folder: &'a str,
     /// Once it is set, the wait for it to listen ends.
     pub stop: &'a AtomicBool,
-}
-
-/// How a target ended.
-#[derive(Debug, Default)]
-pub struct TargetExit {
-    /// Its last line.
-    pub stopped: Option<Value>,
-    /// Why it cannot be trusted, if so.
-    pub fault: Option<String>,
 }
 
 impl Process {

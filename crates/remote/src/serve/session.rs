@@ -155,6 +155,9 @@ impl Session<'_> {
         if hello.purpose == Purpose::Tune && self.hands().is_none() {
             return Err(Stranger::Refused(Refusal::Tuning));
         }
+        if hello.purpose == Purpose::Start {
+            return Err(Stranger::Refused(Refusal::Starting));
+        }
         if !guest.becomes_client() {
             let clients_max = guest.clients_max();
             return Err(Stranger::Refused(Refusal::Busy { clients_max }));
@@ -284,7 +287,7 @@ impl Stream {
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
-                Some(ToProbe::Hello(_) | ToProbe::Tune(_)) => heard = Instant::now(),
+                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => heard = Instant::now(),
                 None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
                 None => {}
             }
