@@ -12,6 +12,7 @@
 mod cells;
 mod design;
 mod duel;
+mod hosts;
 mod load;
 mod secrets;
 mod target;
@@ -41,6 +42,7 @@ pub mod values;
 
 pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
+pub use hosts::{CLIENT, FarProbe, GivenHosts, Host, Origin, Place};
 pub use load::{Load, command, missing};
 pub use requests::unexpanded;
 pub use secrets::without_secrets;

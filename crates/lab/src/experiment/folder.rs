@@ -3,6 +3,7 @@
 use super::Places;
 use model::experiment::{CellResult, Experiment, Fate};
 use model::run::Record;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -70,7 +71,7 @@ impl Folder {
         fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
         let list = list.map(absolute).transpose()?.unwrap_or_default();
         let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
-        Ok(Places { root, scratch: absolute(&path)? })
+        Ok(Places { root, scratch: absolute(&path)?, probes: BTreeMap::new() })
     }
 
     /// Replaces a file as a whole, so that it is never half of one.

@@ -216,7 +216,8 @@ fn ordered(order: &TuneOrder) -> &'static str {
     match order {
         TuneOrder::Plan { .. } => "tune plan",
         TuneOrder::Apply { .. } => "tune apply",
-        TuneOrder::Status => "tune status",
+        TuneOrder::Status { .. } => "tune status",
+        TuneOrder::Extend { .. } => "tune extend",
         TuneOrder::Revert { .. } => "tune revert",
         TuneOrder::Keep { .. } => "tune keep",
     }
@@ -287,7 +288,9 @@ impl Stream {
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
-                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => heard = Instant::now(),
+                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => {
+                    heard = Instant::now()
+                }
                 None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
                 None => {}
             }
