@@ -231,6 +231,60 @@ fn a_wrong_plan_starts_nothing() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
+const ON_HOSTS: &str = "server = { target = \"sink\", host = \"server\" }\n\
+                        load = { command = \"load\", requests = 200, connections = 2 }\n\
+                        [hosts.server]\n";
+
+#[test]
+fn a_host_is_this_one_only_when_that_is_said() {
+    let _turn = turn();
+    let folder = Folder::new("hosts");
+    let (plan, runs, list) = (folder.plan(ON_HOSTS), folder.runs(), targets_file());
+    let with = |more: &[&str]| {
+        run(&[&["run", &plan, "--servers", &list, "--runs", &runs][..], more].concat())
+    };
+    let said = with(&[]);
+    assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{}", said.stderr);
+    for way in ["--set hosts.server.probe=", "--hosts FILE", "--set hosts.server.here=true"] {
+        assert!(said.stderr.contains(way), "{}", said.stderr);
+    }
+    let said = with(&["--dry-run"]);
+    assert!(
+        said.code == 0 && said.stdout.contains("host server"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let said = with(&["--set", "load.depth=1"]);
+    assert!(said.stderr.contains("only keys of hosts can be set"), "{}", said.stderr);
+    // A file that came with the plan is not the user's.
+    let beside = folder.0.join("hosts.toml");
+    fs::write(&beside, "[hosts.server]\nprobe = \"127.0.0.1:1\"\n").unwrap();
+    let said = with(&[]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("hosts.server.probe, which"), "{}", said.stderr);
+    let named = ["--hosts", &beside.display().to_string()];
+    let said = with(&named);
+    assert!(said.stderr.contains("hosts.server.token-file"), "trusted: {}", said.stderr);
+    assert!(!Path::new(&runs).exists(), "nothing was begun");
+    let here = ["--set", "hosts.server.here=true", "--json", "-q"];
+    let document = with(&here).record();
+    let host = &document["hosts"][0];
+    assert_eq!((&host["name"], &host["probe"]), (&Value::from("server"), &Value::Null));
+    let cell = &document["cells"][0];
+    assert_eq!((&cell["host"], &cell["fate"]["fate"]), (&"server".into(), &"measured".into()));
+    // Blocks of one experiment are on the same hosts.
+    let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).display().to_string();
+    let plain = fs::read_to_string(&plan).unwrap();
+    assert_eq!(fs::read_to_string(Path::new(&kept).join("plan.toml")).unwrap(), plain);
+    let probe = ["--set", "hosts.server.probe=127.0.0.1:1"];
+    let known = ["--set", "hosts.server.token-file=t", "--set", "hosts.server.pin"];
+    let pin = format!("{}={}", known[3], "a".repeat(64));
+    let again = [&probe[..], &known[..3], &[&pin, "--resume", &kept]].concat();
+    let said = with(&again);
+    assert!(said.stderr.contains("its hosts were others"), "{}", said.stderr);
+}
+
 #[test]
 fn a_plan_that_is_more_than_load_needs_trust() {
     let folder = Folder::new("trust");

@@ -59,13 +59,13 @@ impl FarServer {
         }
     }
 
-    /// Whether a process that a client names is one of those the probe was started to watch: over
-    /// the line a client reaches no other.
+    /// Whether a process that a client names is one of those the probe was started to watch, or one
+    /// of a server that the probe has started: over the line a client reaches no other.
     fn watches(&mut self, pid: u32) -> Result<(), String> {
         let way_out = format!("start the probe with --server-pid {pid} to allow it");
         let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
         match self {
-            _ if is_below => Ok(()),
+            _ if is_below || is_started_by_us(pid) => Ok(()),
             Self::Untold(Some(port)) if listens(*port, pid) => Ok(()),
             Self::Untold(_) => Err(format!(
                 "process {pid} is not one that this probe was started to watch; {way_out}"
@@ -94,6 +94,12 @@ impl FarServer {
         };
         Ok((host, wish))
     }
+}
+
+/// Whether a process is below this one: a probe starts servers, and nothing else that stays.
+fn is_started_by_us(pid: u32) -> bool {
+    let us = std::process::id();
+    pid != us && Tree::of(us).is_ok_and(|tree| tree.pids().contains(&pid))
 }
 
 /// Whether a process is of the tree that listens on a port of this host.
@@ -211,6 +217,7 @@ mod tests {
             let why = refused(&mut untold, pid);
             assert!(why.contains(&format!("--server-pid {pid}")), "{why}");
         }
+        assert_eq!(refused(&mut untold, child.id()), "", "we have started it");
         let mut ours = FarServer::of(Some(us), None);
         assert_eq!(refused(&mut ours, us), "");
         assert_eq!(refused(&mut ours, child.id()), "", "it is below");
