@@ -287,7 +287,9 @@ impl Stream {
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
-                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => heard = Instant::now(),
+                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => {
+                    heard = Instant::now()
+                }
                 None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
                 None => {}
             }
