@@ -5,15 +5,18 @@
 //! cells are visited block by block, and after each block the experiment may end early.
 
 mod folder;
+pub mod keeper;
 mod measurer;
 mod neighbour;
 mod process;
 mod service;
 mod started;
+mod starter;
 mod tuning;
 
-pub use folder::{Folder, list_above, server_of};
+pub use folder::{Folder, list_above, root_of, server_of};
 pub use measurer::measure;
+pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Ended, Fate};
@@ -22,7 +25,7 @@ use model::starting::StartOrder;
 use model::units::NS_PER_S;
 use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
-use process::{How, Process};
+use process::{How, Process, log_file};
 use remote::{Call, FarServer};
 use service::Services;
 use started::Started;
@@ -126,7 +129,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places, stop);
+    let services = Services::new(places);
     let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
@@ -193,7 +196,7 @@ struct Walk<'a> {
     targets: &'a Targets,
     places: &'a Places,
     stop: &'a AtomicBool,
-    services: Services<'a>,
+    services: Services,
     /// Why a host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
 }
@@ -294,16 +297,11 @@ impl Walk<'_> {
         let Server::Started { target, args, cpus, env, services, limits } = server else {
             return Err("it runs already".to_string());
         };
-        if !limits.is_none() {
-            return Err("server.limits is for a server that a probe starts; for example \
-                        server.host = \"server\""
-                .to_string());
-        }
-        let addresses = self.services.need(services, cpus, self.targets, tell)?;
+        let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
-        let how = How { args: &args, env, cpus, folder: "", stop: self.stop };
-        Process::start(target, &how, &self.places.root, &self.log(at))
+        let how = How { args: &args, env, cpus, limits, folder: "", stop: self.stop };
+        Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 
     fn start_far(

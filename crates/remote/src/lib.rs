@@ -59,7 +59,7 @@ pub use message::{
     hello_version,
 };
 pub use offset::{Estimator, RoundTrip};
-pub use serve::{Look, Probe, ServeError, Settings, Tuner};
+pub use serve::{Look, Probe, Running, ServeError, Settings, Starter, Tuner};
 pub use token::TokenError;
 
 use std::time::Duration;
