@@ -258,7 +258,8 @@ impl Walk<'_> {
         let log = log_file(&self.places.scratch.join(format!("cell-{:03}.log", at + 1)))?;
         let target = self.targets.target(target)?;
         let limits = &Limits::default();
-        let how = How { args: &args, env, cpus, limits, folder: "", stop: self.stop };
+        let journal = &self.ground.journal;
+        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
         let process = Process::start(target, &how, &self.places.root, log)?;
         let ready = Ready { addr: process.addr().to_string(), pid: Some(process.pid()) };
         Ok(Running { ready, process: Some(process) })

@@ -28,6 +28,7 @@ mod journal;
 mod reach;
 mod revert;
 mod server;
+mod server_group;
 mod status;
 
 pub mod trust;
@@ -53,5 +54,6 @@ pub use place::{DriverSetting, Format, Place, PlaceError, Seen};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use server::{ServerChange, Taken};
+pub use server_group::ServerGroup;
 pub use status::{InForce, drift, standing, status};
 pub use wanted::knob;
