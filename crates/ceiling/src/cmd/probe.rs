@@ -112,7 +112,8 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         false => Hands::off(&serve.journal),
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
-    let starter = serve.allow_start.as_ref().map(|list| starter(list)).transpose()?;
+    let starter =
+        serve.allow_start.as_ref().map(|list| starter(list, &serve.journal)).transpose()?;
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen.0,
@@ -136,7 +137,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
 }
 
 /// Starts the servers of a list.
-fn starter(list: &Path) -> Result<Box<dyn remote::Starter>, Failure> {
+fn starter(list: &Path, journal: &JournalOption) -> Result<Box<dyn remote::Starter>, Failure> {
     let wrong = |why: String| {
         let list = list.display();
         Failure::Usage(format!("--allow-start {list}: {why}; for example targets/targets.toml"))
@@ -144,7 +145,7 @@ fn starter(list: &Path) -> Result<Box<dyn remote::Starter>, Failure> {
     let text = fs::read_to_string(list).map_err(|error| wrong(error.to_string()))?;
     let targets = Targets::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let root = experiment::root_of(list).map_err(wrong)?;
-    Ok(Box::new(Starter::new(targets, root)))
+    Ok(Box::new(Starter::new(targets, root, journal.folder())))
 }
 
 /// One line: where, the pin, and what to give on the generator's host.

@@ -127,8 +127,8 @@ fn a_server_that_is_killed_leaves_no_number() {
         ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
-        // The child of ours that is the server, once it is measured.
-        let children = children_of(child.id());
+        // The server, once it is measured.
+        let children = below(child.id());
         let measuring = children.iter().any(|pid| words(*pid).contains("--server-pid"));
         match children.iter().find(|pid| words(**pid).contains("target-sink")) {
             Some(sink) if measuring => break *sink,
@@ -149,21 +149,24 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let _turn = turn();
     let folder = Folder::new("orphans");
     let plan = folder.plan(
-        "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
-         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+        "server = { target = \"nethttp-prefork\", args = [\"--workers\", \"2\"] }\n\
+         client.neighbours = \"0\"\nload = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Server, neighbour, and the process that measures.
+    // Server, neighbour, what keeps them, and the process that measures.
     let children = loop {
-        let children = children_of(child.id());
+        let children = below(child.id());
         if children.iter().any(|pid| words(*pid).contains("--server-pid")) {
             break children;
         }
         std::thread::yield_now();
     };
-    assert_eq!(children.len(), 3, "{:?}", children.iter().map(|pid| words(*pid)));
+    let count = |word: &str| children.iter().filter(|pid| words(**pid).contains(word)).count();
+    let all: Vec<_> = children.iter().map(|pid| words(*pid)).collect();
+    assert!(count("target-nethttp") >= 3, "two workers and what started them: {all:?}");
+    assert_eq!((count("do :; done"), count(" keep")), (1, 2), "{all:?}");
     child.kill().unwrap();
     child.wait().unwrap();
     let is_over = |pid: &u32| words(*pid).is_empty();
@@ -354,12 +357,11 @@ fn a_probe_that_is_killed_fails_the_cell_and_leaves_no_server() {
     let mut command = there.run(&plan, &folder.runs());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the generator to measure", || {
-        children_of(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
+        below(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
     });
     let server = "target-sink --addr 127.0.0.1";
-    let below = host::tree::descendants(&host::Root::default(), there.probe.child.id());
-    let servers: Vec<u32> =
-        below.into_iter().map(|(pid, _)| pid).filter(|pid| words(*pid).contains(server)).collect();
+    let mut servers = below(there.probe.child.id());
+    servers.retain(|pid| words(*pid).contains(server));
     assert_eq!(servers.len(), 1, "{servers:?}");
     there.probe.signal("KILL");
     let output = child.wait_with_output().unwrap();
@@ -408,10 +410,10 @@ fn a_plan_that_is_more_than_load_needs_trust() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+/// What a process has started, by way of others too.
+fn below(pid: u32) -> Vec<u32> {
+    let below = host::tree::descendants(&host::Root::default(), pid);
+    below.into_iter().map(|(pid, _)| pid).collect()
 }
 
 fn words(pid: u32) -> String {
