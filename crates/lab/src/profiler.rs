@@ -41,6 +41,8 @@ const ASKED: [(ProfileKind, &str); 4] = [
 
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
+    sources: Vec<ProfileSource>,
+    /// What is ready to be asked in the next window; a visit that is repeated makes it anew.
     inquiries: Vec<Inquiry>,
     failures: Vec<String>,
     taking: Option<Taking>,
@@ -100,8 +102,8 @@ impl Profiler {
     pub(crate) fn of(trial: &Trial, target: &Target) -> Option<Self> {
         let choice = trial.profile.as_ref()?;
         let (sources, failures) = sources::find(choice, target, trial);
-        let inquiries = sources.into_iter().flat_map(ProfileSource::inquiries).collect();
-        Some(Self { inquiries, failures, taking: None })
+        let inquiries = sources.iter().flat_map(ProfileSource::inquiries).collect();
+        Some(Self { sources, inquiries, failures, taking: None })
     }
 
     /// Asks every source for the whole seconds inside a window. Returns at once.
@@ -114,7 +116,10 @@ impl Profiler {
         }
         let (sender, responses) = channel();
         let given_up = Arc::new(AtomicBool::new(false));
-        let inquiries = std::mem::take(&mut self.inquiries);
+        let mut inquiries = std::mem::take(&mut self.inquiries);
+        if inquiries.is_empty() {
+            inquiries = self.sources.iter().flat_map(ProfileSource::inquiries).collect();
+        }
         let awaited = inquiries.len();
         for inquiry in inquiries {
             let begin_ns = window_ns.0 + BEGIN_NS;
@@ -239,13 +244,13 @@ enum Inquiry {
 
 impl ProfileSource {
     /// Starts what needs time to be ready.
-    fn inquiries(self) -> Vec<Inquiry> {
+    fn inquiries(&self) -> Vec<Inquiry> {
         match self {
             Self::Endpoint(address, pid) => {
-                ASKED.map(|(kind, name)| Inquiry::Endpoint(address, pid, kind, name)).into()
+                ASKED.map(|(kind, name)| Inquiry::Endpoint(*address, *pid, kind, name)).into()
             }
-            Self::Perf(pids) => vec![Inquiry::Perf(perf::Recorder::open(&pids))],
-            Self::Beside(pids) => vec![Inquiry::Beside(perf::Recorder::open(&pids))],
+            Self::Perf(pids) => vec![Inquiry::Perf(perf::Recorder::open(pids))],
+            Self::Beside(pids) => vec![Inquiry::Beside(perf::Recorder::open(pids))],
         }
     }
 }

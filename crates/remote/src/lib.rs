@@ -8,7 +8,7 @@
 //! Never: a command run for a client, a converted time; a change to the host, except of knobs that
 //! the tuner knows, and only when the probe was started to allow it.
 //!
-//! # The protocol, version 2
+//! # The protocol, version 5
 //!
 //! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client accepts only the
 //! one whose SHA-256 is the *pin*, and sends nothing before. Each message is four bytes of length,
@@ -53,7 +53,7 @@ pub use line::LineEnd;
 pub use message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
-pub use offset::{Estimator, RoundTrip};
+pub use offset::{Estimator, RoundTrip, WallZero};
 pub use serve::{Look, Probe, ServeError, Settings, Tuner};
 pub use token::TokenError;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// Version of everything in this file and of the readings.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,6 +111,8 @@ pub struct Pong {
     pub sent_ns: u64,
     /// When the probe read the ping, on its clock.
     pub received_ns: u64,
+    /// Unix time of the probe's host between the two other times of it.
+    pub wall_ns: i64,
     /// When the probe wrote the response, on its clock.
     pub answered_ns: u64,
 }

@@ -13,7 +13,7 @@ use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
 use model::tuning::TuneOrder;
 use model::units::{NS_PER_MS, NS_PER_S};
-use probe::{Config, Ends, Sampler, monotonic_ns};
+use probe::{Config, Ends, Sampler, monotonic_ns, wall_ns};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
@@ -279,8 +279,9 @@ impl Stream {
             match self.line.next(TURN)? {
                 Some(ToProbe::Ping { sent_ns }) => {
                     let received_ns = monotonic_ns();
-                    let answered_ns = monotonic_ns();
-                    self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                    let (wall_ns, answered_ns) = (wall_ns(), monotonic_ns());
+                    let pong = Pong { sent_ns, received_ns, wall_ns, answered_ns };
+                    self.line.send(&FromProbe::Pong(pong));
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
