@@ -374,7 +374,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          clocks: staleness_error_ns is how far it may be off, 0 by one clock. null where neither \
          is so or a wall clock was set during the run, with the reason in staleness_absent. An \
          arrival is stamped once for all bytes of one read. early: events that arrived before \
-         their instant; they are counted and in no percentile. Events that did not arrive have no staleness.",
+         their instant; they are counted and in no percentile. Events that did not arrive have no \
+         staleness.",
     ),
     (
         "points[].bytes",
