@@ -42,7 +42,7 @@ const ASKED: [(ProfileKind, &str); 4] = [
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
     sources: Vec<ProfileSource>,
-    /// What is ready to be asked in the next window; a visit that is repeated makes it anew.
+    /// What is ready to be asked in the next window.
     inquiries: Vec<Inquiry>,
     failures: Vec<String>,
     taking: Option<Taking>,
@@ -102,8 +102,14 @@ impl Profiler {
     pub(crate) fn of(trial: &Trial, target: &Target) -> Option<Self> {
         let choice = trial.profile.as_ref()?;
         let (sources, failures) = sources::find(choice, target, trial);
-        let inquiries = sources.iter().flat_map(ProfileSource::inquiries).collect();
-        Some(Self { sources, inquiries, failures, taking: None })
+        Some(Self { sources, inquiries: Vec::new(), failures, taking: None })
+    }
+
+    /// Makes ready, before the load of a visit, what will be asked in its window.
+    pub(crate) fn prepare(&mut self) {
+        if self.inquiries.is_empty() {
+            self.inquiries = self.sources.iter().flat_map(ProfileSource::inquiries).collect();
+        }
     }
 
     /// Asks every source for the whole seconds inside a window. Returns at once.
@@ -116,10 +122,7 @@ impl Profiler {
         }
         let (sender, responses) = channel();
         let given_up = Arc::new(AtomicBool::new(false));
-        let mut inquiries = std::mem::take(&mut self.inquiries);
-        if inquiries.is_empty() {
-            inquiries = self.sources.iter().flat_map(ProfileSource::inquiries).collect();
-        }
+        let inquiries = std::mem::take(&mut self.inquiries);
         let awaited = inquiries.len();
         for inquiry in inquiries {
             let begin_ns = window_ns.0 + BEGIN_NS;

@@ -38,6 +38,8 @@ const UNSEEN_MAX_TICKS: u64 = 3;
 const ACKNOWLEDGED: &str = "ack";
 /// How often a wait looks whether its caller gave up.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long `perf` may take to be ready, before the load: it reads what it needs of all threads.
+const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How long `perf` may take to end, on a host that is at its limit.
 const END_LIMIT: Duration = Duration::from_secs(15);
 
@@ -65,7 +67,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorder {
-    /// Starts `perf` for some processes and what they start later; it samples nothing yet.
+    /// Starts `perf` for some processes and what they start later, and waits until it is ready; it
+    /// samples nothing yet.
     pub(super) fn open(pids: &[u32]) -> Result<Self, String> {
         let (rate, list) = (SAMPLES_PER_S.to_string(), list(pids));
         let mut record = Command::new("perf");
@@ -77,7 +80,13 @@ impl Recorder {
         let said = drain(child.stdout.take());
         let (acknowledged, complained) = listen(child.stderr.take());
         let (said, complained) = (Some(said), Some(complained));
-        Ok(Self { pids: pids.to_vec(), child, commands, acknowledged, said, complained })
+        let pids = pids.to_vec();
+        let mut opened = Self { pids, child, commands, acknowledged, said, complained };
+        let deadline = Instant::now() + READY_LIMIT;
+        // They are off already: it responds once it is ready.
+        let is_over = || Instant::now() > deadline;
+        opened.order("disable", &is_over, "perf was not ready to sample within 30 s")?;
+        Ok(opened)
     }
 
     /// Samples from now until a time.
