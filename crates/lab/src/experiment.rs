@@ -5,21 +5,25 @@
 //! cells are visited block by block, and after each block the experiment may end early.
 
 mod folder;
+pub mod keeper;
 mod measurer;
 mod neighbour;
 mod process;
 mod service;
+mod starter;
 mod tuning;
 
-pub use folder::{Folder, list_above, server_of};
+pub use folder::{Folder, list_above, root_of, server_of};
 pub use measurer::measure;
+pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Ended, Fate};
 use model::secret;
+use model::starting::Limits;
 use neighbour::Neighbours;
 use plan::{Cell, Plan, Server, Targets, Visit};
-use process::{How, Process};
+use process::{How, Process, log_file};
 use service::Services;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +112,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places, stop);
+    let services = Services::new(places);
     let mut walk = Walk { ground, targets, places, stop, services, spoilt: None };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
@@ -170,7 +174,7 @@ struct Walk<'a> {
     targets: &'a Targets,
     places: &'a Places,
     stop: &'a AtomicBool,
-    services: Services<'a>,
+    services: Services,
     /// Why the host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
 }
@@ -249,12 +253,13 @@ impl Walk<'_> {
                 (target, args, cpus, env, services)
             }
         };
-        let addresses = self.services.need(services, cpus, self.targets, tell)?;
+        let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
-        let log = self.places.scratch.join(format!("cell-{:03}.log", at + 1));
+        let log = log_file(&self.places.scratch.join(format!("cell-{:03}.log", at + 1)))?;
         let target = self.targets.target(target)?;
-        let how = How { args: &args, env, cpus, folder: "", stop: self.stop };
-        let process = Process::start(target, &how, &self.places.root, &log)?;
+        let limits = &Limits::default();
+        let how = How { args: &args, env, cpus, limits, folder: "", stop: self.stop };
+        let process = Process::start(target, &how, &self.places.root, log)?;
         let ready = Ready { addr: process.addr().to_string(), pid: Some(process.pid()) };
         Ok(Running { ready, process: Some(process) })
     }

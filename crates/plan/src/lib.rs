@@ -9,6 +9,7 @@
 //! services that the list names; but for those it needs trust for, see [`untrusted`]. A list of
 //! another person is that person's programs.
 
+mod allow;
 mod cells;
 mod design;
 mod duel;

@@ -7,7 +7,7 @@ use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
 use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 typed! {
@@ -52,6 +52,8 @@ typed! {
     option Count(u64), "a number above 0", "50", |text| within(text, 1..=u64::from(u32::MAX));
     /// Requests in flight on one connection.
     option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
+    /// An address of this host.
+    option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7", |text| text.parse().ok();
     /// Clients at a time.
     option Clients(u32), "a number of clients from 1 to 64", "4", |text| small(text, 1..=64);
     /// How often something is repeated.

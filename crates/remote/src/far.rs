@@ -7,9 +7,11 @@
 mod error;
 mod listener;
 mod orders;
+mod server;
 
 pub use error::FarError;
 pub use orders::order;
+pub use server::FarServer;
 
 use crate::certificate::Pinned;
 use crate::line::Line;

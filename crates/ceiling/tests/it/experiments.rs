@@ -126,8 +126,8 @@ fn a_server_that_is_killed_leaves_no_number() {
         ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
-        // The child of ours that is the server, once it is measured.
-        let children = children_of(child.id());
+        // The server, once it is measured.
+        let children = below(child.id());
         let measuring = children.iter().any(|pid| words(*pid).contains("--server-pid"));
         match children.iter().find(|pid| words(**pid).contains("target-sink")) {
             Some(sink) if measuring => break *sink,
@@ -148,21 +148,24 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let _turn = turn();
     let folder = Folder::new("orphans");
     let plan = folder.plan(
-        "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
-         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+        "server = { target = \"nethttp-prefork\", args = [\"--workers\", \"2\"] }\n\
+         client.neighbours = \"0\"\nload = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Server, neighbour, and the process that measures.
+    // Server, neighbour, what keeps them, and the process that measures.
     let children = loop {
-        let children = children_of(child.id());
+        let children = below(child.id());
         if children.iter().any(|pid| words(*pid).contains("--server-pid")) {
             break children;
         }
         std::thread::yield_now();
     };
-    assert_eq!(children.len(), 3, "{:?}", children.iter().map(|pid| words(*pid)));
+    let count = |word: &str| children.iter().filter(|pid| words(**pid).contains(word)).count();
+    let all: Vec<_> = children.iter().map(|pid| words(*pid)).collect();
+    assert!(count("target-nethttp") >= 3, "two workers and what started them: {all:?}");
+    assert_eq!((count("do :; done"), count(" keep")), (1, 2), "{all:?}");
     child.kill().unwrap();
     child.wait().unwrap();
     let is_over = |pid: &u32| words(*pid).is_empty();
@@ -270,10 +273,10 @@ fn a_plan_that_is_more_than_load_needs_trust() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+/// What a process has started, by way of others too.
+fn below(pid: u32) -> Vec<u32> {
+    let below = host::tree::descendants(&host::Root::default(), pid);
+    below.into_iter().map(|(pid, _)| pid).collect()
 }
 
 fn words(pid: u32) -> String {

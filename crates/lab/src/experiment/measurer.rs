@@ -1,7 +1,8 @@
 //! The process that measures a cell. It ends in order when the experiment receives a signal, and at
 //! the latest with the experiment.
 
-use super::process::live_with_us;
+#![allow(unsafe_code, reason = "a child between fork and exec")]
+
 use super::{Measured, Ready};
 use model::experiment::Fate;
 use model::secret::Secrets;
@@ -82,7 +83,7 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
 fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    live_with_us(&mut command, Vec::new());
+    end_with_us(&mut command);
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // Of a descriptor, unlike of a number, the process is the same for ever.
@@ -115,6 +116,23 @@ fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
         watcher.thread().unpark();
         output
     })
+}
+
+/// Lets it end in order when we end, however we end. It is our own program and has one process, so
+/// it needs no keeper.
+fn end_with_us(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let prepare = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        if rustix::process::getppid() != Some(parent) {
+            // The parent ended in between, so no signal will come.
+            return Err(io::Error::from(rustix::io::Errno::CHILD));
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
+    // takes a lock.
+    unsafe { command.pre_exec(prepare) };
 }
 
 #[cfg(test)]

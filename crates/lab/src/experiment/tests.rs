@@ -142,18 +142,14 @@ fn allowed_cpus(pid: u32) -> String {
     list.unwrap_or_default().trim().to_string()
 }
 
-/// CPUs of busy processes that this one has started.
+/// CPUs of busy processes that this one has started, by way of their keepers.
 fn neighbours() -> Vec<String> {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let children = tasks.flat_map(|task| {
-        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-    });
+    let below = host::tree::descendants(&host::Root::default(), std::process::id());
     let is_busy = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).contains("do :; done")
     };
-    children.filter(is_busy).map(allowed_cpus).collect()
+    below.into_iter().map(|(pid, _)| pid).filter(is_busy).map(allowed_cpus).collect()
 }
 
 #[test]

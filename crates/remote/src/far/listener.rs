@@ -133,7 +133,8 @@ impl Listener {
             }
             FromProbe::Bye { why: Farewell::Asked } => return Err(Over::AsAsked),
             FromProbe::Bye { why } => return Err(Over::Lost(why.to_string())),
-            FromProbe::Welcome(_) | FromProbe::Refused { .. } | FromProbe::Tuned(_) => {}
+            // Not of this session.
+            _ => {}
         }
         Ok(())
     }
