@@ -23,6 +23,11 @@ typed! {
     file NewPlan(PathBuf), "a file", "rps.toml";
     /// The list of servers that a plan may start.
     file ServersFile(PathBuf), "a file", "targets/targets.toml";
+    /// Where the hosts of a plan are.
+    file HostsFile(PathBuf), "a file", "hosts.toml";
+    /// A value of a plan's hosts.
+    option Setting((String, String)), "hosts.NAME.KEY=VALUE", "hosts.server.probe=192.0.2.7:9200",
+        |text| text.split_once('=').map(|(key, value)| (key.to_string(), value.to_string()));
     /// The folder of an experiment.
     file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
     /// A mix of requests.

@@ -7,6 +7,7 @@ use model::secret;
 use model::starting::{StartOrder, TargetExit};
 use plan::Targets;
 use remote::{Running, Started};
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -32,7 +33,7 @@ pub struct Starter {
 impl Starter {
     /// For the servers of this list, whose words are run from this folder.
     pub fn new(targets: Targets, root: PathBuf) -> Self {
-        Self { targets, places: Places { root, scratch: env::temp_dir() } }
+        Self { targets, places: Places { root, scratch: env::temp_dir(), probes: BTreeMap::new() } }
     }
 }
 

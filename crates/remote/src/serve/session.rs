@@ -224,7 +224,8 @@ fn ordered(order: &TuneOrder) -> &'static str {
     match order {
         TuneOrder::Plan { .. } => "tune plan",
         TuneOrder::Apply { .. } => "tune apply",
-        TuneOrder::Status => "tune status",
+        TuneOrder::Status { .. } => "tune status",
+        TuneOrder::Extend { .. } => "tune extend",
         TuneOrder::Revert { .. } => "tune revert",
         TuneOrder::Keep { .. } => "tune keep",
     }
