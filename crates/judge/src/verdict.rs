@@ -118,8 +118,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let rated: Vec<&Point> = points.iter().filter(|point| gates::is_rate_known(point)).collect();
     let shape = match context.trial.question {
-        Question::Load | Question::Churn | Question::Find | Question::Fanout => Trend::TooFew,
-        Question::Ramp => ramp::shape(&rated),
+        Question::Load | Question::Find | Question::Fanout => Trend::TooFew,
+        Question::Ramp | Question::Churn => ramp::shape(&rated),
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
@@ -200,7 +200,8 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
     let Some(ceiling) = &mut verdict.ceiling else { return verdict };
     let closed = visits.first().filter(|point| point.load.model == LoadModel::Closed);
     ceiling.knee_in_flight = closed.map(|point| load_of(point));
-    if ceiling.interval != IntervalKind::Visits95 {
+    // Devices are visited once at each level.
+    if ceiling.interval != IntervalKind::Visits95 && trial.question == Question::Ramp {
         verdict.next.push(more_visits(trial, visits));
     }
     verdict

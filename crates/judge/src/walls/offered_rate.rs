@@ -72,7 +72,7 @@ fn devices(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let seen = reached(
-        "connections established over devices / hold",
+        "connections established over those asked for",
         percent(achieved),
         "over 95 %: the time to connect does not matter",
     );
