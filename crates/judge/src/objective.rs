@@ -365,6 +365,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::objective::ObjectiveStanding;
+    use model::run::TurnoverInfo;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -375,6 +376,54 @@ mod tests {
     /// 5000 requests, all with a response, p50 and p99 at 8 ms.
     fn point() -> Point {
         Fixture::point(8, 1000.0)
+    }
+
+    #[test]
+    fn connections_that_were_never_open_are_slower_than_all() {
+        let mut point = Fixture::good().point;
+        let times = |p99_ms: u64, censored: u64| Summary {
+            count: 990,
+            censored,
+            p50: Some(1_000_000),
+            p99: Some(p99_ms * 1_000_000).filter(|_| censored < 10),
+            ..Summary::default()
+        };
+        let starts = |connect_ns: Summary, low: Summary, failed: u64| StartInfo {
+            begun: 990 + failed,
+            established: 990,
+            failed,
+            connect_ns,
+            connect_punctual_ns: low,
+            ..StartInfo::default()
+        };
+        let mut judged = |text: &str, starts: StartInfo| {
+            point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+            judged(text, &point).met
+        };
+        let sound = || starts(times(3, 0), times(3, 0), 0);
+        assert_eq!(judged("connect.p99<5ms", sound()), Some(true));
+        assert_eq!(judged("connect.p99<2ms", sound()), Some(false));
+        // Twenty of 1010 were never open.
+        let refused = || starts(times(3, 20), times(3, 20), 20);
+        assert_eq!(judged("connect.p99<5ms", refused()), Some(false));
+        assert_eq!(judged("connect.p50<5ms", refused()), Some(true));
+        // The generator was late: true is what lies between the two.
+        let late = || starts(times(9, 0), times(3, 0), 0);
+        assert_eq!(judged("connect.p99<5ms", late()), None);
+        assert_eq!(judged("connect.p99<10ms", late()), Some(true));
+        assert_eq!(judged("connect.p99<2ms", late()), Some(false));
+    }
+
+    #[test]
+    fn a_share_of_failures_counts_connections_too() {
+        let mut point = Fixture::good().point;
+        (point.requests.sent, point.requests.unsent) = (0, 0);
+        (point.requests.failed, point.requests.unanswered) = (0, 0);
+        let starts =
+            StartInfo { begun: 90, failed: 4, pending: 1, unsent: 10, ..StartInfo::default() };
+        point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+        let found = judged("errors<15%", &point);
+        assert_eq!((found.measured, found.met), (Some(15.0), Some(false)), "{}", found.why);
     }
 
     #[test]

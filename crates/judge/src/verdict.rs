@@ -251,7 +251,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
         let by_votes = votes(one).cmp(&votes(other));
         by_votes.then_with(|| match one.wall == other.wall && !is_named(one) {
             true => left.cmp(right),
-            false => points[*left].rate.total_cmp(&points[*right].rate),
+            false => points[*left].headline_rate().total_cmp(&points[*right].headline_rate()),
         })
     });
     let mut verdict = decided[best.unwrap_or(0)].clone();
@@ -276,9 +276,10 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         Trend::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
         _ => (points[points.len() - 2], points[points.len() - 1]),
     };
-    let change = match from.rate > 0.0 {
-        true => format!("{:+.1} %", (to.rate / from.rate - 1.0) * 100.0),
-        false => format!("0/s to {}/s", model::units::show_count(to.rate)),
+    let rates = (from.headline_rate(), to.headline_rate());
+    let change = match rates.0 > 0.0 {
+        true => format!("{:+.1} %", (rates.1 / rates.0 - 1.0) * 100.0),
+        false => format!("0/s to {}/s", model::units::show_count(rates.1)),
     };
     let value = format!("{change} from {} to {}", load_of(from), load_phrase(to));
     let is_rising = *shape == Trend::Rising;

@@ -624,7 +624,8 @@ mod tests {
 
     #[test]
     fn a_figure_has_a_place_in_the_record() {
-        let keys = "p99.9<1s,good.max<1s,service.mean<1s,errors<1%,status5xx<1%,rate>1";
+        let keys = "p99.9<1s,good.max<1s,service.mean<1s,errors<1%,status5xx<1%,rate>1,\
+                    connect.p50<1s";
         let objective: Objective = keys.parse().unwrap();
         let keys: Vec<String> = objective.terms().iter().map(|term| term.figure.key()).collect();
         let expected = [
@@ -634,6 +635,7 @@ mod tests {
             "errors",
             "status.5xx",
             "rate",
+            "connect_ns.p50",
         ];
         assert_eq!(keys, expected);
     }
@@ -700,6 +702,8 @@ mod tests {
                 "service.max",
                 "good.p99",
                 "good.mean",
+                "connect.p99",
+                "connect.max",
             ]),
             prop::sample::select(vec!["<", "<="]),
             1u64..3_000_000_000_000_000,

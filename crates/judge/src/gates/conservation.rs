@@ -76,7 +76,7 @@ fn undivided(point: &Point) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use model::run::{Fates, Point, TurnoverInfo, count_target};
+    use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
 
     fn is_kept(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
@@ -137,6 +137,25 @@ mod tests {
         };
         assert!(is_kept(with(11)));
         assert!(!is_kept(with(10)) && !is_kept(with(12)));
+    }
+
+    #[test]
+    fn connections_that_were_due_have_one_fate() {
+        let with = |change: fn(&mut StartInfo)| {
+            move |point: &mut Point| {
+                let planned = Some(100);
+                let mut starts =
+                    StartInfo { planned, begun: 98, unsent: 2, ..StartInfo::default() };
+                (starts.established, starts.failed, starts.pending) = (90, 5, 3);
+                change(&mut starts);
+                point.turnover =
+                    Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+            }
+        };
+        assert!(is_kept(with(|_| {})));
+        assert!(is_kept(with(|starts| starts.planned = None)), "a window that was cut short");
+        assert!(!is_kept(with(|starts| starts.established -= 1)));
+        assert!(!is_kept(with(|starts| starts.unsent -= 1)));
     }
 
     #[test]

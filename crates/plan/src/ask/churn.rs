@@ -194,3 +194,47 @@ fn devices_needed(rate: f64, hold: Hold) -> u64 {
     let devices = (rate * (held_s + OPENING_S)).ceil();
     (devices as u64).clamp(1, u64::from(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Nowhere;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        churn: Churn,
+    }
+
+    fn levels(words: &[&str]) -> Vec<Level> {
+        let url = ["ceiling", "tcp://127.0.0.1:1"];
+        let asked = Words::try_parse_from([&url[..], words].concat()).unwrap().churn;
+        asked.trial(&Nowhere).unwrap_or_else(|_| panic!("{words:?}")).levels
+    }
+
+    #[test]
+    fn devices_are_levels_of_a_closed_loop() {
+        let levels = levels(&["-c", "10,100..200", "--hold", "forever"]);
+        let devices: Vec<_> = levels.iter().map(|level| level.connections).collect();
+        assert_eq!(devices, [10, 100, 200]);
+        assert!(levels.iter().all(|level| level.arrival == Arrival::Closed));
+        // 5000 per second, unless they are held for a while.
+        assert_eq!(levels[2].life.ramp_up_ns, 40_000_000);
+        assert_eq!(levels[2].life.ramp_down_ns, 40_000_000);
+    }
+
+    #[test]
+    fn a_rate_takes_as_many_devices_as_it_needs() {
+        let asked = levels(&["-R", "1k,4k", "--hold", "500ms+-20%", "--arrivals", "poisson"]);
+        let devices: Vec<_> = asked.iter().map(|level| level.connections).collect();
+        // Held up to 0.6 s, and 1.5 s to open.
+        assert_eq!(devices, [2100, 8400]);
+        assert!(asked.iter().all(Level::plans_starts));
+        let Arrival::Open { curve, arrivals } = &asked[1].arrival else { panic!("{asked:?}") };
+        assert_eq!((curve.constant_rate(), *arrivals), (Some(4000.0), Spacing::Poisson));
+        assert_eq!(asked[0].life.ramp_up_ns, 500_000_000, "as long as they hold");
+        let few = levels(&["-R", "100", "-c", "7", "--hold", "1s", "--ramp-up", "15m"]);
+        assert_eq!((few[0].connections, few[0].life.ramp_up_ns), (7, 900_000_000_000));
+    }
+}

@@ -37,6 +37,9 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
         cells.extend([turnover.closed_by_us, turnover.closed_by_peer].map(count));
         table.push(mark_of(run, point), cells);
     }
+    if is_planned {
+        table.notes.push("Times to connect count from the planned instant.".to_string());
+    }
     for (point, turnover) in rows {
         table.notes.extend(notes(point, turnover));
     }
@@ -76,15 +79,17 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(starts) = &turnover.starts {
         let (due, begun) = (count(starts.due()), count(starts.begun));
-        notes.push(format!(
-            "{}: {due} connections were due and {begun} begun, {} of them late for want of a free \
-             device; {} failed and {} were pending at the end. Connect counts from the planned \
-             instant.",
-            point_mark(point),
-            count(starts.waited),
-            count(starts.failed),
-            count(starts.pending),
-        ));
+        let is_odd = starts.missed() + starts.waited > 0;
+        notes.extend(is_odd.then(|| {
+            format!(
+                "{}: {due} connections were due and {begun} begun, {} of them late for want of a \
+                 free device; {} failed and {} were pending at the end.",
+                point_mark(point),
+                count(starts.waited),
+                count(starts.failed),
+                count(starts.pending),
+            )
+        }));
     } else if let Some(planned) = turnover.planned_rate {
         let share = turnover.rate / planned.max(f64::MIN_POSITIVE) * 100.0;
         let planned = show_count(planned);
