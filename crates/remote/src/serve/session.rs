@@ -14,7 +14,7 @@ use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
 use model::tuning::TuneOrder;
 use model::units::{NS_PER_MS, NS_PER_S};
-use probe::{Config, Ends, Sampler, monotonic_ns};
+use probe::{Config, Ends, Sampler};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
@@ -296,9 +296,7 @@ impl Stream {
             taken = Instant::now();
             match self.line.next(TURN)? {
                 Some(ToProbe::Ping { sent_ns }) => {
-                    let received_ns = monotonic_ns();
-                    let answered_ns = monotonic_ns();
-                    self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                    self.line.send(&FromProbe::Pong(Pong::now(sent_ns)));
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
