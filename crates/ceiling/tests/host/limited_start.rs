@@ -24,7 +24,8 @@ impl Ground {
         let text = format!(
             "[[target]]\nname = \"web\"\n\
              run = [\"{}\", \"--addr\", \"{{addr}}\", \"--port\", \"{{port}}\", \"--prefork\"]\n\
-             ready = {{ event = \"listening\" }}\n[target.allow]\nargs = {{ \"--workers\" = \"1..8\" }}\n\
+             ready = {{ event = \"listening\" }}\n[target.allow]\n\
+             args = {{ \"--workers\" = \"1..8\" }}\n\
              limits = {{ cpu = \"0.1..8\", memory = \"64M..8G\" }}\n",
             program("target-nethttp").display()
         );
