@@ -83,6 +83,14 @@ impl Targets {
         Ok(())
     }
 
+    /// With an address to listen on for each target that names none.
+    pub fn listening_on(mut self, ip: IpAddr) -> Self {
+        for target in &mut self.target {
+            target.listen.get_or_insert_with(|| ip.to_string());
+        }
+        self
+    }
+
     /// No list: a plan that starts nothing needs none, and any other gets the reason as an error.
     pub fn absent(why: String) -> Self {
         Self { absent: Some(why), ..Self::default() }

@@ -4,6 +4,7 @@ use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
 use model::starting::{StartOrder, TargetExit};
 use model::tuning::{TuneOrder, TuneOutcome};
+use probe::{monotonic_ns, wall_ns};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
@@ -143,8 +144,19 @@ pub struct Pong {
     pub sent_ns: u64,
     /// When the probe read the ping, on its clock.
     pub received_ns: u64,
+    /// Unix time of the probe's host between the two other times of it.
+    pub wall_ns: i64,
     /// When the probe wrote the response, on its clock.
     pub answered_ns: u64,
+}
+
+impl Pong {
+    /// The response to a ping that was just read.
+    pub fn now(sent_ns: u64) -> Self {
+        let received_ns = monotonic_ns();
+        let (wall_ns, answered_ns) = (wall_ns(), monotonic_ns());
+        Self { sent_ns, received_ns, wall_ns, answered_ns }
+    }
 }
 
 /// Why the probe refused a hello.

@@ -7,7 +7,7 @@ use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
 use lab::experiment::{self, Starter};
 use plan::Targets;
-use plan::values::{Clients, Pid, Port, ServersFile, Socket, TokenFile};
+use plan::values::{Clients, LocalAddress, Pid, Port, ServersFile, Socket, TokenFile};
 use remote::{Probe as Served, Settings, Tuner};
 use std::fs;
 use std::io::{self, Write};
@@ -90,6 +90,10 @@ struct Serve {
     #[arg(long, value_name = "FILE")]
     allow_start: Option<ServersFile>,
 
+    /// Address that started servers listen on, where the list names none [default: loopback]
+    #[arg(long, value_name = "ADDR", requires = "allow_start")]
+    start_address: Option<LocalAddress>,
+
     #[command(flatten)]
     journal: JournalOption,
 }
@@ -114,8 +118,8 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         false => Hands::off(&serve.journal),
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
-    let starter =
-        serve.allow_start.as_ref().map(|list| starter(list, &serve.journal)).transpose()?;
+    let starter = serve.allow_start.as_ref();
+    let starter = starter.map(|list| start_from(list, &serve)).transpose()?;
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen.0,
@@ -139,7 +143,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
 }
 
 /// Starts the servers of a list.
-fn starter(list: &Path, journal: &JournalOption) -> Result<Box<dyn remote::Starter>, Failure> {
+fn start_from(list: &Path, serve: &Serve) -> Result<Box<dyn remote::Starter>, Failure> {
     let wrong = |why: String| {
         let list = list.display();
         Failure::Usage(format!("--allow-start {list}: {why}; for example targets/targets.toml"))
@@ -147,7 +151,11 @@ fn starter(list: &Path, journal: &JournalOption) -> Result<Box<dyn remote::Start
     let text = fs::read_to_string(list).map_err(|error| wrong(error.to_string()))?;
     let targets = Targets::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let root = experiment::root_of(list).map_err(wrong)?;
-    Ok(Box::new(Starter::new(targets, root, journal.folder())))
+    let targets = match &serve.start_address {
+        Some(address) => targets.listening_on(address.0),
+        None => targets,
+    };
+    Ok(Box::new(Starter::new(targets, root, serve.journal.folder())))
 }
 
 /// One line: where, the pin, and what to give on the generator's host.

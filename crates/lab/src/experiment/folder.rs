@@ -3,6 +3,7 @@
 use super::Places;
 use model::experiment::{CellResult, Experiment, Fate};
 use model::run::Record;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -69,7 +70,7 @@ impl Folder {
         let path = self.path.join("servers");
         fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
         let root = list.map(root_of).transpose()?.unwrap_or_else(|| PathBuf::from("/"));
-        Ok(Places { root, scratch: absolute(&path)? })
+        Ok(Places { root, scratch: absolute(&path)?, probes: BTreeMap::new() })
     }
 
     /// Replaces a file as a whole, so that it is never half of one.

@@ -31,7 +31,7 @@ const UNREACHABLE: i32 = 5;
 /// Measures one cell with a process of our own kind: what one cell does to it, or it to the
 /// machine, ends with it.
 pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
-    let mut words = cell.load.words(&ready.addr, ready.pid);
+    let mut words = cell.words(&ready.addr, ready.pid, ready.probe.as_ref());
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);

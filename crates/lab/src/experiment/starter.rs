@@ -7,6 +7,7 @@ use model::secret;
 use model::starting::{StartOrder, TargetExit};
 use plan::Targets;
 use remote::{Running, Started};
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -34,7 +35,8 @@ impl Starter {
     /// For the servers of this list, whose words are run from the folder `root`. The control groups
     /// that their limits need are known to the journal in that folder.
     pub fn new(targets: Targets, root: PathBuf, journal: PathBuf) -> Self {
-        Self { targets, places: Places { root, scratch: env::temp_dir() }, journal }
+        let places = Places { root, scratch: env::temp_dir(), probes: BTreeMap::new() };
+        Self { targets, places, journal }
     }
 }
 

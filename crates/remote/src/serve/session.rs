@@ -14,7 +14,7 @@ use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
 use model::tuning::TuneOrder;
 use model::units::{NS_PER_MS, NS_PER_S};
-use probe::{Config, Ends, Sampler, monotonic_ns};
+use probe::{Config, Ends, Sampler};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
@@ -224,7 +224,8 @@ fn ordered(order: &TuneOrder) -> &'static str {
     match order {
         TuneOrder::Plan { .. } => "tune plan",
         TuneOrder::Apply { .. } => "tune apply",
-        TuneOrder::Status => "tune status",
+        TuneOrder::Status { .. } => "tune status",
+        TuneOrder::Extend { .. } => "tune extend",
         TuneOrder::Revert { .. } => "tune revert",
         TuneOrder::Keep { .. } => "tune keep",
     }
@@ -289,9 +290,7 @@ impl Stream {
             taken = Instant::now();
             match self.line.next(TURN)? {
                 Some(ToProbe::Ping { sent_ns }) => {
-                    let received_ns = monotonic_ns();
-                    let answered_ns = monotonic_ns();
-                    self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                    self.line.send(&FromProbe::Pong(Pong::now(sent_ns)));
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),

@@ -7,7 +7,6 @@ use crate::line::{Line, LineEnd};
 use crate::message::{Farewell, FromProbe, Pong, Started, ToProbe};
 use model::secret;
 use model::starting::{StartOrder, TargetExit};
-use probe::monotonic_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,8 +83,7 @@ impl Attendant<'_, '_> {
         self.heard = Instant::now();
         Ok(match message {
             ToProbe::Ping { sent_ns } => {
-                let (received_ns, answered_ns) = (monotonic_ns(), monotonic_ns());
-                self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                self.line.send(&FromProbe::Pong(Pong::now(sent_ns)));
                 Heard::Nothing
             }
             ToProbe::Start(order) => Heard::Order(order),
