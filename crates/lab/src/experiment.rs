@@ -27,7 +27,7 @@ use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
 use remote::{Call, FarServer};
-use service::Services;
+use service::{Owner, Services};
 use started::Started;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,6 +70,8 @@ pub struct Places {
     pub root: PathBuf,
     /// Where logs of servers and folders of services go.
     pub scratch: PathBuf,
+    /// Folder of the journal of what is changed on this host.
+    pub journal: PathBuf,
     /// The probes of hosts that are not this one, by the name of the host.
     pub probes: BTreeMap<String, ProbeChoice>,
 }
@@ -129,7 +131,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places);
+    let services = Services::new(places, Owner::Experiment);
     let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
@@ -300,8 +302,9 @@ impl Walk<'_> {
         let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
-        let journal = &tune::journal_folder();
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
+        let journal = &self.places.journal;
+        let (args, stop, folder) = (&args[..], self.stop, "");
+        let how = How { args, env, cpus, limits, journal, open_files: None, folder, stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 

@@ -361,9 +361,8 @@ fn a_probe_that_is_killed_fails_the_cell_and_leaves_no_server() {
         below(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
     });
     let server = "target-sink --addr 127.0.0.1";
-    let below = host::tree::descendants(&host::Root::default(), there.probe.child.id());
-    let servers: Vec<u32> =
-        below.into_iter().map(|(pid, _)| pid).filter(|pid| words(*pid).contains(server)).collect();
+    let mut servers = below(there.probe.child.id());
+    servers.retain(|pid| words(*pid).contains(server));
     assert_eq!(servers.len(), 1, "{servers:?}");
     there.probe.signal("KILL");
     let output = child.wait_with_output().unwrap();
