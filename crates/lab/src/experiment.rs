@@ -27,7 +27,7 @@ use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
 use remote::FarServer;
-use service::Services;
+use service::{Owner, Services};
 use started::Started;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places);
+    let services = Services::new(places, Owner::Experiment);
     let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
@@ -303,7 +303,8 @@ impl Walk<'_> {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
         let journal = &self.places.journal;
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
+        let (args, stop, folder) = (&args[..], self.stop, "");
+        let how = How { args, env, cpus, limits, journal, open_files: None, folder, stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 

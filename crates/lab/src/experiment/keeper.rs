@@ -10,7 +10,10 @@
 
 use host::Root;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open,
+    setrlimit,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -55,6 +58,8 @@ pub struct Order {
     pub cpus: Vec<usize>,
     /// Control groups that it joins; they are removed after it.
     pub groups: Vec<PathBuf>,
+    /// Open files that it may have by default (the soft limit), where that is not ours.
+    pub open_files: Option<u64>,
     /// How long it may take to end in order.
     pub patience: Duration,
 }
@@ -287,6 +292,12 @@ struct Server {
 
 fn start(order: &Order, lines: OwnedFd) -> Result<Server, Refused> {
     stay_on(&order.cpus)?;
+    if let Some(current) = order.open_files {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        let limit = Rlimit { current: Some(current), maximum };
+        let set = setrlimit(Resource::Nofile, limit).map_err(io::Error::from);
+        set.map_err(Refused::of("cannot set the limit of open files"))?;
+    }
     let groups = order.groups.iter().map(|group| {
         let path = group.join(host::group::PROCESSES);
         let opened = OpenOptions::new().write(true).open(&path);
@@ -520,6 +531,13 @@ mod tests {
         let (pid, child): (_, u32) = (kept.pid(), line(&mut lines).parse().unwrap());
         drop(kept);
         assert!(!runs(pid) && !runs(child));
+    }
+
+    #[test]
+    fn its_limit_of_open_files_may_be_another_than_ours() {
+        let order = Order { open_files: Some(77), ..order("ulimit -Sn; sleep 600") };
+        let (_kept, mut lines) = start(&order);
+        assert_eq!(line(&mut lines), "77");
     }
 
     #[test]
