@@ -260,6 +260,7 @@ pub fn contrasts(
                     Some(Conclusion::Undecided { more }) => more.map(|more| more as u64),
                     _ => None,
                 },
+                below_floor: false,
             })
             .collect::<Vec<_>>()
     };

@@ -253,6 +253,7 @@ mod tests {
                 summaries: vec![],
                 contrasts: vec![],
                 predictions: vec![held],
+                analysis: None,
             }
         };
         let all = [

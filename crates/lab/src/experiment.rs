@@ -9,6 +9,7 @@ mod measurer;
 mod neighbour;
 mod process;
 mod service;
+mod stay;
 mod tuning;
 
 pub use folder::{Folder, list_above, server_of};
@@ -21,6 +22,7 @@ use neighbour::Neighbours;
 use plan::{Cell, Plan, Server, Targets, Visit};
 use process::{How, Process};
 use service::Services;
+use stay::After;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -109,7 +111,8 @@ fn walk_on(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let services = Services::new(places, stop);
-    let mut walk = Walk { ground, targets, places, stop, services, spoilt: None };
+    let (after, kept) = (After::Ends, None);
+    let mut walk = Walk { ground, targets, places, stop, services, spoilt: None, after, kept };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
     let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
@@ -124,22 +127,26 @@ fn walk_on(
         let begins_block = at > 0 && visits[at - 1].block != visit.block;
         if let Some(ended) = begins_block.then(|| look(&results[..at])).flatten() {
             results.truncate(at);
+            walk.end_kept();
             return (results, Some(ended));
         }
         if stop.load(Ordering::Relaxed) {
             break;
         }
         if matches!(results[at].fate, Fate::Measured { .. }) {
+            walk.end_kept();
             continue;
         }
         rest(pause, stop);
         tell(Progress::Visit(at));
+        walk.after = stay::after(plan, &visits, at);
         let cell = &plan.cells[visit.cell];
         if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
             results[at].fate = Fate::Failed { why };
         }
         tell(Progress::Ended(&results[at], &results));
     }
+    walk.end_kept();
     (results, None)
 }
 
@@ -173,9 +180,20 @@ struct Walk<'a> {
     services: Services<'a>,
     /// Why the host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
+    /// What becomes of the server of the visit under way.
+    after: After,
+    /// A server that runs on for the next visit.
+    kept: Option<Running>,
 }
 
 impl Walk<'_> {
+    /// Ends in order what was kept for a visit that is not made.
+    fn end_kept(&mut self) {
+        if let Some(process) = self.kept.take().and_then(|kept| kept.process) {
+            process.end();
+        }
+    }
+
     /// Fills in what became of a cell; an error is why it failed.
     fn cell(
         &mut self,
@@ -214,7 +232,10 @@ impl Walk<'_> {
         tell: &mut dyn FnMut(Progress<'_>),
         mut turned: Option<&mut Turned<'_>>,
     ) -> Result<(), String> {
-        let mut server = self.server(at, cell, tell)?;
+        let mut server = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.server(at, cell, tell)?,
+        };
         if let Some(turned) = &mut turned {
             turned.turn(When::Beside, server.ready.pid)?;
         }
@@ -226,6 +247,14 @@ impl Walk<'_> {
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
         let held = turned.map_or(Ok(()), |turned| turned.holds(server.ready.pid));
+        let is_measured = matches!(result.fate, Fate::Measured { .. });
+        if let (After::Stays, true, Some(process)) =
+            (self.after, is_measured, server.process.as_mut())
+        {
+            process.alive()?;
+            self.kept = Some(server);
+            return held;
+        }
         let Some(process) = server.process.take() else { return held };
         let name = process.name().to_string();
         let ended = process.end();

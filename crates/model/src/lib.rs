@@ -46,6 +46,7 @@ pub mod verdict;
 pub mod wall;
 
 pub mod advice;
+pub mod analysis;
 pub mod experiment;
 pub mod inventory;
 pub mod tuning;

@@ -1,6 +1,7 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
 use crate::design::{self, DesignText};
+use crate::factors;
 use crate::load::{self, Load};
 use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
@@ -36,7 +37,7 @@ pub struct Plan {
 pub struct Visit {
     /// Place of the cell in the plan.
     pub cell: usize,
-    /// The block, from 1; nothing without a design.
+    /// The block, from 1, and 0 of a visit that warms up; nothing without a design.
     pub block: Option<u32>,
 }
 
@@ -186,23 +187,22 @@ impl Plan {
         for one in &plan.prediction {
             check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
         }
-        let all: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
-        let design = plan.design.map(|design| design.resolve(&all)).transpose();
+        let own = (!plan.cell.is_empty()).then(|| "cell".to_string());
+        let keys = own.into_iter().chain(plan.vary.iter().map(|vary| vary.key.clone()));
+        let keys: Vec<String> = keys.collect();
+        let parts: Vec<Vec<String>> = drafts.into_iter().map(|draft| draft.name).collect();
+        let of = factors::of(&keys, &parts);
+        let design = plan.design.map(|design| design.resolve(&mut cells, of)).transpose();
         let design = design.map_err(|why| PlanError::Cell { cell: "design".to_string(), why })?;
         Ok(Self { question: plan.question, cells, predictions: plan.prediction, design })
     }
 
     /// All visits, in their order.
     pub fn visits(&self) -> Vec<Visit> {
-        let cells = self.cells.len();
-        let Some(design) = &self.design else {
-            return (0..cells).map(|cell| Visit { cell, block: None }).collect();
-        };
-        let of_block = |block| {
-            let order = design::order(design, block, cells).into_iter();
-            order.map(move |cell| Visit { cell, block: Some(block) })
-        };
-        (1..=design.blocks).flat_map(of_block).collect()
+        match &self.design {
+            Some(design) => design::visits(design, &self.cells),
+            None => (0..self.cells.len()).map(|cell| Visit { cell, block: None }).collect(),
+        }
     }
 
     /// Keeps only cells whose names begin so; all when nothing is named.
@@ -227,6 +227,7 @@ impl Plan {
         if let Some(design) = &self.design {
             text += &design::rehearsed(design, &self.cells);
         }
+        text += &self.lasts().said;
         for cell in &self.cells {
             let (server, addr) = match &cell.server {
                 Server::Started { target, args, cpus, services, .. } => {

@@ -12,6 +12,8 @@
 mod cells;
 mod design;
 mod duel;
+mod factors;
+mod lasts;
 mod load;
 mod secrets;
 mod target;
@@ -41,6 +43,7 @@ pub mod values;
 
 pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
+pub use lasts::{Lasts, rough};
 pub use load::{Load, command, missing};
 pub use requests::unexpanded;
 pub use secrets::without_secrets;

@@ -192,6 +192,7 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
         summaries: Vec::new(),
         contrasts: Vec::new(),
         predictions: Vec::new(),
+        analysis: None,
     };
     Ok((folder, begun))
 }
