@@ -91,6 +91,15 @@ pub struct Design {
     pub exclude: Vec<Exclusion>,
 }
 
+impl Design {
+    /// The cells that are compared with the baseline: all others but the floor.
+    pub fn compared(&self) -> impl Iterator<Item = &String> {
+        let is_compared =
+            |cell: &&String| **cell != self.baseline && Some(*cell) != self.floor.as_ref();
+        self.cells.iter().filter(is_compared)
+    }
+}
+
 /// When a server is started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

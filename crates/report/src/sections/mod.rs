@@ -32,6 +32,7 @@ mod shape;
 pub mod responses;
 pub mod samples;
 
+mod analysis;
 pub mod confirmation;
 mod connecting;
 mod contrasts;
