@@ -16,7 +16,7 @@
 //!   bound never more than 5 % in all, whatever the correlation of the looks (as Lan and DeMets
 //!   1983, without what they gain from that correlation).
 
-use crate::stats;
+use crate::stats::{self, student};
 use model::experiment::{self, Design};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -229,10 +229,6 @@ impl Contrast {
     }
 }
 
-fn student(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("one degree of freedom or more")
-}
-
 /// The fewest blocks with which Student's test finds a distance with the power that we plan with;
 /// nothing when there is none that can be waited for. `deviation` is that of one block.
 pub fn blocks_for(distance: f64, deviation: f64, risk: f64) -> Option<usize> {
@@ -245,7 +241,7 @@ pub fn blocks_for(distance: f64, deviation: f64, risk: f64) -> Option<usize> {
         return None;
     }
     // Of a normal distribution it is never more.
-    let normal = student(1e6);
+    let normal = student(f64::INFINITY);
     let reach = normal.inverse_cdf(1.0 - risk) + normal.inverse_cdf(POWER);
     let least = (reach * deviation / distance).powi(2).ceil();
     if least >= BLOCKS_MAX as f64 {

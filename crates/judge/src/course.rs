@@ -3,8 +3,8 @@
 //! - A trend over the blocks, whatever the cell: the test of Mann and Kendall on the mean of each
 //!   block, with the median slope of Theil and Sen. It is in both visits of a pair, so contrasts do
 //!   not contain it; medians of cells do.
-//! - Intervals of contrasts take the ratios of blocks as independent. Each contrast is tested by the
-//!   correlation of each ratio with the next, against orders drawn at random.
+//! - Intervals of contrasts take the ratios of blocks as independent. Each contrast is tested by
+//!   the correlation of each ratio with the next, against orders drawn at random.
 
 use crate::experiment::{Logs, Visited};
 use crate::stats;

@@ -1,4 +1,4 @@
-//! What differs between the cells of a plan: factors with levels, and fractions of all combinations.
+//! What differs between the cells of a plan: factors with levels, and a half of all combinations.
 //!
 //! A half of all combinations of two levels each keeps the cells whose levels are the second one an
 //! even number of times. What is lost is known beforehand: each effect is one sum with the

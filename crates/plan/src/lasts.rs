@@ -15,7 +15,7 @@ use model::units::NS_PER_S;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Start and end of a process that makes load, greeting and verdict included, nanoseconds.
-const LOAD_NS: u64 = 500_000_000;
+const LOAD_NS: u64 = 1_000_000_000;
 /// Start and end of a server that is started, nanoseconds. One that fills tables takes longer.
 const SERVER_NS: u64 = 500_000_000;
 /// The last responses of a level, nanoseconds.
@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn a_ramp_lasts_as_long_as_its_levels() {
         let of = lasts("connections = \"1..4*2\"\nwarmup = \"1s\"\nduration = \"2s\"", "");
-        // 0.5 + 3 x (1 + 2 + 0.2).
-        assert_eq!(of.visits, [Some(10_100_000_000)]);
-        assert!(of.said.starts_with("\nabout 10 s\n"), "{}", of.said);
-        let parts = "1 x 10 s: 0.5 s to start and end + 3 levels x (1 s warm-up + 2 s window";
+        // 1 + 3 x (1 + 2 + 0.2).
+        assert_eq!(of.visits, [Some(10_600_000_000)]);
+        assert!(of.said.starts_with("\nabout 11 s\n"), "{}", of.said);
+        let parts = "1 x 11 s: 1 s to start and end + 3 levels x (1 s warm-up + 2 s window";
         assert!(of.said.contains(parts), "{}", of.said);
     }
 
@@ -275,7 +275,7 @@ mod tests {
         let design = "[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2]\n[design]\nblocks = 10\n\
                       pause = \"5s\"\nbudget = \"5m\"\nuntil_decided = true\nwarmup_visits = 1";
         let of = lasts(load, design);
-        assert_eq!((of.visits.len(), of.visits[0]), (21, Some(35 * S + 700_000_000)));
+        assert_eq!((of.visits.len(), of.visits[0]), (21, Some(36 * S + 200_000_000)));
         assert!(of.said.starts_with("\nabout 13 min\n"), "{}", of.said);
         assert!(of.said.contains("no block begins after 5 min"), "{}", of.said);
         assert!(of.said.contains("less, when"), "{}", of.said);

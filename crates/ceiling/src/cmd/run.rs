@@ -273,12 +273,17 @@ fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
     }
 }
 
-/// What the plan said beforehand, held against what was measured.
+/// What the plan said beforehand, held against what was measured: visits that warm up are left out,
+/// and blocks with a visit that is in no figure.
 fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<KeptPrediction> {
+    let excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
+    let excluded: Vec<u32> = excluded.map(|one| one.block).chain([0]).collect();
+    let counts = |cell: &CellResult| cell.block.is_none_or(|block| !excluded.contains(&block));
     let cells: Vec<_> = of
         .cells
         .iter()
         .zip(runs)
+        .filter(|(cell, _)| counts(cell))
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
     plan.predictions.iter().map(|one| judge::prediction::keep(one, &cells)).collect()
