@@ -34,6 +34,7 @@ mod plateau;
 pub mod ramp;
 pub mod shape;
 
+pub mod across;
 mod checkup;
 pub use checkup::checkup;
 pub use conditions::{conditions, hosts};

@@ -45,6 +45,7 @@ pub mod standing;
 pub mod verdict;
 pub mod wall;
 
+pub mod across;
 pub mod advice;
 pub mod analysis;
 pub mod experiment;

@@ -24,6 +24,7 @@ mod output;
 mod probe;
 mod profile;
 mod ranch;
+mod regressions;
 mod routes;
 mod runs;
 mod secrets;

@@ -14,8 +14,10 @@ mod inventory;
 pub use inventory::inventory;
 mod calibration;
 pub use calibration::{calibration, predictions};
+mod across;
 mod beside;
 mod compare;
+pub use across::across;
 pub use beside::beside;
 pub use compare::compare;
 
