@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tune::{Host, Journal, ServerGroup};
+use tune::{Host, ServerGroup};
 
 /// A target makes its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -229,8 +229,7 @@ fn limited(how: &How<'_>) -> Result<Option<Box<ServerGroup>>, String> {
     if how.limits.is_none() {
         return Ok(None);
     }
-    let journal = Journal::open(how.journal).map_err(|error| error.to_string())?;
-    let made = ServerGroup::make(Host::look(Root::default()), journal, how.limits)?;
+    let made = ServerGroup::make(Host::look(Root::default()), how.journal, how.limits)?;
     Ok(made.map(Box::new))
 }
 
