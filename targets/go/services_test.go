@@ -56,10 +56,21 @@ var (
 	sharedPostgres = sync.OnceValues(func() ([]string, error) {
 		return service{"postgres", "postgres"}.run("start")
 	})
+	sharedPair = sync.OnceValues(func() ([]string, error) {
+		return service{"postgres-pair", "pair"}.run("start")
+	})
 	sharedEtcd = sync.OnceValues(func() ([]string, error) {
 		return service{"etcd", "etcd"}.run("start")
 	})
 )
+
+// pair returns one URL of a primary and its replica.
+func pair(t *testing.T) (url string) {
+	t.Helper()
+	lines, err := sharedPair()
+	check(t, err)
+	return lines[0]
+}
 
 // postgres returns two URLs of one database: by its socket and by TCP.
 func postgres(t *testing.T) (socket, tcp string) {
@@ -80,6 +91,7 @@ func etcd(t *testing.T) (endpoints string) {
 // when this one ends, in whatever way: a test that runs out of time ends without any defer.
 func cleanUpAfterwards() (finish func()) {
 	const script = `cat >/dev/null
+for folder in "$0"/pair*; do [ ! -d "$folder" ] || ../../scripts/postgres-pair stop "$folder"; done
 for folder in "$0"/postgres*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
 for folder in "$0"/etcd*; do [ ! -d "$folder" ] || ../../scripts/etcd stop "$folder"; done
 rm -rf "$0"`
