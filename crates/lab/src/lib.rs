@@ -41,6 +41,7 @@ mod profiled;
 mod profiler;
 
 pub mod experiment;
+pub mod orders;
 
 mod definitions;
 mod server;
