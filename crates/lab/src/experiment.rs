@@ -12,6 +12,7 @@ mod process;
 mod service;
 mod started;
 mod starter;
+mod stay;
 mod tuning;
 
 pub use folder::{Folder, list_above, root_of, server_of};
@@ -29,6 +30,7 @@ use process::{How, Process, log_file};
 use remote::{Call, FarServer};
 use service::Services;
 use started::Started;
+use stay::After;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -132,7 +134,8 @@ fn walk_on(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let services = Services::new(places);
-    let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
+    let (after, kept, spoilt) = (After::Ends, None, None);
+    let mut walk = Walk { hands, targets, places, stop, services, spoilt, after, kept };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
     let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
@@ -147,22 +150,26 @@ fn walk_on(
         let begins_block = at > 0 && visits[at - 1].block != visit.block;
         if let Some(ended) = begins_block.then(|| look(&results[..at])).flatten() {
             results.truncate(at);
+            walk.end_kept();
             return (results, Some(ended));
         }
         if stop.load(Ordering::Relaxed) {
             break;
         }
         if matches!(results[at].fate, Fate::Measured { .. }) {
+            walk.end_kept();
             continue;
         }
         rest(pause, stop);
         tell(Progress::Visit(at));
+        walk.after = stay::after(plan, &visits, at);
         let cell = &plan.cells[visit.cell];
         if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
             results[at].fate = Fate::Failed { why };
         }
         tell(Progress::Ended(&results[at], &results));
     }
+    walk.end_kept();
     (results, None)
 }
 
@@ -201,9 +208,20 @@ struct Walk<'a> {
     services: Services,
     /// Why a host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
+    /// What becomes of the server of the visit under way.
+    after: After,
+    /// A server that runs on for the next visit.
+    kept: Option<Running>,
 }
 
 impl Walk<'_> {
+    /// Ends in order what was kept for a visit that is not made.
+    fn end_kept(&mut self) {
+        if let Some(started) = self.kept.take().and_then(|kept| kept.started) {
+            started.end();
+        }
+    }
+
     /// Fills in what became of a cell; an error is why it failed.
     fn cell(
         &mut self,
@@ -247,10 +265,14 @@ impl Walk<'_> {
         tell: &mut dyn FnMut(Progress<'_>),
         turned: &mut [Turned<'_>],
     ) -> Result<(), String> {
-        let mut server = self.server(at, cell, tell)?;
+        let mut server = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.server(at, cell, tell)?,
+        };
+        let pid_of_server = server.ready.pid;
         let pid = |host: &Host| {
             let is_its = cell.host.as_ref().is_some_and(|of_server| of_server.is_same(host));
-            server.ready.pid.filter(|_| is_its)
+            pid_of_server.filter(|_| is_its)
         };
         for one in turned.iter_mut() {
             one.turn(When::Beside, pid(one.host()))?;
@@ -263,6 +285,14 @@ impl Walk<'_> {
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
         let held = turned.iter().try_for_each(|one| one.holds(pid(one.host())));
+        let is_measured = matches!(result.fate, Fate::Measured { .. });
+        if let (After::Stays, true, Some(started)) =
+            (self.after, is_measured, server.started.as_mut())
+        {
+            started.alive()?;
+            self.kept = Some(server);
+            return held;
+        }
         let Some(started) = server.started.take() else { return held };
         let name = started.name().to_string();
         let ended = started.end();

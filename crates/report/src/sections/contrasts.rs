@@ -2,7 +2,9 @@
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{microseconds, ns, or_dash, plural, wall_mark};
-use model::experiment::{Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure, Order};
+use model::experiment::{
+    CellResult, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure, Order,
+};
 use model::run::Run;
 use model::units::show_count;
 use std::collections::BTreeMap;
@@ -45,6 +47,7 @@ fn said(one: &Contrast, design: &Design) -> String {
         Some(Conclusion::Same) => {
             format!("is the same within {} %, {change}", percent(design.same_within))
         }
+        _ if one.below_floor => format!("is undecided, {change}, which the host makes by itself"),
         _ => format!("is undecided, {change}{}", more(one)),
     }
 }
@@ -86,7 +89,8 @@ fn cells(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Table {
     ])
     .caption("Cells");
     for name in &design.cells {
-        let visits = of.cells.iter().zip(runs).filter(|(cell, _)| cell.name == *name);
+        let is_own = |cell: &CellResult| cell.name == *name && cell.block != Some(0);
+        let visits = of.cells.iter().zip(runs).filter(|(cell, _)| is_own(cell));
         let visits: Vec<_> = visits.collect();
         let runs = visits.iter().filter_map(|(_, run)| run.as_ref());
         let summary =

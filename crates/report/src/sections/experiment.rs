@@ -1,6 +1,6 @@
 //! An experiment on one page: a row for each cell, and then what was said of each.
 
-use super::{connecting::connecting, contrasts, evidence, predictions, summary};
+use super::{analysis, connecting::connecting, contrasts, evidence, predictions, summary};
 use crate::page::{Block, Column, Fact, Mark, Page, Table};
 use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
@@ -21,6 +21,7 @@ const VISITS: &str = "Visits";
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut blocks = vec![Block::Text(experiment.question.clone())];
     blocks.extend(contrasts::blocks(experiment, runs));
+    blocks.extend(analysis::blocks(experiment));
     blocks.push(Block::Table(rows(experiment, runs)));
     blocks.extend(predictions(experiment));
     blocks.extend(events(experiment, runs));
@@ -146,7 +147,11 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
 
 /// The cell, and with a design the block of this visit of it.
 fn visit_name(cell: &CellResult) -> String {
-    let block = cell.block.map_or(String::new(), |block| format!(" #{block}"));
+    let block = match cell.block {
+        None => String::new(),
+        Some(0) => " warm-up".to_string(),
+        Some(block) => format!(" #{block}"),
+    };
     format!("{}{block}", cell.name)
 }
 
