@@ -28,7 +28,7 @@ use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
 use remote::{Call, FarServer};
-use service::Services;
+use service::{Owner, Services};
 use started::Started;
 use stay::After;
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places);
+    let services = Services::new(places, Owner::Experiment);
     let (after, kept, spoilt) = (After::Ends, None, None);
     let mut walk = Walk { hands, targets, places, stop, services, spoilt, after, kept };
     let Hooks { measure, tell, look } = hooks;
@@ -333,7 +333,8 @@ impl Walk<'_> {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
         let journal = &self.places.journal;
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
+        let (args, stop, folder) = (&args[..], self.stop, "");
+        let how = How { args, env, cpus, limits, journal, open_files: None, folder, stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 

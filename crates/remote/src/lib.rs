@@ -25,8 +25,8 @@
 //! | client | `stop` | asks for one last round of everything, or to end the server |
 //! | client | `tune` | in a session for that: plan, apply, status, revert or keep |
 //! | probe | `tuned` | the response to that, when the probe was started to allow it |
-//! | client | `start` | in a session for that, once: a server of the probe's list, and its choices |
-//! | probe | `started`, `not-started` | the response to that: where the server listens, or why not |
+//! | client | `start` | in a session for that, once: a server of the probe's list and choices |
+//! | probe | `started`, `not-started` | the response to that: where it listens, or why not |
 //! | probe | `line` | what the server wrote on standard error, as far as it is passed on |
 //! | probe | `ended` | after `stop`, or when the server ends by itself: how it ended |
 //! | probe | `bye` | last: the reason of the end |

@@ -150,7 +150,8 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let folder = Folder::new("orphans");
     let plan = folder.plan(
         "server = { target = \"nethttp-prefork\", args = [\"--workers\", \"2\"] }\n\
-         client.neighbours = \"0\"\nload = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+         client.neighbours = \"0\"\n\
+         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
