@@ -20,14 +20,14 @@ pub use measurer::measure;
 pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
+use crate::server::about_host;
 use model::experiment::{CellResult, Ended, Fate};
 use model::load::ProbeChoice;
 use model::starting::StartOrder;
-use model::units::NS_PER_S;
 use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
-use remote::{Call, FarServer};
+use remote::FarServer;
 use service::{Owner, Services};
 use started::Started;
 use stay::After;
@@ -116,7 +116,7 @@ pub fn walk(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let hands = |host: &Host, note: &str| match places.probes.get(&host.name) {
-        Some(probe) => Ok(Hands::Far(call(probe))),
+        Some(probe) => Ok(Hands::Far(about_host(probe))),
         None if host.is_here() => Ok(Hands::Here(Ground::default(), note.to_string())),
         None => Err(format!("host {} is not known", host.name)),
     };
@@ -355,7 +355,7 @@ impl Walk<'_> {
             services: services.clone(),
             limits: *limits,
         };
-        let started = FarServer::start(&call(probe), &order, self.stop, &self.log(at));
+        let started = FarServer::start(&about_host(probe), &order, self.stop, &self.log(at));
         started.map_err(|error| error.to_string())
     }
 
@@ -368,19 +368,6 @@ impl Walk<'_> {
 struct Running {
     ready: Ready,
     started: Option<Started>,
-}
-
-/// How to reach a probe about its host, and not about a server.
-fn call(probe: &ProbeChoice) -> Call {
-    Call {
-        address: probe.address.clone(),
-        token_file: PathBuf::from(&probe.token_file),
-        pin: probe.pin.clone(),
-        ip: None,
-        port: None,
-        period_ns: NS_PER_S,
-        ends_after_ns: None,
-    }
 }
 
 /// A word with where services are in the place of their names in braces.
