@@ -112,6 +112,8 @@ pub struct Kept {
     socket: UnixStream,
     unread: Vec<u8>,
     pid: u32,
+    /// The process, while it is there; by this its end is known before its keeper reports it.
+    handle: Option<OwnedFd>,
     ended: Option<Ended>,
     is_lost: bool,
 }
@@ -128,13 +130,23 @@ impl Kept {
         drop(command);
         let lines = keeper.stdout.take();
         let socket = ours;
-        let mut kept =
-            Self { keeper, socket, unread: Vec::new(), pid: 0, ended: None, is_lost: false };
+        let mut kept = Self {
+            keeper,
+            socket,
+            unread: Vec::new(),
+            pid: 0,
+            handle: None,
+            ended: None,
+            is_lost: false,
+        };
         let mut text = serde_json::to_vec(order).unwrap_or_default();
         text.push(b'\n');
         kept.socket.write_all(&text).map_err(&failed)?;
         match kept.report(START_LIMIT) {
-            Some(Report::Started(pid)) => kept.pid = pid,
+            Some(Report::Started(pid)) => {
+                kept.pid = pid;
+                kept.handle = pid_of(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            }
             Some(Report::Refused(why)) => return Err(why),
             Some(Report::Ended(_)) | None => {
                 return Err(failed(io::Error::other("it says nothing")));
@@ -148,9 +160,12 @@ impl Kept {
         self.pid
     }
 
-    /// How it ended, as soon as nothing of its tree is left.
+    /// How it ended, when it has; then this waits until nothing of its tree is left.
     pub fn ended(&mut self) -> Option<Ended> {
-        self.wait(Duration::ZERO)
+        let runs = self.handle.as_ref().is_some_and(|handle| {
+            poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&span(Duration::ZERO))) != Ok(1)
+        });
+        self.wait(if runs { Duration::ZERO } else { 2 * KILLED_LIMIT })
     }
 
     /// Whether its keeper has ended without a word, which nothing but a kill does.
@@ -499,8 +514,9 @@ mod tests {
     }
 
     /// A server with a child that left it for another parent and does not listen to SIGTERM.
-    const WITH_ORPHAN: &str = "(trap '' TERM; (sh -c 'echo $$; exec sleep 600' &) ); \
-                               trap 'exit 7' TERM; while :; do sleep 0.01; done";
+    const WITH_ORPHAN: &str = "trap 'exit 7' TERM; \
+                               (trap '' TERM; (sh -c 'echo $$; exec sleep 600' &) ); \
+                               while :; do sleep 0.01; done";
 
     #[test]
     fn what_it_left_behind_ends_with_it() {

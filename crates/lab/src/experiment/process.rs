@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tune::{Host, Journal, ServerGroup};
+use tune::{Host, ServerGroup};
 
 /// A target makes its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -44,7 +44,7 @@ pub struct Process {
     words: Vec<String>,
     kept: Kept,
     /// Removed after what runs in it.
-    group: Option<ServerGroup>,
+    group: Option<Box<ServerGroup>>,
     addr: String,
     lines: Receiver<String>,
     log: File,
@@ -91,7 +91,7 @@ impl Process {
             env: how.env.clone(),
             folder: root.to_path_buf(),
             cpus: cpus_of(how.cpus)?,
-            groups: group.as_ref().map(ServerGroup::folders).unwrap_or_default(),
+            groups: group.as_ref().map(|group| group.folders()).unwrap_or_default(),
             open_files: how.open_files,
             patience: END_LIMIT,
         };
@@ -225,12 +225,12 @@ fn end_of(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// The group of a server that has limits.
-fn limited(how: &How<'_>) -> Result<Option<ServerGroup>, String> {
+fn limited(how: &How<'_>) -> Result<Option<Box<ServerGroup>>, String> {
     if how.limits.is_none() {
         return Ok(None);
     }
-    let journal = Journal::open(how.journal).map_err(|error| error.to_string())?;
-    ServerGroup::make(Host::look(Root::default()), journal, how.limits)
+    let made = ServerGroup::make(Host::look(Root::default()), how.journal, how.limits)?;
+    Ok(made.map(Box::new))
 }
 
 /// A program with a slash is of the root, not of where we happen to be.
