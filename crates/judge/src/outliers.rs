@@ -111,13 +111,11 @@ mod tests {
 
     fn visits(seed: u64, cells: &[&'static str], blocks: u32) -> Vec<Visited<'static>> {
         let mut random = Random::new(seed, 0x6f75);
-        let mut uniform = move || (random.between(0, 1 << 20) as f64) / f64::from(1 << 20);
-        let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
         let mut all = Vec::new();
         for block in 1..=blocks {
-            let drift = 0.05 * normal();
+            let drift = 0.05 * random.normal();
             for cell in cells {
-                let rate = 10_000.0 * (drift + 0.02 * normal()).exp();
+                let rate = 10_000.0 * (drift + 0.02 * random.normal()).exp();
                 let conditions = Conditions { steal: Some(0.001), ..Conditions::default() };
                 let figures = [(Figure::Rate, rate)].into();
                 all.push(Visited { cell, block: Some(block), figures, conditions });
