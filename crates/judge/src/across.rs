@@ -12,7 +12,7 @@ use crate::stats;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::HostSeen;
 use model::comparison::Difference;
-use model::experiment::{CellResult, Experiment, Figure};
+use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -193,9 +193,9 @@ fn flat(of: &Experiment) -> BTreeMap<String, String> {
         let name = &cell.name;
         settings.insert(format!("{name}.server"), cut(&cell.server.join(" ")));
         settings.insert(format!("{name}.load"), cut(&load(cell)));
-        for row in &cell.tuned {
+        for Tuned { host, row } in &cell.tuned {
             let wanted = row.wanted.clone().unwrap_or_default();
-            settings.insert(format!("{name}.{} {}", row.knob, row.place), wanted);
+            settings.insert(format!("{name}.{host} {} {}", row.knob, row.place), wanted);
         }
     }
     settings.retain(|_, value| !value.is_empty());

@@ -252,6 +252,7 @@ mod tests {
                 question: text(),
                 design: None,
                 ended: None,
+                hosts: vec![],
                 cells: vec![],
                 summaries: vec![],
                 contrasts: vec![],

@@ -22,6 +22,7 @@ mod gather;
 mod level;
 mod machine;
 mod mix;
+mod openings;
 mod planned;
 mod point;
 mod preflight;
@@ -40,6 +41,7 @@ mod profiled;
 mod profiler;
 
 pub mod experiment;
+pub mod orders;
 
 mod definitions;
 mod server;

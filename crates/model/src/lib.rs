@@ -50,6 +50,7 @@ pub mod advice;
 pub mod analysis;
 pub mod experiment;
 pub mod inventory;
+pub mod starting;
 pub mod tuning;
 
 pub mod event;

@@ -87,7 +87,7 @@ impl DesignText {
         };
         let names = || cells.iter().map(|cell| cell.name.clone()).collect::<Vec<_>>();
         let baseline = self.baseline.or_else(|| names().first().cloned()).unwrap_or_default();
-        let Some(base) = cells.iter().find(|cell| cell.name == baseline).cloned() else {
+        let Some(mut base) = cells.iter().find(|cell| cell.name == baseline).cloned() else {
             let cells = names().join("; ");
             return Err(format!("baseline is '{baseline}', which is no cell; cells are {cells}"));
         };
@@ -101,7 +101,8 @@ impl DesignText {
             if names().contains(name) {
                 return Err(format!("floor names a cell '{name}', which is one of the plan"));
             }
-            cells.push(Cell { name: name.clone(), ..base });
+            base.name.clone_from(name);
+            cells.push(base);
         }
         Ok(Design {
             cells: cells.iter().map(|cell| cell.name.clone()).collect(),
@@ -249,7 +250,7 @@ mod tests {
              server = {{ addr = \"127.0.0.1:9\" }}\n"
         );
         let targets = crate::Targets::absent(String::new());
-        crate::Plan::parse(&text, &targets).unwrap().cells.remove(0)
+        crate::Plan::parse(&text, &targets, &crate::GivenHosts::default()).unwrap().cells.remove(0)
     }
 
     fn read(text: &str) -> Result<Design, String> {

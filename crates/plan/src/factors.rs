@@ -102,7 +102,8 @@ mod tests {
         let head = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n\
                     server = { addr = \"127.0.0.1:9\" }\n";
         let text = format!("{head}{vary}[design]\n{design}\n");
-        Plan::parse(&text, &Targets::absent(String::new())).map_err(|error| error.to_string())
+        Plan::parse(&text, &Targets::absent(String::new()), &crate::GivenHosts::default())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn trial(cell: &Cell) -> Option<Trial> {
         let key = word.strip_prefix("--").unwrap_or_default();
         ELSEWHERE.contains(&key.split('=').next().unwrap_or_default())
     };
-    let words = cell.load.words(addr, None).into_iter().filter(|word| !is_elsewhere(word));
+    let words = cell.load.words(addr, &[]).into_iter().filter(|word| !is_elsewhere(word));
     let words = ["ceiling".to_string()].into_iter().chain(words);
     let matches = load::command().try_get_matches_from(words).ok()?;
     LoadCommand::from_arg_matches(&matches).ok()?.trial(&Unasked).ok()
@@ -254,7 +254,9 @@ mod tests {
             "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n[server]\naddr = \"192.0.2.7:80\"\n\
              [load]\n{load}\n{design}"
         );
-        Plan::parse(&text, &Targets::absent(String::new())).unwrap().lasts()
+        Plan::parse(&text, &Targets::absent(String::new()), &crate::GivenHosts::default())
+            .unwrap()
+            .lasts()
     }
 
     const S: u64 = NS_PER_S;

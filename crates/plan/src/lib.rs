@@ -9,10 +9,12 @@
 //! services that the list names; but for those it needs trust for, see [`untrusted`]. A list of
 //! another person is that person's programs.
 
+mod allow;
 mod cells;
 mod design;
 mod duel;
 mod factors;
+mod hosts;
 mod lasts;
 mod load;
 mod secrets;
@@ -43,6 +45,7 @@ pub mod values;
 
 pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
+pub use hosts::{CLIENT, FarProbe, GivenHosts, Host, Origin, Place};
 pub use lasts::{Lasts, rough};
 pub use load::{Load, command, missing};
 pub use requests::unexpanded;

@@ -4,9 +4,11 @@ use crate::ask::LoadCommand;
 use crate::endpoints::WayError;
 use crate::explain;
 use crate::kinds::kinds;
-use clap::{Command, Subcommand};
+use clap::{ArgAction, Command, Subcommand};
 use model::secret::{self, Secrets};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use toml::{Table, Value};
 
 /// What ceiling is asked to do with the server of a cell.
@@ -33,19 +35,23 @@ pub fn command() -> Command {
 }
 
 impl Load {
-    /// The words that ask for it at an address, without what the executor adds.
-    pub fn words(&self, addr: &str, pid: Option<u32>) -> Vec<String> {
-        let mut words = vec![self.command.clone(), self.url.replace("{addr}", addr)];
-        words.extend(self.options.iter().cloned());
-        words.extend(pid.map(|pid| format!("--server-pid={pid}")));
-        words
+    /// The words that ask for it at an address, without what the executor adds. `more` are words
+    /// about the hosts of the cell.
+    pub fn words(&self, addr: &str, more: &[String]) -> Vec<String> {
+        let first = [self.command.clone(), self.url.replace("{addr}", addr)];
+        [&first[..], &self.options, more].concat()
+    }
+
+    /// Whether an option is among its own.
+    pub fn has(&self, name: &str) -> bool {
+        let is_it = |word: &String| word.trim_start_matches('-').split('=').next() == Some(name);
+        self.options.iter().any(is_it)
     }
 
     /// Whether the command line takes its words: known before anything is started. `addr` is where
     /// the server is, when it is known beforehand.
-    pub fn check(&self, addr: Option<&str>) -> Result<(), String> {
-        let pid = if addr.is_none() { Some(1) } else { None };
-        let own = self.words("127.0.0.1:1", pid);
+    pub fn check(&self, addr: Option<&str>, more: &[String]) -> Result<(), String> {
+        let own = self.words("127.0.0.1:1", more);
         let words = [vec!["ceiling".to_string()], own].concat();
         if let Some(word) = Secrets::missing(&words) {
             return Err(missing(word));
@@ -115,24 +121,44 @@ pub fn read(table: &Table) -> Result<Load, String> {
 
 fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), String> {
     let word = match value {
-        Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
         Value::Boolean(true) => {
             options.push(format!("--{key}"));
             return Ok(());
         }
         Value::Boolean(false) => return Ok(()),
-        Value::Array(values) => {
+        Value::Array(values) if REPEATABLE.contains(key) => {
             return values.iter().try_for_each(|value| option(key, value, options));
         }
-        Value::Datetime(_) | Value::Table(_) => {
-            return Err(format!(
-                "load.{key} is a text, a number, true, or a list of them; for example \
-                 connections = \"4..64*2\""
-            ));
+        Value::Array(values) if !values.is_empty() => {
+            values.iter().map(word).collect::<Option<Vec<_>>>().map(|words| words.join(","))
         }
+        value => word(value),
     };
+    let word = word.ok_or_else(|| {
+        format!(
+            "load.{key} is a text, a number, true, or a list of texts and numbers; for example \
+             connections = \"4..64*2\" or connections = [100, 500, 1000]"
+        )
+    })?;
     options.push(format!("--{key}={word}"));
     Ok(())
 }
+
+/// A text or a number as it would be typed.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Options that may be given several times. A list is that; of any other option it is one value
+/// with commas.
+static REPEATABLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let commands = command();
+    let arguments = commands.get_subcommands().flat_map(Command::get_arguments);
+    let repeated = arguments.filter(|one| matches!(one.get_action(), ArgAction::Append));
+    repeated.filter_map(|argument| argument.get_long().map(str::to_string)).collect()
+});

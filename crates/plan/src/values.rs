@@ -6,8 +6,8 @@ use model::link::LinkChoice;
 use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
-use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
-use std::net::SocketAddr;
+use model::units::{Levels, RATE_MAX, parse_count, parse_cpus, parse_duration_ns, parse_rate};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 typed! {
@@ -23,6 +23,11 @@ typed! {
     file NewPlan(PathBuf), "a file", "rps.toml";
     /// The list of servers that a plan may start.
     file ServersFile(PathBuf), "a file", "targets/targets.toml";
+    /// Where the hosts of a plan are.
+    file HostsFile(PathBuf), "a file", "hosts.toml";
+    /// A value of a plan's hosts.
+    option Setting((String, String)), "hosts.NAME.KEY=VALUE", "hosts.server.probe=192.0.2.7:9200",
+        |text| text.split_once('=').map(|(key, value)| (key.to_string(), value.to_string()));
     /// The folder of an experiment.
     file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
     /// A mix of requests.
@@ -52,6 +57,8 @@ typed! {
     option Count(u64), "a number above 0", "50", |text| within(text, 1..=u64::from(u32::MAX));
     /// Requests in flight on one connection.
     option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
+    /// An address of this host.
+    option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7", |text| text.parse().ok();
     /// Clients at a time.
     option Clients(u32), "a number of clients from 1 to 64", "4", |text| small(text, 1..=64);
     /// How often something is repeated.
@@ -176,11 +183,11 @@ typed! {
         parse_rate(text).map_err(|error| error.to_string())
     };
     /// Rates that are visited.
-    result Rates(Range), "a range of rates", "1k..64k*2", |text| {
-        let range = Range::parse(text.strip_suffix("/s").unwrap_or(text));
-        let range = range.map_err(|error| error.to_string())?;
-        let fits = range.last as f64 <= RATE_MAX;
-        fits.then_some(range).ok_or_else(|| format!("'{text}' goes beyond 100M, the highest rate"))
+    result Rates(Levels), "rates, a range of them, or a list", "1k..64k*2", |text| {
+        let rates = Levels::parse(text.strip_suffix("/s").unwrap_or(text));
+        let rates = rates.map_err(|error| error.to_string())?;
+        let fits = rates.highest() as f64 <= RATE_MAX;
+        fits.then_some(rates).ok_or_else(|| format!("'{text}' goes beyond 100M, the highest rate"))
     };
     /// The rates that a search stays between.
     option RateBounds((f64, f64)), "a rising range of rates LO..HI", "1k..50k", |text| {
@@ -189,10 +196,10 @@ typed! {
         (high > low).then_some((low, high))
     };
     /// Numbers of connections that are visited.
-    result Connections(Range), "a number or a range", "100..10k*10", |text| {
-        let range = Range::parse(text).map_err(|error| error.to_string())?;
-        let fits = range.last <= u64::from(u32::MAX);
-        fits.then_some(range).ok_or_else(|| format!("'{text}' is beyond what one host can open"))
+    result Connections(Levels), "a number, a range or a list of them", "100..10k*10", |text| {
+        let levels = Levels::parse(text).map_err(|error| error.to_string())?;
+        let fits = levels.highest() <= u64::from(u32::MAX);
+        fits.then_some(levels).ok_or_else(|| format!("'{text}' is beyond what one host can open"))
     };
     /// Rates one after the other.
     result Steps(Curve), "rates and a time", "1k,5k,2k/10s",

@@ -21,6 +21,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         }
     }
     let result = |cell: &VisitSeen| CellResult {
+        host: None,
         name: cell.cell.clone(),
         block: cell.block,
         server: vec!["server".to_string()],
@@ -33,6 +34,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         stopped: None,
     };
     Experiment {
+        hosts: Vec::new(),
         schema: SCHEMA.to_string(),
         id: format!("day {seed}"),
         version: "1".to_string(),

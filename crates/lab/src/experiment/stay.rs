@@ -18,9 +18,10 @@ pub fn after(plan: &Plan, visits: &[Visit], at: usize) -> After {
     let is_kept = plan.design.as_ref().is_some_and(|design| design.restart == Restart::Block);
     let Some(next) = visits.get(at + 1).filter(|_| is_kept) else { return After::Ends };
     let (own, other) = (&plan.cells[visits[at].cell], &plan.cells[next.cell]);
-    let is_same = next.block == visits[at].block && own.server == other.server;
+    let is_same =
+        next.block == visits[at].block && own.server == other.server && own.host == other.host;
     let is_started = matches!(own.server, Server::Started { .. });
-    match is_same && is_started && own.tune.is_none() && other.tune.is_none() {
+    match is_same && is_started && own.tune.is_empty() && other.tune.is_empty() {
         true => After::Stays,
         false => After::Ends,
     }
