@@ -27,6 +27,9 @@ const STALL_NS: u64 = 10_000_000;
 /// How much longer than the median of all visits they must be.
 const STALLED: f64 = 3.0;
 
+/// A share of CPU time that others took.
+type Share = fn(&Conditions) -> Option<f64>;
+
 /// The outliers among visits that count, in their order.
 pub(crate) fn of(visits: &[Visited<'_>]) -> Vec<Outlier> {
     let rated = visits.iter().filter_map(|visit| {
@@ -73,11 +76,11 @@ fn without<K: Ord + Copy>(values: &[f64], groups: impl Iterator<Item = K>) -> Ve
 /// What this visit has and the others hardly have.
 fn causes(own: &Conditions, visits: &[Visited<'_>]) -> Vec<String> {
     let mut causes = Vec::new();
-    let usual = |figure: fn(&Conditions) -> Option<f64>| {
+    let usual = |figure: Share| {
         let all = visits.iter().filter_map(|visit| figure(&visit.conditions));
         stats::median(&all.collect::<Vec<_>>()).unwrap_or(0.0)
     };
-    let shares: [(&str, fn(&Conditions) -> Option<f64>); 2] = [
+    let shares: [(&str, Share); 2] = [
         ("the hypervisor took CPU time (steal)", |of| of.steal),
         ("other processes used the server's CPUs", |of| of.neighbours),
     ];

@@ -24,7 +24,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         host: None,
         name: cell.cell.clone(),
         block: cell.block,
-        server: vec!["server".to_string()],
+        server: vec!["server".to_string(), "--db=127.0.0.1:4712".to_string()],
         command: ["ceiling", "load", "http://127.0.0.1:4711/read", "--server-pid=9"]
             .map(str::to_string)
             .to_vec(),
@@ -125,6 +125,7 @@ fn what_differs_is_named_and_where_a_server_listens_does_not() {
     for cell in &mut new.cells {
         cell.command[2] = "http://127.0.0.1:5000/read".to_string();
         cell.command[3] = "--server-pid=10".to_string();
+        cell.server[1] = "--db=127.0.0.1:5001".to_string();
     }
     assert_eq!(across(&base, &new, &[]).settings, []);
     new.version = "2".to_string();
