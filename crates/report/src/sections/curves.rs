@@ -238,3 +238,23 @@ fn latency_chart(varied: Varied, view: View) -> Chart {
         selected: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn devices_have_the_curve_of_their_connections() {
+        let mut run = fixtures::churn_turnover();
+        let mut more = run.record.points[0].clone();
+        more.load.connections *= 2;
+        more.turnover.as_mut().unwrap().rate = 2_500.0;
+        run.record.points.push(more);
+        let blocks = curves(&run);
+        let [Block::Chart(rate), Block::Chart(times)] = &blocks[..] else { panic!("{blocks:?}") };
+        assert_eq!(rate.views[0].series[0].y, [Some(1_920.0), Some(2_500.0)]);
+        let p50 = run.record.points[0].turnover.as_ref().unwrap().connect_ns.p50;
+        assert_eq!(times.views[0].series[0].y[0], p50.map(|ns| ns as f64));
+    }
+}
