@@ -20,15 +20,15 @@ pub use measurer::measure;
 pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
+use crate::server::about_host;
 use model::experiment::{CellResult, Ended, Fate};
 use model::load::ProbeChoice;
 use model::starting::StartOrder;
-use model::units::NS_PER_S;
 use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
-use remote::{Call, FarServer};
-use service::Services;
+use remote::FarServer;
+use service::{Owner, Services};
 use started::Started;
 use stay::After;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ pub fn walk(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let hands = |host: &Host, note: &str| match places.probes.get(&host.name) {
-        Some(probe) => Ok(Hands::Far(call(probe))),
+        Some(probe) => Ok(Hands::Far(about_host(probe))),
         None if host.is_here() => Ok(Hands::Here(Ground::default(), note.to_string())),
         None => Err(format!("host {} is not known", host.name)),
     };
@@ -133,7 +133,7 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places);
+    let services = Services::new(places, Owner::Experiment);
     let (after, kept, spoilt) = (After::Ends, None, None);
     let mut walk = Walk { hands, targets, places, stop, services, spoilt, after, kept };
     let Hooks { measure, tell, look } = hooks;
@@ -333,7 +333,8 @@ impl Walk<'_> {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
         let journal = &self.places.journal;
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
+        let (args, stop, folder) = (&args[..], self.stop, "");
+        let how = How { args, env, cpus, limits, journal, open_files: None, folder, stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 
@@ -354,7 +355,7 @@ impl Walk<'_> {
             services: services.clone(),
             limits: *limits,
         };
-        let started = FarServer::start(&call(probe), &order, self.stop, &self.log(at));
+        let started = FarServer::start(&about_host(probe), &order, self.stop, &self.log(at));
         started.map_err(|error| error.to_string())
     }
 
@@ -367,19 +368,6 @@ impl Walk<'_> {
 struct Running {
     ready: Ready,
     started: Option<Started>,
-}
-
-/// How to reach a probe about its host, and not about a server.
-fn call(probe: &ProbeChoice) -> Call {
-    Call {
-        address: probe.address.clone(),
-        token_file: PathBuf::from(&probe.token_file),
-        pin: probe.pin.clone(),
-        ip: None,
-        port: None,
-        period_ns: NS_PER_S,
-        ends_after_ns: None,
-    }
 }
 
 /// A word with where services are in the place of their names in braces.
