@@ -406,7 +406,7 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
 }
 
 /// The rate that a level was asked for: of devices it is that of connections.
-fn rate_asked(point: &Point) -> Option<f64> {
+pub(crate) fn rate_asked(point: &Point) -> Option<f64> {
     match point.is_churn() {
         true => rate_of(point).map(|_| point.headline_rate()),
         false => rate_of(point),
