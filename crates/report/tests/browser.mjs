@@ -197,8 +197,8 @@ const inspect = () => {
     blank: figures.filter((figure) => !isDrawn(figure)).map((figure) => figure.id),
     overflow: root.scrollWidth - root.clientWidth,
     lost: [...document.querySelectorAll("a[href^='#']")]
-      .filter((link) => document.getElementById(link.hash.slice(1)) === null)
-      .map((link) => link.hash),
+      .map((link) => link.getAttribute("href"))
+      .filter((hash) => document.getElementById(decodeURIComponent(hash.slice(1))) === null),
     pwned: Boolean(window.pwned) || document.querySelectorAll("img, iframe, object").length > 0,
     hints: regions.filter((region) => hasMore(region) !== isCut(region)).length,
     policy: document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null,

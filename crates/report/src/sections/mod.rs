@@ -32,12 +32,14 @@ mod shape;
 pub mod responses;
 pub mod samples;
 
+mod conclusion;
 pub mod confirmation;
 mod connecting;
 mod contrasts;
 pub mod evidence;
 mod fingerprints;
 pub mod gates;
+mod order;
 
 pub mod curves;
 pub mod timeline;
@@ -48,6 +50,8 @@ mod events;
 pub mod security;
 pub mod traffic;
 mod turnover;
+mod visits;
+mod walls;
 
 mod both_hosts;
 mod counters;

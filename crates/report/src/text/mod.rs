@@ -5,6 +5,7 @@
 //! still too wide loses its least important columns and says so.
 
 mod brief;
+mod dots;
 mod grid;
 mod line;
 pub(crate) mod spark;
@@ -172,8 +173,14 @@ fn block_lines(block: &Block) -> Vec<TextLine> {
         Block::Facts(facts) => facts_lines(facts),
         Block::List(list) => list_lines(list),
         Block::Grid(grid) => grid::lines(grid),
+        Block::Dots(dots) => dots::lines(dots),
         Block::Columns(columns) => {
             columns.iter().flat_map(|column| blocks_lines(column)).skip(1).collect()
+        }
+        Block::Folded(folded) => {
+            let title = format!("{}: {}", folded.title, folded.said);
+            let title = TextLine::painted(Ink::Strong, fit(&title, WIDTH));
+            [title].into_iter().chain(blocks_lines(&folded.blocks).into_iter().skip(1)).collect()
         }
         // Needs more room than a terminal has; the tables say what matters.
         Block::Flame(_) => Vec::new(),
