@@ -485,7 +485,7 @@ const ceilingCharts = (() => {
     const marks = [view.mark, ...view.x_marks, ...view.bands.map((band) => band.mark)];
     const notes = [];
     if (marks.includes("broken")) notes.push("! cross or red: a validity gate is broken");
-    const where = chart.x.unit === "minutes" ? "Visits" : "Levels";
+    const where = chart.id.startsWith("order-") ? "Visits" : "Levels";
     if (marks.includes("caution")) notes.push(`~ ring or amber: with a reservation, see ${where}`);
     return notes.join("; ");
   };

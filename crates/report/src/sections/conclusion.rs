@@ -4,8 +4,10 @@ use super::experiment::{each_visit, point_of};
 use crate::page::{Banner, Mark, Tone};
 use crate::wording::{band, change, change_within, mark_of, per_second, plural, sentence};
 use model::claim::Claim;
-use model::experiment::{Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure};
-use model::run::{Point, Run};
+use model::experiment::{
+    CellResult, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
+};
+use model::run::Run;
 use std::collections::BTreeMap;
 
 /// With more cells than these they are counted in the sentence, and named below it.
@@ -170,43 +172,44 @@ fn groups(of: &[&Contrast]) -> Vec<String> {
     GROUPS.into_iter().filter_map(line).collect()
 }
 
+/// What may be wrong with a visit, in the order it is told; `{}` stands for how many.
+const FLAWS: [&str; 4] = [
+    "The generator was the wall in {}: their rates are lower bounds of the server's.",
+    "Gates struck the rate of {}, which are left out.",
+    "Without a number, because they failed: {}.",
+    "Not made, because it was ended: {}.",
+];
+
+/// Which of [`FLAWS`] a visit has.
+fn flaw(cell: &CellResult, run: Option<&Run>) -> Option<usize> {
+    match (&cell.fate, run.and_then(|run| Some((run, point_of(run)?)))) {
+        (Fate::Failed { .. }, _) => Some(2),
+        (Fate::NotReached, _) => Some(3),
+        (Fate::Measured { .. }, Some((run, point))) if mark_of(run, point) == Mark::Broken => {
+            Some(1)
+        }
+        (Fate::Measured { .. }, Some((_, point))) => {
+            (point.claim() == Claim::OfGenerator).then_some(0)
+        }
+        (Fate::Measured { .. }, None) => None,
+    }
+}
+
 /// What makes a reader careful: visits without a number, and those whose rate is the generator's.
 fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
-    let all = of.cells.len();
-    let counted = |is: &dyn Fn(&model::experiment::CellResult, Option<(&Run, &Point)>) -> bool| {
-        let mut cells: BTreeMap<&str, u64> = BTreeMap::new();
-        for (cell, run) in each_visit(of, runs) {
-            if is(cell, run.and_then(|run| Some((run, point_of(run)?)))) {
-                *cells.entry(&cell.name).or_default() += 1;
-            }
+    let mut counts: BTreeMap<usize, BTreeMap<&str, u64>> = BTreeMap::new();
+    for (cell, run) in each_visit(of, runs) {
+        if let Some(flaw) = flaw(cell, run) {
+            *counts.entry(flaw).or_default().entry(&cell.name).or_default() += 1;
         }
+    }
+    let said = |(flaw, cells): (usize, BTreeMap<&str, u64>)| {
         let count: u64 = cells.values().sum();
-        let named = cells.into_iter().map(|(cell, count)| format!("{cell} {count}"));
-        (count > 0)
-            .then(|| (format!("{count} of {all} visits"), named.collect::<Vec<_>>().join(", ")))
+        let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
+        let how_many = format!("{count} of {} visits ({})", of.cells.len(), cells.join(", "));
+        FLAWS[flaw].replace("{}", &how_many)
     };
-    let failed = counted(&|cell, _| matches!(cell.fate, Fate::Failed { .. }));
-    let missing = counted(&|cell, _| cell.fate == Fate::NotReached);
-    let struck =
-        counted(&|_, seen| seen.is_some_and(|(run, point)| mark_of(run, point) == Mark::Broken));
-    let of_generator =
-        counted(&|_, seen| seen.is_some_and(|(_, point)| point.claim() == Claim::OfGenerator));
-    let said = [
-        of_generator.map(|(count, cells)| {
-            format!(
-                "The generator was the wall in {count} ({cells}): their rates are lower bounds of \
-                 the server's."
-            )
-        }),
-        struck.map(|(count, cells)| {
-            format!("Gates struck the rate of {count} ({cells}), which are left out.")
-        }),
-        failed.map(|(count, cells)| {
-            format!("Without a number, because they failed: {count} ({cells}).")
-        }),
-        missing.map(|(count, cells)| format!("Not made, because it was ended: {count} ({cells}).")),
-    ];
-    said.into_iter().flatten().collect()
+    counts.into_iter().map(said).collect()
 }
 
 #[cfg(test)]

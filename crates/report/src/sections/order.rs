@@ -23,6 +23,9 @@ const AGREE_S: f64 = 3.0;
 /// Values of one line at the most.
 const VALUES_MAX: usize = 1500;
 
+/// Shorter experiments are drawn in seconds, minutes.
+const SHORT_MIN: f64 = 3.0;
+
 /// A run and when it began, seconds after the first.
 struct Placed<'a> {
     name: String,
@@ -36,13 +39,22 @@ pub(super) fn charts(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> 
     let placed = placed(of, runs);
     let Some(last) = placed.last().filter(|_| placed.len() > 1) else { return Vec::new() };
     let end = minutes(last, last_ns(last.run));
-    let rates = rates(of, design, &placed, end);
-    let busy = busy(&placed, end);
-    [rates, busy]
-        .into_iter()
-        .filter(|chart| !chart.views[0].series.is_empty())
-        .map(Block::Chart)
-        .collect()
+    let charts = [rates(of, design, &placed, end), busy(&placed, end)];
+    let charts = charts.map(|chart| if end < SHORT_MIN { in_seconds(chart) } else { chart });
+    let is_drawn = |chart: &Chart| !chart.views[0].series.is_empty();
+    charts.into_iter().filter(is_drawn).map(Block::Chart).collect()
+}
+
+/// The same chart with its time in seconds.
+fn in_seconds(mut chart: Chart) -> Chart {
+    chart.x.unit = Unit::Seconds;
+    for view in &mut chart.views {
+        view.x.iter_mut().for_each(|at| *at *= 60.0);
+        view.bands.iter_mut().for_each(|band| {
+            (band.from, band.to) = (band.from * 60.0, band.to * 60.0);
+        });
+    }
+    chart
 }
 
 fn placed<'a>(of: &'a Experiment, runs: &'a [Option<Run>]) -> Vec<Placed<'a>> {
@@ -304,6 +316,7 @@ mod tests {
         let first = cpu.views[0].series[0].y.iter().flatten().copied();
         let least = first.min_by(f64::total_cmp).unwrap();
         assert!(least > 20.0, "idle time before and after the windows is left out: {least}");
+        assert!(charts.iter().all(|chart| chart.x.unit == Unit::Minutes));
         for view in charts.iter().map(|chart| &chart.views[0]) {
             assert!(view.x.is_sorted());
             assert!(view.series.iter().all(|series| series.y.len() == view.x.len()));

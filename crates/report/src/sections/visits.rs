@@ -165,7 +165,8 @@ mod tests {
         let marks: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.mark).collect();
         assert_eq!(marks, [Mark::Broken, Mark::None]);
         assert!(dots.rows[0].dots[0].detail.contains("struck by a gate"));
-        assert!(note(&[dots.clone()]).contains("A cross"), "{}", note(&[dots.clone()]));
+        let note = note(std::slice::from_ref(&dots));
+        assert!(note.contains("A cross"), "{note}");
         assert_eq!(dots.rows[0].dots[1].about, "visit-4");
         let places: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.place).collect();
         assert_eq!(places, [0.0, 1.0], "blocks from top to bottom");
