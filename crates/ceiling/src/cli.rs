@@ -56,6 +56,9 @@ pub enum Command {
     /// Prints docs/reference/cli.md.
     #[command(hide = true)]
     Reference,
+    /// Starts and ends a server for the process at its standard input.
+    #[command(name = lab::experiment::keeper::WORD, hide = true)]
+    Keep,
 }
 
 /// The words of a command line, `load` put before a URL that stands in the place of a sub-command.

@@ -61,5 +61,6 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Completions(command) => cmd::completions::run(&command),
         cli::Command::Man(command) => cmd::man::run(&command),
         cli::Command::Reference => cmd::man::reference(),
+        cli::Command::Keep => cmd::keep::run(),
     }
 }

@@ -9,6 +9,11 @@ pub fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
 
+/// Unix time, nanoseconds: the wall clock, which may be set at any time.
+pub fn wall_ns() -> i64 {
+    i64::try_from(ns(clock_gettime(ClockId::Realtime))).unwrap_or(i64::MAX)
+}
+
 /// CPU time of the calling thread, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     ns(clock_gettime(ClockId::ThreadCPUTime))

@@ -249,6 +249,7 @@ mod tests {
                 question: text(),
                 design: None,
                 ended: None,
+                hosts: vec![],
                 cells: vec![],
                 summaries: vec![],
                 contrasts: vec![],

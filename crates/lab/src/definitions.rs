@@ -369,10 +369,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].events.staleness_ns",
         "Arrival of an event minus the instant that it carries (at_ns, Unix time of the server's \
-         host). Both by one wall clock, so it is null where the server is not known to be on this \
-         host, with the reason in staleness_absent. An arrival is stamped once for all bytes of \
-         one read. early: events that arrived before their instant; they are counted and in no \
-         percentile. Events that did not arrive have no staleness.",
+         host). By one wall clock where the server is on this host. Where a probe is on the \
+         server's host, by the wall clock that the probe tells, carried over by the offset of the \
+         clocks: staleness_error_ns is how far it may be off, 0 by one clock. null where neither \
+         is so or a wall clock was set during the run, with the reason in staleness_absent. An \
+         arrival is stamped once for all bytes of one read. early: events that arrived before \
+         their instant; they are counted and in no percentile. Events that did not arrive have no \
+         staleness.",
     ),
     (
         "points[].bytes",

@@ -5,28 +5,37 @@
 //! cells are visited block by block, and after each block the experiment may end early.
 
 mod folder;
+pub mod keeper;
 mod measurer;
 mod neighbour;
 mod process;
 mod service;
+mod started;
+mod starter;
 mod tuning;
 
-pub use folder::{Folder, list_above, server_of};
+pub use folder::{Folder, list_above, root_of, server_of};
 pub use measurer::measure;
+pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use model::experiment::{CellResult, Ended, Fate};
-use model::secret;
+use model::load::ProbeChoice;
+use model::starting::StartOrder;
+use model::units::NS_PER_S;
 use neighbour::Neighbours;
-use plan::{Cell, Plan, Server, Targets, Visit};
-use process::{How, Process};
+use plan::{Cell, Host, Plan, Server, Targets, Visit};
+use process::{How, Process, log_file};
+use remote::{Call, FarServer};
 use service::Services;
+use started::Started;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 pub(crate) use tuning::Ground;
-use tuning::{Turned, When};
+use tuning::{Hands, Turned, When};
 
 /// How often a pause looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
@@ -36,8 +45,10 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Ready {
     /// HOST:PORT.
     pub addr: String,
-    /// Its process, when we started it.
+    /// Its process on its host, when it was started for the cell.
     pub pid: Option<u32>,
+    /// The probe of its host, when that is another one.
+    pub probe: Option<ProbeChoice>,
 }
 
 /// Measures one cell, by whatever means, and says what became of it.
@@ -59,7 +70,12 @@ pub struct Places {
     pub root: PathBuf,
     /// Where logs of servers and folders of services go.
     pub scratch: PathBuf,
+    /// The probes of hosts that are not this one, by the name of the host.
+    pub probes: BTreeMap<String, ProbeChoice>,
 }
+
+/// Who turns the knobs of a host; the text is what they are turned for.
+pub(crate) type HandsOf<'a> = dyn Fn(&Host, &str) -> Result<Hands, String> + 'a;
 
 /// What was measured so far decides after each block whether the experiment ends.
 pub type Look<'a> = dyn FnMut(&[CellResult]) -> Option<Ended> + 'a;
@@ -95,12 +111,17 @@ pub fn walk(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    walk_on(Ground::default(), plan, targets, places, stop, before, hooks)
+    let hands = |host: &Host, note: &str| match places.probes.get(&host.name) {
+        Some(probe) => Ok(Hands::Far(call(probe))),
+        None if host.is_here() => Ok(Hands::Here(Ground::default(), note.to_string())),
+        None => Err(format!("host {} is not known", host.name)),
+    };
+    walk_on(&hands, plan, targets, places, stop, before, hooks)
 }
 
-/// The same on ground that may be made up.
+/// The same on hosts that may be made up.
 fn walk_on(
-    ground: Ground,
+    hands: &HandsOf<'_>,
     plan: &Plan,
     targets: &Targets,
     places: &Places,
@@ -108,8 +129,8 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places, stop);
-    let mut walk = Walk { ground, targets, places, stop, services, spoilt: None };
+    let services = Services::new(places);
+    let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
     let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
@@ -155,6 +176,11 @@ fn unreached(plan: &Plan, visit: &Visit) -> CellResult {
     let cell = &plan.cells[visit.cell];
     CellResult {
         name: cell.name.clone(),
+        host: cell
+            .host
+            .as_ref()
+            .filter(|host| host.name != plan::CLIENT)
+            .map(|host| host.name.clone()),
         block: visit.block,
         server: vec![],
         command: vec![],
@@ -166,12 +192,12 @@ fn unreached(plan: &Plan, visit: &Visit) -> CellResult {
 }
 
 struct Walk<'a> {
-    ground: Ground,
+    hands: &'a HandsOf<'a>,
     targets: &'a Targets,
     places: &'a Places,
     stop: &'a AtomicBool,
-    services: Services<'a>,
-    /// Why the host is not what it was before the experiment, so that nothing more is measured.
+    services: Services,
+    /// Why a host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
 }
 
@@ -188,20 +214,25 @@ impl Walk<'_> {
         if let Some(why) = &self.spoilt {
             return Err(format!("not measured: {why}"));
         }
-        let Some(tune) = &cell.tune else {
-            return self.measured(at, cell, result, measure, tell, None);
-        };
-        let mut turned = Turned::new(tune, &cell.name, self.stop, &self.ground)?;
-        let measured = turned
-            .turn(When::Before, None)
-            .and_then(|()| self.measured(at, cell, result, measure, tell, Some(&mut turned)));
-        let (rows, back) = turned.put_back();
-        result.tuned = rows;
-        self.spoilt = back.as_ref().err().cloned();
-        match (measured, back) {
-            (Err(why), Err(left)) => Err(format!("{why}; {left}")),
-            (measured, back) => measured.and(back),
+        let note = format!("ceiling run, cell {}", cell.name);
+        let mut turned = Vec::new();
+        for tune in &cell.tune {
+            turned.push(Turned::new(tune, (self.hands)(&tune.host, &note)?, self.stop));
         }
+        let before = turned.iter_mut().try_for_each(|one| one.turn(When::Before, None));
+        let measured =
+            before.and_then(|()| self.measured(at, cell, result, measure, tell, &mut turned));
+        // What was turned last is put back first.
+        let mut wrong: Vec<String> = measured.err().into_iter().collect();
+        while let Some(one) = turned.pop() {
+            let (rows, back) = one.put_back();
+            result.tuned.splice(0..0, rows);
+            if let Err(left) = back {
+                self.spoilt.get_or_insert_with(|| left.clone());
+                wrong.push(left);
+            }
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }
 
     /// The measurement of the cell, with the knobs that are set while the server runs.
@@ -212,23 +243,27 @@ impl Walk<'_> {
         result: &mut CellResult,
         measure: &mut Measure<'_>,
         tell: &mut dyn FnMut(Progress<'_>),
-        mut turned: Option<&mut Turned<'_>>,
+        turned: &mut [Turned<'_>],
     ) -> Result<(), String> {
         let mut server = self.server(at, cell, tell)?;
-        if let Some(turned) = &mut turned {
-            turned.turn(When::Beside, server.ready.pid)?;
+        let pid = |host: &Host| {
+            let is_its = cell.host.as_ref().is_some_and(|of_server| of_server.is_same(host));
+            server.ready.pid.filter(|_| is_its)
+        };
+        for one in turned.iter_mut() {
+            one.turn(When::Beside, pid(one.host()))?;
         }
-        if let Some(process) = &server.process {
-            result.server = secret::words(process.words());
+        if let Some(started) = &server.started {
+            result.server = started.words();
         }
         let neighbours = Neighbours::start(&cell.client.neighbours)?;
         let measured = measure(cell, &server.ready);
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
-        let held = turned.map_or(Ok(()), |turned| turned.holds(server.ready.pid));
-        let Some(process) = server.process.take() else { return held };
-        let name = process.name().to_string();
-        let ended = process.end();
+        let held = turned.iter().try_for_each(|one| one.holds(pid(one.host())));
+        let Some(started) = server.started.take() else { return held };
+        let name = started.name().to_string();
+        let ended = started.end();
         result.stopped = ended.stopped;
         let lost = ended.fault.map(|fault| format!("target {name}: {fault}"));
         lost.map_or(held, Err)
@@ -240,29 +275,78 @@ impl Walk<'_> {
         cell: &Cell,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Running, String> {
-        let (target, args, cpus, env, services) = match &cell.server {
-            Server::Running { addr } => {
-                let ready = Ready { addr: addr.clone(), pid: None };
-                return Ok(Running { ready, process: None });
+        let probe = cell.host.as_ref().and_then(|host| self.places.probes.get(&host.name)).cloned();
+        let started = match (&cell.server, &probe) {
+            (Server::Running { addr }, _) => {
+                let ready = Ready { addr: addr.clone(), pid: None, probe };
+                return Ok(Running { ready, started: None });
             }
-            Server::Started { target, args, cpus, env, services } => {
-                (target, args, cpus, env, services)
-            }
+            (server, None) => Started::Here(self.start_here(at, server, tell)?),
+            (server, Some(probe)) => Started::Far(self.start_far(at, server, probe)?),
         };
-        let addresses = self.services.need(services, cpus, self.targets, tell)?;
+        let (addr, pid) = (started.addr().to_string(), Some(started.pid()));
+        Ok(Running { ready: Ready { addr, pid, probe }, started: Some(started) })
+    }
+
+    fn start_here(
+        &mut self,
+        at: usize,
+        server: &Server,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Process, String> {
+        let Server::Started { target, args, cpus, env, services, limits } = server else {
+            return Err("it runs already".to_string());
+        };
+        let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
-        let log = self.places.scratch.join(format!("cell-{:03}.log", at + 1));
         let target = self.targets.target(target)?;
-        let how = How { args: &args, env, cpus, folder: "", stop: self.stop };
-        let process = Process::start(target, &how, &self.places.root, &log)?;
-        let ready = Ready { addr: process.addr().to_string(), pid: Some(process.pid()) };
-        Ok(Running { ready, process: Some(process) })
+        let how = How { args: &args, env, cpus, limits, folder: "", stop: self.stop };
+        Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
+    }
+
+    fn start_far(
+        &self,
+        at: usize,
+        server: &Server,
+        probe: &ProbeChoice,
+    ) -> Result<FarServer, String> {
+        let Server::Started { target, args, cpus, env, services, limits } = server else {
+            return Err("it runs already".to_string());
+        };
+        let order = StartOrder {
+            server: target.clone(),
+            args: args.clone(),
+            env: env.clone(),
+            cpus: cpus.clone(),
+            services: services.clone(),
+            limits: *limits,
+        };
+        let started = FarServer::start(&call(probe), &order, self.stop, &self.log(at));
+        started.map_err(|error| error.to_string())
+    }
+
+    /// Where a server writes its standard error.
+    fn log(&self, at: usize) -> PathBuf {
+        self.places.scratch.join(format!("cell-{:03}.log", at + 1))
     }
 }
 
 struct Running {
     ready: Ready,
-    process: Option<Process>,
+    started: Option<Started>,
+}
+
+/// How to reach a probe about its host, and not about a server.
+fn call(probe: &ProbeChoice) -> Call {
+    Call {
+        address: probe.address.clone(),
+        token_file: PathBuf::from(&probe.token_file),
+        pin: probe.pin.clone(),
+        ip: None,
+        port: None,
+        period_ns: NS_PER_S,
+        ends_after_ns: None,
+    }
 }
 
 /// A word with where services are in the place of their names in braces.

@@ -55,7 +55,7 @@ impl MadeUp {
     }
 
     pub fn ground(&self) -> Ground {
-        Ground { root: self.root(), journal: self.journal() }
+        Ground { root: self.root(), journal: self.journal(), watchdog: |_, _| Ok(()) }
     }
 
     /// Sets one knob, as another process would.

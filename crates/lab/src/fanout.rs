@@ -7,13 +7,14 @@ use crate::level::Visit;
 use engine::job::Job;
 use engine::{Crew, Role, clock};
 use judge::observe::Observed;
-use model::facts::ServerFacts;
+use model::facts::{ClockOffset, ServerFacts};
 use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::load::{Fanout, Trial};
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
 use model::tick::ThreadKind;
 use model::units::NS_PER_MS;
+use remote::WallZero;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use wire::tape::Tape;
@@ -26,35 +27,86 @@ const CLOCK_STEP_NS: u64 = NS_PER_MS;
 pub enum Stamps {
     /// The wall clock of this host: what it shows at our zero, nanoseconds.
     Ours(i64),
+    /// The same of the server's host, as its probe told before the load.
+    Far(i64),
     /// Why it is not known.
     Unknown(String),
 }
 
+/// The clocks of the server's host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calendar<'a> {
+    /// Its monotonic clock against ours.
+    pub(crate) clock: ClockOffset,
+    /// Its wall clock against its monotonic one.
+    pub(crate) wall: Option<WallZero>,
+    /// Why its probe tells no more.
+    pub(crate) lost: Option<&'a str>,
+}
+
+impl Calendar<'_> {
+    /// What its wall clock shows at our zero, and how far that is off at most, nanoseconds.
+    fn at_our_zero(&self) -> Option<(i64, u64)> {
+        let wall = self.wall?;
+        let zero_ns = wall.zero_ns.checked_add(self.clock.offset_ns)?;
+        Some((zero_ns, wall.error_ns + self.clock.error_ns))
+    }
+}
+
 impl Stamps {
     /// The server's clock is ours when its process was found here or it is reached by loopback.
-    pub fn of(address: Option<&Address>, server: Option<&ServerFacts>) -> Self {
+    /// That of another host is known by its probe.
+    pub(crate) fn of(
+        address: Option<&Address>,
+        server: Option<&ServerFacts>,
+        far: Option<Calendar<'_>>,
+    ) -> Self {
+        if let Some((zero_ns, _)) = far.as_ref().and_then(Calendar::at_our_zero) {
+            return Self::Far(zero_ns);
+        }
         if server.is_some() || address.is_some_and(Address::is_loopback) {
             return Self::Ours(wall_clock_ns());
         }
-        Self::Unknown("the server is on another host, whose wall clock is not known".to_string())
+        Self::Unknown(
+            "the server is on another host, whose wall clock is not known; a probe there tells it \
+             (--probe)"
+                .to_string(),
+        )
     }
 
     /// The part of it that the workers need.
     fn zero_ns(&self) -> Option<i64> {
         match self {
-            Self::Ours(zero_ns) => Some(*zero_ns),
+            Self::Ours(zero_ns) | Self::Far(zero_ns) => Some(*zero_ns),
             Self::Unknown(_) => None,
         }
     }
 
-    /// Why no staleness is known, if so. The clock may have been set meanwhile.
-    fn unknown(&self) -> Option<String> {
+    /// By how much staleness may be off, nanoseconds, or why none is known. The clock may have been
+    /// set meanwhile.
+    fn error_ns(&self, far: Option<Calendar<'_>>) -> Result<u64, String> {
         match self {
-            Self::Unknown(why) => Some(why.clone()),
+            Self::Unknown(why) => Err(why.clone()),
             Self::Ours(zero_ns) if zero_ns.abs_diff(wall_clock_ns()) > CLOCK_STEP_NS => {
-                Some("the wall clock of this host was set during the run".to_string())
+                Err("the wall clock of this host was set during the run".to_string())
             }
-            Self::Ours(_) => None,
+            Self::Ours(_) => Ok(0),
+            Self::Far(told_ns) => {
+                let far = far.ok_or("the probe on the server's host was lost")?;
+                if let Some(why) = far.lost {
+                    return Err(format!(
+                        "the probe on the server's host was lost ({why}), and with it whether the \
+                         wall clock there was set"
+                    ));
+                }
+                if far.wall.is_some_and(|wall| wall.was_set) {
+                    return Err(
+                        "the wall clock of the server's host was set during the run".to_string()
+                    );
+                }
+                let known = far.at_our_zero().ok_or("the server's host told no time")?;
+                Ok(known.0.abs_diff(*told_ns) + known.1)
+            }
         }
     }
 }
@@ -85,21 +137,22 @@ pub fn complete(
     fanout: &Fanout,
     visit: &Visit,
     observed: &Observed,
-    stamps: &Stamps,
+    (stamps, far): (&Stamps, Option<Calendar<'_>>),
 ) -> Point {
     let Some(heard) = &visit.audience else { return point };
     let (duration_s, received) = (point.load.duration_s, heard.measured.completed);
     let (delivery, delivery_absent) =
         delivery(received, heard.events.numbered, || Delivery::of(&heard.subscriptions));
-    let staleness_absent = stamps.unknown().or_else(|| {
+    let staleness_error = stamps.error_ns(far).and_then(|error_ns| {
         let is_stamped = heard.events.stamped == received;
-        (!is_stamped).then(|| "not all events say when they came about (at_ns)".to_string())
+        let missing = || "not all events say when they came about (at_ns)".to_string();
+        is_stamped.then_some(error_ns).ok_or_else(missing)
     });
     let window = &heard.window_loop;
     let each_us = |cpus: Option<f64>| {
         cpus.filter(|_| received > 0).map(|cpus| cpus * duration_s * 1e6 / received as f64)
     };
-    let is_known = staleness_absent.is_none();
+    let is_known = staleness_error.is_ok();
     point.events = Some(EventInfo {
         streams: fanout.streams.len() as u64,
         writers: u64::from(fanout.writers),
@@ -110,7 +163,8 @@ pub fn complete(
         delivery_absent,
         repeated: heard.events.repeated,
         staleness_ns: is_known.then(|| heard.latency.summary(0)),
-        staleness_absent,
+        staleness_error_ns: staleness_error.as_ref().ok().copied(),
+        staleness_absent: staleness_error.err(),
         early: if is_known { heard.events.early } else { 0 },
         subscribers: subscribers(heard),
         each: heard.requests_each(),

@@ -112,6 +112,9 @@ pub fn visit(
     crews: &Crews,
     load: u32,
 ) -> Result<Visit, LabError> {
+    if let Some(profiler) = &mut context.profiler {
+        profiler.prepare();
+    }
     let mut level_run = LevelRun::begin(context, crews, load);
     let is_churn = crews.level.life.hold.is_some();
     if !is_churn {

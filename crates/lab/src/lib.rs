@@ -40,6 +40,7 @@ mod profiled;
 mod profiler;
 
 pub mod experiment;
+pub mod orders;
 
 mod definitions;
 mod server;

@@ -42,6 +42,8 @@ const ASKED: [(ProfileKind, &str); 4] = [
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
     sources: Vec<ProfileSource>,
+    /// What is ready to be asked in the next window.
+    inquiries: Vec<Inquiry>,
     failures: Vec<String>,
     taking: Option<Taking>,
 }
@@ -100,7 +102,14 @@ impl Profiler {
     pub(crate) fn of(trial: &Trial, target: &Target) -> Option<Self> {
         let choice = trial.profile.as_ref()?;
         let (sources, failures) = sources::find(choice, target, trial);
-        Some(Self { sources, failures, taking: None })
+        Some(Self { sources, inquiries: Vec::new(), failures, taking: None })
+    }
+
+    /// Makes ready, before the load of a visit, what will be asked in its window.
+    pub(crate) fn prepare(&mut self) {
+        if self.inquiries.is_empty() {
+            self.inquiries = self.sources.iter().flat_map(ProfileSource::inquiries).collect();
+        }
     }
 
     /// Asks every source for the whole seconds inside a window. Returns at once.
@@ -113,13 +122,11 @@ impl Profiler {
         }
         let (sender, responses) = channel();
         let given_up = Arc::new(AtomicBool::new(false));
-        let mut awaited = 0;
-        for source in &self.sources {
-            for inquiry in source.inquiries() {
-                let begin_ns = window_ns.0 + BEGIN_NS;
-                awaited += 1;
-                inquiry.ask_at(begin_ns, seconds, sender.clone(), given_up.clone());
-            }
+        let inquiries = std::mem::take(&mut self.inquiries);
+        let awaited = inquiries.len();
+        for inquiry in inquiries {
+            let begin_ns = window_ns.0 + BEGIN_NS;
+            inquiry.ask_at(begin_ns, seconds, sender.clone(), given_up.clone());
         }
         let until = Instant::now() + Duration::from_nanos(length_ns) + LATE;
         self.taking = Some(Taking { responses, awaited, given_up, until });
@@ -160,6 +167,7 @@ impl Finished {
     fn add(&mut self, response: Fetched, until: Instant) {
         let Fetched { source, begin_ns, raw } = response;
         let covered = raw.as_ref().map(Raw::covers).ok();
+        let begin_ns = raw.as_ref().ok().and_then(Raw::begin_ns).unwrap_or(begin_ns);
         match raw.and_then(|raw| raw.take_apart(until)) {
             Ok(taken) => {
                 if let Some((kind, pids)) = covered {
@@ -185,6 +193,14 @@ impl Raw {
             Self::Perf(recorded) | Self::Beside(recorded) => {
                 (ProfileKind::Perf, recorded.pids.clone())
             }
+        }
+    }
+
+    /// When it began, where that is later than it was asked for.
+    fn begin_ns(&self) -> Option<u64> {
+        match self {
+            Self::Endpoint { .. } => None,
+            Self::Perf(recorded) | Self::Beside(recorded) => Some(recorded.begin_ns),
         }
     }
 
@@ -224,20 +240,20 @@ enum Inquiry {
     /// An endpoint.
     Endpoint(SocketAddr, Option<u32>, ProfileKind, &'static str),
     /// `perf`, about processes.
-    Perf(Vec<u32>),
+    Perf(Result<perf::Recorder, String>),
     /// `perf`, about processes that may have nothing to do.
-    Beside(Vec<u32>),
+    Beside(Result<perf::Recorder, String>),
 }
 
 impl ProfileSource {
+    /// Starts what needs time to be ready.
     fn inquiries(&self) -> Vec<Inquiry> {
         match self {
-            Self::Endpoint(address, pid) => ASKED
-                .map(|(kind, name)| Inquiry::Endpoint(*address, *pid, kind, name))
-                .into_iter()
-                .collect(),
-            Self::Perf(pids) => vec![Inquiry::Perf(pids.clone())],
-            Self::Beside(pids) => vec![Inquiry::Beside(pids.clone())],
+            Self::Endpoint(address, pid) => {
+                ASKED.map(|(kind, name)| Inquiry::Endpoint(*address, *pid, kind, name)).into()
+            }
+            Self::Perf(pids) => vec![Inquiry::Perf(perf::Recorder::open(pids))],
+            Self::Beside(pids) => vec![Inquiry::Beside(perf::Recorder::open(pids))],
         }
     }
 }
@@ -258,17 +274,20 @@ impl Inquiry {
         responses: Sender<Fetched>,
         given_up: Arc<AtomicBool>,
     ) {
+        let until_ns = begin_ns + seconds * NS_PER_S;
         thread::spawn(move || {
             let wait_ns = begin_ns.saturating_sub(engine::clock::now_ns());
             thread::sleep(Duration::from_nanos(wait_ns));
             let (source, begin_ns) = (self.source(), engine::clock::now_ns());
-            let record = |pids: &[u32]| perf::record(pids, seconds, &given_up);
+            let record = |opened: Result<perf::Recorder, String>| {
+                opened.and_then(|recorder| recorder.record(until_ns, &given_up))
+            };
             let raw = match self {
                 Self::Endpoint(address, pid, kind, name) => {
                     fetch(address, name, seconds).map(|bytes| Raw::Endpoint { kind, pid, bytes })
                 }
-                Self::Perf(pids) => record(&pids).map(Raw::Perf),
-                Self::Beside(pids) => record(&pids).map(Raw::Beside),
+                Self::Perf(opened) => record(opened).map(Raw::Perf),
+                Self::Beside(opened) => record(opened).map(Raw::Beside),
             };
             // After a visit that ended early the receiver is gone.
             let _ = responses.send(Fetched { source, begin_ns, raw });

@@ -86,7 +86,7 @@ impl<'a> RunBuilder<'a> {
             routes: Vec::new(),
             opened_on: Vec::new(),
             manners,
-            stamps: Stamps::of(None, None),
+            stamps: Stamps::of(None, None, None),
             far: None,
             points: Vec::new(),
             observed: Vec::new(),
@@ -190,7 +190,8 @@ impl<'a> RunBuilder<'a> {
         let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
         point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
         if let Some(fanout) = &self.trial.fanout {
-            point = fanout::complete(point, fanout, &visit, &observed, &self.stamps);
+            let stamps = (&self.stamps, watch.far_calendar());
+            point = fanout::complete(point, fanout, &visit, &observed, stamps);
         }
         point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         let point = judge_point(self.context(), point, &observed);

@@ -41,12 +41,13 @@ pub fn run_in(
     run.before_bytes = setting.resident_bytes().unwrap_or(0);
     let job = run.job(trial)?;
     let mut crew = setting.start(&job)?;
-    run.stamps = Stamps::of(trial.addresses.first(), run.target.server.as_ref());
-    let mut audience = fanout::start(trial, &job, &run.stamps)?;
     let mut watch = Watch::new(run.source(), &mut logs.near);
     if let (Some(far), Some(log)) = (run.far.take(), &mut logs.far) {
         watch = watch.with_far(far, log);
     }
+    let server = run.target.server.as_ref();
+    run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
+    let mut audience = fanout::start(trial, &job, &run.stamps)?;
     let mut context = LevelContext {
         setting,
         crew: &mut crew,

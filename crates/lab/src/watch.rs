@@ -5,12 +5,13 @@
 //! the clocks when it is looked at.
 
 use crate::drift::DriftWatch;
+use crate::fanout::Calendar;
 use crate::setting::Model;
 use judge::observe::Window;
 use model::facts::ClockOffset;
 use model::reading::{Data, Reading};
 use probe::Sampler;
-use remote::Far;
+use remote::{Far, WallZero};
 use std::collections::VecDeque;
 use store::{Readings, StoreError};
 
@@ -106,6 +107,7 @@ struct FarWatch<'a> {
     session: Option<Far>,
     road: Road<'a>,
     clock: ClockOffset,
+    wall: Option<WallZero>,
     lost: Option<String>,
     /// End of the last reading, that host's time.
     last_ns: u64,
@@ -121,9 +123,10 @@ impl<'a> Watch<'a> {
 
     /// Writes readings of the server's host to a separate log.
     pub fn with_far(mut self, session: Far, log: &'a mut Readings) -> Self {
-        let (clock, session, road) = (session.clock(), Some(session), Road::new(log));
-        self.far =
-            Some(FarWatch { session, road, clock, lost: None, last_ns: 0, last_look_ns: None });
+        let (clock, wall) = (session.clock(), session.wall());
+        let (session, road) = (Some(session), Road::new(log));
+        let (lost, last_ns, last_look_ns) = (None, 0, None);
+        self.far = Some(FarWatch { session, road, clock, wall, lost, last_ns, last_look_ns });
         self
     }
 
@@ -207,6 +210,13 @@ impl<'a> Watch<'a> {
         self.far.as_ref().map(|far| (far.clock, far.lost.as_deref()))
     }
 
+    /// What shows when events there came about: the clocks of that host, and why it is no longer
+    /// known.
+    pub(crate) fn far_calendar(&self) -> Option<Calendar<'_>> {
+        let far = self.far.as_ref()?;
+        Some(Calendar { clock: far.clock, wall: far.wall, lost: far.lost.as_deref() })
+    }
+
     /// Why readings are missing, if they are.
     pub fn failure(&self) -> Option<&StoreError> {
         let far = self.far.as_ref().and_then(|far| far.road.log.failure());
@@ -239,7 +249,7 @@ impl FarWatch<'_> {
     fn take(&mut self) -> Vec<Reading> {
         let Some(session) = &self.session else { return Vec::new() };
         let arrived = session.take();
-        (self.clock, self.lost) = (session.clock(), session.lost());
+        (self.clock, self.wall, self.lost) = (session.clock(), session.wall(), session.lost());
         self.write(&arrived);
         arrived
     }
@@ -247,7 +257,7 @@ impl FarWatch<'_> {
     fn stop(&mut self) {
         if let Some(session) = self.session.take() {
             let ended = session.stop();
-            self.clock = ended.clock;
+            (self.clock, self.wall) = (ended.clock, ended.wall);
             self.lost = ended.lost;
             self.write(&ended.readings);
         }
@@ -272,8 +282,8 @@ mod tests {
     fn far(log: &mut Readings, until_ns: u64) -> FarWatch<'_> {
         let clock = ClockOffset { offset_ns: 0, error_ns: 0, ..ClockOffset::default() };
         let road = Road::new(log);
-        let mut far =
-            FarWatch { session: None, road, clock, lost: None, last_ns: 0, last_look_ns: None };
+        let (session, lost, last_ns, last_look_ns) = (None, None, 0, None);
+        let mut far = FarWatch { session, road, clock, wall: None, lost, last_ns, last_look_ns };
         let times = (0..=until_ns).step_by(100 * NS_PER_MS as usize);
         let read = |at_ns| Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(Vec::new()) };
         far.write(&times.map(read).collect::<Vec<_>>());

@@ -30,6 +30,9 @@ pub struct Experiment {
     /// Why it ended before the last block of its design; absent when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// The hosts that the plan names, and where they were; empty when it names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUsed>,
     /// One entry per visit of a cell, in the order of the visits; without a design one per cell.
     pub cells: Vec<CellResult>,
     /// Each cell over all its visits; empty without a design.
@@ -41,6 +44,17 @@ pub struct Experiment {
     /// The predictions of the plan, with their results.
     #[serde(default)]
     pub predictions: Vec<Kept>,
+}
+
+/// A host of a plan, as it was given. Token and pin are not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostUsed {
+    /// What the plan calls it.
+    pub name: String,
+    /// Address of its probe; `null` for the host that `ceiling run` ran on.
+    pub probe: Option<String>,
+    /// What its link lets through, as `--link` takes it; `null` when it was not said.
+    pub link: Option<String>,
 }
 
 /// How often the cells are visited, in which order, and when the experiment may end.
@@ -222,6 +236,9 @@ pub struct Kept {
 pub struct CellResult {
     /// Its name in the plan.
     pub name: String,
+    /// The host of its server, as the plan names it; absent when the plan names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The block of this visit, from 1; absent without a design.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<u32>,
@@ -235,9 +252,24 @@ pub struct CellResult {
     pub fate: Fate,
     /// Outcome of the knobs of the cell: applied, then restored; empty when it had none.
     #[serde(default)]
-    pub tuned: Vec<Row>,
+    pub tuned: Vec<Tuned>,
     /// The server's own counts from its last line; null when it wrote none.
     pub stopped: Option<serde_json::Value>,
+}
+
+/// The outcome of one value of a knob.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tuned {
+    /// Whose it is, as the plan names the host: `client` is the one that `ceiling run` runs on.
+    #[serde(default = "client")]
+    pub host: String,
+    /// The value, and what became of it.
+    #[serde(flatten)]
+    pub row: Row,
+}
+
+fn client() -> String {
+    "client".to_string()
 }
 
 /// The outcome of a cell.

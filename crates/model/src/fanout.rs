@@ -132,6 +132,10 @@ pub struct EventInfo {
     pub repeated: u64,
     /// Time from the origin of an event to its arrival; null when it is not known.
     pub staleness_ns: Option<Summary>,
+    /// How far it may be off by the clocks of two hosts, nanoseconds: 0 by one clock, null where it
+    /// is not known.
+    #[serde(default)]
+    pub staleness_error_ns: Option<u64>,
     /// Why there is none.
     pub staleness_absent: Option<String>,
     /// Events that arrived before their origin, by the two clocks: they are in no percentile.

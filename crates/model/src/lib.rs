@@ -48,6 +48,7 @@ pub mod wall;
 pub mod advice;
 pub mod experiment;
 pub mod inventory;
+pub mod starting;
 pub mod tuning;
 
 pub mod event;

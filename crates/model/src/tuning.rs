@@ -3,6 +3,7 @@
 
 use crate::verdict::{Confidence, Named};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What one run shows about which knobs can matter. Everything is of the best point and its window;
 /// what was not measured is `null`, and a prediction that needs it is unknown.
@@ -114,7 +115,7 @@ pub struct Side {
     /// Lowest ratio of a busy CPU's clock to its highest.
     pub clock_ratio: Option<f64>,
     /// Kernel parameters by dotted name, as at the start of the run.
-    pub sysctls: std::collections::BTreeMap<String, String>,
+    pub sysctls: BTreeMap<String, String>,
 }
 
 /// Shares of one CPU's time, 0 to 1.
@@ -276,6 +277,10 @@ pub struct Wanted {
     /// Only these knobs, by id or name; all that apply when empty.
     #[serde(default)]
     pub only: Vec<String>,
+    /// Values that are set as they stand, by knob; of a knob with several kinds of values by the
+    /// knob, a slash, and the name of the file: `netdev-budget/netdev_budget`.
+    #[serde(default)]
+    pub values: BTreeMap<String, String>,
     /// Process of the server, for knobs about processes.
     #[serde(default)]
     pub server_pid: Option<u32>,
@@ -301,11 +306,22 @@ pub enum TuneOrder {
         deadline_ns: Option<u64>,
     },
     /// What is changed now.
-    Status,
+    Status {
+        /// By which transaction; by all without it.
+        #[serde(default)]
+        transaction: Option<String>,
+    },
     /// Restores a transaction, or all.
     Revert {
         /// Which; all without it.
         transaction: Option<String>,
+    },
+    /// Moves the deadline of a transaction: it is as far from now as said.
+    Extend {
+        /// Which.
+        transaction: String,
+        /// From now on, nanoseconds.
+        left_ns: u64,
     },
     /// Keeps a transaction past its deadline.
     Keep {

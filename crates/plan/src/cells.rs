@@ -1,18 +1,22 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
 use crate::design::{self, DesignText};
+use crate::hosts::{CLIENT, GivenHosts, Host, Place, named};
 use crate::load::{self, Load};
 use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
-use crate::tune::{self, Tune};
+use crate::tune::{Tables, Tune};
 use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::{Design, Foretold};
+use model::load::ProbeChoice;
 use model::secret::{self, Secrets};
-use model::units::parse_cpus;
+use model::starting::Limits;
+use model::units::{parse_count, parse_cpus};
 use model::wall::WallId;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use toml::{Table, Value};
 
 /// Cells of one plan at most: a slip of the pen must not ask for a year of load.
@@ -23,6 +27,8 @@ const CELLS_MAX: usize = 1000;
 pub struct Plan {
     /// What it is to answer.
     pub question: String,
+    /// The host that `ceiling run` runs on, and those that the plan names, by name.
+    pub hosts: Vec<Host>,
     /// In the order they are measured in; at least one.
     pub cells: Vec<Cell>,
     /// What is said beforehand of cells against others.
@@ -47,14 +53,18 @@ pub struct Cell {
     pub name: String,
     /// What is measured.
     pub server: Server,
+    /// Where the server is; nothing for one that runs already and is on no host of the plan.
+    pub host: Option<Host>,
     /// What is done to the generator.
     pub client: Client,
     /// What is asked of ceiling.
     pub load: Load,
-    /// Knobs that are turned while it is measured; nothing leaves the host as it is.
-    pub tune: Option<Tune>,
+    /// Knobs that are turned while it is measured; none leave the hosts as they are.
+    pub tune: Vec<Tune>,
     /// Walls that would be as expected; empty when nothing is.
     pub walls: Vec<WallId>,
+    /// What links let through, as `--link` takes it.
+    links: Vec<String>,
 }
 
 /// What is measured.
@@ -72,8 +82,10 @@ pub enum Server {
         env: BTreeMap<String, String>,
         /// What must run beside it.
         services: Vec<String>,
+        /// What its control group lets it use.
+        limits: Limits,
     },
-    /// A server that somebody else started, for instance on another host.
+    /// A server that runs already, for instance on another host.
     Running {
         /// HOST:PORT.
         addr: String,
@@ -96,13 +108,14 @@ struct PlanText {
     schema: String,
     question: String,
     #[serde(default)]
+    hosts: BTreeMap<String, Table>,
+    #[serde(default)]
     server: Table,
     #[serde(default)]
     client: Table,
     #[serde(default)]
     load: Table,
-    #[serde(default)]
-    tune: Table,
+    tune: Option<Value>,
     #[serde(default)]
     walls: Vec<String>,
     #[serde(default)]
@@ -124,8 +137,7 @@ struct CellText {
     client: Table,
     #[serde(default)]
     load: Table,
-    #[serde(default)]
-    tune: Table,
+    tune: Option<Value>,
     walls: Option<Vec<String>>,
 }
 
@@ -142,6 +154,7 @@ struct Vary {
 struct ServerText {
     target: Option<String>,
     addr: Option<String>,
+    host: Option<String>,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
@@ -150,26 +163,40 @@ struct ServerText {
     env: BTreeMap<String, String>,
     #[serde(default)]
     services: Vec<String>,
+    #[serde(default)]
+    limits: LimitsText,
 }
 
-/// The four tables of a cell and its name, before they are read.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LimitsText {
+    cpu: Option<f64>,
+    memory: Option<String>,
+}
+
+/// The tables of a cell and its name, before they are read.
 #[derive(Clone)]
 struct Draft {
     name: Vec<String>,
     tables: BTreeMap<&'static str, Table>,
+    tune: Tables,
     walls: Vec<String>,
 }
 
-const TABLES: [&str; 4] = ["server", "client", "load", "tune"];
+const TABLES: [&str; 3] = ["server", "client", "load"];
+
+/// The key of knobs, which are a table or a list of them.
+const TUNE: &str = "tune";
 
 impl Plan {
-    /// Reads a plan; targets and services must be in the list.
-    pub fn parse(text: &str, targets: &Targets) -> Result<Self, PlanError> {
+    /// Reads a plan. Targets and services of this host must be in the list.
+    pub fn parse(text: &str, targets: &Targets, given: &GivenHosts) -> Result<Self, PlanError> {
         let plan: PlanText = toml::from_str(text).map_err(|error| text_error(&error, text))?;
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema(plan.schema));
         }
-        let mut drafts = drafts(&plan);
+        let hosts = given.resolve(&plan.hosts)?;
+        let mut drafts = drafts(&plan)?;
         for vary in &plan.vary {
             drafts = varied(&drafts, vary)?;
         }
@@ -181,7 +208,7 @@ impl Plan {
             if !names.insert(name.clone()) {
                 return Err(wrong("two cells have this name; give each its own".to_string()));
             }
-            cells.push(draft.resolve(name.clone(), targets).map_err(wrong)?);
+            cells.push(draft.resolve(name.clone(), targets, &hosts).map_err(wrong)?);
         }
         for one in &plan.prediction {
             check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
@@ -189,7 +216,8 @@ impl Plan {
         let all: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let design = plan.design.map(|design| design.resolve(&all)).transpose();
         let design = design.map_err(|why| PlanError::Cell { cell: "design".to_string(), why })?;
-        Ok(Self { question: plan.question, cells, predictions: plan.prediction, design })
+        let (question, predictions) = (plan.question, plan.prediction);
+        Ok(Self { question, hosts, cells, predictions, design })
     }
 
     /// All visits, in their order.
@@ -221,29 +249,35 @@ impl Plan {
         Ok(())
     }
 
+    /// The hosts that its cells use, by name.
+    pub fn used_hosts(&self) -> impl Iterator<Item = &Host> {
+        let is_of = |cell: &Cell, host: &Host| {
+            let tuned = cell.tune.iter().map(|tune| &tune.host);
+            cell.host.iter().chain(tuned).any(|used| used == host)
+        };
+        self.hosts.iter().filter(move |host| self.cells.iter().any(|cell| is_of(cell, host)))
+    }
+
     /// What would be done, in words.
     pub fn rehearsed(&self) -> String {
         let mut text = format!("{}\n", self.question);
+        if self.hosts.iter().any(|host| *host != Host::default()) {
+            text += "\nhosts\n";
+            for host in &self.hosts {
+                text += &format!("  {:7} {}\n", host.name, host.shown());
+            }
+        }
         if let Some(design) = &self.design {
             text += &design::rehearsed(design, &self.cells);
         }
         for cell in &self.cells {
-            let (server, addr) = match &cell.server {
-                Server::Started { target, args, cpus, services, .. } => {
-                    let mut server = format!("start {target} {}", secret::words(args).join(" "));
-                    if !cpus.is_empty() {
-                        server += &format!(" on CPUs {cpus}");
-                    }
-                    if !services.is_empty() {
-                        server += &format!(" beside {}", services.join(", "));
-                    }
-                    (server, "{addr}".to_string())
-                }
-                Server::Running { addr } => (format!("external server at {addr}"), addr.clone()),
-            };
-            let words = Secrets::command(&cell.load.words(&addr, None)).join(" ");
-            text += &format!("\n{}\n  server  {server}\n  load    ceiling {words}\n", cell.name);
-            if let Some(tune) = &cell.tune {
+            let (server, addr) = cell.server.shown();
+            let on = cell.host.as_ref().filter(|host| host.name != CLIENT);
+            let on = on.map_or(String::new(), |host| format!(", host {}", host.name));
+            let words = Secrets::command(&cell.words(&addr, None, None)).join(" ");
+            text +=
+                &format!("\n{}\n  server  {server}{on}\n  load    ceiling {words}\n", cell.name);
+            for tune in &cell.tune {
                 text += &format!("  tune    {}\n", tune.shown());
             }
         }
@@ -251,13 +285,73 @@ impl Plan {
     }
 }
 
+impl Server {
+    /// How it comes to run, and where, in words.
+    fn shown(&self) -> (String, String) {
+        match self {
+            Self::Started { target, args, cpus, services, limits, .. } => {
+                let mut server = format!("start {target} {}", secret::words(args).join(" "));
+                if !cpus.is_empty() {
+                    server += &format!(" on CPUs {cpus}");
+                }
+                if !services.is_empty() {
+                    server += &format!(" beside {}", services.join(", "));
+                }
+                if let Some(cpu) = limits.cpu {
+                    server += &format!(", limited to the time of {cpu} CPUs");
+                }
+                if let Some(bytes) = limits.memory_bytes {
+                    server += &format!(", limited to {bytes} bytes");
+                }
+                (server, "{addr}".to_string())
+            }
+            Self::Running { addr } => (format!("external server at {addr}"), addr.clone()),
+        }
+    }
+}
+
 impl Cell {
     /// Whether the command line takes what is asked of this cell's server.
     pub fn check(&self) -> Result<(), String> {
-        match &self.server {
-            Server::Started { .. } => self.load.check(None),
-            Server::Running { addr } => self.load.check(Some(addr)),
+        let ours = ["probe", "probe-token-file", "probe-pin"];
+        let given = ours.into_iter().find(|name| self.load.has(name));
+        if let (Some(host), Some(name)) = (&self.host, given)
+            && !host.is_here()
+        {
+            return Err(format!(
+                "load.{name} is set by the host of the server, hosts.{}; leave it out",
+                host.name
+            ));
         }
+        match &self.server {
+            Server::Started { .. } => self.load.check(None, &self.more(Some(1), None)),
+            Server::Running { addr } => self.load.check(Some(addr), &self.more(None, None)),
+        }
+    }
+
+    /// The words that ask for its load, without what the executor adds. `pid` is the process of a
+    /// server on this host, `probe` how the other host is watched.
+    pub fn words(&self, addr: &str, pid: Option<u32>, probe: Option<&ProbeChoice>) -> Vec<String> {
+        self.load.words(addr, &self.more(pid, probe))
+    }
+
+    /// Words about its hosts.
+    fn more(&self, pid: Option<u32>, probe: Option<&ProbeChoice>) -> Vec<String> {
+        let links = if self.load.has("link") { &[][..] } else { &self.links };
+        let mut words: Vec<String> = links.iter().map(|link| format!("--link={link}")).collect();
+        match (&self.host, probe) {
+            (_, Some(ProbeChoice { address, token_file, pin })) => words.extend([
+                format!("--probe={address}"),
+                format!("--probe-token-file={token_file}"),
+                format!("--probe-pin={pin}"),
+            ]),
+            (Some(Host { place: Place::Far(probe), .. }), None) => {
+                words.push(format!("--probe={}", probe.address));
+            }
+            (Some(Host { place: Place::Unknown, .. }), None) => {}
+            (_, None) => words.extend(pid.map(|pid| format!("--server-pid={pid}"))),
+        }
+        words
     }
 }
 
@@ -283,29 +377,31 @@ fn check(one: &Foretold, names: &BTreeSet<String>) -> Result<(), String> {
     Ok(())
 }
 
-fn drafts(plan: &PlanText) -> Vec<Draft> {
+fn drafts(plan: &PlanText) -> Result<Vec<Draft>, PlanError> {
     let base = BTreeMap::from([
         ("server", plan.server.clone()),
         ("client", plan.client.clone()),
         ("load", plan.load.clone()),
-        ("tune", plan.tune.clone()),
     ]);
+    let tune = |cell: &str, value: Option<&Value>| {
+        Tables::of(value).map_err(|why| PlanError::Cell { cell: cell.to_string(), why })
+    };
+    let all = tune("all", plan.tune.as_ref())?.unwrap_or(Tables::One(Table::new()));
     if plan.cell.is_empty() {
-        return vec![Draft { name: vec![], tables: base, walls: plan.walls.clone() }];
+        let walls = plan.walls.clone();
+        return Ok(vec![Draft { name: vec![], tables: base, tune: all, walls }]);
     }
     let draft = |cell: &CellText| {
         let mut tables = base.clone();
-        for (name, own) in [
-            ("server", &cell.server),
-            ("client", &cell.client),
-            ("load", &cell.load),
-            ("tune", &cell.tune),
-        ] {
+        for (name, own) in
+            [("server", &cell.server), ("client", &cell.client), ("load", &cell.load)]
+        {
             let table = tables.entry(name).or_default();
             table.extend(own.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
         let walls = cell.walls.clone().unwrap_or_else(|| plan.walls.clone());
-        Draft { name: vec![cell.name.clone()], tables, walls }
+        let tune = all.changed(tune(&cell.name, cell.tune.as_ref())?);
+        Ok(Draft { name: vec![cell.name.clone()], tables, tune, walls })
     };
     plan.cell.iter().map(draft).collect()
 }
@@ -315,7 +411,10 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
     let wrong = |why: String| PlanError::Cell { cell: "vary".to_string(), why };
     let parts = vary.key.split_once('.');
     let (table, key) = parts
-        .and_then(|(table, key)| Some((TABLES.into_iter().find(|name| *name == table)?, key)))
+        .and_then(|(table, key)| {
+            let mut names = TABLES.into_iter().chain([TUNE]);
+            Some((names.find(|name| *name == table)?, key))
+        })
         .ok_or_else(|| {
             wrong(format!(
                 "key is '{}', and begins with server., client., load. or tune.; for example key = \
@@ -336,7 +435,11 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
         let listed = draft.tables.get("load").map(secret_headers).unwrap_or_default();
         for (at, value) in vary.values.iter().enumerate() {
             let mut draft = draft.clone();
-            draft.tables.entry(table).or_default().insert(key.to_string(), value.clone());
+            let changed = match table {
+                TUNE => draft.tune.only_one().map_err(wrong)?,
+                table => draft.tables.entry(table).or_default(),
+            };
+            changed.insert(key.to_string(), value.clone());
             let value = shown(value);
             // Names are shown; a secret is shown by its number.
             let is_secret = masked(key, &value, &listed) != value;
@@ -359,7 +462,7 @@ fn shown(value: &Value) -> String {
 }
 
 impl Draft {
-    fn resolve(&self, name: String, targets: &Targets) -> Result<Cell, String> {
+    fn resolve(&self, name: String, targets: &Targets, hosts: &[Host]) -> Result<Cell, String> {
         let read = |error: toml::de::Error| error.message().replace('\n', ", ");
         let server: ServerText = self.tables["server"].clone().try_into().map_err(read)?;
         let client: Client = self.tables["client"].clone().try_into().map_err(read)?;
@@ -377,7 +480,6 @@ impl Draft {
         };
         let walls = self.walls.iter().map(wall).collect::<Result<_, _>>()?;
         let load = load::read(&self.tables["load"])?;
-        let tune = tune::read(&self.tables["tune"])?;
         if !is_of_server(&load.url) {
             return Err(format!(
                 "load.url is '{}', and begins with a scheme and {{addr}}, where the server is; for \
@@ -385,8 +487,44 @@ impl Draft {
                 load.url
             ));
         }
-        Ok(Cell { name, server: server.resolve(targets)?, client, load, tune, walls })
+        let host = server.host(hosts)?;
+        let server = server.resolve(targets, host.as_ref())?;
+        let knobs_of = match (&host, &server) {
+            (Some(host), _) => Ok(host.clone()),
+            (None, Server::Running { addr }) if load.has("probe") || !is_loopback(addr) => {
+                Err(format!(
+                    "tune turns knobs of a host, and the plan does not say on which one the server \
+                     at {addr} is; for example server.host = \"server\" with a table \
+                     [hosts.server], or tune.host = \"client\" for the host that ceiling run \
+                     runs on"
+                ))
+            }
+            (None, _) => Ok(Host::default()),
+        };
+        let tune = self.tune.read(hosts, &knobs_of)?;
+        let links = links(hosts, host.as_ref(), &server);
+        Ok(Cell { name, server, host, client, load, tune, walls, links })
     }
+}
+
+/// The links between the generator and a server, as far as the plan knows them. Loopback is none.
+fn links(hosts: &[Host], host: Option<&Host>, server: &Server) -> Vec<String> {
+    let is_near = match (host, server) {
+        (Some(host), _) => host.is_here(),
+        (None, Server::Running { addr }) => is_loopback(addr),
+        (None, Server::Started { .. }) => true,
+    };
+    let client = hosts.iter().find(|host| host.name == CLIENT);
+    let side = |side: &str, host: Option<&Host>| Some(format!("{side}={}", host?.link.as_ref()?));
+    let both = [side("client", client), side("server", host)];
+    both.into_iter().flatten().filter(|_| !is_near).collect()
+}
+
+/// Whether an address is certainly one of this host.
+fn is_loopback(addr: &str) -> bool {
+    let ip = addr.parse::<SocketAddr>().map(|addr| addr.ip());
+    let name = addr.rsplit_once(':').map_or(addr, |(name, _)| name);
+    ip.map_or(name == "localhost", |ip| ip.is_loopback())
 }
 
 /// Whether a URL begins with a scheme and the server of the cell, and not with another host.
@@ -403,24 +541,63 @@ fn cpus(key: &str, list: &str) -> Result<(), String> {
     Err(format!("{key} is '{list}', and takes CPU numbers; for example {key} = \"0,2-3\""))
 }
 
+impl LimitsText {
+    fn resolve(&self) -> Result<Limits, String> {
+        if let Some(cpu) = self.cpu
+            && !(cpu > 0.0 && cpu.is_finite())
+        {
+            return Err(format!(
+                "server.limits.cpu is {cpu}, and takes CPU time in CPUs, above 0; for example \
+                 limits = {{ cpu = 0.5 }}"
+            ));
+        }
+        let bytes = |text: &String| {
+            let number = text.strip_suffix('B').unwrap_or(text);
+            parse_count(number).map_err(|_| {
+                format!(
+                    "server.limits.memory is '{text}', and takes bytes with k, M or G; for example \
+                     limits = {{ memory = \"512M\" }}"
+                )
+            })
+        };
+        let memory_bytes = self.memory.as_ref().map(bytes).transpose()?;
+        Ok(Limits { cpu: self.cpu, memory_bytes })
+    }
+}
+
 impl ServerText {
-    fn resolve(self, targets: &Targets) -> Result<Server, String> {
+    /// The host that it is on; a server that is started has one.
+    fn host(&self, hosts: &[Host]) -> Result<Option<Host>, String> {
+        let name = match (&self.host, &self.addr) {
+            (Some(name), _) => name,
+            (None, None) => CLIENT,
+            (None, Some(_)) => return Ok(None),
+        };
+        named(hosts, name, "server.host").cloned().map(Some)
+    }
+
+    /// `host` is where it is. What is started on another host is in the list of its probe.
+    fn resolve(self, targets: &Targets, host: Option<&Host>) -> Result<Server, String> {
+        let limits = self.limits.resolve()?;
         match (self.target, self.addr) {
             (Some(target), None) => {
-                targets.target(&target)?;
-                for service in &self.services {
-                    targets.part(service)?;
+                if host.is_none_or(Host::is_here) {
+                    targets.target(&target)?;
+                    for service in &self.services {
+                        targets.part(service)?;
+                    }
                 }
                 let (args, cpus, env, services) = (self.args, self.cpus, self.env, self.services);
-                Ok(Server::Started { target, args, cpus, env, services })
+                Ok(Server::Started { target, args, cpus, env, services, limits })
             }
             (None, Some(addr)) => {
                 let is_bare = self.args.is_empty() && self.env.is_empty() && self.cpus.is_empty();
-                if is_bare && self.services.is_empty() {
+                if is_bare && self.services.is_empty() && limits.is_none() {
                     return Ok(Server::Running { addr });
                 }
-                Err("server.addr is a server that this plan does not start: args, cpus, env \
-                     and services are for one that it starts; for example target = \"nethttp\""
+                Err("server.addr is a server that this plan does not start: args, cpus, env, \
+                     services and limits are for one that it starts; for example target = \
+                     \"nethttp\""
                     .to_string())
             }
             _ => Err("server has either target, which is started, or addr, which runs already; \

@@ -151,9 +151,12 @@ fn server_of(record: &Record, server: Option<Table>, load: &mut Table) -> Table 
     let (address, path_of_url) = rest.split_once('/').unwrap_or((rest, ""));
     let url = format!("{scheme}://{{addr}}/{path_of_url}");
     load.insert("url".to_string(), Value::String(url));
-    server.unwrap_or_else(|| {
-        Table::from_iter([("addr".to_string(), Value::String(address.to_string()))])
-    })
+    let Some(mut server) = server else {
+        return Table::from_iter([("addr".to_string(), Value::String(address.to_string()))]);
+    };
+    // Only what was measured on one host can be advised on here.
+    server.remove("host");
+    server
 }
 
 fn quoted(text: &str) -> String {

@@ -26,30 +26,42 @@ pub struct ProbeOptions {
 impl ProbeOptions {
     /// The probe, when one is asked for.
     pub fn choice(&self, machine: &dyn Machine) -> Result<Option<ProbeChoice>, Usage> {
-        let Some(HostPort(address)) = self.probe.clone() else { return Ok(None) };
-        let missing = |flag: &str, variable: &str, what: &str, example: &str| {
-            Usage(format!(
-                "--probe {address}: {what} is missing: give {flag} or set {variable}; ceiling \
-                 probe serve prints both flags; for example {flag} {example}"
-            ))
-        };
-        let given = self.probe_token_file.as_ref().map(|file| file.0.display().to_string());
-        let from_file = given.or_else(|| machine.variable("CEILING_PROBE_TOKEN_FILE"));
-        let token_file = from_file.ok_or_else(|| {
-            let (flag, variable) = ("--probe-token-file", "CEILING_PROBE_TOKEN_FILE");
-            missing(flag, variable, "the token", "probe.token")
-        })?;
-        let from_variable = || {
-            let text = machine.variable("CEILING_PROBE_PIN")?;
-            Some(text.parse::<Pin>().map_err(|error| {
-                Usage(format!("CEILING_PROBE_PIN: {error}; for example {}", Pin::EXAMPLE))
-            }))
-        };
-        let pin = self.probe_pin.clone().map(Ok).or_else(from_variable).transpose()?;
-        let Pin(pin) = pin.ok_or_else(|| {
-            let (flag, variable) = ("--probe-pin", "CEILING_PROBE_PIN");
-            missing(flag, variable, "the pin of its certificate", Pin::EXAMPLE)
-        })?;
-        Ok(Some(ProbeChoice { address, token_file, pin }))
+        let Some(HostPort(address)) = &self.probe else { return Ok(None) };
+        let token_file = self.probe_token_file.as_ref().map(|file| file.0.display().to_string());
+        let given = (token_file, self.probe_pin.as_ref().map(|pin| pin.0.clone()));
+        let keys = ("--probe-token-file", "--probe-pin");
+        chosen(&format!("--probe {address}"), address, given, keys, machine).map(Some)
     }
+}
+
+/// A probe with the token and the pin that were given, or else those of the environment. `keys`
+/// are what the user could give; `what` is what was given.
+pub(crate) fn chosen(
+    what: &str,
+    address: &str,
+    (token_file, pin): (Option<String>, Option<String>),
+    keys: (&str, &str),
+    machine: &dyn Machine,
+) -> Result<ProbeChoice, Usage> {
+    let missing = |key: &str, variable: &str, missing: &str, example: &str| {
+        Usage(format!(
+            "{what}: {missing} is missing: give {key} or set {variable}; ceiling probe serve \
+             prints both; for example {variable}={example}"
+        ))
+    };
+    let token_file = token_file.or_else(|| machine.variable("CEILING_PROBE_TOKEN_FILE"));
+    let token_file = token_file.ok_or_else(|| {
+        missing(keys.0, "CEILING_PROBE_TOKEN_FILE", "the token", TokenFile::EXAMPLE)
+    })?;
+    let from_variable = || {
+        let text = machine.variable("CEILING_PROBE_PIN")?;
+        Some(text.parse::<Pin>().map(|pin| pin.0).map_err(|error| {
+            Usage(format!("CEILING_PROBE_PIN: {error}; for example {}", Pin::EXAMPLE))
+        }))
+    };
+    let pin = pin.map(Ok).or_else(from_variable).transpose()?;
+    let pin = pin.ok_or_else(|| {
+        missing(keys.1, "CEILING_PROBE_PIN", "the pin of its certificate", Pin::EXAMPLE)
+    })?;
+    Ok(ProbeChoice { address: address.to_string(), token_file, pin })
 }

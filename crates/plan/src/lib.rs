@@ -9,9 +9,11 @@
 //! services that the list names; but for those it needs trust for, see [`untrusted`]. A list of
 //! another person is that person's programs.
 
+mod allow;
 mod cells;
 mod design;
 mod duel;
+mod hosts;
 mod load;
 mod secrets;
 mod target;
@@ -41,6 +43,7 @@ pub mod values;
 
 pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
+pub use hosts::{CLIENT, FarProbe, GivenHosts, Host, Origin, Place};
 pub use load::{Load, command, missing};
 pub use requests::unexpanded;
 pub use secrets::without_secrets;

@@ -33,19 +33,23 @@ pub fn command() -> Command {
 }
 
 impl Load {
-    /// The words that ask for it at an address, without what the executor adds.
-    pub fn words(&self, addr: &str, pid: Option<u32>) -> Vec<String> {
-        let mut words = vec![self.command.clone(), self.url.replace("{addr}", addr)];
-        words.extend(self.options.iter().cloned());
-        words.extend(pid.map(|pid| format!("--server-pid={pid}")));
-        words
+    /// The words that ask for it at an address, without what the executor adds. `more` are words
+    /// about the hosts of the cell.
+    pub fn words(&self, addr: &str, more: &[String]) -> Vec<String> {
+        let first = [self.command.clone(), self.url.replace("{addr}", addr)];
+        [&first[..], &self.options, more].concat()
+    }
+
+    /// Whether an option is among its own.
+    pub fn has(&self, name: &str) -> bool {
+        let is_it = |word: &String| word.trim_start_matches('-').split('=').next() == Some(name);
+        self.options.iter().any(is_it)
     }
 
     /// Whether the command line takes its words: known before anything is started. `addr` is where
     /// the server is, when it is known beforehand.
-    pub fn check(&self, addr: Option<&str>) -> Result<(), String> {
-        let pid = if addr.is_none() { Some(1) } else { None };
-        let own = self.words("127.0.0.1:1", pid);
+    pub fn check(&self, addr: Option<&str>, more: &[String]) -> Result<(), String> {
+        let own = self.words("127.0.0.1:1", more);
         let words = [vec!["ceiling".to_string()], own].concat();
         if let Some(word) = Secrets::missing(&words) {
             return Err(missing(word));

@@ -1,10 +1,13 @@
 //! The list of what may be started: `targets/targets.toml`.
 
+use crate::allow::Allow;
 use crate::{PlanError, text_error};
 use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 /// A server under test, or something that it needs beside it, as its entry says.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Target {
     /// What it is called in plans and records.
     pub name: String,
@@ -13,6 +16,28 @@ pub struct Target {
     pub run: Vec<String>,
     /// When it answers.
     pub ready: Ready,
+    /// Where it shall listen: an address, or an address and a port; by default a free port of
+    /// loopback.
+    #[serde(default)]
+    pub listen: Option<String>,
+    /// What clients of a probe may choose.
+    #[serde(default)]
+    pub(crate) allow: Allow,
+}
+
+impl Target {
+    /// Address and port to listen on; port 0 is a free one.
+    pub fn place(&self) -> Result<SocketAddr, String> {
+        let Some(text) = &self.listen else { return Ok(SocketAddr::from(([127, 0, 0, 1], 0))) };
+        let port_0 = |ip: IpAddr| SocketAddr::from((ip, 0));
+        text.parse().or_else(|_| text.parse().map(port_0)).map_err(|_| {
+            format!(
+                "'{}': listen = \"{text}\" is no address; for example listen = \"192.0.2.7\" or \
+                 \"192.0.2.7:8080\"",
+                self.name
+            )
+        })
+    }
 }
 
 /// The line after which it answers.
@@ -23,7 +48,7 @@ pub struct Ready {
 }
 
 /// All that may be started.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Targets {
     #[serde(default)]
     target: Vec<Target>,
@@ -42,7 +67,28 @@ impl Targets {
         if let Some(target) = all.find(|target| target.run.is_empty()) {
             return Err(PlanError::Text(format!("'{}' has no words in run", target.name)));
         }
+        targets.check().map_err(PlanError::Text)?;
         Ok(targets)
+    }
+
+    /// What the types do not say.
+    fn check(&self) -> Result<(), String> {
+        let services = self.target.iter().chain(&self.service);
+        let services: BTreeSet<&str> = services.map(|one| one.name.as_str()).collect();
+        for target in &self.target {
+            target.place()?;
+            let named = |why| format!("'{}': allow.{why}", target.name);
+            target.allow.check(&services).map_err(named)?;
+        }
+        Ok(())
+    }
+
+    /// With an address to listen on for each target that names none.
+    pub fn listening_on(mut self, ip: IpAddr) -> Self {
+        for target in &mut self.target {
+            target.listen.get_or_insert_with(|| ip.to_string());
+        }
+        self
     }
 
     /// No list: a plan that starts nothing needs none, and any other gets the reason as an error.

@@ -1,6 +1,6 @@
 //! What people write, and what they get wrong.
 
-use crate::{Cell, Change, Duel, Plan, PlanError, Server, Targets};
+use crate::{Cell, Change, Duel, GivenHosts, Plan, PlanError, Server, Targets};
 use proptest::prelude::*;
 
 const TARGETS: &str = r#"
@@ -17,7 +17,8 @@ ready = { event = "listening" }
 
 fn parse(body: &str) -> Result<Plan, PlanError> {
     let targets = Targets::parse(TARGETS).unwrap();
-    Plan::parse(&format!("schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\n{body}"), &targets)
+    let text = format!("schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\n{body}");
+    Plan::parse(&text, &targets, &GivenHosts::default())
 }
 
 fn cells(body: &str) -> Vec<Cell> {
@@ -55,7 +56,9 @@ walls = []
     let options = ["--confirm", "--connections=64", "--depth=16", "--header=A: 1", "--header=B: 2"];
     assert_eq!(cells[1].load.options, options);
     assert!(cells[1].walls.is_empty());
-    let Server::Started { target, args, cpus, env, services } = &cells[1].server else { panic!() };
+    let Server::Started { target, args, cpus, env, services, .. } = &cells[1].server else {
+        panic!()
+    };
     assert_eq!((target.as_str(), cpus.as_str()), ("fiber", "0-1"));
     assert_eq!(
         (args.as_slice(), services.as_slice()),
@@ -111,7 +114,11 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
         assert!(message.contains(said), "{body}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    let other = Plan::parse("schema = \"ceiling.plan/2\"\nquestion = \"?\"", &Targets::default());
+    let other = Plan::parse(
+        "schema = \"ceiling.plan/2\"\nquestion = \"?\"",
+        &Targets::default(),
+        &GivenHosts::default(),
+    );
     assert!(other.unwrap_err().to_string().contains("'ceiling.plan/2' where 'ceiling.plan/1'"));
 }
 
@@ -135,7 +142,7 @@ proptest! {
         let targets = Targets::parse(TARGETS).unwrap();
         let _ = Targets::parse(&text);
         let _ = parse(&text);
-        let _ = Plan::parse(&text, &targets);
+        let _ = Plan::parse(&text, &targets, &GivenHosts::default());
     }
 }
 
@@ -147,11 +154,11 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
     };
     let values = "{ rps = \"0-1\", x = 7, y.z = 8 }";
     let tune = read(&format!("{{ only = [\"rps\"], cpus = \"0/1\", values = {values} }}"));
-    let tune = tune.unwrap().unwrap();
+    let tune = tune.unwrap().pop().unwrap();
     assert_eq!((tune.only, tune.cpus.as_str()), (vec!["rps".to_string()], "0/1"));
     assert_eq!(tune.values["rps"], "0-1");
     assert_eq!((tune.values["x"].as_str(), tune.values["y/z"].as_str()), ("7", "8"));
-    assert_eq!(read("{}").unwrap(), None);
+    assert_eq!(read("{}").unwrap(), []);
     for (wrong, said) in [
         ("{ profile = \"seeds\" }", "tune.only"),
         ("{ knobs = [\"rps\"] }", "unknown field"),
@@ -202,12 +209,14 @@ fn a_plan_that_is_written_can_be_read() {
         change: Change::Tune(table("only = [\"rps\"]")),
         predicted: predicted.clone(),
     };
-    let plan = Plan::parse(&duel.text("rps"), &Targets::parse(TARGETS).unwrap()).unwrap();
+    let plan =
+        Plan::parse(&duel.text("rps"), &Targets::parse(TARGETS).unwrap(), &GivenHosts::default())
+            .unwrap();
     let names: Vec<_> = plan.cells.iter().map(|cell| cell.name.as_str()).collect();
     let turns = ["as it is, 1", "rps, 1", "rps, 2", "as it is, 2"];
     assert_eq!(names[..4], turns, "A B B A");
     assert_eq!(names.len(), 8);
-    let is_tuned: Vec<_> = plan.cells.iter().map(|cell| cell.tune.is_some()).collect();
+    let is_tuned: Vec<_> = plan.cells.iter().map(|cell| !cell.tune.is_empty()).collect();
     assert_eq!(is_tuned[..4], [false, true, true, false]);
     assert_eq!(plan.predictions[0].why, predicted.why);
     assert_eq!(plan.predictions[0].high, None);
@@ -241,9 +250,139 @@ fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
             },
         };
         let text = duel.text("changed");
-        let plan = Plan::parse(&text, &Targets::parse("").unwrap()).unwrap();
+        let plan =
+            Plan::parse(&text, &Targets::parse("").unwrap(), &GivenHosts::default()).unwrap();
         let changed = plan.cells.iter().filter(|cell| cell.name.starts_with("changed"));
         let read: Vec<_> = changed.map(|cell| cell.tune.clone()).collect();
-        assert_eq!(read, vec![Some(tune.clone()); 4], "{text}");
+        assert_eq!(read, vec![vec![tune.clone()]; 4], "{text}");
     }
+}
+
+/// A plan of two hosts; the server's is where the user says.
+fn on_hosts(body: &str, set: &[&str]) -> Result<Plan, String> {
+    let mut given = GivenHosts::default();
+    let pairs = set.iter().map(|pair| pair.split_once('=').unwrap());
+    let pairs: Vec<_> = pairs.map(|(key, value)| (key.into(), value.into())).collect();
+    given.add_values(&pairs).map_err(|error| error.to_string())?;
+    let head = "schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\n";
+    let text = format!("{head}{body}\n[hosts.server]\n[hosts.client]\nlink = \"25G\"\n");
+    let targets = Targets::parse(TARGETS).unwrap();
+    Plan::parse(&text, &targets, &given).map_err(|error| error.to_string())
+}
+
+const FAR: [&str; 2] = ["hosts.server.probe=192.0.2.7:9200", "hosts.server.link=10G"];
+
+#[test]
+fn a_plan_is_of_one_host_or_two_as_the_user_says() {
+    let body = "server = { target = \"fiber\", host = \"server\", cpus = \"0\" }\n\
+                load = { command = \"load\", path = \"/read\" }\ntune = { only = [\"rps\"] }";
+    let words = |plan: &Plan| plan.cells[0].words("h:1", Some(7), None).join(" ");
+    let far = on_hosts(body, &FAR).unwrap();
+    assert_eq!(
+        words(&far),
+        "load http://h:1/read --link=client=25G --link=server=10G --probe=192.0.2.7:9200"
+    );
+    let near = on_hosts(body, &["hosts.server.here=true"]).unwrap();
+    assert_eq!(words(&near), "load http://h:1/read --server-pid=7", "loopback is no link");
+    let names = |plan: &Plan| -> Vec<String> {
+        plan.used_hosts().map(|host| format!("{}: {}", host.name, host.shown())).collect()
+    };
+    assert_eq!(names(&far), ["server: probe 192.0.2.7:9200, link 10G"]);
+    assert_eq!(names(&near), ["server: this host"]);
+    let rehearsed = far.rehearsed();
+    for part in [
+        "hosts\n  client  this host, link 25G\n  server  probe 192.0.2.7:9200, link 10G\n",
+        "  server  start fiber  on CPUs 0, host server\n",
+        "  tune    rps, host server\n",
+    ] {
+        assert!(rehearsed.contains(part), "{rehearsed}");
+    }
+    // What is started there is in the list there.
+    let other = body.replace("fiber", "nginx");
+    assert!(on_hosts(&other, &FAR).is_ok());
+    let error = on_hosts(&other, &["hosts.server.here=true"]).unwrap_err();
+    assert!(error.contains("no target 'nginx'"), "{error}");
+    assert!(on_hosts(&other, &[]).unwrap().rehearsed().contains("--hosts FILE or --set"));
+}
+
+#[test]
+fn knobs_are_those_of_the_servers_host_unless_another_one_is_named() {
+    let hosts = |body: &str| -> Result<Vec<String>, String> {
+        let plan = on_hosts(body, &FAR)?;
+        let tuned = plan.cells.iter().flat_map(|cell| &cell.tune);
+        Ok(tuned.map(|tune| tune.host.name.clone()).collect())
+    };
+    let started = "server = { target = \"fiber\", host = \"server\" }\n";
+    let here = "server = { target = \"fiber\" }\n";
+    let there = "server = { addr = \"192.0.2.7:80\" }\n";
+    let near = "server = { addr = \"127.0.0.1:80\" }\n";
+    let rps = "tune = { only = [\"rps\"] }\n";
+    let both = "tune = [{ only = [\"rps\"] }, { host = \"client\", only = [\"rfs\"] }]\n";
+    assert_eq!(hosts(&format!("{started}{rps}")).unwrap(), ["server"]);
+    assert_eq!(hosts(&format!("{here}{rps}")).unwrap(), ["client"]);
+    assert_eq!(hosts(&format!("{near}{rps}")).unwrap(), ["client"]);
+    assert_eq!(hosts(&format!("{started}{both}")).unwrap(), ["server", "client"]);
+    let named = "server = { addr = \"192.0.2.7:80\", host = \"server\" }\n";
+    assert_eq!(hosts(&format!("{named}{rps}")).unwrap(), ["server"]);
+    let client = "tune = { host = \"client\", only = [\"rps\"] }\n";
+    assert_eq!(hosts(&format!("{there}{client}")).unwrap(), ["client"]);
+    // Without a word it turned the generator's knobs under the name of the server's.
+    for server in [there, &format!("{near}load = {{ probe = \"192.0.2.7:9200\" }}\n")] {
+        let error = hosts(&format!("{server}{rps}")).unwrap_err();
+        for way in ["does not say on which one", "server.host = ", "tune.host = \"client\""] {
+            assert!(error.contains(way), "{error}");
+        }
+    }
+    // A cell changes keys of one table, and replaces a list.
+    let cell = |tune: &str| format!("{started}{both}[[cell]]\nname = \"a\"\ntune = {tune}\n");
+    assert_eq!(hosts(&cell("[]")).unwrap(), [""; 0]);
+    assert_eq!(hosts(&cell("{ only = [\"xps\"] }")).unwrap(), ["server"]);
+    let one = format!("{started}{rps}[[cell]]\nname = \"a\"\ntune.host = \"client\"\n");
+    assert_eq!(hosts(&one).unwrap(), ["client"]);
+    let varied = "[[vary]]\nkey = \"tune.only\"\nvalues = [[\"rps\"], []]\n";
+    assert_eq!(hosts(&format!("{started}{varied}")).unwrap(), ["server"]);
+    let error = hosts(&format!("{started}{both}{varied}")).unwrap_err();
+    assert!(error.contains("where tune is one table"), "{error}");
+}
+
+#[test]
+fn what_hosts_cannot_be_is_said_with_an_example() {
+    let far = "target = \"fiber\", host = \"server\"";
+    for (body, said) in [
+        ("server = { target = \"fiber\", host = \"sever\" }", "the plan has the hosts client"),
+        (
+            "server = { target = \"fiber\" }\ntune = { host = \"x\", only = [\"rps\"] }",
+            "tune.host is 'x'",
+        ),
+        ("server = { target = \"fiber\" }\ntune = \"rps\"", "a table or a list of tables"),
+        (&format!("server = {{ {far}, limits = {{ cpu = 0 }} }}"), "limits = { cpu = 0.5 }"),
+        (&format!("server = {{ {far}, limits = {{ memory = \"much\" }} }}"), "memory = \"512M\""),
+        (&format!("server = {{ {far}, limits = {{ cpus = 1 }} }}"), "unknown field `cpus`"),
+        ("server = { addr = \"h:1\", limits = { cpu = 1 } }", "this plan does not start"),
+    ] {
+        let error = on_hosts(body, &FAR).unwrap_err();
+        assert!(error.contains(said), "{body}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let body = format!("server = {{ {far} }}\nload = {{ probe = \"192.0.2.7:9200\" }}");
+    let error = on_hosts(&body, &FAR).unwrap().cells[0].check().unwrap_err();
+    assert!(error.contains("load.probe is set by the host of the server"), "{error}");
+    let limited = format!("server = {{ {far}, limits = {{ cpu = 1.5, memory = \"1G\" }} }}");
+    let plan = on_hosts(&limited, &FAR).unwrap();
+    assert!(plan.cells[0].check().is_ok());
+    let Server::Started { limits, .. } = plan.cells[0].server else { panic!() };
+    assert_eq!((limits.cpu, limits.memory_bytes), (Some(1.5), Some(1_000_000_000)));
+}
+
+#[test]
+fn an_address_in_a_plan_needs_trust_and_one_of_the_user_does_not() {
+    let body = "server = { target = \"fiber\", host = \"server\" }";
+    assert_eq!(crate::untrusted(&on_hosts(body, &FAR).unwrap()), None);
+    let text = format!(
+        "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n{body}\n[hosts.server]\nprobe = \
+         \"a:1\"\n[hosts.other]\nprobe = \"b:1\"\n"
+    );
+    let plan = Plan::parse(&text, &Targets::default(), &GivenHosts::default()).unwrap();
+    let why = crate::untrusted(&plan).unwrap();
+    assert!(why.contains("hosts.server.probe") && !why.contains("hosts.other"), "{why}");
 }

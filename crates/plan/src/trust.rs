@@ -3,7 +3,7 @@
 //! Such a plan is code of whoever wrote it: it can start programs by the environment, send files
 //! elsewhere, or change the server. So it is carried out only when the user says so.
 
-use crate::cells::{Cell, Server};
+use crate::cells::{Cell, Plan, Server};
 use crate::kinds::numbers;
 use crate::load::command;
 use crate::typed::is_of;
@@ -64,9 +64,10 @@ pub fn is_harmless(name: &str) -> bool {
 }
 
 /// Why a plan is refused that is not trusted, or nothing: each key, and how to allow it.
-pub fn untrusted(cells: &[Cell]) -> Option<String> {
+pub fn untrusted(plan: &Plan) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
-    for key in cells.iter().flat_map(keys_of) {
+    let of_hosts = plan.used_hosts().flat_map(|host| host.untrusted.clone());
+    for key in of_hosts.chain(plan.cells.iter().flat_map(keys_of)) {
         if !keys.contains(&key) {
             keys.push(key);
         }

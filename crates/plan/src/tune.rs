@@ -1,5 +1,6 @@
-//! Knobs of a cell: what is turned on this host while it is measured, and put back after it.
+//! Knobs of a cell: what is turned on a host while it is measured, and put back after it.
 
+use crate::hosts::{Host, named};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -7,6 +8,8 @@ use toml::{Table, Value};
 /// What is turned. Which knobs there are is not known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tune {
+    /// Whose knobs they are.
+    pub host: Host,
     /// What for, for example `throughput`; empty means the default.
     pub profile: String,
     /// Only these knobs, by id or name; never empty unless there are values.
@@ -24,6 +27,7 @@ pub struct Tune {
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 struct TuneText {
+    host: Option<String>,
     profile: String,
     only: Vec<String>,
     device: String,
@@ -37,6 +41,9 @@ impl Tune {
         let values = self.values.iter().map(|(knob, value)| format!("{knob} = {value}"));
         let plain = self.only.iter().filter(|knob| !self.values.contains_key(*knob)).cloned();
         let mut text = plain.chain(values).collect::<Vec<_>>().join(", ");
+        if self.host != Host::default() {
+            text = format!("{text}, host {}", self.host.name);
+        }
         let of = [("profile", &self.profile), ("device", &self.device), ("CPUs", &self.cpus)];
         for (what, of) in of.into_iter().filter(|(_, of)| !of.is_empty()) {
             text += &format!(", {what} {of}");
@@ -69,9 +76,77 @@ impl Tune {
     }
 }
 
-/// Reads the table `tune` of a cell; an empty one turns nothing.
-pub fn read(table: &Table) -> Result<Option<Tune>, String> {
-    let TuneText { profile, only, device, cpus, values } =
+/// The knobs of a plan, or of a cell, before they are read.
+#[derive(Debug, Clone)]
+pub(crate) enum Tables {
+    /// A table, whose keys a cell changes one by one.
+    One(Table),
+    /// A list, which a cell replaces.
+    List(Vec<Table>),
+}
+
+impl Tables {
+    /// What was written, if it was.
+    pub(crate) fn of(value: Option<&Value>) -> Result<Option<Self>, String> {
+        let wrong = || {
+            "tune is a table or a list of tables; for example tune = { only = [\"rps\"] }"
+                .to_string()
+        };
+        let table = |value: &Value| value.as_table().cloned().ok_or_else(wrong);
+        Ok(match value {
+            None => None,
+            Some(Value::Array(all)) => {
+                Some(Self::List(all.iter().map(table).collect::<Result<_, _>>()?))
+            }
+            Some(value) => Some(Self::One(table(value)?)),
+        })
+    }
+
+    /// These of all cells, as one of them has them.
+    pub(crate) fn changed(&self, own: Option<Self>) -> Self {
+        match (self, own) {
+            (_, None) => self.clone(),
+            (Self::One(all), Some(Self::One(own))) => {
+                let mut table = all.clone();
+                table.extend(own);
+                Self::One(table)
+            }
+            (_, Some(own)) => own,
+        }
+    }
+
+    /// The table in which `vary` sets a key.
+    pub(crate) fn only_one(&mut self) -> Result<&mut Table, String> {
+        match self {
+            Self::One(table) => Ok(table),
+            Self::List(_) => Err("a key of tune is varied where tune is one table, and it is a \
+                                  list here; for example tune = { host = \"server\" }"
+                .to_string()),
+        }
+    }
+
+    /// Reads them. `server` is the host of the server, or why the plan does not say which it is.
+    pub(crate) fn read(
+        &self,
+        hosts: &[Host],
+        server: &Result<Host, String>,
+    ) -> Result<Vec<Tune>, String> {
+        let tables = match self {
+            Self::One(table) => std::slice::from_ref(table),
+            Self::List(tables) => &tables[..],
+        };
+        let read = tables.iter().map(|table| read(table, hosts, server));
+        Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+}
+
+/// Reads one table; an empty one turns nothing.
+fn read(
+    table: &Table,
+    hosts: &[Host],
+    server: &Result<Host, String>,
+) -> Result<Option<Tune>, String> {
+    let TuneText { host, profile, only, device, cpus, values } =
         table.clone().try_into().map_err(|error: toml::de::Error| {
             format!("tune: {}", error.message().replace('\n', ", "))
         })?;
@@ -100,7 +175,11 @@ pub fn read(table: &Table) -> Result<Option<Tune>, String> {
             }
         }
     }
-    Ok(Some(Tune { profile, only, device, cpus, values: texts }))
+    let host = match host {
+        Some(name) => named(hosts, &name, "tune.host")?.clone(),
+        None => server.clone()?,
+    };
+    Ok(Some(Tune { host, profile, only, device, cpus, values: texts }))
 }
 
 fn text(knob: &str, value: Value) -> Result<String, String> {

@@ -7,7 +7,7 @@ use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
 use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 typed! {
@@ -23,6 +23,11 @@ typed! {
     file NewPlan(PathBuf), "a file", "rps.toml";
     /// The list of servers that a plan may start.
     file ServersFile(PathBuf), "a file", "targets/targets.toml";
+    /// Where the hosts of a plan are.
+    file HostsFile(PathBuf), "a file", "hosts.toml";
+    /// A value of a plan's hosts.
+    option Setting((String, String)), "hosts.NAME.KEY=VALUE", "hosts.server.probe=192.0.2.7:9200",
+        |text| text.split_once('=').map(|(key, value)| (key.to_string(), value.to_string()));
     /// The folder of an experiment.
     file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
     /// A mix of requests.
@@ -52,6 +57,8 @@ typed! {
     option Count(u64), "a number above 0", "50", |text| within(text, 1..=u64::from(u32::MAX));
     /// Requests in flight on one connection.
     option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
+    /// An address of this host.
+    option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7", |text| text.parse().ok();
     /// Clients at a time.
     option Clients(u32), "a number of clients from 1 to 64", "4", |text| small(text, 1..=64);
     /// How often something is repeated.

@@ -40,7 +40,7 @@ mod never_panics;
 #[cfg(test)]
 mod testing;
 
-pub use clock::monotonic_ns;
+pub use clock::{monotonic_ns, wall_ns};
 pub use facts::{clock_tick_ns, host_facts};
 pub use find::{FindError, find_server, find_unix_server, listened_by};
 pub use ports::{TakenPort, listening_ports, taken_ports};

@@ -7,14 +7,16 @@
 mod error;
 mod listener;
 mod orders;
+mod server;
 
 pub use error::FarError;
 pub use orders::order;
+pub use server::FarServer;
 
 use crate::certificate::Pinned;
 use crate::line::Line;
 use crate::message::{FromProbe, Hello, Purpose, Refusal, ToProbe, VERSION, Welcome};
-use crate::offset::{Estimator, Part};
+use crate::offset::{Estimator, Part, WallZero};
 use crate::printable::printable;
 use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, token};
 use error::{io_reason, of_end};
@@ -81,6 +83,8 @@ pub struct SessionEnd {
     pub readings: Vec<Reading>,
     /// The clocks, over the whole session.
     pub clock: ClockOffset,
+    /// The wall clock of that host, over the whole session.
+    pub wall: Option<WallZero>,
     /// Why readings are missing from the end, if they are.
     pub lost: Option<String>,
 }
@@ -122,6 +126,11 @@ impl Far {
         lock(&self.shared).estimator.offset().unwrap_or(self.clock_before)
     }
 
+    /// The wall clock of that host as far as is known.
+    pub fn wall(&self) -> Option<WallZero> {
+        lock(&self.shared).estimator.wall()
+    }
+
     /// Why readings stopped, when they did.
     pub fn lost(&self) -> Option<String> {
         lock(&self.shared).lost.clone()
@@ -143,7 +152,7 @@ impl Far {
             }
         }
         readings.extend(self.arrived.take());
-        SessionEnd { readings, clock: self.clock(), lost: self.lost() }
+        SessionEnd { readings, clock: self.clock(), wall: self.wall(), lost: self.lost() }
     }
 }
 

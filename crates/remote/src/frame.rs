@@ -112,8 +112,9 @@ mod tests {
         let reading = (any::<(u64, u64)>(), data).prop_map(|((begin_ns, end_ns), data)| {
             FromProbe::Reading(Reading { begin_ns, end_ns, data })
         });
-        let pong = any::<(u64, u64, u64)>().prop_map(|(sent_ns, received_ns, answered_ns)| {
-            FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns })
+        let pong = any::<(u64, u64, i64, u64)>();
+        let pong = pong.prop_map(|(sent_ns, received_ns, wall_ns, answered_ns)| {
+            FromProbe::Pong(Pong { sent_ns, received_ns, wall_ns, answered_ns })
         });
         prop_oneof![reading, pong, Just(FromProbe::Bye { why: Farewell::Asked })]
     }

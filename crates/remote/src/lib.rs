@@ -5,10 +5,10 @@
 //! In: a listening address and a token on the server's host; an address, the same token and the
 //! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
 //! how far its clock is from ours, with the error of that.
-//! Never: a command run for a client, a converted time; a change to the host, except of knobs that
-//! the tuner knows, and only when the probe was started to allow it.
+//! Never: a command of a client, a converted time; a change to the host, except of knobs that the
+//! tuner knows and servers that the starter lists, and only when the probe was started to allow it.
 //!
-//! # The protocol, version 2
+//! # The protocol, version 5
 //!
 //! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client accepts only the
 //! one whose SHA-256 is the *pin*, and sends nothing before. Each message is four bytes of length,
@@ -22,9 +22,13 @@
 //! | client | `ping` | at will, once per second at least; with the client's monotonic time |
 //! | probe | `pong` | at once, with that time and the probe's own, before and after |
 //! | probe | `reading` | as they come, in the order read |
-//! | client | `stop` | asks for one last round of everything |
+//! | client | `stop` | asks for one last round of everything, or to end the server |
 //! | client | `tune` | in a session for that: plan, apply, status, revert or keep |
 //! | probe | `tuned` | the response to that, when the probe was started to allow it |
+//! | client | `start` | in a session for that, once: a server of the probe's list, and its choices |
+//! | probe | `started`, `not-started` | the response to that: where the server listens, or why not |
+//! | probe | `line` | what the server wrote on standard error, as far as it is passed on |
+//! | probe | `ended` | after `stop`, or when the server ends by itself: how it ended |
 //! | probe | `bye` | last: the reason of the end |
 //!
 //! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most
@@ -47,20 +51,21 @@ mod metrics;
 
 mod far;
 
-pub use far::{Call, Far, FarError, SessionEnd, order};
+pub use far::{Call, Far, FarError, FarServer, SessionEnd, order};
 pub use frame::{FrameError, Frames};
 pub use line::LineEnd;
 pub use message::{
-    Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
+    Farewell, FromProbe, Hello, Pong, Purpose, Refusal, Started, ToProbe, VERSION, Welcome,
+    hello_version,
 };
-pub use offset::{Estimator, RoundTrip};
-pub use serve::{Look, Probe, ServeError, Settings, Tuner};
+pub use offset::{Estimator, RoundTrip, WallZero};
+pub use serve::{Look, Probe, Running, ServeError, Settings, Starter, Tuner};
 pub use token::TokenError;
 
 use std::time::Duration;
 
 /// Bytes of a client's message.
-pub const TO_PROBE_BYTES_MAX: usize = 4 << 10;
+pub const TO_PROBE_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a probe's message.
 pub const FROM_PROBE_BYTES_MAX: usize = 16 << 20;
 /// From the connection to the whole hello, and to the welcome. The host of a server that is at its

@@ -2,13 +2,15 @@
 
 use model::facts::{HostFacts, Privilege, ServerFacts};
 use model::reading::Reading;
+use model::starting::{StartOrder, TargetExit};
 use model::tuning::{TuneOrder, TuneOutcome};
+use probe::{monotonic_ns, wall_ns};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 
 /// Version of everything in this file and of the readings.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// From the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,10 +23,12 @@ pub enum ToProbe {
         /// Monotonic time of the client, nanoseconds.
         sent_ns: u64,
     },
-    /// Asks for one last round of everything.
+    /// Asks for one last round of everything; in a session for a server, to end that server.
     Stop,
     /// Asks to plan, change or restore knobs of the host; only in a session for that.
     Tune(Box<TuneOrder>),
+    /// Asks to start a server of the probe's list; only in a session for that, and once.
+    Start(Box<StartOrder>),
 }
 
 /// What a session is for.
@@ -36,6 +40,8 @@ pub enum Purpose {
     Watch,
     /// To change the host: the probe responds to orders and sends no readings.
     Tune,
+    /// To have a server started, which ends with the session; the probe sends no readings.
+    Start,
 }
 
 /// The first message.
@@ -82,11 +88,38 @@ pub enum FromProbe {
     Reading(Reading),
     /// The response to an order.
     Tuned(Box<TuneOutcome>),
+    /// The server that was ordered listens.
+    Started(Box<Started>),
+    /// The server that was ordered does not run.
+    NotStarted {
+        /// What was asked and what the list allows, or why it could not be started.
+        why: String,
+    },
+    /// A line that the server wrote on standard error.
+    Line {
+        /// Without the end of the line.
+        text: String,
+    },
+    /// The server has ended, as asked or by itself.
+    Ended(Box<TargetExit>),
     /// The end.
     Bye {
         /// Why there is no more.
         why: Farewell,
     },
+}
+
+/// A server that a probe has started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Its name in the list.
+    pub name: String,
+    /// Words it was started with; secrets are masked.
+    pub words: Vec<String>,
+    /// HOST:PORT as it says itself; the host may be that of all its addresses.
+    pub addr: String,
+    /// Its process on the probe's host.
+    pub pid: u32,
 }
 
 /// What the probe is and sees.
@@ -111,8 +144,19 @@ pub struct Pong {
     pub sent_ns: u64,
     /// When the probe read the ping, on its clock.
     pub received_ns: u64,
+    /// Unix time of the probe's host between the two other times of it.
+    pub wall_ns: i64,
     /// When the probe wrote the response, on its clock.
     pub answered_ns: u64,
+}
+
+impl Pong {
+    /// The response to a ping that was just read.
+    pub fn now(sent_ns: u64) -> Self {
+        let received_ns = monotonic_ns();
+        let (wall_ns, answered_ns) = (wall_ns(), monotonic_ns());
+        Self { sent_ns, received_ns, wall_ns, answered_ns }
+    }
 }
 
 /// Why the probe refused a hello.
@@ -142,6 +186,12 @@ pub enum Refusal {
     /// It was started to observe, not to change.
     #[error("it was started without --allow-tune, so it changes nothing on its host")]
     Tuning,
+    /// It has no list of servers.
+    #[error(
+        "it was started without --allow-start, so it starts no server; for example ceiling probe \
+         serve --allow-start servers.toml"
+    )]
+    Starting,
     /// The first message was something else.
     #[error("it rejects our hello: {0}")]
     Hello(String),

@@ -5,8 +5,15 @@
 //! length, whatever the delay of each way. The shortest trip is the most precise. Clocks also
 //! drift, so one trip before, one during and one after the run are kept, and the estimate spans all
 //! three.
+//!
+//! Events carry the Unix time of that host. Each trip says how far its wall clock is ahead of its
+//! monotonic one; that changes only when the wall clock is set.
 
 use model::facts::ClockOffset;
+
+/// Trips that contradict each other by no more than this do not show a wall clock that was set:
+/// both clocks are read one after the other, and run at one rate.
+const SLEW_MAX_NS: u64 = 1_000_000;
 
 /// Times of one ping and its response, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +22,24 @@ pub struct RoundTrip {
     pub sent_ns: u64,
     /// Received, their clock.
     pub received_ns: u64,
+    /// Unix time there, between the two times of their clock.
+    pub wall_ns: i64,
     /// Answered, their clock.
     pub answered_ns: u64,
     /// Back, our clock.
     pub back_ns: u64,
+}
+
+/// What the wall clock of the other host shows when its monotonic clock shows zero, Unix
+/// nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallZero {
+    /// By the trip that knows it best.
+    pub zero_ns: i64,
+    /// It is not further off than this.
+    pub error_ns: u64,
+    /// Whether the wall clock was set meanwhile: trips contradict each other.
+    pub was_set: bool,
 }
 
 /// Bounds of an offset, nanoseconds.
@@ -46,6 +67,15 @@ impl RoundTrip {
             most_ns: i128::from(self.received_ns) - i128::from(self.sent_ns),
         })
     }
+
+    /// Bounds of the wall clock at the monotonic zero.
+    fn wall(&self) -> Bounds {
+        let wall_ns = i128::from(self.wall_ns);
+        Bounds {
+            least_ns: wall_ns - i128::from(self.answered_ns),
+            most_ns: wall_ns - i128::from(self.received_ns),
+        }
+    }
 }
 
 /// Part of a session.
@@ -64,6 +94,8 @@ pub enum Part {
 pub struct Estimator {
     best: [Option<Bounds>; 3],
     round_trips: u32,
+    /// What all trips allow for the wall clock; the least is above the most once it was set.
+    wall: Option<Bounds>,
 }
 
 impl Estimator {
@@ -71,10 +103,26 @@ impl Estimator {
     pub fn add(&mut self, part: Part, trip: &RoundTrip) {
         let Some(bounds) = trip.bounds() else { return };
         self.round_trips += 1;
+        let (wall, all) = (trip.wall(), self.wall.unwrap_or(trip.wall()));
+        self.wall = Some(Bounds {
+            least_ns: all.least_ns.max(wall.least_ns),
+            most_ns: all.most_ns.min(wall.most_ns),
+        });
         let best = &mut self.best[part as usize];
         if best.is_none_or(|best| bounds.width_ns() < best.width_ns()) {
             *best = Some(bounds);
         }
+    }
+
+    /// The wall clock of the other host so far; nothing before the first round trip.
+    pub fn wall(&self) -> Option<WallZero> {
+        let Bounds { least_ns, most_ns } = self.wall?;
+        let middle_ns = least_ns + (most_ns - least_ns) / 2;
+        Some(WallZero {
+            zero_ns: i64::try_from(middle_ns).ok()?,
+            error_ns: u64::try_from((most_ns - middle_ns).abs()).ok()?,
+            was_set: least_ns > most_ns + i128::from(SLEW_MAX_NS),
+        })
     }
 
     /// The estimate so far; nothing before the first round trip.
@@ -97,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     const AHEAD_NS: i64 = 5_000_000_000;
+    const CALENDAR_NS: i64 = 1_790_000_000_000_000_000;
 
     fn trip(sent_ns: u64, ahead_ns: i64, there_ns: u64, held_ns: u64, back_ns: u64) -> RoundTrip {
         let received_ns = (sent_ns + there_ns).wrapping_add_signed(ahead_ns);
@@ -104,6 +153,7 @@ mod tests {
         RoundTrip {
             sent_ns,
             received_ns,
+            wall_ns: CALENDAR_NS + received_ns as i64 + (held_ns / 2) as i64,
             answered_ns,
             back_ns: sent_ns + there_ns + held_ns + back_ns,
         }
@@ -118,6 +168,19 @@ mod tests {
         estimator.add(Part::During, &trip(20_000, AHEAD_NS, 10, 0, 4_000));
         let expected = ClockOffset { offset_ns: AHEAD_NS, error_ns: 50, round_trips: 3 };
         assert_eq!(estimator.offset(), Some(expected));
+    }
+
+    #[test]
+    fn the_calendar_there_is_known_until_it_is_set() {
+        let mut estimator = Estimator::default();
+        assert_eq!(estimator.wall(), None, "unknown is not zero");
+        estimator.add(Part::Before, &trip(1_000, AHEAD_NS, 900, 70, 100));
+        estimator.add(Part::During, &trip(9_000, AHEAD_NS, 900, 10, 100));
+        let known = WallZero { zero_ns: CALENDAR_NS, error_ns: 5, was_set: false };
+        assert_eq!(estimator.wall(), Some(known), "by the trip that was held shortest");
+        let late = trip(20_000, AHEAD_NS, 900, 10, 100);
+        estimator.add(Part::After, &RoundTrip { wall_ns: late.wall_ns - 2_000_000, ..late });
+        assert!(estimator.wall().unwrap().was_set);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod door;
 mod files;
 mod session;
+mod starting;
 
 use crate::certificate::{Identity, IdentityError};
 use crate::listening::{NOTICE, accept};
@@ -15,8 +16,10 @@ use crate::printable::printable;
 use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
+use model::starting::StartOrder;
 use model::tuning::{TuneOrder, TuneOutcome};
 use session::Session;
+pub use starting::Running;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -44,6 +47,13 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
     fn watch(&self) -> Look;
 }
 
+/// Starts servers of a list of the probe's host.
+pub trait Starter: Send + Sync + std::fmt::Debug {
+    /// Starts one and waits until it listens; or what was asked and what the list allows, or why it
+    /// does not run. Once `stop` is set the wait ends.
+    fn start(&self, order: &StartOrder, stop: &AtomicBool) -> Result<Box<dyn Running>, String>;
+}
+
 /// What a probe is to do.
 #[derive(Debug)]
 pub struct Settings {
@@ -65,6 +75,8 @@ pub struct Settings {
     pub program: String,
     /// Checks the changed settings of the host, and changes it for clients where allowed.
     pub tuner: Option<Box<dyn Tuner>>,
+    /// Starts servers for clients, where allowed.
+    pub starter: Option<Box<dyn Starter>>,
 }
 
 /// Why a probe cannot serve.
@@ -178,6 +190,7 @@ impl Probe {
         let Settings { server_pid, runtime, .. } = self.settings;
         let kept_files = self.kept_files;
         let tuner = self.settings.tuner.as_deref();
+        let starter = self.settings.starter.as_deref();
         let session = Session {
             config,
             token,
@@ -186,6 +199,7 @@ impl Probe {
             runtime,
             kept_files,
             tuner,
+            starter,
             stop,
             log,
             peer,

@@ -48,6 +48,7 @@ fn without_descriptors_a_probe_rests_and_serves_when_there_are_some_again() {
         server_port: None,
         program: "test".to_string(),
         tuner: None,
+        starter: None,
     });
     let probe = probe.unwrap();
     std::fs::remove_dir_all(folder).unwrap();

@@ -4,6 +4,7 @@
 //! It shares only the journal with the process that applied, so it works after a cut connection, a
 //! closed shell or a killed process.
 
+use crate::apply::DEADLINE_MAX;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
@@ -14,8 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the watchdog looks.
+/// How often the watchdog looks: seldom while the deadline is far, because it may run beside a
+/// server that is measured.
 const LOOK: Duration = Duration::from_millis(50);
+const LOOK_FAR: Duration = Duration::from_millis(500);
+/// From when on it looks more often.
+const NEAR_MS: u64 = 2_000;
 /// How often it tries again when the kernel or another process does not let it.
 const TRIES: u32 = 120;
 const AGAIN: Duration = Duration::from_millis(500);
@@ -63,6 +68,33 @@ pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>
     Ok(kept)
 }
 
+/// Moves the deadline of a transaction that has one: it is so far from now. An error when it is
+/// too late for that.
+pub fn extend(
+    host: &Host,
+    journal: &Journal,
+    transaction: &str,
+    left: Duration,
+) -> Result<(), TuneError> {
+    let late = |why: &str| TuneError::TooLate {
+        transaction: transaction.to_string(),
+        why: why.to_string(),
+    };
+    let _lock = journal.lock()?;
+    let story = journal.story(transaction)?;
+    let story = story.ok_or_else(|| late("it was put back already"))?;
+    if is_overdue(host, &story) {
+        return Err(late("its deadline has passed; it is put back"));
+    }
+    if left_ms(host, &story).is_none() {
+        return Ok(());
+    }
+    let left_ms = left.min(DEADLINE_MAX).as_millis() as u64;
+    let file = journal.file(story.header.transaction);
+    let deadline_boot_ms = clock::boot_ms() + left_ms;
+    Open::resume(&file, story)?.append(Entry::Extended { deadline_boot_ms })
+}
+
 /// Watches a transaction until it is kept, put back, or overdue; then puts it back. `ready` is
 /// called once it watches. `stop` makes it put everything back at once.
 pub fn guard(
@@ -80,7 +112,8 @@ pub fn guard(
         if left == 0 || stop.load(Ordering::SeqCst) {
             break;
         }
-        thread::sleep(LOOK.min(Duration::from_millis(left)));
+        let look = if left > NEAR_MS { LOOK_FAR } else { LOOK };
+        thread::sleep(look.min(Duration::from_millis(left)));
     }
     put_back(host, journal, transaction)
 }

@@ -5,6 +5,7 @@ use crate::process;
 use ::host::{interrupts as kernel_table, namespace};
 use model::reading::Interrupt as Entry;
 use model::root::Root;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -103,6 +104,8 @@ pub struct Wish {
     pub split: Option<Split>,
     /// Only these knobs, by id or name; all when empty.
     pub only: Vec<String>,
+    /// Values that are set as they stand, by the word of their knob; see [`crate::planned`].
+    pub values: BTreeMap<String, String>,
 }
 
 impl Wish {

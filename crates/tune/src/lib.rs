@@ -17,6 +17,7 @@ mod place;
 mod predict;
 
 mod plan;
+mod values;
 mod wanted;
 
 mod apply;
@@ -44,7 +45,7 @@ pub use advise::{RunCommands, advise};
 pub use apply::{Applied, ApplyOptions, DEADLINE, DEADLINE_MAX, Disruption, Watch, apply, places};
 pub use error::TuneError;
 pub use export::{Durable, Form, export};
-pub use guard::{Watched, guard, keep, now_boot_ms};
+pub use guard::{Watched, extend, guard, keep, now_boot_ms};
 pub use held::{is_changed, put_back_abandoned};
 pub use journal::{Journal, journal_folder};
 pub use knob::{Act, Ask, Effect, Knob, Proposal, Sign};
@@ -54,4 +55,5 @@ pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use server::{ServerChange, Taken};
 pub use status::{InForce, drift, standing, status};
+pub use values::{check_values, planned};
 pub use wanted::knob;

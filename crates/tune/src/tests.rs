@@ -6,7 +6,7 @@ mod elsewhere;
 
 use crate::apply::{ApplyOptions, Disruption, apply};
 use crate::error::TuneError;
-use crate::guard::{Watched, guard, keep};
+use crate::guard::{Watched, extend, guard, keep};
 use crate::host::{Host, Wish};
 use crate::journal::Journal;
 use crate::plan::{Planned, plan};
@@ -400,6 +400,30 @@ fn the_watchdog_waits_and_puts_back() {
     let watched = guard(&host, &journal, &id, &stop, &mut || {}).unwrap();
     assert!(matches!(watched, Watched::PutBack(_)), "told to end, it does not wait");
     assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn a_deadline_moves_until_it_has_passed() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let left = || standing(&host, &journal).unwrap()[0].left_ms;
+    let later = |id: &str, seconds| extend(&host, &journal, id, Duration::from_secs(seconds));
+    let id = unwatched(&ground, Duration::from_secs(1));
+    later(&id, 30).unwrap();
+    assert!(left().is_some_and(|left| left > 1_000 && left <= 30_000), "{:?}", left());
+    later(&id, 3600).unwrap();
+    assert!(left().is_some_and(|left| left <= 60_000), "not longer than any: {:?}", left());
+    keep(&host, &journal, &Which::Transaction(id.clone())).unwrap();
+    later(&id, 30).unwrap();
+    assert_eq!(left(), None, "it has none since it was kept");
+    ground.revert().unwrap();
+    assert!(matches!(later(&id, 30), Err(TuneError::TooLate { .. })));
+    let id = unwatched(&ground, Duration::from_millis(1));
+    while left() != Some(0) {
+        std::thread::yield_now();
+    }
+    assert!(matches!(later(&id, 30), Err(TuneError::TooLate { .. })), "it is put back instead");
+    assert!(matches!(later("99", 30), Err(TuneError::Unknown { .. })));
 }
 
 #[test]

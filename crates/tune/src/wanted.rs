@@ -19,7 +19,8 @@ impl Wish {
             check_usable(split, host)?;
         }
         let only = wanted.only.iter().map(|word| knob(word)).collect::<Result<_, _>>()?;
-        Ok(Self { profile, device: wanted.device.clone(), split, only })
+        let (device, values) = (wanted.device.clone(), wanted.values.clone());
+        Ok(Self { profile, device, split, only, values })
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
             let owned = |text: Option<&str>| text.map(str::to_string);
             let only = vec!["rps".to_string()];
             let (device, cpus, profile) = (owned(device), owned(cpus), owned(profile));
-            Wish::resolve(&Wanted { profile, device, cpus, only, server_pid: None }, &host)
+            Wish::resolve(&Wanted { profile, device, cpus, only, ..Wanted::default() }, &host)
         };
         let wish = wanted(Some("eth0"), Some("0-1/2-3"), Some("latency")).unwrap();
         assert_eq!((wish.profile, wish.only), (Profile::Latency, vec!["T5".to_string()]));

@@ -12,4 +12,5 @@ pub mod tune;
 
 pub mod completions;
 pub mod doctor;
+pub mod keep;
 pub mod man;

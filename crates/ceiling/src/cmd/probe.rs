@@ -5,11 +5,14 @@ use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
-use plan::values::{Clients, Pid, Port, Socket, TokenFile};
+use lab::experiment::{self, Starter};
+use plan::Targets;
+use plan::values::{Clients, LocalAddress, Pid, Port, ServersFile, Socket, TokenFile};
 use remote::{Probe as Served, Settings, Tuner};
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// What a probe can do.
 #[derive(Debug, Args)]
@@ -80,6 +83,15 @@ struct Serve {
     #[arg(long)]
     allow_tune: bool,
 
+    /// Let clients start the servers of this list, with what it allows for each [target.allow];
+    /// they end with the client
+    #[arg(long, value_name = "FILE")]
+    allow_start: Option<ServersFile>,
+
+    /// Address that started servers listen on, where the list names none [default: loopback]
+    #[arg(long, value_name = "ADDR", requires = "allow_start")]
+    start_address: Option<LocalAddress>,
+
     #[command(flatten)]
     journal: JournalOption,
 }
@@ -104,6 +116,8 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         false => Hands::off(&serve.journal),
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
+    let starter = serve.allow_start.as_ref();
+    let starter = starter.map(|list| start_from(list, serve.start_address.as_ref())).transpose()?;
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen.0,
@@ -115,6 +129,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         server_port,
         program: env!("CARGO_PKG_VERSION").to_string(),
         tuner,
+        starter,
     });
     let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
     to_stdout(&ready(&probe, &serve))?;
@@ -123,6 +138,25 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         let _ = writeln!(io::stderr(), "ceiling probe: {line}");
     });
     Ok(Code::Good)
+}
+
+/// Starts the servers of a list.
+fn start_from(
+    list: &Path,
+    address: Option<&LocalAddress>,
+) -> Result<Box<dyn remote::Starter>, Failure> {
+    let wrong = |why: String| {
+        let list = list.display();
+        Failure::Usage(format!("--allow-start {list}: {why}; for example targets/targets.toml"))
+    };
+    let text = fs::read_to_string(list).map_err(|error| wrong(error.to_string()))?;
+    let targets = Targets::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let root = experiment::root_of(list).map_err(wrong)?;
+    let targets = match address {
+        Some(address) => targets.listening_on(address.0),
+        None => targets,
+    };
+    Ok(Box::new(Starter::new(targets, root)))
 }
 
 /// One line: where, the pin, and what to give on the generator's host.

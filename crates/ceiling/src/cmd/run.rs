@@ -8,13 +8,19 @@ use crate::signals;
 use clap::Args;
 use judge::contrast::{self, Rules, Visited};
 use judge::prediction::Cell as Cells;
+use lab::ThisHost;
 use lab::experiment::{self, Folder, Hooks, Places, Progress, Ready};
 use model::experiment::{
-    CellResult, Design, Ended, Experiment, Fate, Figure, Kept as KeptPrediction, SCHEMA,
+    CellResult, Design, Ended, Experiment, Fate, Figure, HostUsed, Kept as KeptPrediction, SCHEMA,
 };
+use model::load::ProbeChoice;
 use model::run::Run as Kept;
-use plan::values::{CellName, ExperimentFolder, OutFile, PlanFile, ServersFile};
-use plan::{Cell, CiOptions, Colour, Plan, Runs, Targets};
+use plan::values::{
+    CellName, ExperimentFolder, HostsFile, OutFile, PlanFile, ServersFile, Setting,
+};
+use plan::{
+    CLIENT, Cell, CiOptions, Colour, GivenHosts, Origin, Place, Plan, Runs, Targets, Usage,
+};
 use report::Format;
 use report::ci::{Report, markdown};
 use std::collections::BTreeMap;
@@ -22,6 +28,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+/// The file beside a plan that says where its hosts are.
+const HOSTS: &str = "hosts.toml";
 
 /// Starts each server of a plan in turn, measures it as the plan says, ends it, and draws all cells
 /// in one table. A cell whose server dies has no number. Ctrl-C ends the cell under way in order,
@@ -39,6 +48,8 @@ Examples:
   ceiling run experiments/04-ramp/plan.toml
   ceiling run experiments/spectrum/plan.toml --only simple,read -o out.html
   ceiling run experiments/04-ramp/full.toml --dry-run
+  ceiling run PLAN --hosts hosts.toml --allow-tune
+  ceiling run PLAN --set hosts.server.here=true
   ceiling run PLAN --resume out/runs/20260101T120000-ramp")]
 pub struct Run {
     /// A plan file
@@ -53,6 +64,16 @@ pub struct Run {
     #[arg(long, alias = "targets-file", value_name = "FILE")]
     servers: Option<ServersFile>,
 
+    /// Where the hosts of the plan are: their probes, token files, pins and links [default:
+    /// hosts.toml beside the plan, if there is one]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<HostsFile>,
+
+    /// One value of a host, before that of the file: hosts.NAME.probe, .token-file, .pin, .link or
+    /// .here; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Setting>,
+
     /// Print what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -62,7 +83,8 @@ pub struct Run {
     #[arg(long, value_name = "FOLDER")]
     resume: Option<ExperimentFolder>,
 
-    /// Let the plan turn knobs of this host; each is put back after its cell
+    /// Let the plan turn knobs of this host, and of others whose probes allow it; each is put back
+    /// after its cell
     #[arg(long)]
     allow_tune: bool,
 
@@ -104,7 +126,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         Ok(list) => Targets::parse(&read(list)?).map_err(|error| wrong(list, error))?,
         Err(why) => Targets::absent(why.clone()),
     };
-    let plan = Plan::parse(&text, &targets);
+    let plan = Plan::parse(&text, &targets, &given_hosts(&command)?);
     let mut plan = plan.map_err(|error| wrong(&command.plan, error))?;
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
@@ -119,11 +141,13 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         to_stdout(&plan.rehearsed())?;
         return Ok(Code::Good);
     }
+    let probes = probes(&plan).map_err(|error| wrong(&command.plan, error.0))?;
     refuse_formats(&command.out)?;
     let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let stop = signals::stop_flag()?;
     let (folder, begun) = begin(&command, &plan)?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
+    let places = Places { probes, ..places };
     let experiment = conduct(&command, &plan, (&targets, &places), &folder, begun, &stop)?;
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
@@ -153,6 +177,48 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
+/// What the user says of the hosts of a plan, and what a file beside the plan does.
+fn given_hosts(command: &Run) -> Result<GivenHosts, Failure> {
+    let mut given = GivenHosts::of(&command.plan);
+    let beside = command.plan.with_file_name(HOSTS);
+    let file = match &command.hosts {
+        Some(file) => Some((file.0.clone(), Origin::User)),
+        None => beside.exists().then_some((beside, Origin::Plan)),
+    };
+    if let Some((file, origin)) = file {
+        let added = given.add_file(&read(&file)?, &file, origin);
+        added.map_err(|error| wrong(&file, error))?;
+    }
+    let pairs: Vec<(String, String)> = command.set.iter().map(|pair| pair.0.clone()).collect();
+    given.add_values(&pairs).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(given)
+}
+
+/// The probes of the hosts that the plan uses, but for this one.
+fn probes(plan: &Plan) -> Result<BTreeMap<String, ProbeChoice>, Usage> {
+    let mut probes = BTreeMap::new();
+    for host in plan.used_hosts() {
+        if let Some(probe) = host.probe(&ThisHost)? {
+            probes.insert(host.name.clone(), probe);
+        }
+    }
+    Ok(probes)
+}
+
+/// The hosts of a plan, for the record.
+fn hosts_used(plan: &Plan) -> Vec<HostUsed> {
+    let used = plan.used_hosts().map(|host| HostUsed {
+        name: host.name.clone(),
+        probe: match &host.place {
+            Place::Far(probe) => Some(probe.address.clone()),
+            Place::Here | Place::Unknown => None,
+        },
+        link: host.link.clone(),
+    });
+    let is_named = plan.hosts.iter().any(|host| host.name != CLIENT);
+    used.filter(|_| is_named).collect()
+}
+
 /// The folder of the experiment, and what it has measured: nothing yet, unless it is resumed.
 fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
     let text = plan::without_secrets(&read(&command.plan)?);
@@ -172,6 +238,14 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
                 ),
             ));
         }
+        if begun.hosts != hosts_used(plan) {
+            return Err(Failure::Usage(format!(
+                "--resume {}: its hosts were others, and visits on different hosts are no blocks \
+                 of one experiment; give the same --hosts and --set, or begin anew without \
+                 --resume",
+                path.display()
+            )));
+        }
         return Ok((folder, begun));
     }
     let directory = command.runs.directory().ok_or_else(|| {
@@ -188,6 +262,7 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
         question: plan.question.clone(),
         design: plan.design.clone(),
         ended: None,
+        hosts: hosts_used(plan),
         cells: Vec::new(),
         summaries: Vec::new(),
         contrasts: Vec::new(),
@@ -290,14 +365,14 @@ fn analysed(of: Experiment, runs: &[Option<Kept>]) -> Experiment {
 
 /// A plan written by another person must not change this host by itself.
 fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
-    let Some(cell) = plan.cells.iter().find(|cell| cell.tune.is_some()) else { return Ok(()) };
+    let Some(cell) = plan.cells.iter().find(|cell| !cell.tune.is_empty()) else { return Ok(()) };
     if command.allow_tune || command.dry_run {
         return Ok(());
     }
     Err(wrong(
         &command.plan,
         format!(
-            "cell '{}' turns knobs of this host (docs/experiments.md); --allow-tune allows it, and \
+            "cell '{}' turns knobs of a host (docs/experiments.md); --allow-tune allows it, and \
              --dry-run shows which",
             cell.name
         ),
@@ -306,7 +381,7 @@ fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
 
 /// Nor run programs, read files or reach other hosts.
 fn refuse_untrusted(command: &Run, plan: &Plan) -> Result<(), Failure> {
-    match plan::untrusted(&plan.cells) {
+    match plan::untrusted(plan) {
         Some(why) if !command.trust && !command.dry_run => Err(wrong(&command.plan, why)),
         _ => Ok(()),
     }

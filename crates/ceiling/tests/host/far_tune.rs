@@ -312,3 +312,85 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
     assert_eq!(said.code, 2, "{}{}", said.stdout, said.stderr);
     assert!(said.stderr.contains(&format!("--server-pid {pid}")), "{}", said.stderr);
 }
+
+/// The same file of the host without the probe.
+const RPS_HERE: &str = "/sys/class/net/line1/queues/rx-0/rps_cpus";
+
+/// A plan on two hosts: one cell as they are, and one that turns a knob of the server's.
+fn plan_of_two(ground: &Ground, sink: &Server, duration: &str) -> Command {
+    let plan = ground.folder.file("plan.toml");
+    let text = format!(
+        "schema = \"ceiling.plan/1\"\nquestion = \"Does RPS there help?\"\n[hosts.server]\n\
+         [server]\naddr = \"10.98.0.2:{}\"\nhost = \"server\"\n[load]\ncommand = \"load\"\n\
+         connections = 2\nthreads = 1\nduration = \"{duration}\"\nwarmup = \"0\"\n[[cell]]\n\
+         name = \"rps\"\ntune = {{ only = [\"rps\"], profile = \"seeds\", device = \"line0\" }}\n\
+         [[cell]]\nname = \"plain\"\n",
+        sink.port
+    );
+    std::fs::write(&plan, text).unwrap();
+    let mut command = ground.here.command(Path::new(CEILING));
+    command.args(["run", &plan, "--runs", &ground.folder.file("runs"), "--json", "-q"]);
+    command.args(["--allow-tune", "--trust", "--set", "hosts.server.probe=10.98.0.2:9200"]);
+    command.env("CEILING_PROBE_TOKEN_FILE", &ground.flags[3]);
+    command.env("CEILING_PROBE_PIN", &ground.flags[5]);
+    command.env("CEILING_TUNE_JOURNAL", ground.folder.file("journal-of-nobody"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Ground {
+    /// A server that counts, on the host with the knobs.
+    fn sink(&self) -> Server {
+        let sink = self.there.command(&program("target-sink"));
+        Server::start_as(sink, &["--threads", "1", "--addr", "10.98.0.2"])
+    }
+
+    /// A value on the host without the knobs.
+    fn read_here(&self, path: &str) -> String {
+        let said = self.here.command(Path::new("cat")).arg(path).output().unwrap();
+        String::from_utf8(said.stdout).unwrap().trim().to_string()
+    }
+}
+
+#[test]
+fn a_plan_turns_a_knob_of_the_other_host_and_of_no_other() {
+    let _turn = turn();
+    let ground = Ground::new("far-plan", &["--allow-tune"]);
+    let (sink, before, ours) = (ground.sink(), ground.read(RPS), ground.read_here(RPS_HERE));
+    let child = plan_of_two(&ground, &sink, "5s").spawn().unwrap();
+    wait_until("the knob to be turned there", || ground.read(RPS) != before);
+    assert_eq!(ground.read_here(RPS_HERE), ours);
+    let said = Said::of(child.wait_with_output().unwrap());
+    let document = said.record();
+    assert_eq!(ground.read(RPS), before, "{}", said.stderr);
+    let cells = document["cells"].as_array().unwrap();
+    for cell in cells {
+        assert_eq!(cell["fate"]["fate"], "measured", "{document:#}");
+        assert_eq!(cell["host"], "server");
+    }
+    let tuned = cells[0]["tuned"].as_array().unwrap();
+    let is_good = |row: &Value| row["host"] == "server" && row["fate"] == "reverted";
+    assert!(tuned.len() == 4 && tuned.iter().all(is_good), "{tuned:#?}");
+    assert_eq!(document["hosts"][0]["probe"], "10.98.0.2:9200");
+    wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+}
+
+/// Show: the generator is killed while the knob is turned, and nothing is left to put it back but
+/// the watchdog there.
+#[test]
+fn a_generator_that_is_killed_leaves_no_knob_turned_on_the_other_host() {
+    let _turn = turn();
+    let ground = Ground::new("far-killed", &["--allow-tune"]);
+    let (sink, before) = (ground.sink(), ground.read(RPS));
+    let mut child = plan_of_two(&ground, &sink, "600s").spawn().unwrap();
+    wait_until("the knob to be turned there", || ground.read(RPS) != before);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(ground.read(RPS), before, "no other program put it back");
+    let begin = Instant::now();
+    wait_until("the watchdog to put it back", || ground.read(RPS) == before);
+    println!("back {:?} after the generator was killed", begin.elapsed());
+    wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+    let told = ground.there_tune(&["status"]);
+    assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
+}

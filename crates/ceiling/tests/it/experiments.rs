@@ -1,6 +1,7 @@
 //! Plans of the repository, and what becomes of cells whose servers fail.
 
-use crate::harness::{Server, ceiling, root, run, targets_file, turn};
+use crate::harness::probing::Probe;
+use crate::harness::{Server, ceiling, program, root, run, targets_file, turn, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -126,8 +127,8 @@ fn a_server_that_is_killed_leaves_no_number() {
         ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
-        // The child of ours that is the server, once it is measured.
-        let children = children_of(child.id());
+        // The server, once it is measured.
+        let children = below(child.id());
         let measuring = children.iter().any(|pid| words(*pid).contains("--server-pid"));
         match children.iter().find(|pid| words(**pid).contains("target-sink")) {
             Some(sink) if measuring => break *sink,
@@ -148,21 +149,24 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let _turn = turn();
     let folder = Folder::new("orphans");
     let plan = folder.plan(
-        "server = { target = \"sink\" }\nclient.neighbours = \"0\"\n\
-         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+        "server = { target = \"nethttp-prefork\", args = [\"--workers\", \"2\"] }\n\
+         client.neighbours = \"0\"\nload = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Server, neighbour, and the process that measures.
+    // Server, neighbour, what keeps them, and the process that measures.
     let children = loop {
-        let children = children_of(child.id());
+        let children = below(child.id());
         if children.iter().any(|pid| words(*pid).contains("--server-pid")) {
             break children;
         }
         std::thread::yield_now();
     };
-    assert_eq!(children.len(), 3, "{:?}", children.iter().map(|pid| words(*pid)));
+    let count = |word: &str| children.iter().filter(|pid| words(**pid).contains(word)).count();
+    let all: Vec<_> = children.iter().map(|pid| words(*pid)).collect();
+    assert!(count("target-nethttp") >= 3, "two workers and what started them: {all:?}");
+    assert_eq!((count("do :; done"), count(" keep")), (1, 2), "{all:?}");
     child.kill().unwrap();
     child.wait().unwrap();
     let is_over = |pid: &u32| words(*pid).is_empty();
@@ -231,6 +235,143 @@ fn a_wrong_plan_starts_nothing() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
+const ON_HOSTS: &str = "server = { target = \"sink\", host = \"server\" }\n\
+                        load = { command = \"load\", requests = 200, connections = 2 }\n\
+                        [hosts.server]\n";
+
+#[test]
+fn a_host_is_this_one_only_when_that_is_said() {
+    let _turn = turn();
+    let folder = Folder::new("hosts");
+    let (plan, runs, list) = (folder.plan(ON_HOSTS), folder.runs(), targets_file());
+    let with = |more: &[&str]| {
+        run(&[&["run", &plan, "--servers", &list, "--runs", &runs][..], more].concat())
+    };
+    let said = with(&[]);
+    assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{}", said.stderr);
+    for way in ["--set hosts.server.probe=", "--hosts FILE", "--set hosts.server.here=true"] {
+        assert!(said.stderr.contains(way), "{}", said.stderr);
+    }
+    let said = with(&["--dry-run"]);
+    assert!(
+        said.code == 0 && said.stdout.contains("host server"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let said = with(&["--set", "load.depth=1"]);
+    assert!(said.stderr.contains("only keys of hosts can be set"), "{}", said.stderr);
+    // A file that came with the plan is not the user's.
+    let beside = folder.0.join("hosts.toml");
+    fs::write(&beside, "[hosts.server]\nprobe = \"127.0.0.1:1\"\n").unwrap();
+    let said = with(&[]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("hosts.server.probe, which"), "{}", said.stderr);
+    let named = ["--hosts", &beside.display().to_string()];
+    let said = with(&named);
+    assert!(said.stderr.contains("hosts.server.token-file"), "trusted: {}", said.stderr);
+    assert!(!Path::new(&runs).exists(), "nothing was begun");
+    let here = ["--set", "hosts.server.here=true", "--json", "-q"];
+    let document = with(&here).record();
+    let host = &document["hosts"][0];
+    assert_eq!((&host["name"], &host["probe"]), (&Value::from("server"), &Value::Null));
+    let cell = &document["cells"][0];
+    assert_eq!((&cell["host"], &cell["fate"]["fate"]), (&"server".into(), &"measured".into()));
+    // Blocks of one experiment are on the same hosts.
+    let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).display().to_string();
+    let plain = fs::read_to_string(&plan).unwrap();
+    assert_eq!(fs::read_to_string(Path::new(&kept).join("plan.toml")).unwrap(), plain);
+    let probe = ["--set", "hosts.server.probe=127.0.0.1:1"];
+    let known = ["--set", "hosts.server.token-file=t", "--set", "hosts.server.pin"];
+    let pin = format!("{}={}", known[3], "a".repeat(64));
+    let again = [&probe[..], &known[..3], &[&pin, "--resume", &kept]].concat();
+    let said = with(&again);
+    assert!(said.stderr.contains("its hosts were others"), "{}", said.stderr);
+}
+
+/// A probe that starts sinks, on loopback.
+struct There {
+    probe: Probe,
+    _scratch: crate::harness::Folder,
+}
+
+impl There {
+    fn new(name: &str) -> Self {
+        let scratch = crate::harness::Folder::new(name);
+        let list = scratch.file("servers.toml");
+        let text = format!(
+            "[[target]]\nname = \"sink\"\nrun = [\"{}\", \"--addr\", \"{{addr}}\", \"--port\", \
+             \"{{port}}\"]\nready = {{ event = \"listening\" }}\n[target.allow]\nargs = {{ \
+             \"--threads\" = \"1..2\" }}\n",
+            program("target-sink").display()
+        );
+        fs::write(&list, text).unwrap();
+        let probe = Probe::start(&scratch, &["--allow-start", &list]);
+        Self { probe, _scratch: scratch }
+    }
+
+    /// `ceiling run` of a plan whose server is there.
+    fn run(&self, plan: &str, runs: &str) -> Command {
+        let flags = self.probe.flags();
+        let mut command = ceiling(&["run", plan, "--runs", runs, "--json", "-q"]);
+        for (key, value) in [("probe", flags[1]), ("token-file", flags[3]), ("pin", flags[5])] {
+            command.args(["--set", &format!("hosts.server.{key}={value}")]);
+        }
+        command
+    }
+}
+
+#[test]
+fn a_plan_starts_its_servers_on_the_host_of_a_probe_as_its_list_allows() {
+    let _turn = turn();
+    let (folder, there) = (Folder::new("far"), There::new("run-far"));
+    let cell = |name: &str, threads: u32| {
+        format!("[[cell]]\nname = \"{name}\"\nserver.args = [\"--threads\", \"{threads}\"]\n")
+    };
+    let plan = folder.plan(&format!("{ON_HOSTS}{}{}", cell("one", 1), cell("nine", 9)));
+    let output = there.run(&plan, &folder.runs()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    let document: Value = serde_json::from_slice(&output.stdout).expect(&told);
+    let (one, nine) = (&document["cells"][0], &document["cells"][1]);
+    assert_eq!((&one["host"], &one["fate"]["fate"]), (&"server".into(), &"measured".into()));
+    assert!(one["server"].to_string().contains("--threads"), "{one}");
+    let served = one["stopped"]["requests_served"].as_u64().unwrap();
+    assert!(served >= 200, "the server tells at its end: {one}");
+    assert!(one["command"].to_string().contains("--probe="), "{one}");
+    let kept = PathBuf::from(folder.runs()).join(document["id"].as_str().unwrap());
+    let run = kept.join("runs").join(one["fate"]["run"].as_str().unwrap()).join("run.json");
+    let record: Value = serde_json::from_slice(&fs::read(run).unwrap()).unwrap();
+    assert_eq!(record["target"]["probe"]["address"], there.probe.address());
+    let why = nine["fate"]["why"].as_str().unwrap();
+    assert!(why.contains("--threads 9") && why.contains("the list allows 1..2"), "{why}");
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(document["hosts"][0]["probe"], there.probe.address());
+}
+
+#[test]
+fn a_probe_that_is_killed_fails_the_cell_and_leaves_no_server() {
+    let _turn = turn();
+    let (folder, there) = (Folder::new("far-lost"), There::new("run-lost"));
+    let plan =
+        folder.plan(&ON_HOSTS.replace("requests = 200", "duration = \"30s\", timeout = \"1s\""));
+    let mut command = there.run(&plan, &folder.runs());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the generator to measure", || {
+        children_of(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
+    });
+    let server = "target-sink --addr 127.0.0.1";
+    let below = host::tree::descendants(&host::Root::default(), there.probe.child.id());
+    let servers: Vec<u32> =
+        below.into_iter().map(|(pid, _)| pid).filter(|pid| words(*pid).contains(server)).collect();
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    there.probe.signal("KILL");
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fate = &document["cells"][0]["fate"];
+    assert_eq!(fate["fate"], "failed", "{fate}");
+    wait_until("the server to end", || !words(servers[0]).contains(server));
+}
+
 #[test]
 fn a_plan_that_is_more_than_load_needs_trust() {
     let folder = Folder::new("trust");
@@ -270,10 +411,10 @@ fn a_plan_that_is_more_than_load_needs_trust() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+/// What a process has started, by way of others too.
+fn below(pid: u32) -> Vec<u32> {
+    let below = host::tree::descendants(&host::Root::default(), pid);
+    below.into_iter().map(|(pid, _)| pid).collect()
 }
 
 fn words(pid: u32) -> String {

@@ -1,6 +1,7 @@
 //! Events that reach subscribers, and those that do not: what the server did is what is told.
 
-use crate::harness::{Server, code_of, count, measure, run, shown, turn};
+use crate::harness::probing::Probe;
+use crate::harness::{Folder, Server, code_of, count, measure, run, shown, turn};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -219,6 +220,30 @@ fn every_event_of_a_good_server_arrives() {
         assert!(least_ns + 1_000_000 >= age_ns, "{driver}: {least_ns} of {age_ns}");
         assert!(least_ns < age_ns + 1_000_000_000, "{driver}: {least_ns} of {age_ns}");
     }
+}
+
+/// The probe tells what the wall clock of its host shows. Here that is our own, which staleness by
+/// one clock is the measure for.
+#[test]
+fn staleness_of_another_host_is_known_by_its_probe() {
+    let _turn = turn();
+    let folder = Folder::new("staleness");
+    let probe = Probe::start(&folder, &[]);
+    let age_ns = 2_000_000_000;
+    let (url, _) = serve(Habit { ahead_ns: -2_000_000_000, ..GOOD });
+    let load = ["fanout", &url, "-c", "2", "--warmup", "200ms", "-d", "1s", "--writers", "1"];
+    let flags = [&load[..], &["--write-rate", "100"], &probe.flags()].concat();
+    let (_, record) = measure(&flags);
+    let events = events(&record);
+    assert_eq!(count(events, "/staleness_ns/count"), count(events, "/received"), "{events}");
+    let (least_ns, error_ns) =
+        (count(events, "/staleness_ns/min"), count(events, "/staleness_error_ns"));
+    assert!(error_ns > 0, "clocks of two hosts are never compared exactly: {events}");
+    // The wall clock may be slewed by a millisecond meanwhile.
+    assert!(least_ns + error_ns + 1_000_000 >= age_ns, "{least_ns} +- {error_ns}");
+    assert!(least_ns < age_ns + error_ns + 1_000_000_000, "{least_ns} +- {error_ns}");
+    let said = run(&[&flags[..], &["-v"]].concat());
+    assert!(said.stdout.contains("clocks of two hosts"), "{}", said.stdout);
 }
 
 #[test]

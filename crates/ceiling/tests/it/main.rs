@@ -28,6 +28,7 @@ mod routes;
 mod runs;
 mod secrets;
 mod size;
+mod starting;
 mod targets;
 mod tls;
 mod tune;

@@ -3,6 +3,7 @@
 use super::Places;
 use model::experiment::{CellResult, Experiment, Fate};
 use model::run::Record;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -68,9 +69,8 @@ impl Folder {
     pub fn places(&self, list: Option<&Path>) -> Result<Places, String> {
         let path = self.path.join("servers");
         fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
-        let list = list.map(absolute).transpose()?.unwrap_or_default();
-        let root = list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf();
-        Ok(Places { root, scratch: absolute(&path)? })
+        let root = list.map(root_of).transpose()?.unwrap_or_else(|| PathBuf::from("/"));
+        Ok(Places { root, scratch: absolute(&path)?, probes: BTreeMap::new() })
     }
 
     /// Replaces a file as a whole, so that it is never half of one.
@@ -82,6 +82,12 @@ impl Folder {
             file_error(&path, &error)
         })
     }
+}
+
+/// Where the words of a list are run from: the folder above its own.
+pub fn root_of(list: &Path) -> Result<PathBuf, String> {
+    let list = absolute(list)?;
+    Ok(list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf())
 }
 
 /// The list of targets in the nearest folder above a plan that has one.

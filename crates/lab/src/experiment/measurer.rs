@@ -1,7 +1,8 @@
 //! The process that measures a cell. It ends in order when the experiment receives a signal, and at
 //! the latest with the experiment.
 
-use super::process::live_with_us;
+#![allow(unsafe_code, reason = "a child between fork and exec")]
+
 use super::{Measured, Ready};
 use model::experiment::Fate;
 use model::secret::Secrets;
@@ -30,7 +31,7 @@ const UNREACHABLE: i32 = 5;
 /// Measures one cell with a process of our own kind: what one cell does to it, or it to the
 /// machine, ends with it.
 pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
-    let mut words = cell.load.words(&ready.addr, ready.pid);
+    let mut words = cell.words(&ready.addr, ready.pid, ready.probe.as_ref());
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
@@ -82,7 +83,7 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
 fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    live_with_us(&mut command, Vec::new());
+    end_with_us(&mut command);
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // Of a descriptor, unlike of a number, the process is the same for ever.
@@ -115,6 +116,23 @@ fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
         watcher.thread().unpark();
         output
     })
+}
+
+/// Lets it end in order when we end, however we end. It is our own program and has one process, so
+/// it needs no keeper.
+fn end_with_us(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let prepare = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        if rustix::process::getppid() != Some(parent) {
+            // The parent ended in between, so no signal will come.
+            return Err(io::Error::from(rustix::io::Errno::CHILD));
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
+    // takes a lock.
+    unsafe { command.pre_exec(prepare) };
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! A target as a process: started, waited for, ended, and asked what it counted.
 
-#![allow(unsafe_code, reason = "a child between fork and exec")]
-
+use super::keeper::{Ended, Kept, Lines, Order, Refused};
 use model::secret;
+use model::starting::{Limits, TargetExit};
 use plan::Target;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -25,6 +25,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A target ends started requests for a second, and its workers have five to report.
 const END_LIMIT: Duration = Duration::from_secs(15);
 
+/// How long its keeper may take to clear up after it.
+const CLEAR_LIMIT: Duration = Duration::from_secs(30);
+
+/// The end of a log that is looked through for its last line, bytes.
+const LOG_END: u64 = 4 << 10;
+
 /// The part of a log that fits one line.
 const TOLD_MAX_CHARS: usize = 300;
 
@@ -33,11 +39,10 @@ const TOLD_MAX_CHARS: usize = 300;
 pub struct Process {
     name: String,
     words: Vec<String>,
-    child: Child,
+    kept: Kept,
     addr: String,
     lines: Receiver<String>,
-    log: PathBuf,
-    is_ended: bool,
+    log: File,
 }
 
 /// How a target is started.
@@ -49,50 +54,42 @@ pub struct How<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// CPUs as users write them; empty means all.
     pub cpus: &'a str,
+    /// What its control group lets it use.
+    pub limits: &'a Limits,
     /// Its own folder, for targets that name one.
     pub folder: &'a str,
     /// Once it is set, the wait for it to listen ends.
     pub stop: &'a AtomicBool,
 }
 
-/// How a target ended.
-#[derive(Debug, Default)]
-pub struct TargetExit {
-    /// Its last line.
-    pub stopped: Option<Value>,
-    /// Why it cannot be trusted, if so.
-    pub fault: Option<String>,
-}
-
 impl Process {
-    /// Starts a target on a free loopback port and waits until it responds.
-    pub fn start(target: &Target, how: &How<'_>, root: &Path, log: &Path) -> Result<Self, String> {
+    /// Starts a target where its list says, by default on a free port of loopback, and waits until
+    /// it responds. What it writes on standard error goes to the log.
+    pub fn start(target: &Target, how: &How<'_>, root: &Path, log: File) -> Result<Self, String> {
+        let failed = |why: String| format!("target {}: {why}", target.name);
+        let at = target.place()?;
         let place = |word: &String| {
-            let word = word.replace("{addr}", "127.0.0.1").replace("{port}", "0");
-            word.replace("{dir}", how.folder)
+            let word = word.replace("{addr}", &at.ip().to_string());
+            word.replace("{port}", &at.port().to_string()).replace("{dir}", how.folder)
         };
         let words = target.run.iter().map(place).chain(how.args.iter().cloned());
         let words: Vec<String> = words.collect();
-        let mut command = Command::new(program(&words[0], root));
-        command.args(&words[1..]).envs(how.env).current_dir(root);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log_file(log)?);
-        // A key on the terminal ends us, and we end them: until then they must be measured whole.
-        command.process_group(0);
-        live_with_us(&mut command, cpus_of(how.cpus)?);
-        let name = target.name.clone();
-        let failed = |why: String| format!("target {name}: {why}");
-        let mut child = command.spawn().map_err(|error| failed(refusal(&words[0], how, &error)))?;
-        let lines = read_lines(&mut child);
-        let log = log.to_path_buf();
-        let mut process = Self {
-            name: name.clone(),
-            words,
-            child,
-            addr: String::new(),
-            lines,
-            log,
-            is_ended: false,
+        let mut started = words.clone();
+        started[0] = program(&words[0], root).to_string_lossy().into_owned();
+        let order = Order {
+            words: started,
+            env: how.env.clone(),
+            folder: root.to_path_buf(),
+            cpus: cpus_of(how.cpus)?,
+            groups: Vec::new(),
+            patience: END_LIMIT,
         };
+        let stderr = log.try_clone().map_err(|error| failed(error.to_string()))?;
+        let kept = Kept::start(&order, Stdio::piped(), Stdio::from(stderr));
+        let (kept, lines) = kept.map_err(|why| failed(refusal(why, how)))?;
+        let lines = read_lines(lines);
+        let (name, addr) = (target.name.clone(), String::new());
+        let mut process = Self { name, words, kept, addr, lines, log };
         process.addr = process.listen(&target.ready.event, how.stop).map_err(failed)?;
         Ok(process)
     }
@@ -122,9 +119,8 @@ impl Process {
                 Err(format!("does not listen after {} s", READY_LIMIT.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
-                let status = self.child.wait();
-                self.is_ended = true;
-                Err(self.told(&format!("ended before it listened ({})", ending(status.ok()))))
+                let ended = self.kept.wait(CLEAR_LIMIT);
+                Err(self.told(&format!("ended before it listened ({})", ending(ended))))
             }
         }
     }
@@ -146,40 +142,41 @@ impl Process {
 
     /// Whether it still runs, or how it ended.
     pub fn alive(&mut self) -> Result<(), String> {
-        let Ok(Some(status)) = self.child.try_wait() else { return Ok(()) };
-        self.is_ended = true;
-        let why = self.told(&format!("died ({})", ending(Some(status))));
+        let ended = self.kept.ended();
+        if ended.is_none() && !self.kept.is_lost() {
+            return Ok(());
+        }
+        let why = self.told(&format!("died ({})", ending(ended)));
         Err(format!("target {}: {why}", self.name))
     }
 
     /// Its process.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.kept.pid()
     }
 
     /// Ends it in order.
     pub fn end(mut self) -> TargetExit {
-        if let Ok(Some(status)) = self.child.try_wait() {
-            self.is_ended = true;
-            let fault = self.told(&format!("died during the cell ({})", ending(Some(status))));
+        let ended = self.kept.ended();
+        if ended.is_some() || self.kept.is_lost() {
+            let fault = self.told(&format!("died during the cell ({})", ending(ended)));
             return TargetExit { stopped: None, fault: Some(fault) };
         }
-        signal(self.child.id());
+        self.kept.ask();
         let stopped = self.last_line();
-        let status = self.wait();
-        let fault = match status {
-            None => Some(format!("did not end within {} s", END_LIMIT.as_secs())),
-            Some(status) if status.success() => None,
-            Some(status) => {
-                Some(self.told(&format!("did not end well ({})", ending(Some(status)))))
+        let fault = match self.kept.wait(CLEAR_LIMIT) {
+            Some(ended) if ended.was_killed => {
+                Some(format!("did not end within {} s", END_LIMIT.as_secs()))
             }
+            Some(ended) if ended.status().success() => None,
+            ended => Some(self.told(&format!("did not end well ({})", ending(ended)))),
         };
         TargetExit { stopped, fault }
     }
 
     /// The last line that is JSON; it comes before the end of the output.
     fn last_line(&mut self) -> Option<Value> {
-        let deadline = Instant::now() + END_LIMIT;
+        let deadline = Instant::now() + END_LIMIT + CLEAR_LIMIT;
         let mut last = None;
         while let Ok(line) =
             self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
@@ -189,21 +186,9 @@ impl Process {
         last
     }
 
-    fn wait(&mut self) -> Option<ExitStatus> {
-        let deadline = Instant::now() + END_LIMIT;
-        while Instant::now() < deadline {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.is_ended = true;
-                return Some(status);
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        None
-    }
-
     /// A sentence with the last line of its log.
     fn told(&self, sentence: &str) -> String {
-        let log = fs::read(&self.log).unwrap_or_default();
+        let log = end_of(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         match log.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => {
@@ -216,13 +201,14 @@ impl Process {
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        if !self.is_ended {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
+/// The last bytes of a file.
+fn end_of(file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let begin = length.saturating_sub(LOG_END);
+    let mut bytes = vec![0; usize::try_from(length - begin).unwrap_or(0)];
+    let count = file.read_at(&mut bytes, begin)?;
+    bytes.truncate(count);
+    Ok(bytes)
 }
 
 /// A program with a slash is of the root, not of where we happen to be.
@@ -230,10 +216,12 @@ pub fn program(word: &str, root: &Path) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }
 
-/// Opens a log to write.
-pub fn log_file(path: &Path) -> Result<Stdio, String> {
-    let file = File::create(path);
-    file.map(Stdio::from).map_err(|error| format!("cannot write {}: {error}", path.display()))
+/// Opens a log to write, and to read what was written.
+pub fn log_file(path: &Path) -> Result<File, String> {
+    // Appended, so that who reads it may cut it.
+    let opened = OpenOptions::new().read(true).append(true).create(true).open(path);
+    let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
+    opened.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// CPUs as users write them; none means all.
@@ -245,56 +233,24 @@ pub fn cpus_of(text: &str) -> Result<Vec<usize>, String> {
         .ok_or_else(|| format!("'{text}' is not a list of CPU numbers; for example cpus = \"0\""))
 }
 
-/// Lets a process end when we do, however we end, and keeps it on its CPUs.
-pub fn live_with_us(command: &mut Command, cpus: Vec<usize>) {
-    let parent = rustix::process::getpid();
-    let prepare = move || {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-        if rustix::process::getppid() != Some(parent) {
-            // The parent ended in between, so no signal will come.
-            return Err(std::io::Error::from(rustix::io::Errno::CHILD));
-        }
-        if !cpus.is_empty() {
-            let mut set = rustix::thread::CpuSet::new();
-            for cpu in cpus.iter().filter(|cpu| **cpu < rustix::thread::CpuSet::MAX_CPU) {
-                set.set(*cpu);
-            }
-            rustix::thread::sched_setaffinity(None, &set)?;
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
-    // takes a lock.
-    unsafe { command.pre_exec(prepare) };
-}
-
 /// Why a program could not be started, and what helps.
-fn refusal(program: &str, how: &How<'_>, error: &std::io::Error) -> String {
-    // The kernel's error for a mask without a usable CPU; no other call between fork and exec fails
-    // like this.
-    if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) && !how.cpus.is_empty()
-    {
-        return format!("this host has none of the CPUs {}; for example cpus = \"0\"", how.cpus);
-    }
-    format!("cannot start {program}: {error}; make build")
-}
-
-/// Asks a process to end.
-fn signal(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+fn refusal(why: Refused, how: &How<'_>) -> String {
+    match why {
+        Refused::Cpus => {
+            format!("this host has none of the CPUs {}; for example cpus = \"0\"", how.cpus)
+        }
+        Refused::Other(why) => format!("{why}; make build"),
     }
 }
 
-fn ending(status: Option<ExitStatus>) -> String {
-    status.map_or("unknown".to_string(), |status| status.to_string())
+fn ending(ended: Option<Ended>) -> String {
+    ended.map_or("unknown".to_string(), |ended| ended.status().to_string())
 }
 
 /// Lines of the standard output, read by a thread that ends with it.
-fn read_lines(child: &mut Child) -> Receiver<String> {
+fn read_lines(output: Lines) -> Receiver<String> {
     let (sender, lines) = channel();
-    if let Some(output) = child.stdout.take() {
+    if let Some(output) = output {
         thread::spawn(move || {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { return };

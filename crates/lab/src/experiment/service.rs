@@ -1,42 +1,48 @@
 //! A service that a server needs, for instance a database: started for the first cell that needs
 //! it, on the CPUs of its server, and ended after the last cell of all.
 
-use super::process::{How, Process};
+use super::process::{How, Process, log_file};
 use super::{Places, Progress};
+use model::starting::Limits;
 use plan::Targets;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Services that run.
-pub struct Services<'a> {
-    places: &'a Places,
-    stop: &'a AtomicBool,
+pub struct Services {
+    places: Places,
+    /// Tells its folders from those of other clients of this process.
+    number: u32,
     /// By name; or why one could not be started, so that it is not tried for every cell again.
     started: BTreeMap<String, Result<Process, String>>,
 }
 
-impl<'a> Services<'a> {
+impl Services {
     /// None yet.
-    pub fn new(places: &'a Places, stop: &'a AtomicBool) -> Self {
-        Self { places, stop, started: BTreeMap::new() }
+    pub fn new(places: &Places) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Self { places: places.clone(), number, started: BTreeMap::new() }
     }
 
-    /// Where the named ones are; those that do not run yet are started.
+    /// Where the named ones are; those that do not run yet are started. Once `stop` is set the wait
+    /// for them ends.
     pub fn need(
         &mut self,
         names: &[String],
         cpus: &str,
         targets: &Targets,
+        stop: &AtomicBool,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Vec<(String, String)>, String> {
         let mut addresses = Vec::new();
         for name in names {
             if !self.started.contains_key(name) {
                 tell(Progress::Starting(name));
-                let started = self.start(name, cpus, targets);
+                let started = self.start(name, cpus, targets, stop);
                 self.started.insert(name.clone(), started);
             }
             if let Some(started) = self.started.get_mut(name) {
@@ -48,9 +54,15 @@ impl<'a> Services<'a> {
         Ok(addresses)
     }
 
-    fn start(&self, name: &str, cpus: &str, targets: &Targets) -> Result<Process, String> {
+    fn start(
+        &self,
+        name: &str,
+        cpus: &str,
+        targets: &Targets,
+        stop: &AtomicBool,
+    ) -> Result<Process, String> {
         let target = targets.part(name)?;
-        let folder = folder_of(name);
+        let folder = self.folder_of(name);
         fs::create_dir_all(&folder)
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
@@ -61,30 +73,34 @@ impl<'a> Services<'a> {
                 folder.display()
             ));
         }
-        let log = self.places.scratch.join(format!("{name}.log"));
+        let log = log_file(&self.places.scratch.join(format!("{name}.log")))?;
         let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
-        let how = How { args: &[], env: &env, cpus, folder: &folder, stop: self.stop };
-        Process::start(target, &how, &self.places.root, &log)
+        let limits = &Limits::default();
+        let how = How { args: &[], env: &env, cpus, limits, folder: &folder, stop };
+        Process::start(target, &how, &self.places.root, log)
     }
 }
 
-impl Drop for Services<'_> {
+impl Services {
+    /// Not below the directory of runs: the path of a unix socket is short, and a database that
+    /// runs as another user must be able to enter. `/var/tmp` outlives a restart and so is on a
+    /// disk.
+    fn folder_of(&self, name: &str) -> PathBuf {
+        let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+        parent.join(format!("ceiling-{}-{}-{name}", std::process::id(), self.number))
+    }
+}
+
+impl Drop for Services {
     /// In order, so that data folders are left as they should be.
     fn drop(&mut self) {
         for (name, started) in std::mem::take(&mut self.started) {
             if let Ok(process) = started {
                 let _ = process.end();
             }
-            let _ = fs::remove_dir_all(folder_of(&name));
+            let _ = fs::remove_dir_all(self.folder_of(&name));
         }
     }
-}
-
-/// Not below the directory of runs: the path of a unix socket is short, and a database that runs as
-/// another user must be able to enter. `/var/tmp` outlives a restart and so is on a disk.
-fn folder_of(name: &str) -> PathBuf {
-    let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
-    parent.join(format!("ceiling-{}-{name}", std::process::id()))
 }
 
 /// Whether files there never reach a disk (tmpfs or ramfs, statfs(2)). An unknown file system

@@ -3,6 +3,7 @@
 use super::*;
 use crate::fake_host::MadeUp;
 use model::tuning::Fate as Turn;
+use plan::GivenHosts;
 use std::env;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +29,7 @@ fn targets(target: &str, service: &str) -> Targets {
 
 fn plan(cells: &str, targets: &Targets) -> Plan {
     let head = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nserver = { target = \"t\" }\n";
-    Plan::parse(&format!("{head}{cells}"), targets).unwrap()
+    Plan::parse(&format!("{head}{cells}"), targets, &GivenHosts::default()).unwrap()
 }
 
 struct Scratch(PathBuf);
@@ -44,20 +45,24 @@ impl Scratch {
     }
 
     fn walk(&self, plan: &Plan, targets: &Targets, measure: &mut Measure<'_>) -> Vec<CellResult> {
-        self.walk_on(Ground::default(), plan, targets, measure)
+        let hands = |_: &Host, _: &str| Err("no knob is turned".to_string());
+        self.walk_on(&hands, plan, targets, measure)
     }
 
     fn walk_on(
         &self,
-        ground: Ground,
+        hands: &HandsOf<'_>,
         plan: &Plan,
         targets: &Targets,
         measure: &mut Measure<'_>,
     ) -> Vec<CellResult> {
-        let places = Places { root: self.0.clone(), scratch: self.0.clone() };
         let stop = AtomicBool::new(false);
         let hooks = Hooks { measure, tell: &mut |_| {}, look: &mut |_| None };
-        walk_on(ground, plan, targets, &places, &stop, &[], hooks).0
+        walk_on(hands, plan, targets, &self.places(), &stop, &[], hooks).0
+    }
+
+    fn places(&self) -> Places {
+        Places { root: self.0.clone(), scratch: self.0.clone(), probes: BTreeMap::new() }
     }
 }
 
@@ -142,18 +147,14 @@ fn allowed_cpus(pid: u32) -> String {
     list.unwrap_or_default().trim().to_string()
 }
 
-/// CPUs of busy processes that this one has started.
+/// CPUs of busy processes that this one has started, by way of their keepers.
 fn neighbours() -> Vec<String> {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let children = tasks.flat_map(|task| {
-        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-    });
+    let below = host::tree::descendants(&host::Root::default(), std::process::id());
     let is_busy = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).contains("do :; done")
     };
-    children.filter(is_busy).map(allowed_cpus).collect()
+    below.into_iter().map(|(pid, _)| pid).filter(is_busy).map(allowed_cpus).collect()
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn cells_that_were_not_measured_are_reported() {
     let targets = targets(&faithful(), "");
     let plan = plan("[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3]\n", &targets);
     let scratch = Scratch::new();
-    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let places = scratch.places();
     let stop = AtomicBool::new(false);
     let mut measure = |_: &Cell, _: &Ready| {
         stop.store(true, Ordering::Relaxed);
@@ -228,14 +229,15 @@ const PLAIN: &str = "[[cell]]\nname = \"plain\"\n";
 fn walk_tuned(made: &MadeUp, during: &mut dyn FnMut(&Cell)) -> Vec<CellResult> {
     let targets = targets(&faithful(), "");
     let plan = plan(&format!("{TUNED}{PLAIN}"), &targets);
-    Scratch::new().walk_on(made.ground(), &plan, &targets, &mut |cell, _| {
+    let hands = |_: &Host, note: &str| Ok(Hands::Here(made.ground(), note.to_string()));
+    Scratch::new().walk_on(&hands, &plan, &targets, &mut |cell, _| {
         during(cell);
         measured()
     })
 }
 
 fn turns(result: &CellResult) -> Vec<Turn> {
-    result.tuned.iter().map(|row| row.fate).collect()
+    result.tuned.iter().map(|tuned| tuned.row.fate).collect()
 }
 
 #[test]
@@ -262,6 +264,77 @@ fn what_is_put_back_while_it_is_measured_fails_its_cell_and_no_other() {
     assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
     assert_eq!(turns(&results[0]), [Turn::Reverted], "as it is now, not as it was");
     assert_eq!(results[1].fate, measured().fate, "the host is as it was");
+}
+
+/// A cell that turns knobs of both hosts, and one that turns none; the server's host is made up.
+fn on_two_hosts(
+    hosts: &[(&str, &MadeUp)],
+    tune: &str,
+    during: &mut dyn FnMut(&Cell),
+) -> Vec<CellResult> {
+    let targets = targets(&faithful(), "");
+    let text = format!(
+        "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nserver = {{ addr = \"192.0.2.7:80\", \
+         host = \"server\" }}\n[[cell]]\nname = \"tuned\"\ntune = {tune}\n{PLAIN}\
+         [hosts.server]\n"
+    );
+    let mut given = GivenHosts::default();
+    let probe = ("hosts.server.probe".to_string(), "192.0.2.7:9200".to_string());
+    given.add_values(&[probe]).unwrap();
+    let plan = Plan::parse(&text, &targets, &given).unwrap();
+    let hands = |host: &Host, note: &str| {
+        let (_, made) = hosts.iter().find(|(name, _)| *name == host.name).unwrap();
+        Ok(Hands::Here(made.ground(), note.to_string()))
+    };
+    Scratch::new().walk_on(&hands, &plan, &targets, &mut |cell, _| {
+        during(cell);
+        measured()
+    })
+}
+
+#[test]
+fn knobs_of_both_hosts_are_turned_where_they_are_and_put_back() {
+    let (client, server) = (MadeUp::new(), MadeUp::new());
+    let backlog = "/proc/sys/net/core/netdev_max_backlog";
+    for made in [&client, &server] {
+        made.write(backlog, "1000");
+    }
+    let value = |number: u32| format!("values = {{ netdev-max-backlog = {number} }}");
+    let tune = format!("[{{ {} }}, {{ host = \"client\", {} }}]", value(7000), value(9000));
+    let mut seen = Vec::new();
+    let hosts = [("client", &client), ("server", &server)];
+    let results = on_two_hosts(&hosts, &tune, &mut |_| {
+        seen.push((client.read(backlog), server.read(backlog)));
+    });
+    let pair = |left: &str, right: &str| (left.to_string(), right.to_string());
+    assert_eq!(seen, [pair("9000", "7000"), pair("1000", "1000")]);
+    let of: Vec<_> = results[0].tuned.iter().map(|one| (&one.host[..], one.row.fate)).collect();
+    assert_eq!(of, [("server", Turn::Reverted), ("client", Turn::Reverted)]);
+    assert_eq!(results[0].host.as_deref(), Some("server"));
+    assert!(results.iter().all(|result| result.fate == measured().fate), "{results:?}");
+}
+
+#[test]
+fn a_knob_that_fails_on_one_host_is_put_back_on_the_other() {
+    let (client, server) = (MadeUp::new(), MadeUp::new());
+    let backlog = "/proc/sys/net/core/netdev_max_backlog";
+    server.write(backlog, "1000");
+    // On this host there is no such file.
+    let values = "values = { netdev-max-backlog = 7000 }";
+    let tune = format!("[{{ {values} }}, {{ host = \"client\", {values} }}]");
+    let mut names = Vec::new();
+    let hosts = [("client", &client), ("server", &server)];
+    let results = on_two_hosts(&hosts, &tune, &mut |cell| names.push(cell.name.clone()));
+    assert!(why(&results[0]).contains("nothing would change"), "{}", why(&results[0]));
+    assert_eq!((names, server.read(backlog)), (vec!["plain".to_string()], "1000".to_string()));
+    let drifted = on_two_hosts(&hosts, &format!("{{ {values} }}"), &mut |cell| {
+        if cell.name == "tuned" {
+            server.revert();
+        }
+    });
+    let why = why(&drifted[0]);
+    assert!(why.starts_with("host server: tuning drifted"), "{why}");
+    assert_eq!(drifted[1].fate, measured().fate, "the host is as it was");
 }
 
 /// A file that keeps only a part of each write, so that neither the change nor the revert works:
@@ -306,7 +379,7 @@ const DESIGN: &str = "[design]\nblocks = 4\norder = \"abba\"\n[[cell]]\nname = \
 fn blocks_visit_each_cell_and_end_when_a_look_says_so() {
     let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
     let plan = plan(DESIGN, &targets);
-    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let places = scratch.places();
     let mut looks = Vec::new();
     let mut look = |so_far: &[CellResult]| {
         looks.push(so_far.len());
@@ -325,7 +398,7 @@ fn blocks_visit_each_cell_and_end_when_a_look_says_so() {
 fn what_was_measured_before_is_not_measured_again() {
     let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
     let plan = plan(DESIGN, &targets);
-    let places = Places { root: scratch.0.clone(), scratch: scratch.0.clone() };
+    let places = scratch.places();
     let stop = AtomicBool::new(false);
     let mut count = 0;
     let mut first = |_: &Cell, _: &Ready| {

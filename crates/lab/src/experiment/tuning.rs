@@ -1,23 +1,32 @@
 //! Knobs of a cell: turned for as long as it is measured, and put back whatever happens.
 //!
 //! What works only for sockets that listen anew is turned before the server starts, everything else
-//! after it. Each change is in the journal of `tune` before it is made, so that what a killed
-//! process leaves behind is put back by `ceiling tune revert`.
+//! after it. Each change is in the journal of its host before it is made, with a deadline that is
+//! moved as long as the experiment lives: what a killed process leaves behind, or one that a
+//! network cut off, is put back by a watchdog on that host.
 
 mod access;
-mod values;
+mod hands;
+mod lease;
 
 pub use access::{Rehearsed, way};
+pub(crate) use hands::Ground;
+pub use hands::Hands;
 
+use lease::Lease;
+use model::experiment::Tuned;
 use model::root::Root;
-use model::tuning::{Fate, Row, Scope, TakesEffect};
-use plan::{Cell, Server, Tune};
-use std::path::PathBuf;
+use model::tuning::{Fate, Row, Scope, TakesEffect, TuneOrder, TuneOutcome, Wanted};
+use plan::{Cell, Host, Server, Tune};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tune::{
-    Act, ApplyOptions, Disruption, Host, Journal, Knob, Planned, Profile, Split, TuneError,
-};
-use tune::{Which, Wish};
+use std::thread;
+use std::time::{Duration, Instant};
+use tune::{Act, Knob, Planned, Profile, Split, Wish};
+
+/// How often a host that does not respond is asked again to put back what was turned.
+const AGAIN: Duration = Duration::from_secs(2);
+/// How long it is asked: by then its watchdog has done it.
+const AGAIN_FOR: Duration = Duration::from_secs(75);
 
 /// Whether knobs may be turned just now.
 static IS_TURNED: AtomicBool = AtomicBool::new(false);
@@ -36,14 +45,17 @@ pub enum When {
     Beside,
 }
 
-/// Whether the knobs of a cell may be turned by a plan; known before anything is started.
+/// Whether the knobs of a cell may be turned by a plan; known before anything is started. What
+/// another host has is seen there.
 pub fn check(cell: &Cell) -> Result<(), String> {
-    let Some(tune) = &cell.tune else { return Ok(()) };
-    check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
-    if tune.values.is_empty() {
-        return Ok(());
+    for tune in &cell.tune {
+        check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
+        if tune.host.is_here() && !tune.values.is_empty() {
+            let wish = Wish { only: tune.only.clone(), values: tune.values.clone(), ..wish(tune)? };
+            tune::check_values(&tune::Host::look(Root::default()), &wish)?;
+        }
     }
-    values::check(&Host::look(Root::default()), &wish(tune)?, tune)
+    Ok(())
 }
 
 /// Whether these knobs may be set for a server that runs already, or that is started.
@@ -92,6 +104,7 @@ fn when(takes_effect: TakesEffect) -> When {
     }
 }
 
+/// The wish of a plan, without what depends on a host.
 fn wish(tune: &Tune) -> Result<Wish, String> {
     let profile = match tune.profile.as_str() {
         "" => Profile::default(),
@@ -101,24 +114,32 @@ fn wish(tune: &Tune) -> Result<Wish, String> {
         "" => None,
         cpus => Some(Split::parse(cpus).map_err(|error| format!("tune.cpus: {error}"))?),
     };
-    let device = Some(tune.device.clone()).filter(|device| !device.is_empty());
-    Ok(Wish { profile, device, split, only: tune.only.clone() })
+    Ok(Wish { profile, split, ..Wish::default() })
 }
 
-/// The places of the knobs, and the journal.
-#[derive(Debug, Clone)]
-pub struct Ground {
-    /// The host.
-    pub root: Root,
-    /// Folder of the journal.
-    pub journal: PathBuf,
-}
-
-impl Default for Ground {
-    /// This host and its journal.
-    fn default() -> Self {
-        Self { root: Root::default(), journal: tune::journal_folder() }
+/// What is wanted of a host at a moment; nothing when no knob is of that moment.
+fn wanted(tune: &Tune, moment: When, server: Option<u32>) -> Result<Option<Wanted>, String> {
+    let is_now = |word: &str| knob_of(word).map(|knob| when(knob.takes_effect) == moment);
+    let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let mut wanted = Wanted {
+        profile: said(&tune.profile),
+        device: said(&tune.device),
+        cpus: said(&tune.cpus),
+        server_pid: server,
+        ..Wanted::default()
+    };
+    for word in &tune.only {
+        if is_now(word)? {
+            wanted.only.push(word.clone());
+        }
     }
+    for (word, value) in &tune.values {
+        if is_now(word)? {
+            wanted.values.insert(word.clone(), value.clone());
+        }
+    }
+    let is_empty = wanted.only.is_empty() && wanted.values.is_empty();
+    Ok((!is_empty).then_some(wanted))
 }
 
 /// A transaction that was begun.
@@ -128,83 +149,95 @@ struct Made {
     places: Vec<String>,
 }
 
-/// Knobs that are turned.
+/// Knobs of one host that are turned.
 pub struct Turned<'a> {
     tune: &'a Tune,
-    cell: &'a str,
     stop: &'a AtomicBool,
-    root: Root,
-    journal: Journal,
+    hands: Hands,
+    lease: Option<Lease>,
     made: Vec<Made>,
     rows: Vec<Row>,
+    /// Why it is not known what was changed.
+    unsure: Option<String>,
 }
 
 impl<'a> Turned<'a> {
     /// None yet.
-    pub fn new(
-        tune: &'a Tune,
-        cell: &'a str,
-        stop: &'a AtomicBool,
-        ground: &Ground,
-    ) -> Result<Self, String> {
-        let journal = Journal::open(&ground.journal).map_err(|error| error.to_string())?;
-        let (root, made, rows) = (ground.root.clone(), Vec::new(), Vec::new());
-        Ok(Self { tune, cell, stop, root, journal, made, rows })
+    pub fn new(tune: &'a Tune, hands: Hands, stop: &'a AtomicBool) -> Self {
+        let (made, rows) = (Vec::new(), Vec::new());
+        Self { tune, stop, hands, lease: None, made, rows, unsure: None }
     }
 
-    /// Sets the knobs of this moment. After an error [`Self::put_back`] puts the rest back, and
-    /// returns whether it could.
+    /// Whose knobs they are.
+    pub fn host(&self) -> &Host {
+        &self.tune.host
+    }
+
+    /// Sets the knobs of this moment. `server` is a process of this host. After an error
+    /// [`Self::put_back`] puts the rest back, and returns whether it could.
     pub fn turn(&mut self, when: When, server: Option<u32>) -> Result<(), String> {
-        let host = self.host(server)?;
-        let planned = planned(self.tune, &host, when)?;
-        if planned.is_empty() {
-            return Ok(());
-        }
-        let note = format!("ceiling run, cell {}", self.cell);
-        let options = ApplyOptions {
-            disruption: Disruption::Refused,
-            stop: Some(self.stop),
-            note: &note,
-            ..ApplyOptions::default()
-        };
-        IS_TURNED.store(true, Ordering::SeqCst);
-        let applied = tune::apply(&host, &self.journal, &planned, &options, &mut |_| {});
-        let (transaction, rows, done) = match applied {
-            Ok(applied) => (applied.transaction, applied.rows, Ok(())),
-            Err(error) => {
-                let why = format!("tuning failed: {error}");
-                let TuneError::RolledBack { transaction, mut rows, left, .. } = error else {
-                    return Err(why);
-                };
-                rows.retain(|row| left > 0 && row.fate != Fate::Proposed);
-                (transaction, rows, Err(why))
-            }
-        };
-        let is_made = |row: &&Row| done.is_ok() && row.fate == Fate::Applied;
-        let places = rows.iter().filter(is_made).map(|row| row.place.clone()).collect();
-        self.made.push(Made { transaction, places });
-        self.rows.extend(rows);
-        done
+        let Some(wanted) = wanted(self.tune, when, server)? else { return Ok(()) };
+        self.turn_all(wanted).map_err(|why| self.on_host(why))
     }
 
-    /// The host with all processes of the server: workers of one that forks are not its first.
-    fn host(&self, server: Option<u32>) -> Result<Host, String> {
-        let mut host = Host::look(self.root.clone());
-        if let Some(pid) = server {
-            let tree = ::host::Tree::of(pid)
-                .map_err(|error| format!("tuning: {}: {}", error.source, error.why))?;
-            host.servers = tree.pids().to_vec();
+    fn turn_all(&mut self, wanted: Wanted) -> Result<(), String> {
+        check_rows(&self.plan(&wanted)?)?;
+        let deadline_ns = Some(lease::LENGTH.as_nanos() as u64);
+        let order = TuneOrder::Apply { wanted, disruptive: false, deadline_ns };
+        IS_TURNED.store(true, Ordering::SeqCst);
+        let outcome = self.hands.order(order, Some(self.stop)).map_err(|error| {
+            let why = format!("tuning failed: {error}");
+            if error.is_lost() {
+                self.unsure = Some(why.clone());
+            }
+            why
+        })?;
+        let TuneOutcome { transaction, mut rows, error, left } = outcome;
+        if error.is_some() {
+            rows.retain(|row| left > 0 && row.fate != Fate::Proposed);
         }
-        Ok(host)
+        if let Some(transaction) = transaction {
+            let is_made = |row: &&Row| error.is_none() && row.fate == Fate::Applied;
+            let places = rows.iter().filter(is_made).map(|row| row.place.clone()).collect();
+            if error.is_none() {
+                let lease = self.lease.get_or_insert_with(|| Lease::begin(self.hands.clone()));
+                lease.add(&transaction);
+            }
+            self.made.push(Made { transaction, places });
+            self.rows.extend(rows);
+        }
+        error.map_or(Ok(()), |error| Err(format!("tuning failed: {error}")))
+    }
+
+    fn plan(&self, wanted: &Wanted) -> Result<Vec<Row>, String> {
+        let outcome = self.ask(TuneOrder::Plan { wanted: wanted.clone() })?;
+        Ok(outcome.rows)
+    }
+
+    /// Gives an order that changes nothing.
+    fn ask(&self, order: TuneOrder) -> Result<TuneOutcome, String> {
+        let outcome = self.hands.order(order, None).map_err(|error| format!("tuning: {error}"))?;
+        match outcome.error {
+            Some(why) => Err(format!("tuning: {why}")),
+            None => Ok(outcome),
+        }
+    }
+
+    /// A sentence about another host says which it is.
+    fn on_host(&self, why: String) -> String {
+        if self.tune.host.is_here() { why } else { format!("host {}: {why}", self.tune.host.name) }
     }
 
     /// Whether all is still as it was turned, for each process that the server has by now.
     pub fn holds(&self, server: Option<u32>) -> Result<(), String> {
-        let standing = tune::standing(&Host::look(self.root.clone()), &self.journal);
-        let standing = standing.map_err(|error| format!("tuning is not known to hold: {error}"))?;
+        self.holds_all(server).map_err(|why| self.on_host(why))
+    }
+
+    fn holds_all(&self, server: Option<u32>) -> Result<(), String> {
         for made in &self.made {
-            let ours = standing.iter().filter(|one| one.transaction == made.transaction);
-            let rows: Vec<&Row> = ours.flat_map(|one| &one.rows).collect();
+            let transaction = Some(made.transaction.clone());
+            let rows = self.ask(TuneOrder::Status { transaction });
+            let rows = rows.map_err(|why| format!("tuning is not known to hold: {why}"))?.rows;
             if let Some(row) = rows.iter().find(|row| row.fate != Fate::Applied) {
                 return Err(format!("tuning drifted: {}: {}", row.place, row.note));
             }
@@ -218,13 +251,20 @@ impl<'a> Turned<'a> {
 
     /// A process that the server started meanwhile inherits what its parent had then.
     fn holds_for_all(&self, server: Option<u32>) -> Result<(), String> {
-        // If the server has ended, that is the error to report.
-        let Some(host) = server.and_then(|pid| self.host(Some(pid)).ok()) else { return Ok(()) };
-        let proposed = proposed(self.tune, &host)?;
-        let is_missed = |one: &&Planned| one.row.scope == Scope::Process && one.change.is_some();
-        match proposed.iter().flatten().find(is_missed) {
+        let of_processes = self.rows.iter().any(|row| row.scope == Scope::Process);
+        if server.is_none() || !of_processes {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        for moment in [When::Before, When::Beside] {
+            let Some(wanted) = wanted(self.tune, moment, server)? else { continue };
+            // If the server has ended, that is the error to report.
+            rows.extend(self.plan(&wanted).unwrap_or_default());
+        }
+        let is_missed = |row: &&Row| row.scope == Scope::Process && row.fate == Fate::Proposed;
+        match rows.iter().find(is_missed) {
             None => Ok(()),
-            Some(Planned { row, .. }) => Err(format!(
+            Some(row) => Err(format!(
                 "tuning missed {}: it is {}, and {} was meant; the server started it later",
                 row.place,
                 row.now.as_deref().unwrap_or_default(),
@@ -234,17 +274,17 @@ impl<'a> Turned<'a> {
     }
 
     /// Puts everything back. What became of each change; an error when the host is not as it was.
-    pub fn put_back(mut self) -> (Vec<Row>, Result<(), String>) {
+    pub fn put_back(mut self) -> (Vec<Tuned>, Result<(), String>) {
         let result = self.back();
-        (std::mem::take(&mut self.rows), result)
+        let host = self.tune.host.name.clone();
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        (rows.map(|row| Tuned { host: host.clone(), row }).collect(), result)
     }
 
     fn back(&mut self) -> Result<(), String> {
-        let host = Host::look(self.root.clone());
-        let mut wrong = Vec::new();
+        let mut wrong: Vec<String> = self.unsure.take().into_iter().collect();
         while let Some(Made { transaction, places }) = self.made.pop() {
-            let which = Which::Transaction(transaction.clone());
-            match tune::revert(&host, &self.journal, &which, &mut |_| {}) {
+            match self.revert(&transaction) {
                 Ok(rows) => {
                     for row in rows {
                         if !matches!(row.fate, Fate::Reverted | Fate::Gone) {
@@ -256,76 +296,86 @@ impl<'a> Turned<'a> {
                         }
                     }
                 }
-                // Nothing was changed, or it was put back before us and is no longer kept.
-                Err(TuneError::Unknown { .. }) => {}
-                Err(error) => wrong.push(format!("transaction {transaction}: {error}")),
+                Err(why) => wrong.push(format!("transaction {transaction}: {why}")),
             }
             let is_of_it =
                 |row: &&mut Row| row.fate == Fate::Applied && places.contains(&row.place);
-            for row in self.rows.iter_mut().filter(is_of_it) {
+            let is_known = wrong.is_empty();
+            for row in self.rows.iter_mut().filter(is_of_it).filter(|_| is_known) {
                 let note = "it was put back before the cell ended".to_string();
                 (row.now, row.fate, row.note) = (None, Fate::Reverted, note);
             }
         }
+        // Until now it kept the deadlines of what is put back last.
+        self.lease = None;
         IS_TURNED.store(false, Ordering::SeqCst);
         if wrong.is_empty() {
             return Ok(());
         }
-        Err(format!("the host is not as it was before: {}", wrong.join("; ")))
+        let host = match self.tune.host.is_here() {
+            true => "the host".to_string(),
+            false => format!("the host {}", self.tune.host.name),
+        };
+        Err(format!("{host} is not as it was before: {}", wrong.join("; ")))
+    }
+
+    /// Puts a transaction back, also when the host is out of reach for a while.
+    fn revert(&self, transaction: &str) -> Result<Vec<Row>, String> {
+        let begin = Instant::now();
+        loop {
+            let order = TuneOrder::Revert { transaction: Some(transaction.to_string()) };
+            match self.hands.order(order, None) {
+                Ok(TuneOutcome { rows, error: None, .. }) => return Ok(rows),
+                // Nothing was changed, or it was put back before us and is no longer kept.
+                Ok(TuneOutcome { error: Some(why), .. }) => {
+                    let transaction = Some(transaction.to_string());
+                    let left = self.ask(TuneOrder::Status { transaction });
+                    let is_over = left.is_ok_and(|left| left.rows.is_empty());
+                    return if is_over { Ok(Vec::new()) } else { Err(why) };
+                }
+                Err(error) if error.is_unreachable() && begin.elapsed() < AGAIN_FOR => {
+                    thread::sleep(AGAIN);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
     }
 }
 
 impl Drop for Turned<'_> {
     /// When a cell ends in any other way.
     fn drop(&mut self) {
-        let _ = self.back();
-    }
-}
-
-/// What would be written at a moment. A knob that would change nothing is an error: a cell that is
-/// called after it would be measured as if it were turned.
-fn planned(tune: &Tune, host: &Host, moment: When) -> Result<Vec<Planned>, String> {
-    let mut planned = Vec::new();
-    for of_knob in proposed(tune, host)? {
-        planned.extend(turning(of_knob, moment)?);
-    }
-    Ok(planned)
-}
-
-/// Rows of each knob that is meant.
-fn proposed(tune: &Tune, host: &Host) -> Result<Vec<Vec<Planned>>, String> {
-    let wish = wish(tune)?;
-    let mut all = Vec::new();
-    for word in &tune.only {
-        let id = knob_of(word)?.id;
-        if tune.values.keys().any(|of| knob_of(of).is_ok_and(|knob| knob.id == id)) {
-            continue;
+        if !self.made.is_empty() {
+            let _ = self.back();
         }
-        let wish = Wish { only: vec![word.clone()], ..wish.clone() };
-        all.push(tune::plan(host, &wish, None));
     }
-    all.extend(values::proposed(tune, host, &wish)?);
-    Ok(all)
 }
 
-/// Rows with a change of this moment; an error when one cannot be made, or when there is none.
-fn turning(planned: Vec<Planned>, moment: When) -> Result<Vec<Planned>, String> {
-    let of_moment = planned.first().is_some_and(|one| when(one.row.takes_effect) == moment);
-    if !of_moment {
-        return Ok(Vec::new());
-    }
-    let told = |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
-    if let Some(refused) = planned.iter().find(|one| one.row.fate == Fate::Refused) {
-        return Err(told(&refused.row));
-    }
-    if !planned.iter().any(|one| one.change.is_some()) {
-        let row = &planned[0].row;
-        return Err(format!(
-            "{}: nothing would change, and the cell would be named wrongly",
-            told(row)
-        ));
-    }
+/// What would be written on this host at a moment, as [`check_rows`] takes it.
+fn planned(tune: &Tune, host: &tune::Host, moment: When) -> Result<Vec<Planned>, String> {
+    let Some(wanted) = wanted(tune, moment, None)? else { return Ok(Vec::new()) };
+    let planned = tune::planned(host, &Wish::resolve(&wanted, host)?)?;
+    let rows: Vec<Row> = planned.iter().map(|one| one.row.clone()).collect();
+    check_rows(&rows)?;
     Ok(planned)
+}
+
+/// Whether each knob would change something, and all that is meant can be changed: a cell that is
+/// called after a knob would else be measured as if it were turned.
+fn check_rows(rows: &[Row]) -> Result<(), String> {
+    let told = |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
+    for of_knob in rows.chunk_by(|left, right| left.knob == right.knob) {
+        if let Some(refused) = of_knob.iter().find(|row| row.fate == Fate::Refused) {
+            return Err(told(refused));
+        }
+        if !of_knob.iter().any(|row| row.fate == Fate::Proposed) {
+            return Err(format!(
+                "{}: nothing would change, and the cell would be named wrongly",
+                told(&of_knob[0])
+            ));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

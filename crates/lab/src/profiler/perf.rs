@@ -1,16 +1,20 @@
 //! `perf record` on the server's processes, and `perf script` on what it wrote.
 //!
-//! Both write to pipes, so that no file is left behind. The text is made after the visit: looking
-//! up names costs CPU time that would be the server's.
+//! Both write to pipes, so that no file is left behind. `perf` needs up to seconds to start on a
+//! busy host. It is started before the load with its events off, and they are switched on for the
+//! window alone, by the commands that `perf record --control` takes (perf 5.10). The text is made
+//! after the visit: looking up names costs CPU time that would be the server's.
 
 use super::Taken;
+use engine::clock::now_ns;
 use model::profile::ProfileKind;
 use profile::{perf, pprof};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Samples per second and CPU: not a divisor of the timer tick, with which it would march in step.
@@ -30,34 +34,151 @@ pub(super) fn event() -> &'static str {
 /// CPU time that a process can use between two samples; then to have none is no wonder.
 const UNSEEN_MAX_TICKS: u64 = 3;
 
+/// `perf` writes this when a command has worked; its terminating zero follows.
+const ACKNOWLEDGED: &str = "ack";
+/// How often a wait looks whether its caller gave up.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long `perf` may take to be ready, before the load: it reads what it needs of all threads.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+/// How long `perf` may take to end, on a host that is at its limit.
+const END_LIMIT: Duration = Duration::from_secs(15);
+
+/// A `perf record` whose events are off.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    pids: Vec<u32>,
+    child: Child,
+    commands: ChildStdin,
+    /// One per command that worked.
+    acknowledged: Receiver<()>,
+    said: Option<JoinHandle<Vec<u8>>>,
+    complained: Option<JoinHandle<Vec<u8>>>,
+}
+
 /// What `perf record` wrote.
 pub(super) struct Recorded {
     pub(super) pids: Vec<u32>,
-    seconds: u64,
+    /// When its events were on.
+    pub(super) begin_ns: u64,
+    duration_ns: u64,
     bytes: Vec<u8>,
     /// CPU time that the processes used meanwhile, clock ticks.
     used_ticks: u64,
 }
 
-/// Samples some processes and what they start, over whole seconds.
-pub(super) fn record(
-    pids: &[u32],
-    seconds: u64,
-    given_up: &AtomicBool,
-) -> Result<Recorded, String> {
-    let (rate, length) = (SAMPLES_PER_S.to_string(), seconds.to_string());
-    let used_before = used_ticks(pids);
-    let mut record = Command::new("perf");
-    record.args(["record", "-q", "-g", "-F", &rate, "-e", event(), "-o", "-", "-p", &list(pids)]);
-    record.args(["--", "sleep", &length]);
-    let bytes = output(record, Vec::new(), &|| given_up.load(Ordering::Relaxed))?;
-    let used_ticks = used_ticks(pids).saturating_sub(used_before);
-    Ok(Recorded { pids: pids.to_vec(), seconds, bytes, used_ticks })
+impl Recorder {
+    /// Starts `perf` for some processes and what they start later, and waits until it is ready; it
+    /// samples nothing yet.
+    pub(super) fn open(pids: &[u32]) -> Result<Self, String> {
+        let (rate, list) = (SAMPLES_PER_S.to_string(), list(pids));
+        let mut record = Command::new("perf");
+        record.args(["record", "-q", "-g", "-F", &rate, "-e", event(), "-o", "-", "-p", &list]);
+        // Commands come from its standard input, and acknowledgements go to its standard error.
+        record.args(["--delay", "-1", "--control", "fd:0,2"]);
+        let mut child = spawn(record)?;
+        let commands = child.stdin.take().ok_or("perf has no input")?;
+        let said = drain(child.stdout.take());
+        let (acknowledged, complained) = listen(child.stderr.take());
+        let (said, complained) = (Some(said), Some(complained));
+        let pids = pids.to_vec();
+        let mut opened = Self { pids, child, commands, acknowledged, said, complained };
+        let deadline = Instant::now() + READY_LIMIT;
+        // They are off already: it responds once it is ready.
+        let is_over = || Instant::now() > deadline;
+        opened.order("disable", &is_over, "perf was not ready to sample within 30 s")?;
+        Ok(opened)
+    }
+
+    /// Samples from now until a time.
+    pub(super) fn record(
+        mut self,
+        until_ns: u64,
+        given_up: &AtomicBool,
+    ) -> Result<Recorded, String> {
+        let is_given_up = || given_up.load(Ordering::Relaxed);
+        let until = Instant::now() + Duration::from_nanos(until_ns.saturating_sub(now_ns()));
+        let is_late = "perf was not ready before the window ended";
+        self.order("enable", &|| is_given_up() || Instant::now() > until, is_late)?;
+        let (begin_ns, used_before) = (now_ns(), used_ticks(&self.pids));
+        while now_ns() < until_ns && !is_given_up() {
+            thread::sleep(LOOK.min(Duration::from_nanos(until_ns.saturating_sub(now_ns()))));
+        }
+        let end_ns = now_ns();
+        let used_ticks = used_ticks(&self.pids).saturating_sub(used_before);
+        let deadline = Instant::now() + END_LIMIT;
+        let is_over = || is_given_up() || Instant::now() > deadline;
+        self.order("disable", &is_over, "perf did not stop sampling")?;
+        // It may end before it acknowledges this.
+        let _ = self.commands.write_all(b"stop\n");
+        let is_good = wait(&mut self.child, &is_over)?;
+        let bytes = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        if bytes.len() as u64 >= BYTES_MAX {
+            return Err("perf says more than 256 MB".to_string());
+        }
+        if !is_good {
+            return Err(self.complaint());
+        }
+        let duration_ns = end_ns.saturating_sub(begin_ns);
+        let pids = std::mem::take(&mut self.pids);
+        Ok(Recorded { pids, begin_ns, duration_ns, bytes, used_ticks })
+    }
+
+    /// Gives a command and waits until it has worked; `late` is said when the caller gives up.
+    fn order(
+        &mut self,
+        command: &str,
+        is_given_up: &dyn Fn() -> bool,
+        late: &str,
+    ) -> Result<(), String> {
+        // A `perf` that has ended says why on its standard error.
+        let _ = self.commands.write_all(format!("{command}\n").as_bytes());
+        loop {
+            match self.acknowledged.recv_timeout(LOOK) {
+                Ok(()) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.complaint()),
+                Err(RecvTimeoutError::Timeout) if is_given_up() => return Err(late.to_string()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// What it wrote on standard error, which is at its end.
+    fn complaint(&mut self) -> String {
+        let complained = self.complained.take().and_then(|complained| complained.join().ok());
+        complaint(&complained.unwrap_or_default())
+    }
+}
+
+impl Drop for Recorder {
+    /// Ends it, when a visit ended before its window.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sorts what `perf` writes on standard error into acknowledgements and complaints.
+fn listen(pipe: Option<impl Read + Send + 'static>) -> (Receiver<()>, JoinHandle<Vec<u8>>) {
+    let (sender, acknowledged) = channel();
+    let complained = thread::spawn(move || {
+        let mut complained = Vec::new();
+        let Some(pipe) = pipe else { return complained };
+        for line in BufReader::new(pipe.take(BYTES_MAX)).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            match line.trim_matches('\0') {
+                ACKNOWLEDGED => drop(sender.send(())),
+                "" => {}
+                line => complained.extend_from_slice(format!("{line}\n").as_bytes()),
+            }
+        }
+        complained
+    });
+    (acknowledged, complained)
 }
 
 /// The samples by process; none when they used no CPU time that could be seen.
 pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, String> {
-    let Recorded { pids, seconds, bytes, used_ticks } = recorded;
+    let Recorded { pids, duration_ns, bytes, used_ticks, .. } = recorded;
     let mut script = Command::new("perf");
     script.args(["script", "-i", "-", "--no-inline", "-F", perf::FIELDS]);
     let text = output(script, bytes, &|| Instant::now() > until)?;
@@ -67,7 +188,7 @@ pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, St
         return Err(format!("no samples of {list}, which used CPU time: they may not be seen"));
     }
     let taken = by_process.into_iter().map(|(pid, mut samples)| {
-        samples.duration_ns = Some(seconds * 1_000_000_000);
+        samples.duration_ns = Some(duration_ns);
         let bytes = pprof::encode(&samples, PERIOD_NS);
         Taken { kind: ProfileKind::Perf, pid: Some(pid), samples, bytes }
     });
@@ -85,17 +206,11 @@ fn used_ticks(pids: &[u32]) -> u64 {
 
 /// Runs a program over its input; its output, or the first line in which it complains.
 fn output(
-    mut command: Command,
+    command: Command,
     input: Vec<u8>,
     is_given_up: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, String> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            "perf is not installed (Debian: apt install linux-perf)".to_string()
-        }
-        _ => format!("perf does not start: {error}"),
-    })?;
+    let mut child = spawn(command)?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let writer = thread::spawn(move || {
         // It may have ended before it had read all of it.
@@ -112,9 +227,19 @@ fn output(
     if is_good { Ok(said) } else { Err(complaint(&complained)) }
 }
 
+fn spawn(mut command: Command) -> Result<Child, String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            "perf is not installed (Debian: apt install linux-perf)".to_string()
+        }
+        _ => format!("perf does not start: {error}"),
+    })
+}
+
 /// Reads to the end and keeps a limited part; the rest is dropped, so that the writer does not
 /// block.
-fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
@@ -171,6 +296,13 @@ mod tests {
              kernel.perf_event_paranoid at most 1"
         );
         assert_eq!(complaint(b""), "perf failed: no reason");
+    }
+
+    #[test]
+    fn acknowledgements_are_no_complaints() {
+        let (acknowledged, complained) = listen(Some(&b"ack\n\0WARNING: no kernel\nack\n\0"[..]));
+        assert_eq!(complained.join().unwrap(), b"WARNING: no kernel\n");
+        assert_eq!(acknowledged.iter().count(), 2);
     }
 
     #[test]

@@ -59,6 +59,30 @@ pub enum FarError {
         /// Why.
         why: Refusal,
     },
+    /// The server of an order does not run, for the probe's own reason.
+    #[error("the probe at {address} did not start {server}: {why}")]
+    NotStarted {
+        /// As typed.
+        address: String,
+        /// Its name.
+        server: String,
+        /// What was asked and what its list allows, or why the server did not listen.
+        why: String,
+    },
+    /// We were stopped before it listened.
+    #[error("interrupted before {server} listened")]
+    Interrupted {
+        /// Its name.
+        server: String,
+    },
+    /// What the server writes cannot be kept.
+    #[error("cannot write {path}: {why}")]
+    Log {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        why: String,
+    },
     /// This host cannot start a thread.
     #[error("cannot start a thread to read from the probe: {0}")]
     NoThread(String),

@@ -22,8 +22,8 @@ const PONG_WITHIN: Duration = Duration::from_secs(1);
 const TRIPS_AFTER: u32 = 8;
 
 fn trip(pong: Pong) -> RoundTrip {
-    let Pong { sent_ns, received_ns, answered_ns } = pong;
-    RoundTrip { sent_ns, received_ns, answered_ns, back_ns: monotonic_ns() }
+    let Pong { sent_ns, received_ns, wall_ns, answered_ns } = pong;
+    RoundTrip { sent_ns, received_ns, wall_ns, answered_ns, back_ns: monotonic_ns() }
 }
 
 /// One ping and its response, before load. The first readings come in between: they say what the
@@ -133,7 +133,8 @@ impl Listener {
             }
             FromProbe::Bye { why: Farewell::Asked } => return Err(Over::AsAsked),
             FromProbe::Bye { why } => return Err(Over::Lost(why.to_string())),
-            FromProbe::Welcome(_) | FromProbe::Refused { .. } | FromProbe::Tuned(_) => {}
+            // Not of this session.
+            _ => {}
         }
         Ok(())
     }

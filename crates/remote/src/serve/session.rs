@@ -1,7 +1,8 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
-use super::{Log, Look, Tuner};
+use super::starting::Attendant;
+use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd};
 use crate::listening::find;
@@ -13,7 +14,7 @@ use model::facts::{ServerFacts, Unreadable};
 use model::reading::{Data, Reading};
 use model::tuning::TuneOrder;
 use model::units::{NS_PER_MS, NS_PER_S};
-use probe::{Config, Ends, Sampler, monotonic_ns};
+use probe::{Config, Ends, Sampler};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often readings are sent, and the stop flag is checked.
-const TURN: Duration = Duration::from_millis(50);
+pub(super) const TURN: Duration = Duration::from_millis(50);
 /// A client that reads nothing for this long is gone.
 const STUCK_MAX: Duration = Duration::from_secs(10);
 /// Time limit of the last messages.
@@ -50,6 +51,8 @@ pub(super) struct Session<'a> {
     pub kept_files: usize,
     /// Checks the changed settings of the host, and changes it when allowed.
     pub tuner: Option<&'a dyn Tuner>,
+    /// Starts servers, when allowed.
+    pub starter: Option<&'a dyn Starter>,
     /// Set when the probe is to end.
     pub stop: &'a AtomicBool,
     /// Where lines go.
@@ -89,6 +92,11 @@ impl Session<'_> {
         if let (Purpose::Tune, Some(tuner)) = (hello.purpose, self.hands()) {
             line.send(&FromProbe::Welcome(Box::new(welcome)));
             return self.take_orders(&mut line, tuner);
+        }
+        if let (Purpose::Start, Some(starter)) = (hello.purpose, self.starter) {
+            line.send(&FromProbe::Welcome(Box::new(welcome)));
+            let (line, heard) = (&mut line, Instant::now());
+            return Attendant { session: self, line, starter, heard }.run();
         }
         let server_pid = welcome.server.as_ref().map(|server| server.pid);
         let inner_port = welcome.server.as_ref().and_then(ServerFacts::inner_port);
@@ -155,6 +163,9 @@ impl Session<'_> {
         if hello.purpose == Purpose::Tune && self.hands().is_none() {
             return Err(Stranger::Refused(Refusal::Tuning));
         }
+        if hello.purpose == Purpose::Start && self.starter.is_none() {
+            return Err(Stranger::Refused(Refusal::Starting));
+        }
         if !guest.becomes_client() {
             let clients_max = guest.clients_max();
             return Err(Stranger::Refused(Refusal::Busy { clients_max }));
@@ -213,14 +224,15 @@ fn ordered(order: &TuneOrder) -> &'static str {
     match order {
         TuneOrder::Plan { .. } => "tune plan",
         TuneOrder::Apply { .. } => "tune apply",
-        TuneOrder::Status => "tune status",
+        TuneOrder::Status { .. } => "tune status",
+        TuneOrder::Extend { .. } => "tune extend",
         TuneOrder::Revert { .. } => "tune revert",
         TuneOrder::Keep { .. } => "tune keep",
     }
 }
 
 /// Sends a last message, with a time limit; it may not arrive.
-fn say(line: &mut Line, message: &FromProbe) {
+pub(super) fn say(line: &mut Line, message: &FromProbe) {
     line.send(message);
     let begin = Instant::now();
     while line.is_blocked() && begin.elapsed() < LAST_WORDS {
@@ -278,13 +290,13 @@ impl Stream {
             taken = Instant::now();
             match self.line.next(TURN)? {
                 Some(ToProbe::Ping { sent_ns }) => {
-                    let received_ns = monotonic_ns();
-                    let answered_ns = monotonic_ns();
-                    self.line.send(&FromProbe::Pong(Pong { sent_ns, received_ns, answered_ns }));
+                    self.line.send(&FromProbe::Pong(Pong::now(sent_ns)));
                     heard = Instant::now();
                 }
                 Some(ToProbe::Stop) => return Ok(Farewell::Asked),
-                Some(ToProbe::Hello(_) | ToProbe::Tune(_)) => heard = Instant::now(),
+                Some(ToProbe::Hello(_) | ToProbe::Tune(_) | ToProbe::Start(_)) => {
+                    heard = Instant::now()
+                }
                 None if heard.elapsed() > IDLE_MAX => return Ok(Farewell::Unheard),
                 None => {}
             }

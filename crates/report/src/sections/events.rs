@@ -58,6 +58,12 @@ fn notes(point: &Point, events: &EventInfo) -> Vec<String> {
     };
     notes.extend(absent("Delivery", &events.delivery_absent));
     notes.extend(absent("Staleness", &events.staleness_absent));
+    if let Some(error_ns) = events.staleness_error_ns.filter(|error_ns| *error_ns > 0) {
+        notes.push(format!(
+            "Staleness is by the clocks of two hosts, and off by {} at most.",
+            ns(Some(error_ns))
+        ));
+    }
     if events.early > 0 {
         let early = plural(events.early, "event");
         notes.push(format!(

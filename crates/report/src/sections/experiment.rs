@@ -11,10 +11,10 @@ use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
-use model::experiment::{CellResult, Design, Experiment, Fate, Figure};
+use model::experiment::{CellResult, Design, Experiment, Fate, Figure, Tuned};
 use model::histogram::Summary;
 use model::run::{Point, Run};
-use model::tuning::{Fate as TuneFate, Row};
+use model::tuning::Fate as TuneFate;
 use model::units::show_count;
 use model::verdict::Named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -359,20 +359,23 @@ fn expected_cell(cell: &CellResult, run: Option<&Run>) -> String {
 }
 
 /// A knob and what became of it.
-fn tuned(row: &Row) -> String {
+fn tuned(tuned: &Tuned) -> String {
+    let Tuned { host, row } = tuned;
     let fate = match row.fate {
         TuneFate::Reverted => "put back".to_string(),
         other => format!("{other:?}").to_lowercase(),
     };
     let wanted = row.wanted.as_deref().unwrap_or("-");
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-    format!("{} {}: {} = {wanted}, {fate}{note}", row.knob, row.name, row.place)
+    let on = if host == "client" { String::new() } else { format!("{host}: ") };
+    format!("{on}{} {}: {} = {wanted}, {fate}{note}", row.knob, row.name, row.place)
 }
 
 fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     let mut facts = Vec::new();
+    let on = cell.host.as_ref().map_or(String::new(), |host| format!(", host {host}"));
     if !cell.server.is_empty() {
-        facts.push(Fact::new("server", cell.server.join(" ")));
+        facts.push(Fact::new("server", cell.server.join(" ") + &on));
     }
     if !cell.command.is_empty() {
         facts.push(Fact::new("load", cell.command.join(" ")));

@@ -19,6 +19,8 @@ pub(crate) enum Entry {
     Written { seq: usize, seen: Seen },
     /// It is over with a change.
     Ended { seq: usize, how: ChangeEnd },
+    /// Another deadline counts, milliseconds since the boot.
+    Extended { deadline_boot_ms: u64 },
     /// The deadline no longer counts.
     Kept,
     /// It is over with all of them.

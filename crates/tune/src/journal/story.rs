@@ -132,6 +132,9 @@ impl Story {
             Entry::Ended { seq, how } => {
                 self.changes.get_mut(seq).ok_or_else(|| of(seq))?.ended = Some(how);
             }
+            Entry::Extended { deadline_boot_ms } => {
+                self.header.deadline_boot_ms = Some(deadline_boot_ms);
+            }
             Entry::Kept => self.stage = ChangeState::Kept,
             Entry::Closed if self.open_changes().next().is_some() => {
                 return Err("it closes a transaction with changes that are not over".to_string());

@@ -1,14 +1,15 @@
 //! Changing, looking after it, and putting back.
 
-use super::journal::{JournalOption, which};
+use super::journal::JournalOption;
 use super::wish::Deadline;
 use super::wish::WishOptions;
-use super::{far, print, watch};
+use super::{far, print};
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
 use crate::signals::patient_flag;
 use clap::Args;
 use lab::ThisHost;
+use lab::orders::{start_watchdog, which};
 use model::root::Root;
 use model::tuning::{Fate, Row, TuneOrder, TuneOutcome};
 use plan::Colour;
@@ -139,7 +140,7 @@ pub fn apply(command: &Apply) -> Result<Code, Failure> {
     let journal = command.journal.open()?;
     let planned = tune::plan(&host, &wish, None);
     let allowed = command.allow_disruptive;
-    let start = |transaction: &str| watch::start(transaction, journal.folder());
+    let start = |transaction: &str| start_watchdog(transaction, journal.folder());
     let options = ApplyOptions {
         disruption: if allowed { Disruption::Allowed } else { Disruption::Refused },
         deadline: command.deadline.as_ref().map(|left| left.0),
@@ -272,7 +273,7 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
 }
 
 pub fn status(command: &Status) -> Result<Code, Failure> {
-    if let Some(response) = far::order(&command.probe, TuneOrder::Status)? {
+    if let Some(response) = far::order(&command.probe, TuneOrder::Status { transaction: None })? {
         return far_status(command, far::all_well(response)?.rows);
     }
     let host = Host::look(Root::default());
@@ -368,6 +369,7 @@ pub fn keep(command: &Keep) -> Result<Code, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lab::orders::response;
     use model::tuning::{Scope, TakesEffect};
 
     /// What cannot be put back on the host of a probe is told as it is here: with exit code 3.
@@ -401,12 +403,12 @@ mod tests {
                 left,
             };
             let here = Failure::from(error()).code();
-            let far = far_failure(&far::response(Err(error()))).map(|failure| failure.code());
+            let far = far_failure(&response(Err(error()))).map(|failure| failure.code());
             assert_eq!(here, if left > 0 { Code::Unmet } else { Code::Internal });
             assert_eq!(far, Some(here), "{fate:?}, {left} left");
         }
         let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
-        let far = far_failure(&far::response(Err(refused))).map(|failure| failure.code());
+        let far = far_failure(&response(Err(refused))).map(|failure| failure.code());
         assert_eq!(far, Some(Code::Usage), "nothing was begun");
         assert!(far_failure(&TuneOutcome::default()).is_none());
     }

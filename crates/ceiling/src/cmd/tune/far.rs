@@ -3,12 +3,13 @@
 //! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog,
 //! the same way back. Predictions are made here, where the run is.
 
-use super::journal::{JournalOption, which};
-use super::{watch, wish};
+use super::journal::JournalOption;
+use super::wish;
 use crate::exit::Failure;
 use host::Tree;
 use lab::ThisHost;
 use lab::drift::Looks;
+use lab::orders::{Bench, carry_out, start_watchdog};
 use model::root::Root;
 use model::tuning::{Row, Scope, Signals, TuneOrder, TuneOutcome, Wanted};
 use plan::ProbeOptions;
@@ -16,8 +17,7 @@ use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::Duration;
-use tune::{ApplyOptions, Disruption, Host, Journal, TuneError, Wish};
+use tune::{Host, Wish};
 
 /// Carries out orders on the probe's own host, one at a time.
 #[derive(Debug)]
@@ -59,13 +59,13 @@ impl FarServer {
         }
     }
 
-    /// Whether a process that a client names is one of those the probe was started to watch: over
-    /// the line a client reaches no other.
+    /// Whether a process that a client names is one of those the probe was started to watch, or one
+    /// of a server that the probe has started: over the line a client reaches no other.
     fn watches(&mut self, pid: u32) -> Result<(), String> {
         let way_out = format!("start the probe with --server-pid {pid} to allow it");
         let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
         match self {
-            _ if is_below => Ok(()),
+            _ if is_below || is_started_by_us(pid) => Ok(()),
             Self::Untold(Some(port)) if listens(*port, pid) => Ok(()),
             Self::Untold(_) => Err(format!(
                 "process {pid} is not one that this probe was started to watch; {way_out}"
@@ -94,6 +94,12 @@ impl FarServer {
         };
         Ok((host, wish))
     }
+}
+
+/// Whether a process is below this one: a probe starts servers, and nothing else that stays.
+fn is_started_by_us(pid: u32) -> bool {
+    let us = std::process::id();
+    pid != us && Tree::of(us).is_ok_and(|tree| tree.pids().contains(&pid))
 }
 
 /// Whether a process is of the tree that listens on a port of this host.
@@ -125,67 +131,18 @@ impl Hands {
         order: &TuneOrder,
         server: &mut FarServer,
     ) -> Result<TuneOutcome, String> {
-        let journal = Journal::open(&self.journal).map_err(|error| error.to_string())?;
-        // What is changed is in the journal: a server that has ended does not matter to it.
-        let host = || Host::look(Root::default());
-        let mut silent = |_: &Row| {};
-        match order {
-            TuneOrder::Plan { wanted } => {
-                let (host, wish) = server.look(wanted)?;
-                let planned = tune::plan(&host, &wish, None);
-                let rows = planned.into_iter().map(|planned| planned.row).collect();
-                Ok(TuneOutcome { rows, ..TuneOutcome::default() })
-            }
-            TuneOrder::Apply { wanted, disruptive, deadline_ns } => {
-                let (host, wish) = server.look(wanted)?;
-                let planned = tune::plan(&host, &wish, None);
-                let start = |transaction: &str| watch::start(transaction, &self.journal);
-                let options = ApplyOptions {
-                    disruption: if *disruptive { Disruption::Allowed } else { Disruption::Refused },
-                    deadline: deadline_ns.map(Duration::from_nanos),
-                    watch: Some(&start),
-                    note: "ordered over the line of the probe",
-                    ..ApplyOptions::default()
-                };
-                Ok(response(tune::apply(&host, &journal, &planned, &options, &mut silent)))
-            }
-            TuneOrder::Status => {
-                let rows = tune::status(&host(), &journal).map_err(|error| error.to_string())?;
-                Ok(TuneOutcome { rows, ..TuneOutcome::default() })
-            }
-            TuneOrder::Revert { transaction } => {
-                let which = which(transaction.as_deref());
-                match tune::revert(&host(), &journal, &which, &mut silent) {
-                    Ok(rows) => Ok(TuneOutcome { rows, ..TuneOutcome::default() }),
-                    Err(error) => Ok(response(Err(error))),
-                }
-            }
-            TuneOrder::Keep { transaction } => {
-                let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
-                let kept = kept.map_err(|error| error.to_string())?;
-                let transaction = (!kept.is_empty()).then(|| kept.join(", "));
-                Ok(TuneOutcome { transaction, ..TuneOutcome::default() })
-            }
-        }
+        let root = Root::default();
+        let watch = |transaction: &str| start_watchdog(transaction, &self.journal);
+        let mut bench = Bench {
+            root: &root,
+            journal: &self.journal,
+            look: &mut |wanted: &Wanted| server.look(wanted),
+            watch: &watch,
+            stop: None,
+            note: "ordered over the line of the probe",
+        };
+        carry_out(order, &mut bench)
     }
-}
-
-/// What became of an apply, for whoever ordered it.
-pub fn response(done: Result<tune::Applied, TuneError>) -> TuneOutcome {
-    let error = match done {
-        Ok(tune::Applied { transaction, rows }) => {
-            return TuneOutcome { transaction: Some(transaction), rows, ..TuneOutcome::default() };
-        }
-        Err(error) => error,
-    };
-    let (why, is_left) = (error.to_string(), error.leaves_something());
-    let (transaction, rows, left) = match error {
-        TuneError::RolledBack { transaction, rows, left, .. } => (Some(transaction), rows, left),
-        TuneError::Refused { rows } => (None, rows, 0),
-        // How much it is nobody can tell.
-        _ => (None, Vec::new(), usize::from(is_left)),
-    };
-    TuneOutcome { transaction, rows, error: Some(why), left: left as u64 }
 }
 
 impl Tuner for Hands {
@@ -260,6 +217,7 @@ mod tests {
             let why = refused(&mut untold, pid);
             assert!(why.contains(&format!("--server-pid {pid}")), "{why}");
         }
+        assert_eq!(refused(&mut untold, child.id()), "", "we have started it");
         let mut ours = FarServer::of(Some(us), None);
         assert_eq!(refused(&mut ours, us), "");
         assert_eq!(refused(&mut ours, child.id()), "", "it is below");

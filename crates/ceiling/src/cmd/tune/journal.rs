@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::Args;
 use plan::values::JournalFolder;
 use std::path::PathBuf;
-use tune::{Journal, Which};
+use tune::Journal;
 
 /// Where changes are written down.
 #[derive(Debug, Args)]
@@ -36,9 +36,4 @@ impl JournalOption {
         }
         format!("a run looks at it only with CEILING_TUNE_JOURNAL={}\n", folder.display())
     }
-}
-
-/// The transactions that are meant.
-pub fn which(transaction: Option<&str>) -> Which {
-    transaction.map_or(Which::All, |id| Which::Transaction(id.to_string()))
 }

@@ -72,6 +72,7 @@ impl WishOptions {
             cpus: self.cpus.as_ref().map(|cpus| cpus.0.clone()),
             only: self.only.iter().map(|knob| knob.0.clone()).collect(),
             server_pid: self.server_pid.as_ref().map(|pid| pid.0),
+            ..Wanted::default()
         }
     }
 

@@ -10,7 +10,7 @@ fn tune(values: &[(&str, &str)]) -> Tune {
 }
 
 /// What a cell would write, in both moments.
-fn writes(tune: &Tune, host: &Host) -> Result<Vec<(String, String)>, String> {
+fn writes(tune: &Tune, host: &tune::Host) -> Result<Vec<(String, String)>, String> {
     let mut all = planned(tune, host, When::Before)?;
     all.extend(planned(tune, host, When::Beside)?);
     let change = |one: Planned| Some((one.row.place, one.change?.wanted));
@@ -39,7 +39,8 @@ fn one_value_is_never_written_to_places_of_several_kinds() {
         ("T26", "netdev_budget, netdev_budget_usecs"),
     ] {
         let tune = tune(&[(knob, "1")]);
-        let why = values::check(&host, &wish(&tune).unwrap(), &tune).unwrap_err();
+        let wish = Wish { values: tune.values.clone(), ..Wish::default() };
+        let why = tune::check_values(&host, &wish).unwrap_err();
         assert!(why.contains(files), "{why}");
         assert_eq!(writes(&tune, &host).unwrap_err(), why, "neither when it is turned");
     }
@@ -145,7 +146,7 @@ fn whole() -> MadeUp {
 }
 
 /// The way of each knob that can be tested on a host, shown.
-fn ways(host: &Host, server: Rehearsed) -> BTreeMap<&'static str, Tune> {
+fn ways(host: &tune::Host, server: Rehearsed) -> BTreeMap<&'static str, Tune> {
     let of = |knob: &&&Knob| Some((knob.name, way(host, knob.name, server).ok()?));
     tune::REGISTRY.iter().filter_map(|knob| of(&knob)).collect()
 }

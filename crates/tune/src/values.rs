@@ -1,35 +1,57 @@
-//! Values that a plan gives as they stand.
+//! Values that a plan gives as they stand, beside knobs whose values are proposed here.
 //!
 //! Many knobs have values of several kinds, such as a number of packets and a time. One value is
 //! never written to all of them: such a knob takes each value with the name of its file.
 
-use super::knob_of;
+use crate::host::{Host, Wish};
+use crate::knob::{Act, Knob};
+use crate::place::Place;
+use crate::plan::{Change, Planned, find, plan};
 use model::tuning::Fate;
-use plan::Tune;
 use std::collections::BTreeSet;
-use tune::{Act, Change, Host, Knob, Place, Planned, Wish};
+
+/// What would be written on a host for a wish that may have values. Rows of one knob follow each
+/// other. An error when a value is not of one kind.
+pub fn planned(host: &Host, wish: &Wish) -> Result<Vec<Planned>, String> {
+    if wish.values.is_empty() {
+        return Ok(plan(host, wish, None));
+    }
+    let valued: BTreeSet<&str> = wish
+        .values
+        .keys()
+        .map(|word| knob_of(word).map(|knob| knob.id))
+        .collect::<Result<_, _>>()?;
+    let is_other = |word: &&String| find(word).is_none_or(|knob| !valued.contains(knob.id));
+    let only: Vec<String> = wish.only.iter().filter(is_other).cloned().collect();
+    let mut all = match only.is_empty() {
+        true => Vec::new(),
+        false => plan(host, &Wish { only, ..wish.clone() }, None),
+    };
+    for id in valued {
+        for (word, value) in &wish.values {
+            let knob = knob_of(word)?;
+            if knob.id == id {
+                all.extend(explicit(host, &of(wish, knob), knob, (word, value))?);
+            }
+        }
+    }
+    Ok(all)
+}
 
 /// Whether each value is of one kind, on this host.
-pub fn check(host: &Host, wish: &Wish, tune: &Tune) -> Result<(), String> {
-    for word in tune.values.keys() {
+pub fn check_values(host: &Host, wish: &Wish) -> Result<(), String> {
+    for word in wish.values.keys() {
         let knob = knob_of(word)?;
         check_kind(knob, word, &places(knob, host, &of(wish, knob))?)?;
     }
     Ok(())
 }
 
-/// Rows of each knob with values: only the named files.
-pub fn proposed(tune: &Tune, host: &Host, wish: &Wish) -> Result<Vec<Vec<Planned>>, String> {
-    let mut all: Vec<(&str, Vec<Planned>)> = Vec::new();
-    for (word, value) in &tune.values {
-        let knob = knob_of(word)?;
-        let rows = explicit(host, &of(wish, knob), knob, (word, value))?;
-        match all.iter_mut().find(|(id, _)| *id == knob.id) {
-            Some((_, known)) => known.extend(rows),
-            None => all.push((knob.id, rows)),
-        }
-    }
-    Ok(all.into_iter().map(|(_, rows)| rows).collect())
+/// The knob of a word that may have the name of a file behind a slash.
+fn knob_of(word: &str) -> Result<&'static Knob, String> {
+    let name = word.split_once('/').map_or(word, |(name, _)| name);
+    find(name)
+        .ok_or_else(|| format!("tune: there is no knob '{name}'; for example only = [\"rps\"]"))
 }
 
 fn of(wish: &Wish, knob: &Knob) -> Wish {
@@ -81,7 +103,7 @@ fn explicit(
 ) -> Result<Vec<Planned>, String> {
     let places = places(knob, host, wish)?;
     check_kind(knob, word, &places)?;
-    let mut planned = tune::plan(host, wish, None);
+    let mut planned = plan(host, wish, None);
     let Some(first) = places.first() else { return Ok(planned) };
     let meant = word.split_once('/').map_or(kind(first), |(_, meant)| meant).to_string();
     let places: Vec<Place> = places.into_iter().filter(|place| kind(place) == meant).collect();

@@ -1,0 +1,57 @@
+//! A server that was started for a cell: on this host by us, or on another one by its probe.
+
+use super::process::Process;
+use model::secret;
+use model::starting::TargetExit;
+use remote::FarServer;
+
+/// A server that runs. It ends when dropped.
+#[derive(Debug)]
+pub enum Started {
+    /// On this host.
+    Here(Process),
+    /// On the host of a probe.
+    Far(FarServer),
+}
+
+impl Started {
+    /// What its list calls it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Here(process) => process.name(),
+            Self::Far(server) => server.name(),
+        }
+    }
+
+    /// Words it was started with, without secrets.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Here(process) => secret::words(process.words()),
+            Self::Far(server) => server.words().to_vec(),
+        }
+    }
+
+    /// HOST:PORT as we reach it.
+    pub fn addr(&self) -> &str {
+        match self {
+            Self::Here(process) => process.addr(),
+            Self::Far(server) => server.addr(),
+        }
+    }
+
+    /// Its process, on its host.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Self::Here(process) => process.pid(),
+            Self::Far(server) => server.pid(),
+        }
+    }
+
+    /// Ends it in order.
+    pub fn end(self) -> TargetExit {
+        match self {
+            Self::Here(process) => process.end(),
+            Self::Far(server) => server.end(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Orders about the knobs of this host, carried out: those of a plan that runs here, and those that
+//! a probe gets from a client.
+
+use model::root::Root;
+use model::tuning::{Row, TuneOrder, TuneOutcome, Wanted};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError, Which, Wish};
+
+/// What a watchdog says on standard output when it watches.
+pub const WATCHING: &str = "watching";
+
+/// How long a watchdog may take to say so: only a hang takes longer, and that it has ended is seen
+/// at once.
+const PATIENCE: Duration = DEADLINE;
+
+/// Looks at the host with the processes that an order means, and says what is wanted of it.
+pub type Looks<'a> = dyn FnMut(&Wanted) -> Result<(Host, Wish), String> + 'a;
+
+/// What is changed, and how.
+pub struct Bench<'a> {
+    /// Where the files of the host are.
+    pub root: &'a Root,
+    /// The folder of the journal.
+    pub journal: &'a Path,
+    /// Looks at the host for an order.
+    pub look: &'a mut Looks<'a>,
+    /// Starts the watchdog of a transaction.
+    pub watch: &'a dyn Fn(&str) -> Result<(), String>,
+    /// Ends a change early, which is then put back.
+    pub stop: Option<&'a AtomicBool>,
+    /// What for; kept in the journal.
+    pub note: &'a str,
+}
+
+/// Carries out an order, or says why it cannot be begun.
+pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome, String> {
+    let journal = Journal::open(bench.journal).map_err(told)?;
+    // What is changed is in the journal: a server that has ended does not matter to it.
+    let host = || Host::look(bench.root.clone());
+    let of_rows = |rows: Vec<Row>| TuneOutcome { rows, ..TuneOutcome::default() };
+    match order {
+        TuneOrder::Plan { wanted } => {
+            let (host, wish) = (bench.look)(wanted)?;
+            let planned = tune::planned(&host, &wish)?;
+            Ok(of_rows(planned.into_iter().map(|planned| planned.row).collect()))
+        }
+        TuneOrder::Apply { wanted, disruptive, deadline_ns } => {
+            let (host, wish) = (bench.look)(wanted)?;
+            let planned = tune::planned(&host, &wish)?;
+            let options = ApplyOptions {
+                disruption: if *disruptive { Disruption::Allowed } else { Disruption::Refused },
+                deadline: deadline_ns.map(Duration::from_nanos),
+                watch: Some(bench.watch),
+                stop: bench.stop,
+                note: bench.note,
+            };
+            Ok(response(tune::apply(&host, &journal, &planned, &options, &mut |_| {})))
+        }
+        TuneOrder::Status { transaction } => {
+            let standing = tune::standing(&host(), &journal).map_err(told)?;
+            let is_meant = |id: &String| transaction.as_ref().is_none_or(|meant| meant == id);
+            let meant = standing.into_iter().filter(|one| is_meant(&one.transaction));
+            Ok(of_rows(meant.flat_map(|one| one.rows).collect()))
+        }
+        TuneOrder::Revert { transaction } => {
+            let which = which(transaction.as_deref());
+            match tune::revert(&host(), &journal, &which, &mut |_| {}) {
+                Ok(rows) => Ok(of_rows(rows)),
+                Err(error) => Ok(response(Err(error))),
+            }
+        }
+        TuneOrder::Extend { transaction, left_ns } => {
+            let left = Duration::from_nanos(*left_ns);
+            tune::extend(&host(), &journal, transaction, left).map_err(told)?;
+            Ok(TuneOutcome { transaction: Some(transaction.clone()), ..TuneOutcome::default() })
+        }
+        TuneOrder::Keep { transaction } => {
+            let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
+            let kept = kept.map_err(told)?;
+            let transaction = (!kept.is_empty()).then(|| kept.join(", "));
+            Ok(TuneOutcome { transaction, ..TuneOutcome::default() })
+        }
+    }
+}
+
+fn told(error: TuneError) -> String {
+    error.to_string()
+}
+
+/// The transactions that are meant.
+pub fn which(transaction: Option<&str>) -> Which {
+    transaction.map_or(Which::All, |id| Which::Transaction(id.to_string()))
+}
+
+/// What became of a change, for the program that ordered it.
+pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
+    let error = match done {
+        Ok(Applied { transaction, rows }) => {
+            return TuneOutcome { transaction: Some(transaction), rows, ..TuneOutcome::default() };
+        }
+        Err(error) => error,
+    };
+    let (why, is_left) = (error.to_string(), error.leaves_something());
+    let (transaction, rows, left) = match error {
+        TuneError::RolledBack { transaction, rows, left, .. } => (Some(transaction), rows, left),
+        TuneError::Refused { rows } => (None, rows, 0),
+        // How much it is cannot be told.
+        _ => (None, Vec::new(), usize::from(is_left)),
+    };
+    TuneOutcome { transaction, rows, error: Some(why), left: left as u64 }
+}
+
+/// Starts the watchdog of a transaction, a process of this very program, and waits until it
+/// watches. It has the namespaces of this process and none of its terminal, and ends on its own.
+pub fn start_watchdog(transaction: &str, journal: &Path) -> Result<(), String> {
+    // Also when its file was replaced since it started.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["tune", "guard", "--transaction", transaction, "--journal"]).arg(journal);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let (send, receive) = mpsc::channel();
+    let stdout = child.stdout.take();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = stdout.map(|stdout| BufReader::new(stdout).read_line(&mut line));
+        let _ = send.send(read.is_some_and(|read| read.is_ok()) && line.trim() == WATCHING);
+    });
+    if receive.recv_timeout(PATIENCE) == Ok(true) {
+        // It is waited for, because an experiment has one for each cell with knobs.
+        thread::spawn(move || child.wait());
+        return Ok(());
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Err("it did not say that it watches".to_string())
+}

@@ -1,0 +1,274 @@
+//! A server on the probe's host, started and ended by the probe for us.
+//!
+//! A thread of its own shows the probe that we are there, and keeps what the server writes. The
+//! server ends with the session: when we ask, when we are gone, and when the probe is.
+
+use super::{Call, FarError, greet, of_end};
+use crate::SILENCE_MAX;
+use crate::line::Line;
+use crate::message::{FromProbe, Purpose, Started, ToProbe};
+use crate::printable::printable;
+use crate::token;
+use model::secret;
+use model::starting::{StartOrder, TargetExit};
+use probe::monotonic_ns;
+use std::fs::File;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Time limit of one read.
+const TURN: Duration = Duration::from_millis(50);
+/// Time between signs of life.
+const PING: Duration = Duration::from_secs(1);
+/// How long a server may take to end, its services and what they left behind included.
+const END_WITHIN: Duration = Duration::from_secs(60);
+
+/// A server that a probe has started. It ends when dropped.
+#[derive(Debug)]
+pub struct FarServer {
+    started: Started,
+    addr: String,
+    stop: Arc<AtomicBool>,
+    fate: Arc<Mutex<Option<TargetExit>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn lock(fate: &Mutex<Option<TargetExit>>) -> MutexGuard<'_, Option<TargetExit>> {
+    fate.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FarServer {
+    /// Has the server started, and waits until it listens. What it writes on standard error goes to
+    /// the log. Once `stop` is set the wait ends.
+    pub fn start(
+        call: &Call,
+        order: &StartOrder,
+        stop: &AtomicBool,
+        log: &Path,
+    ) -> Result<Self, FarError> {
+        let file = File::create(log).map_err(|error| FarError::Log {
+            path: log.display().to_string(),
+            why: error.to_string(),
+        })?;
+        let token = token::read(&call.token_file)?;
+        let (line, _) = greet(call, token, Purpose::Start)?;
+        let mut session = Session::new(line, file);
+        session.line.send(&ToProbe::Start(Box::new(order.clone())));
+        let started = session.await_start(call, order, stop)?;
+        let addr = reached(&started.addr, &call.address);
+        let (stop, fate) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+        let (flag, kept) = (Arc::clone(&stop), Arc::clone(&fate));
+        let run = move || {
+            let exit = session.attend(&flag);
+            *lock(&kept) = Some(exit);
+        };
+        let spawned = thread::Builder::new().name("far server".to_string()).spawn(run);
+        let thread = spawned.map_err(|error| FarError::NoThread(error.to_string()))?;
+        Ok(Self { started, addr, stop, fate, thread: Some(thread) })
+    }
+
+    /// What the list of the probe calls it.
+    pub fn name(&self) -> &str {
+        &self.started.name
+    }
+
+    /// Words it was started with, as the probe shows them.
+    pub fn words(&self) -> &[String] {
+        &self.started.words
+    }
+
+    /// HOST:PORT as we reach it: the probe's host where the server listens on all of its addresses.
+    pub fn addr(&self) -> &str {
+        &self.addr
+    }
+
+    /// Its process on the probe's host.
+    pub fn pid(&self) -> u32 {
+        self.started.pid
+    }
+
+    /// Whether it still runs, or how it ended.
+    pub fn alive(&mut self) -> Result<(), String> {
+        match &*lock(&self.fate) {
+            None => Ok(()),
+            Some(exit) => {
+                let why = exit.fault.as_deref().unwrap_or("ended by itself");
+                Err(format!("target {}: {why}", self.started.name))
+            }
+        }
+    }
+
+    /// Ends it in order.
+    pub fn end(mut self) -> TargetExit {
+        let was_over = lock(&self.fate).is_some();
+        self.finish();
+        let exit = lock(&self.fate).take().unwrap_or_else(|| TargetExit {
+            stopped: None,
+            fault: Some("our thread that attends to it ended".to_string()),
+        });
+        let by_itself = || "ended by itself during the cell".to_string();
+        let fault = exit.fault.or_else(|| was_over.then(by_itself));
+        TargetExit { fault, ..exit }
+    }
+
+    fn finish(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The thread has a deadline of its own. A panic in it leaves no fate.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for FarServer {
+    /// Waits until the probe says that it has ended: the next one finds an idle host.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Our end of the connection.
+struct Session {
+    line: Line,
+    log: File,
+    pinged: Instant,
+    heard: Instant,
+}
+
+impl Session {
+    fn new(line: Line, log: File) -> Self {
+        let now = Instant::now();
+        Self { line, log, pinged: now, heard: now }
+    }
+
+    /// The next message that is no sign of life and no line of the server; or why there is none.
+    fn turn(&mut self) -> Result<Option<FromProbe>, crate::LineEnd> {
+        if self.pinged.elapsed() > PING && !self.line.is_blocked() {
+            self.pinged = Instant::now();
+            self.line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
+        }
+        let message = self.line.next(TURN)?;
+        if message.is_some() {
+            self.heard = Instant::now();
+        }
+        match message {
+            Some(FromProbe::Pong(_)) => Ok(None),
+            Some(FromProbe::Line { text }) => {
+                // A full disk is no reason to end a measurement.
+                let _ = writeln!(self.log, "{}", secret::text(&printable(&text)));
+                Ok(None)
+            }
+            message => Ok(message),
+        }
+    }
+
+    fn silence(&self) -> Option<String> {
+        let why = || format!("it has sent nothing for {} s", SILENCE_MAX.as_secs());
+        (self.heard.elapsed() > SILENCE_MAX).then(why)
+    }
+
+    fn await_start(
+        &mut self,
+        call: &Call,
+        order: &StartOrder,
+        stop: &AtomicBool,
+    ) -> Result<Started, FarError> {
+        let (address, server) = (call.address.clone(), order.server.clone());
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                // The connection closes, and the probe ends what it has begun.
+                return Err(FarError::Interrupted { server });
+            }
+            match self.turn() {
+                Ok(Some(FromProbe::Started(started))) => return Ok(shown(*started)),
+                Ok(Some(FromProbe::NotStarted { why })) => {
+                    return Err(FarError::NotStarted { address, server, why: printable(&why) });
+                }
+                Ok(Some(FromProbe::Bye { why })) => {
+                    return Err(FarError::Silent { address, why: why.to_string() });
+                }
+                Ok(_) => {}
+                Err(end) => return Err(of_end(&call.address, &call.pin, end, None)),
+            }
+            if let Some(why) = self.silence() {
+                return Err(FarError::Silent { address, why });
+            }
+        }
+    }
+
+    /// Stays until the server has ended: as asked, or by itself.
+    fn attend(&mut self, stop: &AtomicBool) -> TargetExit {
+        let lost = |why: String| TargetExit {
+            stopped: None,
+            fault: Some(format!("the probe that started it was lost: {why}")),
+        };
+        let mut asked: Option<Instant> = None;
+        loop {
+            if asked.is_none() && stop.load(Ordering::Relaxed) {
+                asked = Some(Instant::now());
+                self.line.send(&ToProbe::Stop);
+            }
+            match self.turn() {
+                Ok(Some(FromProbe::Ended(exit))) => {
+                    let fault = exit.fault.map(|fault| printable(&fault));
+                    return TargetExit { fault, ..*exit };
+                }
+                Ok(Some(FromProbe::Bye { why })) => return lost(why.to_string()),
+                Ok(_) => {}
+                Err(end) => return lost(end.to_string()),
+            }
+            if let Some(why) = self.silence() {
+                return lost(why);
+            }
+            if asked.is_some_and(|asked| asked.elapsed() > END_WITHIN) {
+                return lost(format!("it did not end the server in {} s", END_WITHIN.as_secs()));
+            }
+        }
+    }
+}
+
+/// What the probe tells of it, safe for a terminal.
+fn shown(started: Started) -> Started {
+    let safe = |text: &String| printable(text);
+    Started {
+        name: safe(&started.name),
+        words: started.words.iter().map(safe).collect(),
+        addr: safe(&started.addr),
+        ..started
+    }
+}
+
+/// Where we reach what listens at `addr` on the host of the probe.
+fn reached(addr: &str, probe: &str) -> String {
+    let parts = addr.rsplit_once(':').zip(probe.rsplit_once(':'));
+    let Some(((host, port), (probe_host, _))) = parts else { return addr.to_string() };
+    let host: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+    match host {
+        Ok(host) if host.is_unspecified() => format!("{probe_host}:{port}"),
+        _ => addr.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_all_addresses_is_reached_at_the_host_of_its_probe() {
+        for (addr, probe, expected) in [
+            ("0.0.0.0:8080", "192.0.2.7:9200", "192.0.2.7:8080"),
+            ("[::]:8080", "db.example:9200", "db.example:8080"),
+            ("0.0.0.0:8080", "[2001:db8::7]:9200", "[2001:db8::7]:8080"),
+            ("127.0.0.1:8080", "192.0.2.7:9200", "127.0.0.1:8080"),
+            ("198.51.100.7:80", "192.0.2.7:9200", "198.51.100.7:80"),
+            ("nonsense", "192.0.2.7:9200", "nonsense"),
+        ] {
+            assert_eq!(reached(addr, probe), expected, "{addr}");
+        }
+    }
+}
