@@ -3,10 +3,15 @@
 //! In: values with what they are called. Out: where each stands between the ends of the axis, and
 //! which round values are written below it. Never: a size, a colour or markup.
 
-use super::{Axis, Band, Mark, Scale};
+use super::{Axis, Band, Mark, Scale, Unit};
 
 /// Room beyond the outermost values, as a part of the axis.
 const MARGIN: f64 = 0.04;
+/// From the middle of an axis to its end there is at least this share of its middle value: figures
+/// are written with three digits.
+const LEAST_SHARE: f64 = 0.02;
+/// The same of changes, which are written in tenths of a percent.
+const LEAST_CHANGE: f64 = 0.004;
 /// Round values below an axis, about.
 const STEPS: f64 = 4.0;
 
@@ -72,7 +77,7 @@ impl Dots {
     /// The ends of the axis. What is broken does not widen it.
     pub fn ends(&self) -> (f64, f64) {
         let (low, high) = self.extent();
-        let margin = (self.scaled(high) - self.scaled(low)).max(1e-9) * MARGIN;
+        let margin = (self.scaled(high) - self.scaled(low)) * MARGIN;
         match self.axis.scale {
             Scale::Linear => (low - margin, high + margin),
             Scale::Log => (low / margin.exp(), high * margin.exp()),
@@ -94,7 +99,14 @@ impl Dots {
         }
         let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
         let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or(1.0);
-        if low < high { (low, high) } else { (low * 0.99, (high * 1.01).max(low + 1e-9)) }
+        // Less must not fill the axis, and could not be written below it.
+        let least = match self.axis.unit {
+            Unit::Change => LEAST_CHANGE,
+            _ => LEAST_SHARE,
+        };
+        let (middle, half) = (low.midpoint(high), (high - low) / 2.0);
+        let half = half.max(middle.abs() * least).max(1e-9);
+        (middle - half, middle + half)
     }
 
     fn scaled(&self, value: f64) -> f64 {
@@ -147,7 +159,6 @@ fn log_steps(low: f64, high: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::Unit;
 
     fn dots(values: &[f64], scale: Scale) -> Dots {
         let dot = |at: &f64| Dot {
@@ -183,9 +194,9 @@ mod tests {
 
     #[test]
     fn what_gates_struck_stays_inside_and_widens_nothing() {
-        let mut of = dots(&[100.0, 101.0, 5_000.0], Scale::Linear);
+        let mut of = dots(&[100.0, 110.0, 5_000.0], Scale::Linear);
         of.rows[0].dots[2].mark = Mark::Broken;
-        assert!(of.ends().1 < 102.0, "{:?}", of.ends());
+        assert!(of.ends().1 < 111.0, "{:?}", of.ends());
         assert_eq!(of.place(5_000.0), 1.0);
     }
 
@@ -195,6 +206,22 @@ mod tests {
             let one = dots(&[value], Scale::Linear);
             assert!(one.ends().0 < one.ends().1, "{:?}", one.ends());
             assert!(one.place(value).is_finite());
+        }
+    }
+
+    #[test]
+    fn round_values_are_different_as_they_are_written() {
+        use crate::text::spark::step_label;
+        for value in [700.0, 1.6e7, 9.99e6, 4000.0] {
+            for unit in [Unit::Ns, Unit::PerSecond] {
+                let mut of = dots(&[value * 0.9999, value], Scale::Linear);
+                of.axis.unit = unit;
+                let labels: Vec<_> =
+                    of.steps().iter().map(|at| step_label(&of.axis, *at)).collect();
+                let mut different = labels.clone();
+                different.dedup();
+                assert!(labels.len() > 1 && labels == different, "{labels:?}");
+            }
         }
     }
 }

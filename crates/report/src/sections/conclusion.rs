@@ -13,23 +13,9 @@ use std::collections::BTreeMap;
 /// With more cells than these they are counted in the sentence, and named below it.
 const NAMED_MAX: usize = 4;
 
-/// The conclusion.
+/// The conclusion, with what belongs to it.
 pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Banner {
-    let rates: Vec<&Contrast> =
-        of.contrasts.iter().filter(|one| one.figure == Figure::Rate).collect();
-    let mut lines = Vec::new();
-    let text = match rates[..] {
-        [] => alone(of, design),
-        [one] => pair(one, design),
-        ref few if few.len() <= NAMED_MAX => {
-            let said: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
-            format!("Against {}: {}.", design.baseline, said.join("; "))
-        }
-        ref many => {
-            lines.extend(groups(many));
-            counted(many, design)
-        }
-    };
+    let rates = rates(of);
     let reserved = reservations(of, runs);
     let is_decided = |one: &&Contrast| {
         one.conclusion.is_some_and(|conclusion| conclusion != Conclusion::Undecided)
@@ -41,9 +27,30 @@ pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> 
         () if rates.is_empty() || !rates.iter().all(is_decided) => Tone::Neutral,
         () => Tone::Good,
     };
-    lines.extend(reserved);
-    lines.extend(of.ended.map(ended));
-    Banner { tone, text, lines }
+    let named = if rates.len() > NAMED_MAX { groups(&rates) } else { Vec::new() };
+    let lines = named.into_iter().chain(reserved).chain(of.ended.map(ended)).collect();
+    Banner { tone, text: told(of, design), lines }
+}
+
+/// The conclusion of an experiment in blocks.
+pub(crate) fn conclusion(of: &Experiment) -> Option<String> {
+    of.design.as_ref().map(|design| told(of, design))
+}
+
+fn rates(of: &Experiment) -> Vec<&Contrast> {
+    of.contrasts.iter().filter(|one| one.figure == Figure::Rate).collect()
+}
+
+fn told(of: &Experiment, design: &Design) -> String {
+    match rates(of)[..] {
+        [] => alone(of, design),
+        [one] => pair(one, design),
+        ref few if few.len() <= NAMED_MAX => {
+            let said: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
+            format!("Against {}: {}.", design.baseline, said.join("; "))
+        }
+        ref many => counted(many, design),
+    }
 }
 
 fn ended(why: Ended) -> String {

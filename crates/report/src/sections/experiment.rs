@@ -63,11 +63,13 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     let plots: Vec<Dots> = others().filter_map(|one| visits::plot(of, design, runs, one)).collect();
     blocks.extend(columns(visits::note(&plots), plots));
     blocks.extend(particulars(of, runs));
-    blocks.push(Block::Heading("Differences".to_string()));
-    blocks.push(Block::Table(contrasts::table(of, design)));
-    let plots = others().filter_map(|one| contrasts::plot(of, design, one)).collect();
-    blocks.extend(columns(contrasts::NOTE.to_string(), plots));
-    blocks.push(Block::Table(contrasts::all(of, design)));
+    if !of.contrasts.is_empty() {
+        blocks.push(Block::Heading("Differences".to_string()));
+        blocks.push(Block::Table(contrasts::table(of, design)));
+        let plots = others().filter_map(|one| contrasts::plot(of, design, one)).collect();
+        blocks.extend(columns(contrasts::NOTE.to_string(), plots));
+        blocks.push(Block::Table(contrasts::all(of, design)));
+    }
     blocks.extend(predictions(of));
     blocks.push(Block::Heading("Walls".to_string()));
     blocks.push(Block::Table(walls::table(of, design, runs).caption("")));
@@ -408,7 +410,9 @@ pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
         Some(design) => {
             let mut blocks = top(of, design, runs);
             blocks.push(Block::Table(contrasts::cells(of, design)));
-            blocks.push(Block::Table(contrasts::table(of, design)));
+            if !of.contrasts.is_empty() {
+                blocks.push(Block::Table(contrasts::table(of, design)));
+            }
             blocks.push(Block::Table(walls::table(of, design, runs)));
             blocks
         }

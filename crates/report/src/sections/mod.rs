@@ -33,6 +33,7 @@ pub mod responses;
 pub mod samples;
 
 mod conclusion;
+pub(crate) use conclusion::conclusion;
 pub mod confirmation;
 mod connecting;
 mod contrasts;

@@ -10,12 +10,10 @@ use std::collections::BTreeMap;
 
 /// A row for each cell.
 pub(super) fn table(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Table {
-    let mut table = Table::new(vec![
-        Column::words("cell"),
-        Column::words("walls of its visits"),
-        Column::words("as expected"),
-    ])
-    .caption("Walls");
+    let mut columns = ["cell", "walls of its visits"].map(Column::words).to_vec();
+    let is_any = of.cells.iter().any(|cell| !cell.expected.is_empty());
+    columns.extend(is_any.then(|| Column::words("as expected")));
+    let mut table = Table::new(columns).caption("Walls");
     for name in &design.cells {
         let of_cell: Vec<_> = each_visit(of, runs)
             .filter(|(cell, _)| cell.name == *name)
@@ -32,7 +30,9 @@ pub(super) fn table(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> T
             (false, _) => format!("{as_expected} of {all}"),
         };
         let mark = if as_expected < known { Mark::Caution } else { Mark::None };
-        table.push(mark, vec![name.clone(), found(&of_cell), share]);
+        let mut row = vec![name.clone(), found(&of_cell)];
+        row.extend(is_any.then_some(share));
+        table.push(mark, row);
     }
     let is_marked = |mark: Mark| table.rows.iter().any(|row| row.mark == mark);
     if is_marked(Mark::Caution) {
@@ -95,6 +95,9 @@ mod tests {
         let rps = format!("rps | one client thread (C2) 1 of 2, {quota}* 1 | 1 of 2");
         assert_eq!(rows[1], rps);
         assert_eq!(rows[2], format!("rfs | {quota} 2 of 2 | -"));
+        of.cells.iter_mut().for_each(|cell| cell.expected.clear());
+        let columns = self::table(&of, of.design.as_ref().unwrap(), &runs).columns.len();
+        assert_eq!(columns, 2, "nothing is expected");
         let marks: Vec<_> = table.rows.iter().map(|row| row.mark).collect();
         assert_eq!(marks, [Mark::None, Mark::Caution, Mark::None], "unknown is no surprise");
     }

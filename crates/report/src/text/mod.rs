@@ -86,9 +86,9 @@ pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> Stri
     written(&lines, style)
 }
 
-/// The table of an experiment as text.
+/// An experiment as text: its table, or the conclusion with what it rests on.
 pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> String {
-    draw(&experiment_briefly(of, runs), style)
+    verdict_first(&experiment_briefly(of, runs), style)
 }
 
 /// Two runs compared, as text.
