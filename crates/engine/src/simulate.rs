@@ -16,7 +16,7 @@ use crate::worker::Worker;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
-use model::tick::{Connections, Counters, Loop, Phase, TargetTally, Tick, Turnover};
+use model::tick::{Connections, Counters, Loop, Phase, Starts, TargetTally, Tick, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
 use wire::http1::Http1;
@@ -63,6 +63,10 @@ pub struct Account {
     pub connections: Connections,
     /// What happened to connections, from the first to the last instant.
     pub turnover: Turnover,
+    /// Connections that were due in the window, where devices begin on a schedule.
+    pub starts: Starts,
+    /// Time from the planned instant until they were open.
+    pub planned_connect: Summary,
     /// Latency of completed measured requests.
     pub latency: Summary,
     /// From the send; open loop only.
@@ -112,7 +116,7 @@ pub fn simulate_seen(
     let driver = Sim::new(job, slots, faults);
     let mut worker = Worker::<_, Http1>::new(job, slots, 0, driver, recorder, orders_out);
     let mut account = Account::default();
-    let mut sums = [(); 5].map(|()| Histogram::new());
+    let mut sums = [(); 6].map(|()| Histogram::new());
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
     let mut is_over = false;
     while !is_over {
@@ -138,8 +142,15 @@ pub fn simulate_seen(
             account.connections = tick.connections;
             account.turnover += &tick.turnover;
             account.ticks += 1;
-            let parts =
-                [&tick.latency, &tick.service, &tick.release_lag, &tick.lateness, &tick.at_least];
+            account.starts += &tick.starts;
+            let parts = [
+                &tick.latency,
+                &tick.service,
+                &tick.release_lag,
+                &tick.lateness,
+                &tick.at_least,
+                &tick.planned_connect,
+            ];
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
             if tick.last {
                 let of_target = |target: &TargetTally| {
@@ -158,13 +169,14 @@ pub fn simulate_seen(
         worker.turn();
         feed.drain(|tick| account.begun_after += tick.turnover.begun);
     }
-    let [latency, service, release_lag, lateness, at_least] = sums;
+    let [latency, service, release_lag, lateness, at_least, planned_connect] = sums;
     let lost = account.measured.failed + account.measured.unanswered;
     account.latency = latency.summary(lost + account.measured.unsent);
     account.service = service.summary(lost);
     account.release_lag = release_lag.summary(0);
     account.lateness = lateness.summary(0);
     account.at_least = at_least.summary(0);
+    account.planned_connect = planned_connect.summary(0);
     account
 }
 

@@ -17,9 +17,11 @@ mod level;
 mod life;
 mod open;
 mod responses;
+mod starts;
 
 use self::level::{Stage, Window};
 use self::open::{Margin, Release};
+use self::starts::{StartEnd, Starts};
 use crate::alarms::Alarms;
 use crate::checks::Checks;
 use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
@@ -129,6 +131,8 @@ pub struct Worker<D, S: Session = Http1> {
     /// The schedule under way; nothing in closed loop.
     release: Option<Release>,
     places: Places,
+    /// Of devices that begin on the schedule.
+    starts: Starts,
     margin: Margin,
     stage: Stage,
     window: Option<Window>,
@@ -186,6 +190,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             alarms: Alarms::new(slots),
             release: None,
             places: Places::new(slots),
+            starts: Starts::new(slots),
             margin: Margin::new(),
             stage: Stage::Idle,
             window: None,
@@ -375,7 +380,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// A connection may have got room: it is used at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
-        if self.release.is_some() {
+        if self.release.is_some() && !self.has_devices() {
             return self.offer(slot, now_ns);
         }
         // Once, unless requests are so large that a batch is less than the room.
@@ -441,7 +446,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
-        if self.is_renewed(slot, now_ns) {
+        if self.is_renewed(slot, now_ns) || self.starts.is_due(slot) {
+            self.begin_start(slot, now_ns);
             self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
         } else {
             self.pool.forget(slot);
@@ -451,6 +457,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
         let connected_ns = self.driver.connected_ns(slot, at_ns);
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
+        self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
         state.session = S::default();
         (state.sending, state.responses) = (false, 0);
@@ -464,6 +471,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let tick = &mut self.recorder.tick;
         tick.measured.errors.add(class, 1);
         self.pool.failed(slot, tick);
+        self.end_start(slot, StartEnd::Failed);
         self.abandon(slot, Cause::Failure(class), at_ns);
     }
 
@@ -504,6 +512,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         if slot >= self.pool.wanted() {
             return;
+        }
+        if self.plans_starts() {
+            return self.offer(slot, now_ns);
         }
         if cause == Cause::Planned || served > 0 && cause == Cause::Order {
             self.pool.was_fruitful(slot);

@@ -2,10 +2,13 @@
 
 use engine::driver::sim::{Faults, StallPoint, Stalls};
 use engine::job::Job;
+use engine::schedule::Schedule;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
+use model::curve::Curve;
 use model::load::{Hold, Life, Request, Spacing};
-use model::tick::{Counters, ErrorClass, Turnover};
+use model::tick::{Counters, ErrorClass, Starts, Turnover};
+use std::sync::Arc;
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -80,7 +83,9 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     assert_eq!(account.begun_after, 0, "{context}: a device began after the end");
     let completed = account.measured.completed + account.unmeasured.completed;
     assert!(account.arrived <= completed, "{context}: arrived");
-    if level.rate.is_some() {
+    if level.rate.is_some() && level.life.hold.is_some() {
+        assert_started(account, context);
+    } else if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
         assert_eq!(account.release_lag.count, sent, "{context}: release lag");
@@ -108,6 +113,29 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
         let bound = limit * (elapsed_ns + u128::from(2 * MS));
         assert!(account.accounting.in_flight_ns <= bound, "{context}: in flight");
     }
+}
+
+/// The laws of connections that begin on a schedule.
+fn assert_started(account: &Account, context: &str) {
+    let Starts { begun, established, failed, pending, waited, .. } = account.starts;
+    assert_eq!(begun, established + failed + pending, "{context}: begun connections");
+    assert!(waited <= begun, "{context}: waited");
+    let found = [&account.planned_connect, &account.service].map(|times| times.count);
+    assert_eq!(found, [established; 2], "{context}: times to connect");
+    assert!(account.release_lag.count <= begun, "{context}: send delays");
+    assert_eq!(account.release_lag.count, account.lateness.count, "{context}: delays");
+    assert!(established <= account.turnover.established, "{context}: {:?}", account.turnover);
+    assert_eq!(account.measured.unsent, 0, "{context}: no request was planned");
+}
+
+/// What is due on the schedule of a seed was begun, or was never sent.
+fn assert_planned(account: &Account, level: &Level, seed: u64) {
+    let Some((rate, spacing)) = level.rate.filter(|_| level.life.hold.is_some()) else { return };
+    let mut schedule = Schedule::new(&Arc::new(Curve::constant(rate)), spacing, seed, 0, 1);
+    let due = std::iter::from_fn(|| schedule.next_ns());
+    let planned = due.take_while(|due_ns| *due_ns < level.window_ns).count() as u64;
+    let Starts { begun, unsent, .. } = account.starts;
+    assert_eq!(begun + unsent, planned, "seed {seed}: {:?}", account.starts);
 }
 
 /// The laws of one account.
@@ -206,6 +234,7 @@ fn a_thousand_bad_servers_lose_nothing() {
         let (level, faults) = drawn(seed);
         let account = run(seed, level, faults);
         assert_conserved(&account, &level, &format!("seed {seed}"));
+        assert_planned(&account, &level, seed);
         completed += account.measured.completed;
     }
     assert!(completed > 100_000, "the servers did answer: {completed}");
@@ -496,6 +525,37 @@ fn devices_hold_close_and_begin_anew() {
     let sent = account.measured.sent + account.unmeasured.sent;
     assert!(established - sent <= 40 && sent <= established, "one request each: {sent}");
     assert_eq!(account.measured.failed, 0);
+}
+
+#[test]
+fn devices_begin_when_they_are_due() {
+    let hold = Some(Hold::For { ns: 5 * MS, jitter: 0.0 });
+    let life = Life { requests: Some((0, 0)), hold, ramp_up_ns: 20 * MS, ramp_down_ns: 0 };
+    let rate = Some((2_000.0, Spacing::Fixed));
+    let account = run(12, Level { life, rate, drain_ns: 50 * MS, ..level(40, 1) }, steady());
+    let starts = account.starts;
+    assert_eq!((starts.begun, starts.established, starts.waited), (200, 200, 0), "{starts:?}");
+    // A ramp-up of 20 ms from nothing to 2000/s, which begins when its order is seen.
+    assert!((218..=220).contains(&account.turnover.established), "{:?}", account.turnover);
+    let latest_ns = account.lateness.max.unwrap();
+    assert!(latest_ns < 10_000, "on time: {latest_ns}");
+    // Connecting takes 20 to 200 us in the simulated world.
+    let connect = &account.planned_connect;
+    assert!(connect.min >= Some(20_000) && connect.max < Some(220_000), "{connect:?}");
+}
+
+#[test]
+fn connections_that_find_no_device_wait_and_are_counted() {
+    let hold = Some(Hold::For { ns: 20 * MS, jitter: 0.0 });
+    let life = Life { requests: Some((0, 0)), hold, ..Life::default() };
+    let rate = Some((1_000.0, Spacing::Fixed));
+    // Ten devices of 20 ms each make 500 connections per second.
+    let account = run(13, Level { life, rate, drain_ns: 50 * MS, ..level(10, 1) }, steady());
+    let starts = account.starts;
+    assert_eq!(starts.begun + starts.unsent, 100, "{starts:?}");
+    assert!((40..=60).contains(&starts.begun) && starts.waited > 30, "{starts:?}");
+    assert!(account.planned_connect.max > Some(40 * MS), "waits count: {account:?}");
+    assert!(account.service.max < Some(MS), "and are no time to connect");
 }
 
 #[test]

@@ -76,9 +76,14 @@ impl<'a> Case<'a> {
         self.point.load.life.as_ref()
     }
 
-    /// The same churn with `factor` times the devices.
+    /// The same churn with `factor` times the devices, or the rate where it is planned.
     pub fn churn_command(&self, factor: u64) -> String {
-        let devices = u64::from(self.point.load.connections) * factor;
+        let load = match self.point.load.rate {
+            Some(rate) => format!("-R {:.0}", rate * factor as f64),
+            None => {
+                format!("--devices {}", u64::from(self.point.load.connections) * factor)
+            }
+        };
         let hold = match self.life().and_then(|life| life.hold) {
             None => String::new(),
             Some(Hold::Forever) => " --hold forever".to_string(),
@@ -87,7 +92,7 @@ impl<'a> Case<'a> {
                 format!(" --hold {}+-{:.4}%", typed(ns), jitter * 100.0).replace(".0000", "")
             }
         };
-        format!("ceiling churn {} --devices {devices}{hold}", self.trial.url)
+        format!("ceiling churn {} {load}{hold}", self.trial.url)
     }
 
     /// Readings of the server's host. Figures of the server itself are absent when no probe watched
@@ -325,9 +330,9 @@ impl<'a> Case<'a> {
         Some(rate.ln() > load.ln() / 2.0)
     }
 
-    /// Whether the load is an open loop.
+    /// Whether requests are due on a schedule. That of devices is one of connections.
     pub fn is_open(&self) -> bool {
-        self.point.load.model == LoadModel::Open
+        self.point.load.model == LoadModel::Open && !self.point.is_churn()
     }
 
     /// Share of the planned requests that found no connection with room: those that waited for

@@ -529,6 +529,8 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
         "the objective".to_string()
     } else if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
         "the number of devices".to_string()
+    } else if case.point.is_churn() && case.point.load.rate.is_some() {
+        "the asked rate of connections".to_string()
     } else if case.point.is_churn() {
         "the number of devices and their hold".to_string()
     } else if let Some(events) = &case.point.events {

@@ -8,11 +8,12 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
+use crate::gates::release;
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
-use model::run::{Point, RequestInfo};
+use model::run::{Point, RequestInfo, StartInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
 
@@ -55,6 +56,8 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
 fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     let struck = match figure {
         TermFigure::Latency(statistic) => Some(latency_of(statistic)),
+        // The generator delay is looked at with the term.
+        TermFigure::Connect(_) => None,
         // Counts of fates and stamps stand or fall together.
         TermFigure::Good(statistic) | TermFigure::Service(statistic) => {
             Some(latency_of(statistic)).filter(|figure| point.standing.of(*figure).is_not_known())
@@ -91,7 +94,7 @@ fn expectation(term: &Term, found: TermFinding) -> Expectation {
 }
 
 fn find(term: &Term, point: &Point) -> TermFinding {
-    let RequestInfo { failed, unanswered, unsent, .. } = point.requests;
+    let RequestInfo { sent, failed, unanswered, unsent, .. } = point.requests;
     match term.figure {
         TermFigure::Latency(statistic) => {
             let at_least = point.latency_at_least_ns.as_ref();
@@ -106,9 +109,15 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             let bad = (failed + unanswered).max(point.service_ns.censored);
             time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
-        TermFigure::Errors => share(term, failed + unanswered + unsent, &point.requests),
+        TermFigure::Connect(statistic) => connecting(term, statistic, point),
+        TermFigure::Errors => {
+            let starts = starts(point);
+            let missed = starts.map_or(0, StartInfo::missed);
+            let due = sent + unsent + starts.map_or(0, StartInfo::due);
+            share(term, failed + unanswered + unsent + missed, due)
+        }
         TermFigure::Status(class) => match point.status.get(class.key()) {
-            Some(count) => share(term, *count, &point.requests),
+            Some(count) => share(term, *count, sent + unsent),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
         TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
@@ -131,8 +140,41 @@ fn compared(term: &Term, measured: f64) -> TermFinding {
     TermFinding { measured: Some(measured), met, why }
 }
 
-fn share(term: &Term, count: u64, requests: &RequestInfo) -> TermFinding {
-    let due = requests.sent + requests.unsent;
+/// Connections that were planned, where there are any.
+pub(crate) fn starts(point: &Point) -> Option<&StartInfo> {
+    point.turnover.as_ref()?.starts.as_ref()
+}
+
+/// Of the connections that were planned, else of those of the window, else of all of the level.
+fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
+    if let Some((low, high)) = connect_moved(point, statistic) {
+        let mut found = between(term, low, high);
+        found.why = format!("{}: the generator began connections late (C4)", found.why);
+        return found;
+    }
+    let of_window = point.turnover.as_ref().filter(|one| one.established > 0);
+    let (known, bad) = match (starts(point), of_window) {
+        (Some(starts), _) => (&starts.connect_ns, starts.missed()),
+        (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed),
+        (None, None) => (&point.connections.connect_ns, point.connections.failed),
+    };
+    time(term, statistic, Times { known, bad, at_least: None })
+}
+
+/// A time to connect from the planned instant that the generator delay moved: what a punctual
+/// generator would have seen at least, and what was measured.
+pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64, f64)> {
+    let starts = starts(point)?;
+    let of = |summary: &Summary| match statistic {
+        Statistic::Percentile(percentile) => value_of(summary, percentile),
+        Statistic::Mean => summary.mean,
+        Statistic::Max => summary.max,
+    };
+    let (known_ns, low_ns) = (of(&starts.connect_ns)?, of(&starts.connect_punctual_ns)?);
+    release::matters(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
+}
+
+fn share(term: &Term, count: u64, due: u64) -> TermFinding {
     if due == 0 {
         return TermFinding::open("no request was due".to_string());
     }
@@ -323,6 +365,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::objective::ObjectiveStanding;
+    use model::run::TurnoverInfo;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -333,6 +376,54 @@ mod tests {
     /// 5000 requests, all with a response, p50 and p99 at 8 ms.
     fn point() -> Point {
         Fixture::point(8, 1000.0)
+    }
+
+    #[test]
+    fn connections_that_were_never_open_are_slower_than_all() {
+        let mut point = Fixture::good().point;
+        let times = |p99_ms: u64, censored: u64| Summary {
+            count: 990,
+            censored,
+            p50: Some(1_000_000),
+            p99: Some(p99_ms * 1_000_000).filter(|_| censored < 10),
+            ..Summary::default()
+        };
+        let starts = |connect_ns: Summary, low: Summary, failed: u64| StartInfo {
+            begun: 990 + failed,
+            established: 990,
+            failed,
+            connect_ns,
+            connect_punctual_ns: low,
+            ..StartInfo::default()
+        };
+        let mut judged = |text: &str, starts: StartInfo| {
+            point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+            judged(text, &point).met
+        };
+        let sound = || starts(times(3, 0), times(3, 0), 0);
+        assert_eq!(judged("connect.p99<5ms", sound()), Some(true));
+        assert_eq!(judged("connect.p99<2ms", sound()), Some(false));
+        // Twenty of 1010 were never open.
+        let refused = || starts(times(3, 20), times(3, 20), 20);
+        assert_eq!(judged("connect.p99<5ms", refused()), Some(false));
+        assert_eq!(judged("connect.p50<5ms", refused()), Some(true));
+        // The generator was late: true is what lies between the two.
+        let late = || starts(times(9, 0), times(3, 0), 0);
+        assert_eq!(judged("connect.p99<5ms", late()), None);
+        assert_eq!(judged("connect.p99<10ms", late()), Some(true));
+        assert_eq!(judged("connect.p99<2ms", late()), Some(false));
+    }
+
+    #[test]
+    fn a_share_of_failures_counts_connections_too() {
+        let mut point = Fixture::good().point;
+        (point.requests.sent, point.requests.unsent) = (0, 0);
+        (point.requests.failed, point.requests.unanswered) = (0, 0);
+        let starts =
+            StartInfo { begun: 90, failed: 4, pending: 1, unsent: 10, ..StartInfo::default() };
+        point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+        let found = judged("errors<15%", &point);
+        assert_eq!((found.measured, found.met), (Some(15.0), Some(false)), "{}", found.why);
     }
 
     #[test]

@@ -7,10 +7,10 @@
 //! the visits.
 //!
 //! How near is near follows the noise: three standard deviations of a visit, at least 5 % and at
-//! most 25 %. The noise is taken from second differences of neighbouring levels and from visits of
-//! the same level, so neither a trend nor a rise is taken for it. The ends of the range are the
-//! only place where the result of a visit decides whether it counts; what that costs is in the
-//! simulated coverage (`tests.rs`).
+//! most 25 %. The noise is taken from how far a level is off the line between its neighbours and
+//! from visits of the same level, so neither a trend nor a rise is taken for it. The ends of the
+//! range are the only place where the result of a visit decides whether it counts; what that costs
+//! is in the simulated coverage (`tests.rs`).
 //!
 //! This file knows loads and rates only, so that it can be simulated.
 
@@ -44,6 +44,11 @@ pub struct LoadRates {
 impl LoadRates {
     fn rate(&self) -> f64 {
         mean(&self.rates).unwrap_or(0.0)
+    }
+
+    /// Where the level is on a scale on which twice the load is one step.
+    fn place(&self) -> f64 {
+        (self.load.max(1) as f64).log2()
     }
 }
 
@@ -117,9 +122,11 @@ fn noise(levels: &[LoadRates]) -> Option<f64> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for three in levels.windows(3) {
         let [before, at, after] = three else { continue };
-        let bend = before.rate() - 2.0 * at.rate() + after.rate();
-        let share = |level: &LoadRates| 1.0 / level.rates.len() as f64;
-        squares += bend * bend / (share(before) + 4.0 * share(at) + share(after));
+        // How near the middle one is to the last: levels need not be evenly apart.
+        let near = (at.place() - before.place()) / (after.place() - before.place());
+        let bend = at.rate() - (1.0 - near) * before.rate() - near * after.rate();
+        let share = |level: &LoadRates, weight: f64| weight * weight / level.rates.len() as f64;
+        squares += bend * bend / (share(before, 1.0 - near) + share(at, 1.0) + share(after, near));
         freedom += 1.0;
     }
     for level in levels {
@@ -192,19 +199,17 @@ fn drift(levels: &[LoadRates], mean: f64) -> Option<f64> {
     if levels.len() < VISITS_MIN || mean <= 0.0 {
         return None;
     }
-    let middle = (levels.len() - 1) as f64 / 2.0;
-    let off: Vec<(f64, f64)> = levels
-        .iter()
-        .enumerate()
-        .map(|(at, level)| (at as f64 - middle, level.rate() - mean))
-        .collect();
+    let places = levels.iter().map(LoadRates::place);
+    let middle = places.sum::<f64>() / levels.len() as f64;
+    let off: Vec<(f64, f64)> =
+        levels.iter().map(|level| (level.place() - middle, level.rate() - mean)).collect();
     let spread: f64 = off.iter().map(|(at, _)| at * at).sum();
     let slope = off.iter().map(|(at, off)| at * off).sum::<f64>() / spread;
     let height = off.iter().map(|(_, off)| off).sum::<f64>() / off.len() as f64;
     let rest: f64 = off.iter().map(|(at, off)| (off - height - slope * at).powi(2)).sum();
     let freedom = levels.len() - 2;
     let error = (rest / freedom as f64 / spread).sqrt();
-    let change = slope * (levels.len() - 1) as f64 / mean;
+    let change = slope * (off[off.len() - 1].0 - off[0].0) / mean;
     let is_real = slope.abs() > student_95(freedom) * error && change.abs() >= DRIFT_MIN;
     is_real.then_some(change)
 }

@@ -28,17 +28,24 @@ pub enum Trend {
     },
 }
 
-/// What a point asks for: requests in flight in closed loop, requests per second in open loop.
+/// What a point asks for: requests in flight or devices in closed loop, requests or connections per
+/// second in open loop.
 pub fn load_of(point: &Point) -> u64 {
     match point.load.rate {
         Some(rate) => rate.round() as u64,
+        None if point.is_churn() => u64::from(point.load.connections),
         None => u64::from(point.load.connections) * u64::from(point.load.depth),
     }
 }
 
 /// The same with its unit.
 pub fn load_phrase(point: &Point) -> String {
-    let unit = if point.load.rate.is_some() { "requests/s asked for" } else { "in flight" };
+    let unit = match (point.load.rate.is_some(), point.is_churn()) {
+        (true, true) => "connections/s asked for",
+        (true, false) => "requests/s asked for",
+        (false, true) => "devices",
+        (false, false) => "in flight",
+    };
     format!("{} {unit}", load_of(point))
 }
 

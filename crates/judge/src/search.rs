@@ -16,7 +16,7 @@
 mod evidence;
 
 use crate::gates;
-use crate::objective::latency_of;
+use crate::objective::{connect_moved, latency_of};
 use evidence::{Evidence, Tested};
 use model::objective::{Objective, ObjectiveStanding, Term, TermFigure};
 use model::run::Point;
@@ -122,10 +122,15 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
 
 fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
+        let holds = |at_ns: f64| term.relation.holds(at_ns, term.bound);
+        if let TermFigure::Connect(statistic) = term.figure {
+            let moved = connect_moved(point, statistic);
+            return moved.is_some_and(|(low, high)| holds(low) != holds(high));
+        }
         let TermFigure::Latency(statistic) = term.figure else { return false };
         match point.standing.of(latency_of(statistic)) {
             standing::Standing::Bounded { low, high: Some(high), .. } => {
-                term.relation.holds(*low, term.bound) != term.relation.holds(*high, term.bound)
+                holds(*low) != holds(*high)
             }
             _ => false,
         }

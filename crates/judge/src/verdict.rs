@@ -118,8 +118,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let by_load: Vec<&Point> = usable.iter().map(|index| &points[*index]).collect();
     let rated: Vec<&Point> = points.iter().filter(|point| gates::is_rate_known(point)).collect();
     let shape = match context.trial.question {
-        Question::Load | Question::Churn | Question::Find | Question::Fanout => Trend::TooFew,
-        Question::Ramp => ramp::shape(&rated),
+        Question::Load | Question::Find | Question::Fanout => Trend::TooFew,
+        Question::Ramp | Question::Churn => ramp::shape(&rated),
     };
     let case =
         |index: usize| Case { ramp: &by_load, ..context.case(&points[index], &observed[index]) };
@@ -200,7 +200,8 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
     let Some(ceiling) = &mut verdict.ceiling else { return verdict };
     let closed = visits.first().filter(|point| point.load.model == LoadModel::Closed);
     ceiling.knee_in_flight = closed.map(|point| load_of(point));
-    if ceiling.interval != IntervalKind::Visits95 {
+    // Devices are visited once at each level.
+    if ceiling.interval != IntervalKind::Visits95 && trial.question == Question::Ramp {
         verdict.next.push(more_visits(trial, visits));
     }
     verdict
@@ -250,7 +251,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
         let by_votes = votes(one).cmp(&votes(other));
         by_votes.then_with(|| match one.wall == other.wall && !is_named(one) {
             true => left.cmp(right),
-            false => points[*left].rate.total_cmp(&points[*right].rate),
+            false => points[*left].headline_rate().total_cmp(&points[*right].headline_rate()),
         })
     });
     let mut verdict = decided[best.unwrap_or(0)].clone();
@@ -275,9 +276,10 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         Trend::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
         _ => (points[points.len() - 2], points[points.len() - 1]),
     };
-    let change = match from.rate > 0.0 {
-        true => format!("{:+.1} %", (to.rate / from.rate - 1.0) * 100.0),
-        false => format!("0/s to {}/s", model::units::show_count(to.rate)),
+    let rates = (from.headline_rate(), to.headline_rate());
+    let change = match rates.0 > 0.0 {
+        true => format!("{:+.1} %", (rates.1 / rates.0 - 1.0) * 100.0),
+        false => format!("0/s to {}/s", model::units::show_count(rates.1)),
     };
     let value = format!("{change} from {} to {}", load_of(from), load_phrase(to));
     let is_rising = *shape == Trend::Rising;

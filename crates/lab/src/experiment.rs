@@ -70,6 +70,8 @@ pub struct Places {
     pub root: PathBuf,
     /// Where logs of servers and folders of services go.
     pub scratch: PathBuf,
+    /// Folder of the journal of what is changed on this host.
+    pub journal: PathBuf,
     /// The probes of hosts that are not this one, by the name of the host.
     pub probes: BTreeMap<String, ProbeChoice>,
 }
@@ -300,7 +302,8 @@ impl Walk<'_> {
         let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
-        let how = How { args: &args, env, cpus, limits, folder: "", stop: self.stop };
+        let journal = &self.places.journal;
+        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 

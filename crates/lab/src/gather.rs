@@ -1,12 +1,14 @@
 //! Adds up the ticks of one level over all workers.
 
+use crate::openings::Openings;
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
 use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::tick::{
-    Connections, Counters, ERROR_CLASSES, Loop, Phase, StatusCodes, TargetTally, Tick, Turnover,
+    Connections, Counters, ERROR_CLASSES, Loop, Phase, Starts, StatusCodes, TargetTally, Tick,
+    Turnover,
 };
 use model::tls::TlsTally;
 use std::collections::VecDeque;
@@ -55,6 +57,12 @@ pub struct Gathered {
     pub connect: Histogram,
     /// Connections that came and went in the window.
     pub turnover: Turnover,
+    /// Connections that were due in the window, where devices begin on a schedule.
+    pub starts: Starts,
+    /// Their time to connect from the planned instant.
+    pub planned_connect: Histogram,
+    /// The seconds of the visit; of devices.
+    pub openings: Option<Openings>,
     /// Connections open when the window began, and when it ended.
     pub open: (u64, u64),
     /// Time to connect of the window.
@@ -175,6 +183,9 @@ impl Gathered {
             at_least: Histogram::new(),
             connect: Histogram::new(),
             turnover: Turnover::default(),
+            starts: Starts::default(),
+            planned_connect: Histogram::new(),
+            openings: None,
             open: (0, 0),
             window_connect: Histogram::new(),
             tenths_established: Vec::new(),
@@ -239,6 +250,7 @@ impl Gathered {
         self.level_loop += &tick.accounting;
         self.tls += &tick.tls;
         self.events += &tick.events;
+        self.starts += &tick.starts;
         self.subscriptions.extend_from_slice(&tick.subscriptions);
         let before =
             std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
@@ -252,6 +264,7 @@ impl Gathered {
             (&mut self.unseen, &tick.unseen),
             (&mut self.at_least, &tick.at_least),
             (&mut self.connect, &tick.connect),
+            (&mut self.planned_connect, &tick.planned_connect),
             (&mut self.handshake, &tick.handshake),
             (&mut self.per_connection, &tick.per_connection),
         ] {
@@ -265,6 +278,10 @@ impl Gathered {
             let places = self.targets.len().max(tick.targets.len());
             self.targets.resize_with(places, TargetTally::default);
             self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
+        }
+        let open = self.connections().open;
+        if let Some(openings) = &mut self.openings {
+            openings.add(tick, open);
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.established += tick.turnover.established;

@@ -6,6 +6,7 @@
 use crate::crews::Crews;
 use crate::error::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::openings::Openings;
 use crate::planned;
 use crate::profiler::Profiler;
 use crate::setting::Setting;
@@ -15,7 +16,7 @@ use engine::Crew;
 use engine::job::Order;
 use judge::observe::Observed;
 use model::event::{Event, Progress};
-use model::load::{Arrival, Stop, Trial, Warmup};
+use model::load::{Arrival, Hold, Stop, Trial, Warmup};
 use model::run::Outcome;
 use model::tick::{Connections, Counters, ErrorClass};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +70,9 @@ pub struct Visit {
     pub window_begin_ns: u64,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
-    /// Length of the whole visit, nanoseconds.
+    /// Begin of the whole visit, monotonic nanoseconds.
+    pub begin_ns: u64,
+    /// Its length, nanoseconds.
     pub visit_ns: u64,
     /// CPU time of the generator's process over the whole visit, nanoseconds.
     pub process_cpu_ns: u64,
@@ -160,7 +163,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         context.setting.begin_visit(load);
         context.watch.begin_level();
         context.crew.order_connect(load, &crews.asking);
-        let gathered = Gathered::new(context.crew.workers());
+        let mut gathered = Gathered::new(context.crew.workers());
+        gathered.openings = crews.level.life.hold.map(|_| Openings::new(now_ns));
         let listening = context.audience.as_mut().zip(crews.listening.as_ref());
         let audience = listening.map(|(audience, level)| {
             audience.order_connect(load, level);
@@ -360,17 +364,24 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Starts devices one after the other; returns how long that took. Their load is not measured.
+    /// Starts devices one after the other; returns how long that took. The figures of the window
+    /// have none of it. On a schedule the rate of connections rises, and then stays for as long as
+    /// one is held: as many are closed as opened when the window begins.
     fn ramp_up(&mut self) -> Result<u64, LabError> {
         self.order(&Order::Warm);
         let begin_ns = self.now_ns();
         let asked = u64::from(self.crews.level.connections);
-        let ramp_ns = self.crews.level.life.ramp_up_ns;
+        let level = &self.crews.level;
+        let (is_planned, mut ramp_ns) = (level.plans_starts(), level.life.ramp_up_ns);
+        if let (true, Some(Hold::For { ns, jitter })) = (is_planned, level.life.hold) {
+            ramp_ns += (ns as f64 * (1.0 + jitter)) as u64;
+        }
         loop {
             let passed_ns = self.listen()? - begin_ns;
             let opened = self.gathered.connections().opened;
             self.tell("ramp-up", Some(passed_ns as f64 / ramp_ns.max(1) as f64), self.now_ns());
-            let all_tried = opened >= asked || passed_ns >= ramp_ns + CONNECT_STALL_NS;
+            let all_tried =
+                is_planned || opened >= asked || passed_ns >= ramp_ns + CONNECT_STALL_NS;
             if self.ending.is_some() || passed_ns >= ramp_ns && all_tried {
                 return Ok(self.now_ns() - begin_ns);
             }
@@ -431,7 +442,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     /// Whether the drain of a search's trial need not go on.
     fn is_settled(&self, end_ns: u64, now_ns: u64) -> bool {
         let trial = self.context.trial;
-        let Some(objective) = trial.expect.as_ref().filter(|_| trial.search.is_some()) else {
+        let objective = trial.expect.as_ref().filter(|_| trial.search.is_some());
+        // What devices have open is closed in order, which does not take long.
+        let Some(objective) = objective.filter(|_| self.crews.level.plans_requests()) else {
             return false;
         };
         // Ticks of the window are still on their way for a moment.
@@ -541,6 +554,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             ending: self.ending.unwrap_or(Outcome::Complete),
             window_begin_ns,
             warmup_ns,
+            begin_ns: self.begin_ns,
             visit_ns: context.setting.now_ns() - self.begin_ns,
             process_cpu_ns: context.setting.process_cpu_ns() - self.begin_cpu_ns,
             profiled: context.profiler.as_ref().is_some_and(Profiler::has_begun),

@@ -22,6 +22,7 @@ mod gather;
 mod level;
 mod machine;
 mod mix;
+mod openings;
 mod planned;
 mod point;
 mod preflight;

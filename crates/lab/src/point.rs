@@ -7,7 +7,7 @@ use crate::level::Visit;
 use crate::{mix, samples};
 use judge::observe::Observed;
 use model::curve::Curve;
-use model::histogram::Summary;
+use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
@@ -40,7 +40,7 @@ pub(crate) fn make(
     // What failed has no latency of a good response, however fast it failed.
     let lost = gathered.measured.unanswered + gathered.measured.failed;
     let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
-    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let is_open = level.plans_requests();
     let requests = requests_info(trial, level, visit);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
@@ -96,21 +96,25 @@ pub(crate) fn make(
 
 /// Whether the generator stood still in a way that the send delay of its requests does not show.
 fn stood_still(level: &Level, gathered: &Gathered) -> bool {
-    let is_closed = matches!(level.arrival, Arrival::Closed);
+    let is_closed = level.arrival == Arrival::Closed;
     !gathered.unseen.is_empty() || is_closed && !gathered.lateness.is_empty()
 }
 
 /// What a generator that is always on time would have seen at least; nothing in closed loop where
 /// this one was.
 fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
-    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let is_open = level.plans_requests();
     if !is_open && !stood_still(level, gathered) {
         return None;
     }
     let measured = &gathered.measured;
     let censored = measured.unanswered + measured.failed + measured.unsent;
-    // In closed loop service time is the latency.
+    // In closed loop service time is the latency, and on a schedule of devices both times are of
+    // their connections.
     let Gathered { latency, service, lateness, unseen, .. } = gathered;
+    let none = Histogram::new();
+    let (service, lateness) =
+        if level.plans_starts() { (&none, &none) } else { (service, lateness) };
     Some(punctual(Window { latency, service, lateness, unseen, censored }))
 }
 
@@ -141,7 +145,7 @@ fn unmeasured(visit: &Visit) -> Unmeasured {
 fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     let arrived = Some(visit.gathered.arrived);
     let mut info = RequestInfo { arrived, ..count_requests(&visit.gathered.measured) };
-    if let Arrival::Open { .. } = level.arrival {
+    if level.plans_requests() {
         info.planned = visit.planned.or(Some(info.sent + info.unsent));
     }
     if let Stop::AfterRequests(planned) = trial.stop {
@@ -165,7 +169,7 @@ fn at_least(gathered: &Gathered) -> Option<Summary> {
 /// The series, with the rate that was asked for in each second.
 fn series(level: &Level, gathered: &Gathered) -> Vec<Second> {
     let mut series = gathered.series();
-    if let Arrival::Open { curve, .. } = &level.arrival {
+    if let (Arrival::Open { curve, .. }, true) = (&level.arrival, level.plans_requests()) {
         let mut begin = (0.0, 0.0);
         for second in &mut series {
             let planned = curve.planned_until((second.t_s * 1e9) as u64);
@@ -208,7 +212,11 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
 fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> ConnectionInfo {
     let connections = gathered.connections();
     ConnectionInfo {
-        asked: u64::from(level.connections),
+        // On a schedule devices are used as far as they are needed.
+        asked: match level.plans_starts() {
+            true => connections.opened + connections.failed,
+            false => u64::from(level.connections),
+        },
         opened: connections.opened,
         served: gathered.served(),
         failed: connections.failed,
@@ -266,7 +274,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
 
 fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
     let window = &gathered.window_loop;
-    let is_open = matches!(level.arrival, Arrival::Open { .. });
+    let is_open = level.arrival != Arrival::Closed;
     let time_ns = duration_s * 1e9 * f64::from(CrewSize::of(trial).threads);
     LoopInfo {
         spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),

@@ -2,7 +2,7 @@
 //!
 //! The arithmetic is in `model::ports`; this reads the ports that the host has, and those in use.
 
-use model::load::{Hold, Level};
+use model::load::{Arrival, Hold, Level};
 use model::ports::{Churn, Closer, PortRange, TIME_WAIT_NS, TimeWaitRules, Way, sources_needed};
 use model::route::{Address, Route, routes};
 use plan::SOURCES_MAX;
@@ -107,7 +107,10 @@ impl Ports {
             let Some(Hold::For { ns: open_ns @ 1.., .. }) = level.life.hold else {
                 return at_once;
             };
-            let rate = f64::from(level.connections) * 1e9 / open_ns as f64;
+            let rate = match &level.arrival {
+                Arrival::Closed => f64::from(level.connections) * 1e9 / open_ns as f64,
+                Arrival::Open { curve, .. } => curve.peak_rate(),
+            };
             let churn = Churn { rate, open_ns, closer: Closer::Us };
             churn.ports(self.rules.hold_ns(way)).max(at_once)
         };

@@ -95,7 +95,7 @@ pub(crate) struct Taken {
 impl Profiler {
     /// For a load with one level, whose visits are profiled while they are measured.
     pub(crate) fn of_the_point(trial: &Trial, target: &Target) -> Option<Self> {
-        Self::of(trial, target).filter(|_| is_of_the_point(trial.question))
+        Self::of(trial, target).filter(|_| is_of_the_point(trial))
     }
 
     /// Looks for sources of profiles. None when no profile is requested.
@@ -317,6 +317,6 @@ fn parse(kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8>) -> Result<Vec<Take
 
 /// Which visits are profiled while they are measured: those of a load with one level, where every
 /// figure belongs to the one visit. A series of levels is measured without.
-fn is_of_the_point(question: Question) -> bool {
-    matches!(question, Question::Load | Question::Churn)
+fn is_of_the_point(trial: &Trial) -> bool {
+    matches!(trial.question, Question::Load | Question::Churn) && trial.levels.len() == 1
 }

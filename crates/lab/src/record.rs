@@ -166,7 +166,7 @@ impl<'a> RunBuilder<'a> {
     pub(crate) fn add_visit(
         &mut self,
         (crews, attempt): (&Crews, u32),
-        visit: Visit,
+        mut visit: Visit,
         watch: &Watch<'_>,
         notify: &mut dyn FnMut(Event),
     ) -> bool {
@@ -187,8 +187,11 @@ impl<'a> RunBuilder<'a> {
         let level = &crews.level;
         let mut point = point::make(self.trial, &crews.asking, attempt, &visit, &observed);
         point.load.connections = level.connections;
-        let (gathered, duration_s) = (&visit.gathered, point.load.duration_s);
-        point.turnover = turnover::info(level, gathered, duration_s, self.before_bytes);
+        let span_ns = (visit.begin_ns, visit.begin_ns + visit.visit_ns);
+        let openings = visit.gathered.openings.take().map_or_else(Vec::new, |openings| {
+            openings.finish(watch.accept_queues(span_ns).into_iter())
+        });
+        point.turnover = turnover::info(level, &visit, openings, self.before_bytes);
         if let Some(fanout) = &self.trial.fanout {
             let stamps = (&self.stamps, watch.far_calendar());
             point = fanout::complete(point, fanout, &visit, &observed, stamps);

@@ -51,7 +51,7 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
     let lost = known.failed + known.in_flight;
     match term.figure {
         // Counted in the window, which is over.
-        TermFigure::Rate => Left::Nothing,
+        TermFigure::Rate | TermFigure::Connect(_) => Left::Nothing,
         TermFigure::Errors => {
             let due = known.latency.count() + lost + known.unsent;
             let share = |bad: u64| 100.0 * bad as f64 / due.max(1) as f64;

@@ -1,9 +1,12 @@
 //! Connections that come and go: their figures, and the modes that repeated SYN packets leave.
 
 use crate::gather::Gathered;
+use crate::level::Visit;
 use model::histogram::Histogram;
-use model::load::{Hold, Level};
-use model::run::TurnoverInfo;
+use model::load::{Arrival, Hold, Level};
+use model::punctual::{Window, punctual};
+use model::run::{StartInfo, TurnoverInfo};
+use model::series::Opening;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -17,13 +20,15 @@ const MODE_WIDTH_NS: u64 = 150_000_000;
 /// The figures of connections that were meant to come and go; nothing for those that are kept.
 pub fn info(
     level: &Level,
-    gathered: &Gathered,
-    duration_s: f64,
+    visit: &Visit,
+    openings: Vec<Opening>,
     before_bytes: u64,
 ) -> Option<TurnoverInfo> {
     if level.life.requests.is_none() && level.life.hold.is_none() {
         return None;
     }
+    let (gathered, window_ns) = (&visit.gathered, visit.window_ns());
+    let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
     let turnover = gathered.turnover;
     let rate = if duration_s > 0.0 { turnover.established as f64 / duration_s } else { 0.0 };
     let open = gathered.most_open;
@@ -41,10 +46,35 @@ pub fn info(
         connect_ns: gathered.window_connect.summary(0),
         syn_retries: syn_retries(&gathered.connect),
         client_bytes_each: grown.filter(|_| open > 0).map(|bytes| bytes as f64 / open as f64),
+        starts: level.plans_starts().then(|| starts(visit)),
+        visit_begin_ns: visit.begin_ns,
+        openings,
     })
 }
 
+fn starts(visit: &Visit) -> StartInfo {
+    let gathered = &visit.gathered;
+    let Gathered { starts, planned_connect, service, lateness, unseen, .. } = gathered;
+    let censored = starts.failed + starts.pending + starts.unsent;
+    let window = Window { latency: planned_connect, service, lateness, unseen, censored };
+    StartInfo {
+        planned: visit.planned,
+        begun: starts.begun,
+        established: starts.established,
+        failed: starts.failed,
+        pending: starts.pending,
+        unsent: starts.unsent,
+        waited: starts.waited,
+        connect_ns: planned_connect.summary(censored),
+        connect_punctual_ns: punctual(window),
+        lateness_ns: lateness.summary(0),
+    }
+}
+
 fn planned_rate(level: &Level) -> Option<f64> {
+    if let (Arrival::Open { curve, .. }, Some(_)) = (&level.arrival, level.life.hold) {
+        return Some(curve.first_rate());
+    }
     match level.life.hold? {
         Hold::For { ns, .. } if ns > 0 => Some(f64::from(level.connections) * 1e9 / ns as f64),
         Hold::For { .. } | Hold::Forever => None,

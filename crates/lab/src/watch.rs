@@ -198,6 +198,25 @@ impl<'a> Watch<'a> {
         Some(if reaches_end { inside.collect() } else { Vec::new() })
     }
 
+    /// Connections that waited to be accepted in all queues of the port, with the instant of each
+    /// look, monotonic nanoseconds of this host.
+    pub fn accept_queues(&self, span_ns: (u64, u64)) -> Vec<(u64, u64)> {
+        let look = |reading: Reading| {
+            let data = match &reading.data {
+                Data::Inside(data) => data,
+                data => data,
+            };
+            let Data::Listeners(all) = data else { return None };
+            Some((reading.at_ns(), all.iter().map(|one| u64::from(one.queued)).sum()))
+        };
+        let Some(far) = &self.far else {
+            return self.near.inside(span_ns).filter_map(look).collect();
+        };
+        let here = |at_ns: u64| at_ns.saturating_add_signed(-far.clock.offset_ns);
+        let inside = far.road.inside(far.clock.carry(span_ns)).filter_map(look);
+        inside.map(|(at_ns, waiting)| (here(at_ns), waiting)).collect()
+    }
+
     /// Whether the readings of a window's end have not come from the server's host yet, or no look
     /// at what is changed there since the window began, and may.
     pub fn is_behind(&self, window_ns: (u64, u64)) -> bool {

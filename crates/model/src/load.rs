@@ -23,7 +23,8 @@ pub enum Arrival {
     /// The next request leaves when a response frees its slot. Latency counts from the send.
     Closed,
     /// Requests are due on a schedule that does not wait for responses. Latency counts from the
-    /// planned instant.
+    /// planned instant. With devices ([`Life::hold`]) it is connections that are due, and the time
+    /// to connect that counts from there.
     Open {
         /// Planned rate over time, over all workers.
         curve: Curve,
@@ -105,6 +106,17 @@ impl Level {
     /// Connections that may be open at once.
     pub fn connections_max(&self) -> u32 {
         self.connections.saturating_add(self.spare)
+    }
+
+    /// Whether requests are planned: in open loop, unless it is the connections of devices that
+    /// are.
+    pub fn plans_requests(&self) -> bool {
+        matches!(self.arrival, Arrival::Open { .. }) && self.life.hold.is_none()
+    }
+
+    /// Whether the connections of devices are planned.
+    pub fn plans_starts(&self) -> bool {
+        matches!(self.arrival, Arrival::Open { .. }) && self.life.hold.is_some()
     }
 }
 

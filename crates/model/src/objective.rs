@@ -49,7 +49,11 @@ pub enum TermFigure {
     /// Of `service_ns`: from send, without the wait for a free slot. A request that was sent and
     /// got no good response counts as slower than all.
     Service(Statistic),
-    /// Requests without a good response, of those that were due.
+    /// Time to connect: from the planned instant where connections are planned. One that was never
+    /// open counts as slower than all.
+    Connect(Statistic),
+    /// Requests without a good response, and planned connections that were never open, of those
+    /// that were due.
     Errors,
     /// Responses with this class of status, of the requests that were due.
     Status(StatusClass),
@@ -218,7 +222,7 @@ impl TermFigure {
     /// Its unit.
     pub fn unit(self) -> BoundUnit {
         match self {
-            Self::Latency(_) | Self::Good(_) | Self::Service(_) => BoundUnit::Ns,
+            Self::Latency(_) | Self::Good(_) | Self::Service(_) | Self::Connect(_) => BoundUnit::Ns,
             Self::Errors | Self::Status(_) => BoundUnit::Percent,
             Self::Rate => BoundUnit::PerSecond,
         }
@@ -231,6 +235,7 @@ impl TermFigure {
             Self::Latency(statistic) => format!("latency_ns.{}", statistic.key()),
             Self::Good(statistic) => format!("latency_good_ns.{}", statistic.key()),
             Self::Service(statistic) => format!("service_ns.{}", statistic.key()),
+            Self::Connect(statistic) => format!("connect_ns.{}", statistic.key()),
             Self::Errors => "errors".to_string(),
             Self::Status(class) => format!("status.{}", class.key()),
             Self::Rate => "rate".to_string(),
@@ -243,6 +248,9 @@ impl TermFigure {
         }
         if let Some(statistic) = text.strip_prefix("good.") {
             return Statistic::parse(statistic).map(Self::Good);
+        }
+        if let Some(statistic) = text.strip_prefix("connect.") {
+            return Statistic::parse(statistic).map(Self::Connect);
         }
         match text {
             "errors" => Some(Self::Errors),
@@ -289,6 +297,7 @@ impl fmt::Display for TermFigure {
             Self::Latency(statistic) => statistic.fmt(f),
             Self::Good(statistic) => write!(f, "good.{statistic}"),
             Self::Service(statistic) => write!(f, "service.{statistic}"),
+            Self::Connect(statistic) => write!(f, "connect.{statistic}"),
             Self::Errors => f.write_str("errors"),
             Self::Status(class) => write!(f, "status{}", class.key()),
             Self::Rate => f.write_str("rate"),
@@ -342,7 +351,8 @@ impl Objective {
         let percentile = |term: &Term| match term.figure {
             TermFigure::Latency(Statistic::Percentile(percentile))
             | TermFigure::Good(Statistic::Percentile(percentile))
-            | TermFigure::Service(Statistic::Percentile(percentile)) => Some(percentile),
+            | TermFigure::Service(Statistic::Percentile(percentile))
+            | TermFigure::Connect(Statistic::Percentile(percentile)) => Some(percentile),
             _ => None,
         };
         self.terms.iter().filter_map(percentile).max()
@@ -396,7 +406,7 @@ impl FromStr for Term {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FIGURES: &str = "names no figure; these can be bounded: p50, p75, p90, p95, p99, \
                                p99.9, p99.99, mean, max (service.p99 and so on for times from \
-                               send), errors, status3xx, status4xx, status5xx, rate";
+                               send, connect.p99 for times to connect), errors, status3xx, status4xx, status5xx, rate";
         let Some(at) = text.find(['<', '>']) else {
             return Err(refused(text, "has no < or >", EXAMPLE));
         };
@@ -614,7 +624,8 @@ mod tests {
 
     #[test]
     fn a_figure_has_a_place_in_the_record() {
-        let keys = "p99.9<1s,good.max<1s,service.mean<1s,errors<1%,status5xx<1%,rate>1";
+        let keys = "p99.9<1s,good.max<1s,service.mean<1s,errors<1%,status5xx<1%,rate>1,\
+                    connect.p50<1s";
         let objective: Objective = keys.parse().unwrap();
         let keys: Vec<String> = objective.terms().iter().map(|term| term.figure.key()).collect();
         let expected = [
@@ -624,6 +635,7 @@ mod tests {
             "errors",
             "status.5xx",
             "rate",
+            "connect_ns.p50",
         ];
         assert_eq!(keys, expected);
     }
@@ -690,6 +702,8 @@ mod tests {
                 "service.max",
                 "good.p99",
                 "good.mean",
+                "connect.p99",
+                "connect.max",
             ]),
             prop::sample::select(vec!["<", "<="]),
             1u64..3_000_000_000_000_000,

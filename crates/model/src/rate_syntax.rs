@@ -4,7 +4,7 @@
 //! says what is accepted and gives an example.
 
 use crate::curve::{Curve, Leg};
-use crate::units::{LEVELS_MAX, RATE_MAX, Range, UnitError, parse_duration_ns, parse_rate};
+use crate::units::{LEVELS_MAX, Levels, RATE_MAX, UnitError, parse_duration_ns, parse_rate};
 
 /// Straight pieces that approximate one period of a wave; they differ from it by less than a
 /// thousandth of its height.
@@ -35,9 +35,8 @@ pub fn parse_steps(text: &str) -> Result<Curve, UnitError> {
     let (rates, each) = text.rsplit_once('/').ok_or_else(error)?;
     let each_ns = duration(each).ok_or_else(error)?;
     let rates: Vec<f64> = if rates.contains("..") {
-        let range = Range::parse(rates).ok().filter(|range| range.last as f64 <= RATE_MAX);
-        let range = range.ok_or_else(error)?;
-        range.levels().into_iter().map(|rate| rate as f64).collect()
+        let levels = Levels::parse(rates).ok().filter(|all| all.highest() as f64 <= RATE_MAX);
+        levels.ok_or_else(error)?.all().iter().map(|rate| *rate as f64).collect()
     } else {
         rates.split(',').map(rate).collect::<Option<_>>().ok_or_else(error)?
     };

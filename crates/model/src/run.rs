@@ -19,7 +19,7 @@ use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
-use crate::series::{Second, Spread};
+use crate::series::{Opening, Second, Spread};
 use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
@@ -374,8 +374,8 @@ pub struct ConnectionInfo {
 pub struct TurnoverInfo {
     /// Established per second.
     pub rate: f64,
-    /// Connections per second if none took any time to open: devices over their mean hold; absent
-    /// without a hold that ends.
+    /// Connections per second that are asked for: those of the schedule in open loop, else devices
+    /// over their mean hold, as if none took any time to open; absent without a hold that ends.
     pub planned_rate: Option<f64>,
     /// Connections open when the window began.
     #[serde(default)]
@@ -402,6 +402,53 @@ pub struct TurnoverInfo {
     /// Resident memory of the generator per open connection above what it had before, bytes; of
     /// user space, without the kernel's sockets.
     pub client_bytes_each: Option<f64>,
+    /// What became of the connections that were due in the window; open loop only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartInfo>,
+    /// Monotonic begin of `openings`, nanoseconds.
+    #[serde(default)]
+    pub visit_begin_ns: u64,
+    /// Every second of the visit: ramp-up, window and ramp-down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub openings: Vec<Opening>,
+}
+
+/// Connections that were due in the window of an open loop: `planned = begun + unsent`, and
+/// `begun = established + failed + pending`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StartInfo {
+    /// Due in the window, counted from the schedule; absent for a window that was cut short.
+    pub planned: Option<u64>,
+    /// Attempts that were begun.
+    pub begun: u64,
+    /// Those that succeeded, also after the window.
+    pub established: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that were neither open nor failed when the visit ended.
+    pub pending: u64,
+    /// Never begun: no device was free.
+    pub unsent: u64,
+    /// Begun late, because no device was free when they were due.
+    pub waited: u64,
+    /// Time to connect from the planned instant; all that were never open count as slower.
+    pub connect_ns: Summary,
+    /// Lower bounds of the same without the generator delay.
+    pub connect_punctual_ns: Summary,
+    /// Generator delay: begun minus planned, without the wait for a free device.
+    pub lateness_ns: Summary,
+}
+
+impl StartInfo {
+    /// Those that were due and never open.
+    pub fn missed(&self) -> u64 {
+        self.failed + self.pending + self.unsent
+    }
+
+    /// Those that were due.
+    pub fn due(&self) -> u64 {
+        self.begun + self.unsent
+    }
 }
 
 /// Handshakes and tunnels of a level; the names are next to those of the connections.

@@ -35,6 +35,26 @@ pub struct Second {
     pub bytes_sent: Option<u64>,
 }
 
+/// One second of a visit of devices, from its first connection to its last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Opening {
+    /// End of the second, from the begin of the visit.
+    pub t_s: f64,
+    /// Connections established in it.
+    pub established: u64,
+    /// Attempts that failed in it.
+    pub failed: u64,
+    /// Connections open at its end.
+    pub open: u64,
+    /// Median time to connect of those established.
+    pub connect_p50_ns: Option<u64>,
+    /// 90th percentile of it.
+    pub connect_p90_ns: Option<u64>,
+    /// Most connections that waited to be accepted at once, in all queues of the port; `null` where
+    /// the queues were not read.
+    pub accept_queue: Option<u64>,
+}
+
 /// How evenly something was spread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {

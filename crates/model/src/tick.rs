@@ -341,6 +341,35 @@ impl AddAssign<&Turnover> for Turnover {
     }
 }
 
+/// Connections of devices that were due in the measured window; open loop only. All that were
+/// planned are begun or unsent, and all that were begun are established, failed or pending.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Starts {
+    /// Attempts that were begun.
+    pub begun: u64,
+    /// Those that succeeded, also after the window.
+    pub established: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that were neither open nor failed when the level was over.
+    pub pending: u64,
+    /// Due in the window and never begun: no device was free.
+    pub unsent: u64,
+    /// Those that were due while no device was free, and waited.
+    pub waited: u64,
+}
+
+impl AddAssign<&Starts> for Starts {
+    fn add_assign(&mut self, other: &Starts) {
+        self.begun += other.begun;
+        self.established += other.established;
+        self.failed += other.failed;
+        self.pending += other.pending;
+        self.unsent += other.unsent;
+        self.waited += other.waited;
+    }
+}
+
 /// How the loop of one worker spent an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loop {
@@ -423,6 +452,8 @@ pub struct Tick {
     pub connections: Connections,
     /// What happened to connections in the interval.
     pub turnover: Turnover,
+    /// Connections that were due in the window, where devices begin on a schedule.
+    pub starts: Starts,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
     /// How the loop spent the interval.
@@ -430,7 +461,8 @@ pub struct Tick {
     /// Latency of completed measured requests: from the send in closed loop, from the planned
     /// instant in open loop.
     pub latency: Histogram,
-    /// Open loop only: from the send.
+    /// Open loop only: from the send. Where devices begin on a schedule, this and the two that
+    /// follow are of their connections: time to connect from the begin of the attempt.
     pub service: Histogram,
     /// Open loop only: sent minus planned.
     pub release_lag: Histogram,
@@ -446,6 +478,9 @@ pub struct Tick {
     pub at_least: Histogram,
     /// Time to connect of every attempt that succeeded, without its TLS handshake.
     pub connect: Histogram,
+    /// Time from the planned instant until a connection of the window was open, where devices
+    /// begin on a schedule.
+    pub planned_connect: Histogram,
     /// Time of every TLS handshake that succeeded.
     pub handshake: Histogram,
     /// Responses to measured requests per connection, with any status; filled in the last tick of a
@@ -481,6 +516,7 @@ impl Default for Tick {
             warmup_fastest_ns: None,
             connections: Connections::default(),
             turnover: Turnover::default(),
+            starts: Starts::default(),
             tls: TlsTally::default(),
             accounting: Loop::default(),
             latency: Histogram::new(),
@@ -490,6 +526,7 @@ impl Default for Tick {
             unseen: Histogram::new(),
             at_least: Histogram::new(),
             connect: Histogram::new(),
+            planned_connect: Histogram::new(),
             handshake: Histogram::new(),
             per_connection: Histogram::new(),
             opened_on: Vec::new(),
@@ -514,6 +551,7 @@ impl Tick {
         self.tls = TlsTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();
+        self.starts = Starts::default();
         for histogram in [
             &mut self.latency,
             &mut self.service,
@@ -522,6 +560,7 @@ impl Tick {
             &mut self.unseen,
             &mut self.at_least,
             &mut self.connect,
+            &mut self.planned_connect,
             &mut self.handshake,
             &mut self.per_connection,
         ] {

@@ -1,4 +1,4 @@
-//! Numbers as people type and read them: counts, durations, ranges.
+//! Numbers as people type and read them: counts, durations, levels.
 //!
 //! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
 //! manual.
@@ -110,87 +110,98 @@ fn unit_ns(suffix: &str) -> Option<f64> {
     })
 }
 
-/// How the levels of a [`Range`] follow each other.
+/// Rising levels: counts and ranges with commas between them, as in `50`, `50..5k`, `100..10k*2`,
+/// `500..4k+500`, `100,500,1k..4k`. Never empty, each at least 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Levels(Vec<u64>);
+
+/// There are this many levels at most; more is a typing error.
+pub const LEVELS_MAX: usize = 1000;
+
+impl Levels {
+    /// Reads counts and ranges. A range doubles unless it has a step, and visits its ends.
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        const ACCEPTED: &str = "a count, a range FIRST..LAST, optionally with a step *FACTOR or \
+                                +COUNT, or a list of them that rises";
+        let error = || UnitError::new(text, ACCEPTED, "50, 50..5k, 500..4k+500 or 100,500,1k..8k");
+        let mut levels = Vec::new();
+        for part in text.split(',') {
+            let part = part_of_levels(part).ok_or_else(error)?;
+            levels.extend(part);
+        }
+        let rises = levels.windows(2).all(|pair| pair[0] < pair[1]);
+        if rises && levels.len() <= LEVELS_MAX { Ok(Self(levels)) } else { Err(error()) }
+    }
+
+    /// The levels from `first`, each twice the one before, and `last`.
+    pub fn doubling(first: u64, last: u64) -> Self {
+        Self(spread(first, last, Step::Times(2.0)))
+    }
+
+    /// In rising order.
+    pub fn all(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// The highest level.
+    pub fn highest(&self) -> u64 {
+        self.0.last().copied().unwrap_or(1)
+    }
+}
+
+/// How the levels of a range follow each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
+enum Step {
     /// Each level is the one before times this factor (above 1).
     Times(f64),
     /// Each level is the one before plus this number (above 0).
     Plus(u64),
 }
 
-/// A single level or a span of levels: `50`, `50..5k`, `100..10k*2`, `500..4k+500`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
-    /// First level, at least 1.
-    pub first: u64,
-    /// Last level, always visited.
-    pub last: u64,
-    /// How to go from one to the other; doubling unless said otherwise.
-    pub step: Step,
+/// The levels of one count or one range.
+fn part_of_levels(text: &str) -> Option<Vec<u64>> {
+    let Some((first, rest)) = text.split_once("..") else {
+        return parse_count(text).ok().filter(|only| *only >= 1).map(|only| vec![only]);
+    };
+    let (last, step) = match rest.find(['*', '+']) {
+        None => (rest, Step::Times(2.0)),
+        Some(at) if rest[at..].starts_with('*') => {
+            let factor = split_number(&rest[at + 1..]).filter(|(_, suffix)| suffix.is_empty())?;
+            (&rest[..at], Step::Times(factor.0))
+        }
+        Some(at) => (&rest[..at], Step::Plus(parse_count(&rest[at + 1..]).ok()?)),
+    };
+    let (first, last) = (parse_count(first).ok()?, parse_count(last).ok()?);
+    let rises = match step {
+        Step::Times(factor) => factor > 1.0,
+        Step::Plus(count) => count > 0,
+    };
+    let levels = (first >= 1 && last >= first && rises).then(|| spread(first, last, step));
+    levels.filter(|levels| levels.len() < LEVELS_MAX)
 }
 
-/// A range may expand to this many levels at most; more is a typing error.
-pub const LEVELS_MAX: usize = 1000;
-
-impl Range {
-    /// Parses a range of counts.
-    pub fn parse(text: &str) -> Result<Self, UnitError> {
-        const ACCEPTED: &str =
-            "a count or a rising range FIRST..LAST, optionally with a step *FACTOR or +COUNT";
-        let error = || UnitError::new(text, ACCEPTED, "50, 50..5k, 100..10k*2 or 500..4k+500");
-        let Some((first, rest)) = text.split_once("..") else {
-            let only = parse_count(text).map_err(|_| error())?;
-            let range = Self { first: only, last: only, step: Step::Times(2.0) };
-            return if only >= 1 { Ok(range) } else { Err(error()) };
-        };
-        let (last, step) = match rest.find(['*', '+']) {
-            None => (rest, Step::Times(2.0)),
-            Some(at) if rest[at..].starts_with('*') => {
-                let factor = split_number(&rest[at + 1..]).filter(|(_, suffix)| suffix.is_empty());
-                (&rest[..at], Step::Times(factor.ok_or_else(error)?.0))
+/// Every level from first to last, at most [`LEVELS_MAX`].
+fn spread(first: u64, last: u64, step: Step) -> Vec<u64> {
+    let mut levels = vec![first];
+    let mut exact = first as f64;
+    while levels.len() < LEVELS_MAX {
+        let before = levels[levels.len() - 1];
+        let next = match step {
+            Step::Times(factor) => {
+                exact *= factor;
+                (exact.round() as u64).max(before + 1)
             }
-            Some(at) => {
-                (&rest[..at], Step::Plus(parse_count(&rest[at + 1..]).map_err(|_| error())?))
-            }
+            Step::Plus(count) => before.saturating_add(count),
         };
-        let first = parse_count(first).map_err(|_| error())?;
-        let last = parse_count(last).map_err(|_| error())?;
-        let rises = match step {
-            Step::Times(factor) => factor > 1.0,
-            Step::Plus(count) => count > 0,
-        };
-        let range = Self { first, last, step };
-        if first >= 1 && last >= first && rises && range.levels().len() < LEVELS_MAX {
-            Ok(range)
-        } else {
-            Err(error())
+        if next >= last {
+            break;
         }
+        levels.push(next);
     }
-
-    /// Every level, rising, first and last included, at most [`LEVELS_MAX`].
-    pub fn levels(&self) -> Vec<u64> {
-        let mut levels = vec![self.first];
-        let mut exact = self.first as f64;
-        while levels.len() < LEVELS_MAX {
-            let before = levels[levels.len() - 1];
-            let next = match self.step {
-                Step::Times(factor) => {
-                    exact *= factor;
-                    (exact.round() as u64).max(before + 1)
-                }
-                Step::Plus(count) => before.saturating_add(count),
-            };
-            if next >= self.last {
-                break;
-            }
-            levels.push(next);
-        }
-        if self.last > self.first {
-            levels.push(self.last);
-        }
-        levels
+    if last > first {
+        levels.push(last);
     }
+    levels
 }
 
 /// A number of things, short enough for a table: `812`, `17.4k`, `1.33M`.
@@ -290,7 +301,7 @@ mod tests {
 
     #[test]
     fn ranges_visit_first_and_last() {
-        let levels = |text| Range::parse(text).map(|range| range.levels());
+        let levels = |text| Levels::parse(text).map(|levels| levels.all().to_vec());
         assert_eq!(levels("50"), Ok(vec![50]));
         assert_eq!(levels("50..400"), Ok(vec![50, 100, 200, 400]));
         assert_eq!(levels("50..500"), Ok(vec![50, 100, 200, 400, 500]));
@@ -298,6 +309,20 @@ mod tests {
         assert_eq!(levels("1..4*1.5"), Ok(vec![1, 2, 3, 4]));
         for text in ["0", "5..1", "1..1G+1", "1..9*1", "1..9+0", "..", "1..", "a..b", "1..2^3"] {
             assert!(levels(text).is_err(), "{text}");
+        }
+        assert_eq!(Levels::doubling(50, 500).all(), levels("50..500").unwrap());
+    }
+
+    #[test]
+    fn lists_of_levels_rise() {
+        let levels = |text| Levels::parse(text).map(|levels| levels.all().to_vec());
+        assert_eq!(levels("100,500,1k,10k"), Ok(vec![100, 500, 1000, 10_000]));
+        assert_eq!(levels("1,10..40,50..70+10"), Ok(vec![1, 10, 20, 40, 50, 60, 70]));
+        for text in
+            ["", ",", "1,", "2,1", "1,1", "1..10,10..20", "0,1", "1, 2", "1..900+1,1k..9k+1"]
+        {
+            let error = levels(text).unwrap_err().to_string();
+            assert!(error.contains("100,500"), "{text}: {error}");
         }
     }
 

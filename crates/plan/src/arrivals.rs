@@ -34,7 +34,7 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The same in the model's words.
-    fn spacing(self) -> Spacing {
+    pub fn spacing(self) -> Spacing {
         match self {
             Self::Fixed => Spacing::Fixed,
             Self::Poisson => Spacing::Poisson,

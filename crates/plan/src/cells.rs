@@ -454,6 +454,7 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
 /// A value as a person would say it.
 fn shown(value: &Value) -> String {
     match value {
+        Value::String(text) if text.is_empty() => "none".to_string(),
         Value::String(text) => text.clone(),
         Value::Array(values) if values.is_empty() => "none".to_string(),
         Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(" "),

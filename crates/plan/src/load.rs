@@ -4,9 +4,11 @@ use crate::ask::LoadCommand;
 use crate::endpoints::WayError;
 use crate::explain;
 use crate::kinds::kinds;
-use clap::{Command, Subcommand};
+use clap::{ArgAction, Command, Subcommand};
 use model::secret::{self, Secrets};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use toml::{Table, Value};
 
 /// What ceiling is asked to do with the server of a cell.
@@ -119,24 +121,44 @@ pub fn read(table: &Table) -> Result<Load, String> {
 
 fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), String> {
     let word = match value {
-        Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
         Value::Boolean(true) => {
             options.push(format!("--{key}"));
             return Ok(());
         }
         Value::Boolean(false) => return Ok(()),
-        Value::Array(values) => {
+        Value::Array(values) if REPEATABLE.contains(key) => {
             return values.iter().try_for_each(|value| option(key, value, options));
         }
-        Value::Datetime(_) | Value::Table(_) => {
-            return Err(format!(
-                "load.{key} is a text, a number, true, or a list of them; for example \
-                 connections = \"4..64*2\""
-            ));
+        Value::Array(values) if !values.is_empty() => {
+            values.iter().map(word).collect::<Option<Vec<_>>>().map(|words| words.join(","))
         }
+        value => word(value),
     };
+    let word = word.ok_or_else(|| {
+        format!(
+            "load.{key} is a text, a number, true, or a list of texts and numbers; for example \
+             connections = \"4..64*2\" or connections = [100, 500, 1000]"
+        )
+    })?;
     options.push(format!("--{key}={word}"));
     Ok(())
 }
+
+/// A text or a number as it would be typed.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Options that may be given several times. A list is that; of any other option it is one value
+/// with commas.
+static REPEATABLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let commands = command();
+    let arguments = commands.get_subcommands().flat_map(Command::get_arguments);
+    let repeated = arguments.filter(|one| matches!(one.get_action(), ArgAction::Append));
+    repeated.filter_map(|argument| argument.get_long().map(str::to_string)).collect()
+});

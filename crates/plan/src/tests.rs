@@ -123,6 +123,26 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
 }
 
 #[test]
+fn a_list_is_levels_where_an_option_is_given_once() {
+    let of =
+        |load: &str| cells(&format!("server.target = \"fiber\"\nload = {{ {load} }}")).remove(0);
+    let cell = of("connections = [100, 500, 1000], header = [\"A: 1\", \"B: 2\"]");
+    let options = ["--connections=100,500,1000", "--header=A: 1", "--header=B: 2"];
+    assert_eq!(cell.load.options, options);
+    assert_eq!(cell.check(), Ok(()));
+    let rates = of("command = \"ramp\", rate = [\"100k\", 200000, \"400k..800k\"]");
+    assert_eq!(rates.load.options, ["--rate=100k,200000,400k..800k"]);
+    assert_eq!(rates.check(), Ok(()));
+    let falling = of("connections = [500, 100]").check().unwrap_err();
+    assert!(falling.contains("'500,100' is not a count, a range") && falling.contains("rises"));
+    for wrong in ["[]", "[[1], [2]]", "[true]"] {
+        let error =
+            error(&format!("server.target = \"fiber\"\nload = {{ connections = {wrong} }}"));
+        assert!(error.contains("connections = [100, 500, 1000]"), "{error}");
+    }
+}
+
+#[test]
 fn a_product_that_never_ends_is_refused() {
     let vary = "[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n";
     let message = error(&format!("server.target = \"fiber\"\n{}", vary.repeat(40)));

@@ -35,8 +35,10 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
     let RequestPlan { url, requests, targets } = requests::resolve(options, seed, machine)?;
-    if url.scheme == Scheme::Tcp && shape.question != Question::Churn {
-        let wrong = "has no HTTP in it, which this command speaks (churn does without)";
+    let has_devices = shape.levels.iter().any(|level| level.life.hold.is_some());
+    if url.scheme == Scheme::Tcp && !has_devices {
+        let wrong =
+            "has no HTTP in it, which this command speaks (churn and find --hold do without)";
         let error = UrlError { typed: url.text, wrong: wrong.to_string() };
         return Err(Usage::from(error).into());
     }

@@ -6,7 +6,7 @@ use model::link::LinkChoice;
 use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
-use model::units::{RATE_MAX, Range, parse_count, parse_cpus, parse_duration_ns, parse_rate};
+use model::units::{Levels, RATE_MAX, parse_count, parse_cpus, parse_duration_ns, parse_rate};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -183,11 +183,11 @@ typed! {
         parse_rate(text).map_err(|error| error.to_string())
     };
     /// Rates that are visited.
-    result Rates(Range), "a range of rates", "1k..64k*2", |text| {
-        let range = Range::parse(text.strip_suffix("/s").unwrap_or(text));
-        let range = range.map_err(|error| error.to_string())?;
-        let fits = range.last as f64 <= RATE_MAX;
-        fits.then_some(range).ok_or_else(|| format!("'{text}' goes beyond 100M, the highest rate"))
+    result Rates(Levels), "rates, a range of them, or a list", "1k..64k*2", |text| {
+        let rates = Levels::parse(text.strip_suffix("/s").unwrap_or(text));
+        let rates = rates.map_err(|error| error.to_string())?;
+        let fits = rates.highest() as f64 <= RATE_MAX;
+        fits.then_some(rates).ok_or_else(|| format!("'{text}' goes beyond 100M, the highest rate"))
     };
     /// The rates that a search stays between.
     option RateBounds((f64, f64)), "a rising range of rates LO..HI", "1k..50k", |text| {
@@ -196,10 +196,10 @@ typed! {
         (high > low).then_some((low, high))
     };
     /// Numbers of connections that are visited.
-    result Connections(Range), "a number or a range", "100..10k*10", |text| {
-        let range = Range::parse(text).map_err(|error| error.to_string())?;
-        let fits = range.last <= u64::from(u32::MAX);
-        fits.then_some(range).ok_or_else(|| format!("'{text}' is beyond what one host can open"))
+    result Connections(Levels), "a number, a range or a list of them", "100..10k*10", |text| {
+        let levels = Levels::parse(text).map_err(|error| error.to_string())?;
+        let fits = levels.highest() <= u64::from(u32::MAX);
+        fits.then_some(levels).ok_or_else(|| format!("'{text}' is beyond what one host can open"))
     };
     /// Rates one after the other.
     result Steps(Curve), "rates and a time", "1k,5k,2k/10s",

@@ -1,6 +1,7 @@
 //! Lines that say how a run is going: one that is drawn over again, and one for each level or trial
 //! that has ended.
 
+use crate::sections::turnover::connect_of;
 use crate::text::spark;
 use crate::text::wrap::{fit, width};
 use crate::wording::{count, failed_share, latency, ns, per_second, percent, plural, rate_cell};
@@ -75,17 +76,24 @@ pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
 /// A level or trial that has ended: which, its load, its figures, how it stands, the best so far.
 pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     let mut parts = vec![format!("{:>4}", time(pace.elapsed_s)), place(info)];
-    let load = match point.offered_rate {
+    let devices = point.turnover.as_ref().filter(|_| point.is_churn());
+    let load = match point.offered_rate.or(devices.and(point.load.rate)) {
         Some(asked) => format!("{:>7} asked", per_second(asked)),
         None => format!("{:>5} conns", count(u64::from(point.load.connections))),
     };
     parts.push(load);
-    parts.push(format!("{:>7}", format!("{}/s", rate_cell(point))));
-    parts.push(format!(
-        "p50 {:>6}  p99 {:>6}",
-        latency(point, Figure::P50),
-        latency(point, Figure::P99)
-    ));
+    let (rate, p50, p99) = match devices {
+        Some(turnover) => {
+            let connect = connect_of(turnover);
+            (per_second(turnover.rate), ns(connect.p50), ns(connect.p99))
+        }
+        None => {
+            let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| latency(point, figure));
+            (format!("{}/s", rate_cell(point)), p50, p99)
+        }
+    };
+    parts.push(format!("{rate:>7}"));
+    parts.push(format!("p50 {p50:>6}  p99 {p99:>6}"));
     parts.push(format!("{:>3} % failed", percent(100.0 * failed_share(point))));
     parts.extend(standing(info, point));
     parts.extend(pace.best.map(|best| format!("best {}", per_second(best))));

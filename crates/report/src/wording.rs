@@ -429,6 +429,14 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
     }
 }
 
+/// The rate that a level was asked for: of devices it is that of connections.
+fn rate_asked(point: &Point) -> Option<f64> {
+    match point.is_churn() {
+        true => rate_of(point).map(|_| point.headline_rate()),
+        false => rate_of(point),
+    }
+}
+
 /// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
 /// the highest rate when there is no interval. Points whose rate is not known do not count.
 /// In a search it is the trial that shows the answer.
@@ -446,7 +454,7 @@ pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
     let low = run.record.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
     let sound = || {
         let points = run.record.points.iter().enumerate();
-        let rated = points.filter_map(|(index, point)| Some((index, point, rate_of(point)?)));
+        let rated = points.filter_map(|(index, point)| Some((index, point, rate_asked(point)?)));
         rated.filter(|(_, point, _)| mark_of(run, point) != Mark::Broken)
     };
     let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;

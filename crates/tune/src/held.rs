@@ -34,6 +34,18 @@ pub(crate) struct Turn {
     pub(crate) place: Place,
     /// What it is turned to.
     pub(crate) wanted: String,
+    /// What it is for.
+    pub(crate) note: &'static str,
+    /// What it does.
+    pub(crate) risk: &'static str,
+}
+
+impl Turn {
+    /// What an experiment that confirms a verdict takes from a server.
+    pub(crate) fn of_experiment(name: &'static str, place: Place, wanted: String) -> Self {
+        let risk = "the server is slower while it lasts";
+        Self { name, place, wanted, note: "--confirm", risk }
+    }
 }
 
 /// A change under way. Its owner reverts it; dropping it, as a panic does, reverts it too.
@@ -55,7 +67,7 @@ impl Held {
             let advice = "CEILING_TUNE_JOURNAL names another folder for it";
             format!("nothing was changed, because no journal can be kept: {why}; {advice}")
         };
-        let Turn { name, place, wanted } = turn;
+        let Turn { name, place, wanted, note, risk } = turn;
         let us = std::process::id();
         let since = process::stat_on(&host.root, us).map_err(|why| why.why)?.started_ticks;
         let lock = journal.lock().map_err(none)?;
@@ -74,7 +86,7 @@ impl Held {
         place.check_sound()?;
         let before = place.read(&host).map_err(|why| why.to_string())?;
         let before = before.ok_or_else(|| format!("{}: it is gone", place.show()))?;
-        let header = Header { held_since_ticks: Some(since), ..header(&host, None, "--confirm") };
+        let header = Header { held_since_ticks: Some(since), ..header(&host, None, note) };
         let begin = Begin {
             seq: 0,
             knob: "experiment".to_string(),
@@ -82,7 +94,7 @@ impl Held {
             scope: Scope::Process,
             takes_effect: TakesEffect::Now,
             is_disruptive: false,
-            risk: "the server is slower while it lasts".to_string(),
+            risk: risk.to_string(),
             place: place.clone(),
             before: before.clone(),
             settles_to: place.settles_to(&wanted),

@@ -29,6 +29,7 @@ mod journal;
 mod reach;
 mod revert;
 mod server;
+mod server_group;
 mod status;
 
 pub mod trust;
@@ -54,6 +55,7 @@ pub use place::{DriverSetting, Format, Place, PlaceError, Seen};
 pub use plan::{Change, Planned, find, plan};
 pub use revert::{Which, revert};
 pub use server::{ServerChange, Taken};
+pub use server_group::ServerGroup;
 pub use status::{InForce, drift, standing, status};
 pub use values::{check_values, planned};
 pub use wanted::knob;

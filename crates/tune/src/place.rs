@@ -89,6 +89,11 @@ pub enum Place {
         /// Folder of the group that is made for them.
         made: String,
     },
+    /// Control groups that are made for a server which is started in them.
+    ForServer {
+        /// Their folders, one in each hierarchy that limits it.
+        folders: Vec<String>,
+    },
     /// Whether a daemon runs or is paused.
     Daemon {
         /// Its name.
@@ -224,6 +229,7 @@ impl Place {
             Self::CpuMax { folder, inode } => group::read_limit(host, folder, *inode),
             Self::Masks { .. } => self.masks().map_or(Ok(None), |masks| masks.read(host)),
             Self::Group { .. } => self.moved().map_or(Ok(None), |moved| moved.read(host)),
+            Self::ForServer { folders } => Ok(Some(group::ForServer(folders).read(host))),
             Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
             Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
@@ -252,6 +258,7 @@ impl Place {
             Self::CpuMax { folder, inode } => group::write_limit(host, folder, *inode, value),
             Self::Masks { .. } => self.masks().map_or(Ok(()), |masks| masks.write(host, value)),
             Self::Group { .. } => self.moved().map_or(Ok(()), |moved| moved.write(host, value)),
+            Self::ForServer { folders } => group::ForServer(folders).write(host, value),
             Self::Daemon { name, pid, started_ticks } => {
                 daemon::write(host, name, (*pid, *started_ticks), value)
             }
@@ -286,6 +293,7 @@ impl Place {
             }
             Self::CpuMax { folder, .. } => group::check_path(folder),
             Self::Group { from, made, .. } => group::check_made(from, made),
+            Self::ForServer { folders } => group::check_for_server(folders),
             Self::Masks { .. } => self.masks().map_or(Ok(()), |masks| masks.check()),
             _ => Ok(()),
         }
@@ -307,6 +315,7 @@ impl Place {
             Self::File { path, .. } => Some(path.as_str()).filter(|path| path.starts_with(GROUPS)),
             Self::CpuMax { folder, .. } => Some(folder),
             Self::Group { from, .. } => Some(from),
+            Self::ForServer { folders } => folders.first().map(String::as_str),
             _ => None,
         }
     }
@@ -363,6 +372,7 @@ impl Place {
             Self::Masks { pid, .. } => masks::show(*pid),
             Self::CpuMax { folder, .. } => group::show_limit(folder),
             Self::Group { pid, from, .. } => group::show_group(*pid, from),
+            Self::ForServer { folders } => group::ForServer(folders).show(),
         }
     }
 }

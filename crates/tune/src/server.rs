@@ -18,9 +18,9 @@ use std::thread;
 use std::time::Duration;
 
 /// Length of a quota's period, microseconds.
-const PERIOD_US: u64 = 100_000;
+pub(crate) const PERIOD_US: u64 = 100_000;
 /// Least quota the kernel takes, microseconds.
-const QUOTA_MIN_US: u64 = 1_000;
+pub(crate) const QUOTA_MIN_US: u64 = 1_000;
 /// How often a group's members are compared with the tree: processes come and go meanwhile.
 const LOOKS: u32 = 3;
 
@@ -79,7 +79,8 @@ impl ServerChange {
                 (Place::CpuMax { folder, inode }, format!("{quota_us} {PERIOD_US}"), None)
             }
         };
-        let held = Held::begin(host, journal, Turn { name: "server-cpu-time", place, wanted })?;
+        let held =
+            Held::begin(host, journal, Turn::of_experiment("server-cpu-time", place, wanted))?;
         Ok(Self { held, quota })
     }
 
@@ -88,7 +89,7 @@ impl ServerChange {
         let started_ticks = process::stat(pid).map_err(told)?.started_ticks;
         let before = masks::lists(&host, pid).map_err(told)?;
         let place = Place::Masks { pid, started_ticks, to: to.clone(), before };
-        let held = Held::begin(host, journal, Turn { name: "server-cpus", place, wanted: to })?;
+        let held = Held::begin(host, journal, Turn::of_experiment("server-cpus", place, to))?;
         Ok(Self { held, quota: None })
     }
 
@@ -119,11 +120,11 @@ impl ServerChange {
 }
 
 /// What could not be read, in a sentence.
-fn told(error: Unreadable) -> String {
+pub(crate) fn told(error: Unreadable) -> String {
     format!("{}: {}", error.source, error.why)
 }
 
-fn set(group: &str, file: &str, value: &str) -> Result<(), String> {
+pub(crate) fn set(group: &str, file: &str, value: &str) -> Result<(), String> {
     let opened = GroupFolder::open(&Default::default(), Path::new(group));
     let written = opened.and_then(|group| group.write(file, value));
     written.map_err(|error| format!("{group}/{file}: {error}"))

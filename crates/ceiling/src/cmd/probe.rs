@@ -117,7 +117,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
     };
     let tuner: Option<Box<dyn Tuner>> = Some(Box::new(hands));
     let starter = serve.allow_start.as_ref();
-    let starter = starter.map(|list| start_from(list, serve.start_address.as_ref())).transpose()?;
+    let starter = starter.map(|list| start_from(list, &serve)).transpose()?;
     let stop = stop_flag()?;
     let probe = Served::open(Settings {
         listen: serve.listen.0,
@@ -141,10 +141,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
 }
 
 /// Starts the servers of a list.
-fn start_from(
-    list: &Path,
-    address: Option<&LocalAddress>,
-) -> Result<Box<dyn remote::Starter>, Failure> {
+fn start_from(list: &Path, serve: &Serve) -> Result<Box<dyn remote::Starter>, Failure> {
     let wrong = |why: String| {
         let list = list.display();
         Failure::Usage(format!("--allow-start {list}: {why}; for example targets/targets.toml"))
@@ -152,11 +149,11 @@ fn start_from(
     let text = fs::read_to_string(list).map_err(|error| wrong(error.to_string()))?;
     let targets = Targets::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let root = experiment::root_of(list).map_err(wrong)?;
-    let targets = match address {
+    let targets = match &serve.start_address {
         Some(address) => targets.listening_on(address.0),
         None => targets,
     };
-    Ok(Box::new(Starter::new(targets, root)))
+    Ok(Box::new(Starter::new(targets, root, serve.journal.folder())))
 }
 
 /// One line: where, the pin, and what to give on the generator's host.

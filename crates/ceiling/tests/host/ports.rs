@@ -122,7 +122,7 @@ fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
         // To a server of its own no connection is in TIME_WAIT.
         let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
         let url = server.url("/simple");
-        let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1"];
+        let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1", "-T", "1m"];
         let said = inside(&namespace, &[&load[..], &["--source", source, "--json"]].concat());
         let record = said.record();
         assert_served(&record);

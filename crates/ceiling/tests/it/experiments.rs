@@ -357,12 +357,11 @@ fn a_probe_that_is_killed_fails_the_cell_and_leaves_no_server() {
     let mut command = there.run(&plan, &folder.runs());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the generator to measure", || {
-        children_of(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
+        below(child.id()).iter().any(|pid| words(*pid).contains("--probe="))
     });
     let server = "target-sink --addr 127.0.0.1";
-    let below = host::tree::descendants(&host::Root::default(), there.probe.child.id());
-    let servers: Vec<u32> =
-        below.into_iter().map(|(pid, _)| pid).filter(|pid| words(*pid).contains(server)).collect();
+    let mut servers = below(there.probe.child.id());
+    servers.retain(|pid| words(*pid).contains(server));
     assert_eq!(servers.len(), 1, "{servers:?}");
     there.probe.signal("KILL");
     let output = child.wait_with_output().unwrap();

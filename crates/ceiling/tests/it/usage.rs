@@ -219,7 +219,17 @@ fn wrong_holds_and_devices_say_what_is_wrong() {
     let asks = ["churn", tcp, "--requests-per-conn", "1"];
     refuses(&asks, &["--requests-per-conn", "tcp URL has no requests", "http URL"]);
     refuses(&["churn", "tcp://127.0.0.1"], &["tcp://127.0.0.1", "port", "for example"]);
-    refuses(&["churn", URL, "-R", "1k"], &["-R"]);
+    refuses(&["churn", tcp, "-c", "5,1"], &["--devices", "'5,1'", "rises", "100,500"]);
+    let forever = ["churn", tcp, "-R", "1k", "--hold", "forever"];
+    refuses(&forever, &["--rate", "held forever", "for example -R 1k --hold 100ms"]);
+    let both = ["churn", tcp, "-R", "1k,2k", "-c", "5,10"];
+    refuses(&both, &["--devices", "one number of devices", "for example -R"]);
+    refuses(&["churn", tcp, "--arrivals", "poisson"], &["--rate"]);
+    let find = ["find", tcp, "--slo", "connect.p99<5ms"];
+    refuses(&find, &["no HTTP in it", "find --hold"]);
+    refuses(&[&find[..], &["--hold", "forever"]].concat(), &["--hold", "for example --hold 100ms"]);
+    refuses(&["find", URL, "--slo", "p99<1s", "--requests-per-conn", "5"], &["--hold"]);
+    refuses(&["find", tcp, "--slo", "connects.p99<1s"], &["names no figure", "connect.p99"]);
 }
 
 #[test]

@@ -71,6 +71,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.samples.begin();
         self.ledger.set_timing(match self.pace {
             Pace::Closed => Timing::FromSend,
+            // Of devices it is the connections that are planned.
+            Pace::Open { .. } if self.has_devices() => Timing::FromSend,
             Pace::Open { .. } => Timing::FromPlan,
         });
         for slot in self.pool.all() {
@@ -154,6 +156,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// belongs to nothing.
     fn finish(&mut self, now_ns: u64) {
         self.end_schedule();
+        self.close_starts();
         let tick = &mut self.recorder.tick;
         for slot in self.pool.all() {
             let batches =

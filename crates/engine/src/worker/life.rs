@@ -31,6 +31,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Wants a connection that was not open: at once, or when its turn in the ramp-up comes.
     pub(super) fn want(&mut self, slot: SlotId, now_ns: u64) {
+        if self.plans_starts() {
+            // When the schedule says so.
+            return;
+        }
         let ramp_ns = self.life.ramp_up_ns;
         if !self.has_devices() || ramp_ns == 0 {
             return self.pool.queue(slot);

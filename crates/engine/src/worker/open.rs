@@ -1,4 +1,5 @@
-//! Open loop: requests leave when they are due, whatever became of those before them.
+//! Open loop: requests leave when they are due, whatever became of those before them. Of devices it
+//! is connections that begin ([`super::starts`]).
 //!
 //! A request that is due takes the connection that has been free for longest. When none has room
 //! the request waits, in order, and its latency counts from the instant it was due; waiting
@@ -140,7 +141,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let Pace::Open { curve, arrivals, seed } = &self.pace else { return };
         let schedule = match self.stage {
             Stage::Warmup => {
-                let first = Arc::new(Curve::constant(curve.first_rate()));
+                let first = curve.first_rate();
+                let first = match self.plans_starts() {
+                    true => self.rising(first),
+                    false => Curve::constant(first),
+                };
+                let first = Arc::new(first);
                 self.schedule_of(&first, *arrivals, !*seed)
             }
             _ => self.schedule_of(curve, *arrivals, *seed),
@@ -153,6 +159,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// Notes a connection, if it has room.
     #[inline]
     fn find_room(&mut self, slot: SlotId) {
+        if self.plans_starts() {
+            return self.find_device(slot);
+        }
         let state = self.pool.state_of(slot);
         let in_flight = self.flights.on(slot);
         let may_send = state.sends_left > 0 && !state.is_ending && !state.sending;
@@ -202,21 +211,30 @@ impl<D: Driver, S: Session> Worker<D, S> {
             now_ns = self.driver.now_ns();
             let due_since_ns = due_ns.max(release.room_since_ns);
             release.advance();
-            if self.stage == Stage::Measure {
-                let tick = &mut self.recorder.tick;
-                tick.release_lag.record_n(now_ns.saturating_sub(due_ns), 1);
-                tick.lateness.record_n(now_ns.saturating_sub(due_since_ns), 1);
-                tick.measured.waited += u64::from(due_since_ns > due_ns);
-            }
             let was_last = self.places.is_empty();
-            self.count_in_flight(now_ns);
-            self.send(slot, 1, due_ns, now_ns);
             budget -= 1;
-            self.find_room(slot);
+            match self.plans_starts() {
+                true => self.start(slot, due_ns, due_since_ns),
+                false => self.send_due(slot, (due_ns, due_since_ns), now_ns),
+            }
             if was_last && let Some(release) = &mut self.release {
                 release.room_since_ns = now_ns;
             }
         }
+    }
+
+    /// Sends one request that is due, and has had a connection since `due_since_ns`.
+    #[inline]
+    fn send_due(&mut self, slot: SlotId, (due_ns, due_since_ns): (u64, u64), now_ns: u64) {
+        if self.stage == Stage::Measure {
+            let tick = &mut self.recorder.tick;
+            tick.release_lag.record_n(now_ns.saturating_sub(due_ns), 1);
+            tick.lateness.record_n(now_ns.saturating_sub(due_since_ns), 1);
+            tick.measured.waited += u64::from(due_since_ns > due_ns);
+        }
+        self.count_in_flight(now_ns);
+        self.send(slot, 1, due_ns, now_ns);
+        self.find_room(slot);
     }
 
     // Cold: a request that waits is not the rule, and cloning a schedule counts a reference.
@@ -280,14 +298,19 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// Books what was due in the window and never sent, a part of it at a time: there may be
     /// hundreds of millions. `end_ns` is the end of the window.
     pub(super) fn count_unsent(&mut self, end_ns: u64) -> Counting {
+        let are_starts = self.plans_starts();
         let Some(release) = &mut self.release else { return Counting::Done };
         let tick = &mut self.recorder.tick;
         for _ in 0..UNSENT_PER_TURN {
             if release.due_ns >= end_ns {
                 return Counting::Done;
             }
-            tick.measured.unsent += 1;
-            tick.at_least.record_n(end_ns - release.due_ns, 1);
+            if are_starts {
+                tick.starts.unsent += 1;
+            } else {
+                tick.measured.unsent += 1;
+                tick.at_least.record_n(end_ns - release.due_ns, 1);
+            }
             release.advance();
         }
         Counting::GoesOn

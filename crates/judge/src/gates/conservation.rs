@@ -23,7 +23,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
     } else if off == lost {
-        format!("{lost} connections are neither closed nor open")
+        format!("{lost} connections are neither closed nor open, or have no fate")
     } else {
         format!(
             "{missing} requests unaccounted for, {unplanned} outside of the plan, {misbooked} good \
@@ -34,11 +34,16 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
 }
 
-/// Connections of the window that are neither closed nor open at its end, or both.
+/// Connections of the window that are neither closed nor open at its end, or both; and those that
+/// were due and have no fate, or more than one.
 fn lost_connections(point: &Point) -> u64 {
     let Some(turnover) = &point.turnover else { return 0 };
     let came = turnover.open_before + turnover.established;
-    came.abs_diff(turnover.closed_by_us + turnover.closed_by_peer + turnover.open_after)
+    let lost = came.abs_diff(turnover.closed_by_us + turnover.closed_by_peer + turnover.open_after);
+    let Some(starts) = &turnover.starts else { return lost };
+    let fates = starts.established + starts.failed + starts.pending;
+    let unplanned = starts.planned.map_or(0, |planned| planned.abs_diff(starts.due()));
+    lost + starts.begun.abs_diff(fates) + unplanned
 }
 
 fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
@@ -71,7 +76,7 @@ fn undivided(point: &Point) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use model::run::{Fates, Point, TurnoverInfo, count_target};
+    use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
 
     fn is_kept(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
@@ -132,6 +137,25 @@ mod tests {
         };
         assert!(is_kept(with(11)));
         assert!(!is_kept(with(10)) && !is_kept(with(12)));
+    }
+
+    #[test]
+    fn connections_that_were_due_have_one_fate() {
+        let with = |change: fn(&mut StartInfo)| {
+            move |point: &mut Point| {
+                let planned = Some(100);
+                let mut starts =
+                    StartInfo { planned, begun: 98, unsent: 2, ..StartInfo::default() };
+                (starts.established, starts.failed, starts.pending) = (90, 5, 3);
+                change(&mut starts);
+                point.turnover =
+                    Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+            }
+        };
+        assert!(is_kept(with(|_| {})));
+        assert!(is_kept(with(|starts| starts.planned = None)), "a window that was cut short");
+        assert!(!is_kept(with(|starts| starts.established -= 1)));
+        assert!(!is_kept(with(|starts| starts.unsent -= 1)));
     }
 
     #[test]

@@ -9,10 +9,10 @@
 
 use super::Checked;
 use crate::case::Case;
-use crate::objective::latency_of;
+use crate::objective::{latency_of, starts};
 use model::histogram::Summary;
 use model::objective;
-use model::run::Point;
+use model::run::{Point, StartInfo};
 use model::standing::{Figure, LATENCIES, Standing};
 use model::units::show_ns;
 
@@ -41,6 +41,9 @@ impl Moved {
 
 pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
+    if let Some(starts) = starts(point) {
+        return of_connections(starts);
+    }
     if !case.is_open() {
         return Checked::unchecked(BOUND, "closed loop: nothing is planned");
     }
@@ -64,6 +67,28 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked { ok: Some(ok), measured: Some(measured), bound: BOUND.to_string(), why }
 }
 
+/// Devices on a schedule: connections begin when they are due. What it moves is the time to
+/// connect, and no latency of requests.
+fn of_connections(starts: &StartInfo) -> Checked {
+    let worst = LATENCIES.into_iter().filter_map(|figure| {
+        let known_ns = starts.connect_ns.of(figure)?;
+        let low_ns = starts.connect_punctual_ns.of(figure)?.min(known_ns);
+        matters(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
+    });
+    let worst = worst.max_by(|left, right| left.share().total_cmp(&right.share()));
+    let Some(worst) = worst else {
+        let why = "connections begin on time for every percentile".to_string();
+        return Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
+    };
+    let (low, high) = (show_ns(worst.low_ns as f64), show_ns(worst.known_ns as f64));
+    let why = format!(
+        "the generator begins connections late (C4): {} to connect is between {low} and {high}",
+        worst.figure.name()
+    );
+    let measured = Some(worst.share() * 100.0);
+    Checked { ok: Some(false), measured, bound: BOUND.to_string(), why }
+}
+
 /// The two figures, where they do not agree.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let Some(moved) = moved(case.point).find(|moved| moved.figure == figure) else {
@@ -79,10 +104,14 @@ pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
     LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = point.latency_ns.of(figure)?;
         let low_ns = low_ns(point, figure, known_ns);
-        let apart_ns = known_ns - low_ns;
-        let matters = apart_ns > MOVED_MAX_NS && apart_ns as f64 > SHARE_MAX * known_ns as f64;
-        matters.then_some(Moved { figure, low_ns, known_ns })
+        matters(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
     })
+}
+
+/// Whether the generator delay moved a figure from one time to another by so much that it counts.
+pub(crate) fn matters(low_ns: u64, known_ns: u64) -> bool {
+    let apart_ns = known_ns.saturating_sub(low_ns);
+    apart_ns > MOVED_MAX_NS && apart_ns as f64 > SHARE_MAX * known_ns as f64
 }
 
 /// What a punctual generator would have seen at least. Records of before this was calculated tell

@@ -246,6 +246,20 @@ fn singles(rates: &[f64]) -> Vec<LoadRates> {
         .collect()
 }
 
+/// Levels as people list them are not evenly apart: a straight line through them is no noise.
+#[test]
+fn levels_that_are_listed_bend_no_line() {
+    let loads = [100u64, 500, 1000, 2000, 5000, 10_000];
+    // 1 % with every doubling.
+    let line = |load: u64| 1000.0 + 10.0 * (load as f64 / 100.0).log2();
+    let level = |load: &u64| LoadRates { load: *load, rates: vec![line(*load)] };
+    let levels: Vec<LoadRates> = loads.iter().map(level).collect();
+    assert!(noise(&levels).unwrap() < 1e-9, "{:?}", noise(&levels));
+    let drift = estimate(&levels).unwrap().drift.unwrap();
+    let mean = mean(&levels.iter().map(LoadRates::rate).collect::<Vec<_>>()).unwrap();
+    assert!((drift - 10.0 * 100f64.log2() / mean).abs() < 1e-9, "{drift}");
+}
+
 fn ends(rates: &[f64]) -> (usize, usize) {
     let Plateau { first, last, .. } = find(&singles(rates)).unwrap();
     (first, last)

@@ -70,7 +70,8 @@ impl Folder {
         let path = self.path.join("servers");
         fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
         let root = list.map(root_of).transpose()?.unwrap_or_else(|| PathBuf::from("/"));
-        Ok(Places { root, scratch: absolute(&path)?, probes: BTreeMap::new() })
+        let (scratch, journal) = (absolute(&path)?, tune::journal_folder());
+        Ok(Places { root, scratch, journal, probes: BTreeMap::new() })
     }
 
     /// Replaces a file as a whole, so that it is never half of one.

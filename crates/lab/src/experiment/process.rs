@@ -1,6 +1,7 @@
 //! A target as a process: started, waited for, ended, and asked what it counted.
 
 use super::keeper::{Ended, Kept, Lines, Order, Refused};
+use host::Root;
 use model::secret;
 use model::starting::{Limits, TargetExit};
 use plan::Target;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use tune::{Host, Journal, ServerGroup};
 
 /// A target makes its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -40,6 +42,8 @@ pub struct Process {
     name: String,
     words: Vec<String>,
     kept: Kept,
+    /// Removed after what runs in it.
+    group: Option<ServerGroup>,
     addr: String,
     lines: Receiver<String>,
     log: File,
@@ -56,6 +60,8 @@ pub struct How<'a> {
     pub cpus: &'a str,
     /// What its control group lets it use.
     pub limits: &'a Limits,
+    /// Folder of the journal, which knows of that group before it is made.
+    pub journal: &'a Path,
     /// Its own folder, for targets that name one.
     pub folder: &'a str,
     /// Once it is set, the wait for it to listen ends.
@@ -76,12 +82,13 @@ impl Process {
         let words: Vec<String> = words.collect();
         let mut started = words.clone();
         started[0] = program(&words[0], root).to_string_lossy().into_owned();
+        let group = limited(how).map_err(failed)?;
         let order = Order {
             words: started,
             env: how.env.clone(),
             folder: root.to_path_buf(),
             cpus: cpus_of(how.cpus)?,
-            groups: Vec::new(),
+            groups: group.as_ref().map(ServerGroup::folders).unwrap_or_default(),
             patience: END_LIMIT,
         };
         let stderr = log.try_clone().map_err(|error| failed(error.to_string()))?;
@@ -89,7 +96,7 @@ impl Process {
         let (kept, lines) = kept.map_err(|why| failed(refusal(why, how)))?;
         let lines = read_lines(lines);
         let (name, addr) = (target.name.clone(), String::new());
-        let mut process = Self { name, words, kept, addr, lines, log };
+        let mut process = Self { name, words, kept, group, addr, lines, log };
         process.addr = process.listen(&target.ready.event, how.stop).map_err(failed)?;
         Ok(process)
     }
@@ -171,7 +178,9 @@ impl Process {
             Some(ended) if ended.status().success() => None,
             ended => Some(self.told(&format!("did not end well ({})", ending(ended)))),
         };
-        TargetExit { stopped, fault }
+        let left = self.group.take().and_then(|group| group.remove().err());
+        let left = left.map(|why| format!("its control group could not be removed: {why}"));
+        TargetExit { stopped, fault: fault.or(left) }
     }
 
     /// The last line that is JSON; it comes before the end of the output.
@@ -209,6 +218,15 @@ fn end_of(file: &File) -> io::Result<Vec<u8>> {
     let count = file.read_at(&mut bytes, begin)?;
     bytes.truncate(count);
     Ok(bytes)
+}
+
+/// The group of a server that has limits.
+fn limited(how: &How<'_>) -> Result<Option<ServerGroup>, String> {
+    if how.limits.is_none() {
+        return Ok(None);
+    }
+    let journal = Journal::open(how.journal).map_err(|error| error.to_string())?;
+    ServerGroup::make(Host::look(Root::default()), journal, how.limits)
 }
 
 /// A program with a slash is of the root, not of where we happen to be.

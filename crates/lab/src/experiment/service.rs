@@ -76,7 +76,8 @@ impl Services {
         let log = log_file(&self.places.scratch.join(format!("{name}.log")))?;
         let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
         let limits = &Limits::default();
-        let how = How { args: &[], env: &env, cpus, limits, folder: &folder, stop };
+        let journal = &self.places.journal;
+        let how = How { args: &[], env: &env, cpus, limits, journal, folder: &folder, stop };
         Process::start(target, &how, &self.places.root, log)
     }
 }

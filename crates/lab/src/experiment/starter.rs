@@ -31,9 +31,11 @@ pub struct Starter {
 }
 
 impl Starter {
-    /// For the servers of this list, whose words are run from this folder.
-    pub fn new(targets: Targets, root: PathBuf) -> Self {
-        Self { targets, places: Places { root, scratch: env::temp_dir(), probes: BTreeMap::new() } }
+    /// For the servers of this list, whose words are run from the folder `root`. The control groups
+    /// that their limits need are known to the journal in that folder.
+    pub fn new(targets: Targets, root: PathBuf, journal: PathBuf) -> Self {
+        let (scratch, probes) = (env::temp_dir(), BTreeMap::new());
+        Self { targets, places: Places { root, scratch, journal, probes } }
     }
 }
 
@@ -48,7 +50,8 @@ impl remote::Starter for Starter {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let log = unnamed().map_err(|error| format!("no log can be kept: {error}"))?;
         let kept = log.try_clone().map_err(|error| format!("no log can be kept: {error}"))?;
-        let how = How { args: &args, env, cpus, limits, folder: "", stop };
+        let journal = &self.places.journal;
+        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop };
         let process = Process::start(target, &how, &self.places.root, log)?;
         let tail = Tail { log: kept, at: 0, passed: 0, rest: Vec::new() };
         Ok(Box::new(Served { process, tail, services }))

@@ -62,7 +62,8 @@ impl Scratch {
     }
 
     fn places(&self) -> Places {
-        Places { root: self.0.clone(), scratch: self.0.clone(), probes: BTreeMap::new() }
+        let (root, scratch, journal) = (self.0.clone(), self.0.clone(), self.0.join("journal"));
+        Places { root, scratch, journal, probes: BTreeMap::new() }
     }
 }
 

@@ -29,6 +29,7 @@ fn visit() -> Visit {
         gathered.add(&tick);
     }
     Visit {
+        begin_ns: 0,
         gathered,
         audience: None,
         ending: Outcome::Complete,

@@ -11,10 +11,9 @@ use clap::Args;
 use model::curve::Curve;
 use model::load::Fanout as FanoutPlan;
 use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial};
-use model::units::{Range, Step};
 
 /// Subscribers when nothing says otherwise.
-const SUBSCRIBERS: Range = Range { first: 100, last: 100, step: Step::Times(2.0) };
+const SUBSCRIBERS: &[u64] = &[100];
 /// What stands for a stream's number in a path, and its old name.
 const STREAM: [&str; 2] = ["{stream}", "{post}"];
 
@@ -34,7 +33,7 @@ Examples:
   ceiling fanout http://127.0.0.1:8083 -c 500 --write-path '/posts/{stream}/like' -o run.html")]
 pub struct Fanout {
     /// Subscribers of the levels, spread over the streams [default: 100]
-    #[arg(short = 'c', long, visible_alias = "connections", value_name = "RANGE")]
+    #[arg(short = 'c', long, visible_alias = "connections", value_name = "LEVELS")]
     subscribers: Option<Connections>,
 
     /// Streams, numbered from 1; writers write to them in turn
@@ -84,10 +83,10 @@ impl Ask for Fanout {
                 (connections as u32, arrival.clone(), Life::default());
             Level { connections, spare: 0, depth, arrival, life }
         };
-        let subscribers = self.subscribers.as_ref().map_or(SUBSCRIBERS, |range| range.0);
+        let subscribers = self.subscribers.as_ref().map_or(SUBSCRIBERS, |levels| levels.all());
         let shape = Shape {
             question: Question::Fanout,
-            levels: subscribers.levels().into_iter().map(level).collect(),
+            levels: subscribers.iter().copied().map(level).collect(),
             stop: Stop::AfterNs(self.duration.0),
             visits: 1,
             repeats_max: 0,

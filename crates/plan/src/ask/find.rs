@@ -1,29 +1,33 @@
 //! `ceiling find URL --slo TERMS`: the highest rate that holds an objective.
 
 use crate::arrivals::Spread;
-use crate::ask::Ask;
+use crate::ask::{Ask, churn};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
 use crate::usage::Refusal;
-use crate::values::{Count, RateBounds, Share, Time};
+use crate::values::{Count, HoldTime, PerConnection, RateBounds, Share, Time};
 use clap::Args;
 use model::curve::Curve;
 use model::histogram::SAMPLES_BEYOND;
-use model::load::{Arrival, Level, Life, Question, Stop, Trial, Warmup};
+use model::load::{Arrival, Hold, Level, Life, Question, Stop, Trial, Warmup};
 use model::objective::Objective;
 use model::search::SearchConfig;
 
 /// Warm-up of a trial when nothing says otherwise, nanoseconds: the target is warm from the trial
 /// before.
 const WARMUP_NS: u64 = 300_000_000;
+/// Connections when nothing says otherwise.
+const CONNECTIONS: u32 = 100;
+/// Connections at a time that come and go, when nothing says otherwise.
+const DEVICES: u32 = 1000;
 /// How sure it must be that a rate holds or misses.
 const CONFIDENCE: f64 = 0.95;
 /// Usages allowed when the objective says nothing of them, in hundredths.
 const ERRORS_PERCENT: f64 = 1.0;
 
-/// Open loop. The rate doubles until the objective is missed, then the interval between a rate that
+/// Open loop of requests, or with --hold of connections. The rate doubles until the objective is missed, then the interval between a rate that
 /// holds and one that misses is halved, with trials that grow longer; both ends are repeated until
 /// it is sure of them, and at last a run 5 % below must hold and one 5 % above must miss.
 #[derive(Debug, Args)]
@@ -32,11 +36,14 @@ Terms: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time (from
 the planned instant; service.p99 and so on from send), errors status3xx
 status4xx status5xx with < or <= and a share, rate with > or >=. A request
 without a good response counts as slower than all others; good.p99 and so on
-are of good responses alone. errors<1% is added when no term bounds errors, a
+are of good responses alone; connect.p99 and so on are times to connect. errors<1% is added when no term bounds errors, a
 status or the rate.
 
 A rate that needs more connections than -c misses for want of them: latency
 counts from the planned instant, also while a request waits for a connection.
+With --hold it is connections that are due, as in churn -R: their time to
+connect counts from the planned instant, and errors count connections that were
+never open as well as requests without a good response.
 
 Exit 0 with an answer, 3 when no rate was shown to hold, 4 when the generator
 was late and missed before the target did.
@@ -44,19 +51,29 @@ was late and missed before the target did.
 Examples:
   ceiling find http://127.0.0.1:8083/read --slo 'p99<2ms,errors<0.1%'
   ceiling find http://127.0.0.1:8083/read --slo 'p99.9<20ms' -R 1k..50k \\
-    --budget 5m --arrivals poisson -c 200 -o find.html")]
+    --budget 5m --arrivals poisson -c 200 -o find.html
+  ceiling find tcp://127.0.0.1:8083 --hold 100ms --slo 'connect.p99<5ms'")]
 pub struct Find {
     /// What must hold: 'p99<2ms,errors<0.1%'
     #[arg(long, value_name = "TERMS", conflicts_with = "expect")]
     slo: Objective,
 
-    /// Rates to search between, requests per second; the search begins at the lowest
+    /// Rates to search between, requests (with --hold connections) per second; the search begins at
+    /// the lowest
     #[arg(short = 'R', long, value_name = "LO..HI", default_value = "100..1M")]
     rate: RateBounds,
 
-    /// Connections, kept open
-    #[arg(short = 'c', long, value_name = "N", default_value = "100")]
-    connections: Count,
+    /// Connections, kept open [default: 100]; with --hold the most at a time [default: 1000]
+    #[arg(short = 'c', long, value_name = "N")]
+    connections: Option<Count>,
+
+    /// Search connections per second: each is held for T and closed
+    #[arg(long, value_name = "T")]
+    hold: Option<HoldTime>,
+
+    /// With --hold: requests on each connection, N or N:M [default: 1 with http, 0 with tcp]
+    #[arg(long, value_name = "N[:M]", requires = "hold")]
+    requests_per_conn: Option<PerConnection>,
 
     #[command(flatten)]
     spread: Spread,
@@ -86,12 +103,14 @@ impl Ask for Find {
         let (lowest, highest) = self.rate.0;
         let arrivals = self.spread.spacing();
         let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };
-        let connections = self.connections.0 as u32;
+        let life = self.life()?;
+        let by_itself = if life.hold.is_some() { DEVICES } else { CONNECTIONS };
+        let connections = self.connections.as_ref().map_or(by_itself, |count| count.0 as u32);
         let spare = self.spread.spare(connections, &arrival)?;
         let depth = self.options.depth.0;
         let shape = Shape {
             question: Question::Find,
-            levels: vec![Level { connections, spare, depth, arrival, life: Life::default() }],
+            levels: vec![Level { connections, spare, depth, arrival, life }],
             stop: Stop::AfterNs(self.trial.0),
             visits: 1,
             repeats_max: 0,
@@ -113,6 +132,22 @@ impl Ask for Find {
         });
         trial.expect = Some(slo);
         Ok(trial)
+    }
+}
+
+impl Find {
+    /// Of connections that come and go when these are searched, else of those that stay.
+    fn life(&self) -> Result<Life, Refusal> {
+        let Some(HoldTime(hold)) = self.hold else { return Ok(Life::default()) };
+        let Hold::For { ns, .. } = hold else {
+            let text = "--hold: connections that are held forever do not come at a rate; for \
+                        example --hold 100ms";
+            return Err(text.into());
+        };
+        let url = self.options.url.as_ref().map_or("", |url| url.0.as_str());
+        let requests = churn::requests(self.requests_per_conn.as_ref(), url, hold)?;
+        // As many close as open when a trial begins.
+        Ok(Life { requests: Some(requests), hold: Some(hold), ramp_up_ns: ns, ramp_down_ns: 0 })
     }
 }
 

@@ -11,10 +11,10 @@ use crate::values::{Connections, Rates, Repeats, Time, Visits};
 use clap::Args;
 use model::curve::Curve;
 use model::load::{Arrival, Level, Life, Question, Stop, Trial};
-use model::units::{Range, Step};
+use model::units::Levels;
 
-/// Levels when nothing says otherwise.
-const CONNECTIONS: Range = Range { first: 1, last: 1000, step: Step::Times(2.0) };
+/// The first and the last level when nothing says otherwise.
+const CONNECTIONS: (u64, u64) = (1, 1000);
 /// How long each level is measured when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 3_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
@@ -27,8 +27,8 @@ const OPEN_CONNECTIONS: u32 = 50;
 /// as a rate with an interval, or "at least" when no wall was reached.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ranges: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
-last are visited.
+Levels: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
+last are visited. Or a list that rises: 100,500,1k,2k or 100,500,1k..8k.
 
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
 service.p99 and so on for times from send, good.p99 and so on for good responses
@@ -42,15 +42,16 @@ Examples:
   ceiling ramp http://127.0.0.1:8083/read
   ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html
   ceiling ramp http://127.0.0.1:8083/read -R 1k..128k*2 -c 100
+  ceiling ramp http://127.0.0.1:8083/read -c 100,500,1k,2k,5k,10k
   ceiling ramp http://127.0.0.1:8083/read -c 64..256 --visits 3
   ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'")]
 pub struct Ramp {
     /// Connections of the levels [default: 1..1k*2, or 50 with -R]
-    #[arg(short = 'c', long, value_name = "RANGE")]
+    #[arg(short = 'c', long, value_name = "LEVELS")]
     connections: Option<Connections>,
 
     /// Open loop: visit these rates instead, requests per second
-    #[arg(short = 'R', long, value_name = "RANGE")]
+    #[arg(short = 'R', long, value_name = "LEVELS")]
     rate: Option<Rates>,
 
     #[command(flatten)]
@@ -86,18 +87,18 @@ impl Ask for Ramp {
         };
         let arrivals = self.spread.spacing();
         let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };
-        let connections = self.connections.as_ref().map(|range| range.0);
-        let rates = self.rate.as_ref().map(|range| range.0);
-        let levels: Result<Vec<Level>, Usage> = match (connections, rates) {
+        let default = Levels::doubling(CONNECTIONS.0, CONNECTIONS.1);
+        let levels: Result<Vec<Level>, Usage> = match (&self.connections, &self.rate) {
             (connections, None) => {
-                let connections = connections.unwrap_or(CONNECTIONS).levels();
-                connections.into_iter().map(|count| level(count as u32, Arrival::Closed)).collect()
+                let connections = connections.as_ref().map_or(&default, |levels| &levels.0).all();
+                connections.iter().map(|count| level(*count as u32, Arrival::Closed)).collect()
             }
             (None, Some(rates)) => {
-                rates.levels().into_iter().map(|rate| level(OPEN_CONNECTIONS, open(rate))).collect()
+                rates.all().iter().map(|rate| level(OPEN_CONNECTIONS, open(*rate))).collect()
             }
-            (Some(Range { first, last, .. }), Some(rates)) if first == last => {
-                rates.levels().into_iter().map(|rate| level(first as u32, open(rate))).collect()
+            (Some(connections), Some(rates)) if connections.all().len() == 1 => {
+                let connections = connections.highest() as u32;
+                rates.all().iter().map(|rate| level(connections, open(*rate))).collect()
             }
             (Some(_), Some(_)) => {
                 let text = "--connections: a ramp of rates has one number of connections; for \

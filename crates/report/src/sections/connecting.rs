@@ -1,5 +1,6 @@
 //! Runs of connections that come and go, side by side: their rates and times to connect.
 
+use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
 use crate::wording::{count, mark_of, ns, or_dash, point_phrase};
 use model::histogram::Summary;
@@ -32,7 +33,7 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
     let mut table = Table::new(columns);
     let mut series = Vec::new();
     for (name, run, (point, turnover)) in rows {
-        let connect = &turnover.connect_ns;
+        let connect = connect_of(turnover);
         let y = PERCENTILES.iter().map(|(_, pick)| pick(connect).map(|ns| ns as f64)).collect();
         series.push(Series { label: name.clone(), y });
         let mut cells = vec![name, point_phrase(point)];

@@ -48,9 +48,10 @@ pub mod timeline;
 pub mod latency;
 
 mod events;
+mod openings;
 pub mod security;
 pub mod traffic;
-mod turnover;
+pub(crate) mod turnover;
 mod visits;
 mod walls;
 
@@ -135,6 +136,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: events::charts },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: timeline::points },
+    Section { heading: "Over time", depths: FULLY, draw: openings::charts },
     Section { heading: "Over time", depths: FULLY, draw: timeline::traffic },
     Section { heading: "Over time", depths: FULLY, draw: timeline::whole_run },
     Section { heading: "Both hosts", depths: FULLY, draw: both_hosts::section },

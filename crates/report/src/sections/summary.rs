@@ -2,6 +2,7 @@
 
 use super::endpoints;
 use super::search;
+use super::turnover::connect_of;
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
@@ -11,7 +12,7 @@ use crate::wording::{
 };
 use model::claim::Claim;
 use model::load::{Arrival, Hold, Level, Life, Question};
-use model::run::{Outcome, Point, Record, Run};
+use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
@@ -143,6 +144,15 @@ fn without_stop(name: &str) -> &str {
     name.trim_end_matches('.')
 }
 
+/// The ceiling of levels whose rate is that of connections.
+fn connections_ceiling(run: &Run) -> Option<Banner> {
+    let verdict = &run.record.verdict;
+    let many = run.record.points.len() > 1 && verdict.ceiling.is_some();
+    let mut banner = many.then(|| ceiling_banner(verdict))?;
+    banner.text = banner.text.replacen("/s", " connections/s", 1);
+    Some(banner)
+}
+
 fn ceiling_banner(verdict: &Verdict) -> Banner {
     let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
     let mut lines = vec![wall_sentence(verdict)];
@@ -152,12 +162,14 @@ fn ceiling_banner(verdict: &Verdict) -> Banner {
 
 /// Connections were asked about: how many came per second, or how many were held.
 fn churn_banner(run: &Run) -> Banner {
+    if let Some(banner) = connections_ceiling(run) {
+        return banner;
+    }
     let verdict = &run.record.verdict;
     let point = run.record.points.last();
     let Some((point, turnover)) = point.and_then(|p| Some((p, p.turnover.as_ref()?))) else {
         return ceiling_banner(verdict);
     };
-    let connect = &turnover.connect_ns;
     let text = match point.load.life.and_then(|life| life.hold) {
         Some(Hold::Forever) => {
             let held = count(point.connections.opened);
@@ -166,16 +178,21 @@ fn churn_banner(run: &Run) -> Banner {
             });
             format!("{held} connections held{each}")
         }
-        _ => format!(
-            "{} connections, connect p50 {}, p99 {}, max {}, with {}",
-            per_second(turnover.rate),
-            ns(connect.p50),
-            ns(connect.p99),
-            ns(connect.max),
-            point_phrase(point)
-        ),
+        _ => connections_phrase(point, turnover),
     };
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+}
+
+fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
+    let connect = connect_of(turnover);
+    format!(
+        "{} connections, connect p50 {}, p99 {}, max {}, with {}",
+        per_second(turnover.rate),
+        ns(connect.p50),
+        ns(connect.p99),
+        ns(connect.max),
+        point_phrase(point)
+    )
 }
 
 /// Events were asked about: how many arrived, how large a part that was, and how late.
@@ -270,11 +287,19 @@ fn facts(run: &Run) -> Vec<Fact> {
                 ceiling.kind == CeilingKind::Ceiling && ceiling.knee_in_flight.is_some()
             });
             let label = if is_flat { "Plateau from" } else { "Highest" };
-            facts.push(Fact::new(label, figures_phrase(point)));
+            let figures = match &point.turnover {
+                Some(turnover) if point.is_churn() => connections_phrase(point, turnover),
+                _ => figures_phrase(point),
+            };
+            facts.push(Fact::new(label, figures));
         }
         let ceiling = run.record.verdict.ceiling.as_ref();
         if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
-            let text = format!("{} in flight; more only add latency", show_count(knee as f64));
+            let knee = show_count(knee as f64);
+            let text = match point.is_churn() {
+                true => format!("{knee} devices; more only add time to connect"),
+                false => format!("{knee} in flight; more only add latency"),
+            };
             facts.push(Fact::new("Knee", text));
         }
         facts.push(Fact::new("CPU", cost_phrase(run, point)));
@@ -323,7 +348,19 @@ fn what_is_asked(record: &Record) -> Vec<String> {
         connections = format!("{connections} up to {most}");
     }
     if let Some(life) = first.map(|level| level.life).filter(|life| life.hold.is_some()) {
-        let mut parts = vec![format!("{connections} devices")];
+        let mut parts = match first.map(|level| &level.arrival) {
+            Some(Arrival::Open { .. }) => {
+                let asked = match record.search.as_ref().map(|search| search.config) {
+                    Some(config) => {
+                        let (low, high) = (per_second(config.lowest), per_second(config.highest));
+                        format!("{low} to {high} connections")
+                    }
+                    None => format!("{} connections", span(levels, rate, per_second)),
+                };
+                vec![asked, format!("up to {connections} devices")]
+            }
+            _ => vec![format!("{connections} devices")],
+        };
         parts.extend(life_parts(&life));
         return parts;
     }

@@ -154,7 +154,7 @@ fn latency_axis() -> Axis {
 }
 
 /// A chart over time without views.
-fn chart(id: &str, title: &str, note: &str) -> Chart {
+pub(super) fn chart(id: &str, title: &str, note: &str) -> Chart {
     Chart {
         id: id.to_string(),
         title: title.to_string(),

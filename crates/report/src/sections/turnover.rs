@@ -2,6 +2,7 @@
 
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use model::histogram::Summary;
 use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
 use model::units::{show_bytes, show_count};
@@ -16,24 +17,38 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     if rows.iter().all(|(point, _)| is_held(point)) {
         return vec![Block::Table(held(run, &rows))];
     }
+    let is_planned = rows.iter().any(|(_, turnover)| turnover.starts.is_some());
     let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("conns/s")];
+    columns.extend(is_planned.then(|| Column::numbers("asked/s")));
     columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
     columns.extend(["opened", "failed"].map(Column::numbers));
+    columns.extend(is_planned.then(|| Column::numbers("unsent")));
     columns.extend(["closed by us", "by peer"].map(|title| Column::numbers(title).rank(1)));
     let mut table = Table::new(columns);
     for (point, turnover) in &rows {
-        let connect = &turnover.connect_ns;
+        let connect = connect_of(turnover);
         let mut cells = vec![point_mark(point), show_count(turnover.rate)];
+        cells.extend(is_planned.then(|| or_dash(turnover.planned_rate, show_count)));
         cells.extend([connect.p50, connect.p99, connect.max].map(ns));
         let counts = [turnover.established, turnover.failed];
         cells.extend(counts.map(count));
+        cells
+            .extend(is_planned.then(|| or_dash(turnover.starts.as_ref(), |one| count(one.unsent))));
         cells.extend([turnover.closed_by_us, turnover.closed_by_peer].map(count));
         table.push(mark_of(run, point), cells);
+    }
+    if is_planned {
+        table.notes.push("Times to connect count from the planned instant.".to_string());
     }
     for (point, turnover) in rows {
         table.notes.extend(notes(point, turnover));
     }
     vec![Block::Table(table)]
+}
+
+/// Time to connect: from the planned instant where there is one.
+pub(crate) fn connect_of(turnover: &TurnoverInfo) -> &Summary {
+    turnover.starts.as_ref().map_or(&turnover.connect_ns, |starts| &starts.connect_ns)
 }
 
 /// Whether connections are opened once and stay.
@@ -62,7 +77,20 @@ fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
 
 fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(planned) = turnover.planned_rate {
+    if let Some(starts) = &turnover.starts {
+        let (due, begun) = (count(starts.due()), count(starts.begun));
+        let is_odd = starts.missed() + starts.waited > 0;
+        notes.extend(is_odd.then(|| {
+            format!(
+                "{}: {due} connections were due and {begun} begun, {} of them late for want of a \
+                 free device; {} failed and {} were pending at the end.",
+                point_mark(point),
+                count(starts.waited),
+                count(starts.failed),
+                count(starts.pending),
+            )
+        }));
+    } else if let Some(planned) = turnover.planned_rate {
         let share = turnover.rate / planned.max(f64::MIN_POSITIVE) * 100.0;
         let planned = show_count(planned);
         notes.push(format!("Devices over hold asks for {planned} conns/s: {share:.0} % of it."));

@@ -16,7 +16,7 @@ use super::wrap::{fit, left, width, wrap_at_most};
 use super::{MARGIN, WIDTH, banner_lines, table};
 use crate::page::Banner;
 use crate::sections::summary;
-use crate::wording::middle;
+use crate::wording::{best_point, middle};
 use model::load::Hold;
 use model::run::{Point, Run};
 use model::size::Sizing;
@@ -121,6 +121,10 @@ fn figures(run: &Run, room: usize) -> Vec<TextLine> {
         [] => (None, rows::of_nothing(run)),
         [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
         [point] => return one_level(run, point, room),
+        _ if points.iter().all(|point| point.is_churn() && point.turnover.is_some()) => {
+            let best = best_point(run).map_or(&points[0], |(_, point)| point);
+            (Some(tables::connections(run)), rows::of_connections(run, best))
+        }
         _ => (tables::levels(run), rows::of_levels(run)),
     };
     let mut lines = table.map_or_else(Vec::new, |of| table::bare_lines(&of));

@@ -40,7 +40,7 @@ impl Ground {
         let group = GroupFolder::open(&host.root, Path::new(GROUP)).unwrap();
         let place = Place::CpuMax { folder: GROUP.to_string(), inode: group.inode().unwrap() };
         let wanted = "20000 100000".to_string();
-        Held::begin(host, self.journal(), Turn { name: "server-cpu-time", place, wanted })
+        Held::begin(host, self.journal(), Turn::of_experiment("server-cpu-time", place, wanted))
     }
 
     fn limit(&self) -> String {

@@ -22,6 +22,11 @@ pub const CPU_MAX: &str = "cpu.max";
 pub const QUOTA: &str = "cpu.cfs_quota_us";
 /// What the name of a group that is made begins with.
 pub const MADE: &str = "ceiling-";
+/// What the name of a group begins with that is made for a server which is started in it.
+pub const FOR_SERVER: &str = "ceiling-server-";
+/// Values of such a group.
+pub const THERE: &str = "there";
+const ABSENT: &str = "absent";
 /// A group is empty a moment after its last process has left.
 const EMPTY_WITHIN: Duration = Duration::from_secs(2);
 
@@ -108,6 +113,64 @@ pub(super) fn check_made(from: &str, made: &str) -> Result<(), String> {
     match number.map(str::parse::<u32>) {
         Some(Ok(_)) => Ok(()),
         _ => Err(format!("{made} is no group that ceiling makes below {from}")),
+    }
+}
+
+/// The same of groups that are made for a server that is started in them.
+pub(super) fn check_for_server(folders: &[String]) -> Result<(), String> {
+    for folder in folders {
+        check_path(folder)?;
+        let name = Path::new(folder).file_name().unwrap_or_default().to_string_lossy();
+        if !name.starts_with(FOR_SERVER) {
+            return Err(format!("{folder} is no group that ceiling makes for a server"));
+        }
+    }
+    Ok(())
+}
+
+/// Groups that are made for a server, one in each hierarchy that limits it.
+pub(super) struct ForServer<'a>(pub(super) &'a [String]);
+
+impl ForServer<'_> {
+    pub(super) fn show(&self) -> String {
+        format!("control group {}", self.0.join(" and "))
+    }
+
+    /// Whether one of them is there.
+    pub(super) fn read(&self, host: &Host) -> Seen {
+        let is_there = self.0.iter().any(|folder| host.root.path(folder).exists());
+        let value = if is_there { THERE } else { ABSENT };
+        Seen { raw: value.to_string(), value: value.to_string() }
+    }
+
+    pub(super) fn write(&self, host: &Host, value: &str) -> Result<(), PlaceError> {
+        match value {
+            THERE => self.0.iter().try_for_each(|folder| {
+                fs::create_dir(host.root.path(folder)).map_err(io_at(folder))
+            }),
+            ABSENT => self.0.iter().try_for_each(|folder| remove_empty(host, folder)),
+            _ => {
+                let why = format!("'{value}' is neither {THERE} nor {ABSENT}");
+                Err(PlaceError::Value { place: self.show(), why })
+            }
+        }
+    }
+}
+
+/// Removes a group, which is empty a moment after its last process has ended.
+fn remove_empty(host: &Host, folder: &str) -> Result<(), PlaceError> {
+    let begin = Instant::now();
+    loop {
+        match GroupFolder::open(&host.root, Path::new(folder)) {
+            Err(error) if is_gone(&error) => return Ok(()),
+            opened => opened.map_err(io_at(folder))?,
+        };
+        match fs::remove_dir(host.root.path(folder)) {
+            Ok(()) => return Ok(()),
+            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) if begin.elapsed() > EMPTY_WITHIN => return Err(io_at(folder)(error)),
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
     }
 }
 
@@ -254,6 +317,38 @@ mod tests {
         for (from, made) in [("/a", "/b/ceiling-1"), ("/a", "/a/other"), ("/a", "/ab/ceiling-1")] {
             let why = moved(from, made).unwrap_err();
             assert!(why.contains("no group that ceiling makes"), "{why}");
+        }
+    }
+
+    #[test]
+    fn groups_for_a_server_are_made_and_removed_and_no_others() {
+        let made = MadeUp::new("for-server", 2);
+        let host = made.host();
+        made.write("/sys/fs/cgroup/cpu/cgroup.procs", "");
+        made.write("/sys/fs/cgroup/memory/cgroup.procs", "");
+        let folders = ["cpu", "memory"]
+            .map(|name| format!("/sys/fs/cgroup/{name}/ceiling-server-7-1"))
+            .to_vec();
+        let place = Place::ForServer { folders: folders.clone() };
+        assert_eq!(place.check_sound(), Ok(()));
+        let before = place.read(&host).unwrap().unwrap();
+        assert_eq!(before.value, "absent");
+        place.write(&host, "there", &before).unwrap();
+        assert!(folders.iter().all(|folder| host.root.path(folder).is_dir()));
+        let now = place.read(&host).unwrap().unwrap();
+        fs::remove_dir(host.root.path(&folders[0])).unwrap();
+        assert_eq!(place.read(&host).unwrap().unwrap().value, "there", "one of them is");
+        place.write(&host, "absent", &now).unwrap();
+        assert_eq!(place.read(&host).unwrap(), Some(before.clone()));
+        assert!(place.write(&host, "elsewhere", &before).is_err());
+        // One that is not empty stays, with an error.
+        made.write("/sys/fs/cgroup/cpu/ceiling-server-7-1/below/cgroup.procs", "7");
+        assert!(place.write(&host, "absent", &now).is_err());
+        for folder in
+            ["/sys/fs/cgroup/cpu/user.slice", "/a/../ceiling-server-1", "ceiling-server-1"]
+        {
+            let place = Place::ForServer { folders: vec![folder.to_string()] };
+            assert!(place.check_sound().is_err(), "{folder}");
         }
     }
 

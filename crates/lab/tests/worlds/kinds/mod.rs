@@ -2,6 +2,7 @@
 
 mod constant;
 mod curves;
+mod devices;
 mod failures;
 mod generators;
 mod habits;
@@ -35,6 +36,7 @@ pub const KINDS: &[Kind] = &[
     constant::CLOSED,
     constant::SLOW,
     curves::SHAPES,
+    devices::OPEN,
     queues::MM1,
     queues::MMC,
     queues::MD1,

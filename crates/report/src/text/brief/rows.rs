@@ -4,6 +4,7 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
+use crate::sections::turnover::connect_of;
 use crate::sections::{confirmation, network, samples, summary};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
@@ -75,7 +76,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
             format!("{rate} connections/s, {share} % of {planned}/s asked"),
         ));
     }
-    let times = if is_held { &point.connections.connect_ns } else { &turnover.connect_ns };
+    let times = if is_held { &point.connections.connect_ns } else { connect_of(turnover) };
     let times = [times.p50, times.p90, times.p99, times.p99_9, times.max];
     let shown =
         PERCENTILES.iter().zip(times).map(|((name, _), value)| format!("{name} {}", ns(value)));
@@ -92,6 +93,16 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     let took = show_ns(point.load.duration_s * 1e9);
     rows.push(Row::new("Total", format!("{} opened in {took}, {closed}", count(opened))));
     rows.extend(failures(point));
+    if let Some(starts) = turnover.starts.as_ref().filter(|one| one.missed() + one.waited > 0) {
+        let text = format!(
+            "{} connections were due: {} found no free device in time, {} failed, {} never began",
+            count(starts.due()),
+            count(starts.waited),
+            count(starts.failed + starts.pending),
+            count(starts.unsent)
+        );
+        rows.push(Row::inked("Due", Ink::Caution, text));
+    }
     if !turnover.syn_retries.is_empty() {
         let late = turnover.syn_retries.iter().map(|(at, of)| format!("{} at {at}", count(*of)));
         let late = late.collect::<Vec<_>>().join(", ");

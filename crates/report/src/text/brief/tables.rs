@@ -4,9 +4,10 @@ use super::super::spark::bar;
 use super::rows::figure_of;
 use crate::page::{Column, Table};
 use crate::sections::search;
+use crate::sections::turnover::connect_of;
 use crate::wording::{count, delivered, mark_of, ns, or_dash, rate_cell, rate_of, share};
 use model::histogram::Summary;
-use model::run::{Point, Run};
+use model::run::{Point, Run, TurnoverInfo};
 use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
@@ -73,6 +74,35 @@ pub(super) fn failed(point: &Point) -> String {
     format!("{} %", share(requests.failed + requests.unanswered, requests.sent))
 }
 
+/// Levels of devices.
+pub(super) fn connections(run: &Run) -> Table {
+    let is_planned = run.record.points.iter().any(|point| point.load.rate.is_some());
+    let first = if is_planned { ["asked/s", "conns/s"] } else { ["devices", "conns/s"] };
+    let mut columns = first.map(Column::numbers).to_vec();
+    columns.extend(["connect p50", "p90", "p99", "max", "failed"].map(Column::numbers));
+    let mut table = Table::new(columns);
+    for point in &run.record.points {
+        let Some(turnover) = &point.turnover else { continue };
+        let connect = connect_of(turnover);
+        let asked =
+            point.load.rate.map_or_else(|| count(u64::from(point.load.connections)), show_count);
+        let mut cells = vec![asked, show_count(turnover.rate)];
+        cells.extend([connect.p50, connect.p90, connect.p99, connect.max].map(ns));
+        cells.push(missed(turnover));
+        table.push(mark_of(run, point), cells);
+    }
+    table
+}
+
+/// The share of the connections that were asked for and never open.
+fn missed(turnover: &TurnoverInfo) -> String {
+    let (missed, of) = match &turnover.starts {
+        Some(starts) => (starts.missed(), starts.due()),
+        None => (turnover.failed, turnover.begun),
+    };
+    format!("{} %", share(missed, of))
+}
+
 /// Trials of a search.
 pub(super) fn search(run: &Run) -> Option<Table> {
     let search = run.record.search.as_ref().filter(|search| !search.trials.is_empty())?;
@@ -83,15 +113,22 @@ pub(super) fn search(run: &Run) -> Option<Table> {
         let (mark, word) = search::standing(trial);
         let point = run.record.points.get(at);
         let of = |figure| point.map_or_else(|| "-".to_string(), |point| figure_of(point, figure));
-        let cells = vec![
-            show_count(trial.rate),
-            point.map_or_else(|| "-".to_string(), rate_cell),
-            show_ns(trial.duration_s * 1e9),
-            of(Figure::P50),
-            of(Figure::P99),
-            or_dash(point, failed),
-            word.to_string(),
-        ];
+        let devices = point.filter(|point| point.is_churn());
+        let [rate, p50, p99, failed] = match devices.and_then(|point| point.turnover.as_ref()) {
+            Some(turnover) => {
+                let connect = connect_of(turnover);
+                let rate = show_count(turnover.rate);
+                [rate, ns(connect.p50), ns(connect.p99), missed(turnover)]
+            }
+            None => [
+                point.map_or_else(|| "-".to_string(), rate_cell),
+                of(Figure::P50),
+                of(Figure::P99),
+                or_dash(point, failed),
+            ],
+        };
+        let length = show_ns(trial.duration_s * 1e9);
+        let cells = vec![show_count(trial.rate), rate, length, p50, p99, failed, word.to_string()];
         table.push(mark, cells);
     }
     Some(table)

@@ -4,6 +4,7 @@ use super::super::WIDTH;
 use super::super::wrap::width;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
+use crate::sections::turnover::connect_of;
 use crate::wording::{
     best_point, count, delivered, failed_share, named_wall, ns, per_second, plural, point_phrase,
     rate_cell, rate_of, share, wall_name,
@@ -132,6 +133,11 @@ fn known(run: &Run) -> Vec<Clause> {
     let point = best_point(run).map(|(_, point)| point);
     let last = run.record.points.last();
     let mut clauses = match (run.record.trial.question, point, last) {
+        (Question::Churn, ..)
+            if run.record.points.len() > 1 && run.record.verdict.ceiling.is_some() =>
+        {
+            ceiling(run)
+        }
         (Question::Churn, _, Some(point)) if point.turnover.is_some() => connections(point),
         (Question::Fanout, _, Some(point)) if point.events.is_some() => events(point),
         (Question::Load, Some(point), _) => one_level(point),
@@ -184,7 +190,8 @@ fn ceiling(run: &Run) -> Vec<Clause> {
         (Some(low), Some(high)) => Some(format!("({} to {})", show_count(low), show_count(high))),
         _ => None,
     };
-    let rate = clause(0, format!("{kind} {}", per_second(ceiling.rate)));
+    let unit = if points.iter().all(Point::is_churn) { " connections/s" } else { "/s" };
+    let rate = clause(0, format!("{kind} {}{unit}", show_count(ceiling.rate)));
     std::iter::once(rate).chain(within.map(|within| more(2, within))).collect()
 }
 
@@ -200,7 +207,7 @@ fn connections(point: &Point) -> Vec<Clause> {
         clauses.extend(each);
         return clauses;
     }
-    let p99 = turnover.connect_ns.p99;
+    let p99 = connect_of(turnover).p99;
     let rate = format!("{} new connections/s", show_count(turnover.rate));
     let p99 = p99.map(|p99| clause(1, format!("p99 {} to connect", ns(Some(p99)))));
     std::iter::once(clause(0, rate)).chain(p99).collect()

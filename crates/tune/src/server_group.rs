@@ -1,0 +1,119 @@
+//! A control group that is made for a server which we start, with limits, and removed after it.
+//!
+//! The journal knows of it before it is there, so that what a killed process leaves behind is
+//! removed by the next start. It is made below the group that we are in, or, with version 2, where
+//! groups may be made: a group with processes cannot have groups with limits below it.
+
+use crate::held::{Held, Turn};
+use crate::host::Host;
+use crate::journal::Journal;
+use crate::place::Place;
+use crate::place::group::{FOR_SERVER, QUOTA, THERE};
+use crate::server::{PERIOD_US, QUOTA_MIN_US, set, told};
+use ::host::cgroup::{Group, chain};
+use model::root::Root;
+use model::starting::Limits;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Groups with limits, until [`ServerGroup::remove`], or until this is dropped.
+#[derive(Debug)]
+pub struct ServerGroup {
+    held: Held,
+    folders: Vec<String>,
+}
+
+/// A file of a group, and what is written there.
+struct Setting {
+    folder: String,
+    file: &'static str,
+    value: String,
+}
+
+impl ServerGroup {
+    /// Makes what the limits need; nothing when there are none.
+    pub fn make(host: Host, journal: Journal, limits: &Limits) -> Result<Option<Self>, String> {
+        let settings = settings(limits)?;
+        let mut folders: Vec<String> = settings.iter().map(|one| one.folder.clone()).collect();
+        folders.dedup();
+        if folders.is_empty() {
+            return Ok(None);
+        }
+        let turn = Turn {
+            name: "server-group",
+            place: Place::ForServer { folders: folders.clone() },
+            wanted: THERE.to_string(),
+            note: "limits of a server that is started",
+            risk: "the server gets no more than its limits",
+        };
+        let failed = |why: String| {
+            format!("its limits cannot be set, which takes root and control groups: {why}")
+        };
+        let held = Held::begin(host, journal, turn).map_err(failed)?;
+        let made = Self { held, folders };
+        made.held.turn().map_err(failed)?;
+        for Setting { folder, file, value } in &settings {
+            set(folder, file, value).map_err(failed)?;
+        }
+        Ok(Some(made))
+    }
+
+    /// What the server must join before it runs.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        self.folders.iter().map(PathBuf::from).collect()
+    }
+
+    /// Removes them; nothing may run in them any more.
+    pub fn remove(self) -> Result<(), String> {
+        self.held.revert()
+    }
+}
+
+fn settings(limits: &Limits) -> Result<Vec<Setting>, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{FOR_SERVER}{}-{number}", std::process::id());
+    let mut settings = Vec::new();
+    if let Some(cpus) = limits.cpu {
+        let (folder, version) = place("cpu", &name)?;
+        let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(QUOTA_MIN_US);
+        let mut add = |file, value| {
+            settings.push(Setting { folder: folder.clone(), file, value });
+        };
+        if version == 1 {
+            add("cpu.cfs_period_us", PERIOD_US.to_string());
+            add(QUOTA, quota_us.to_string());
+        } else {
+            add("cpu.max", format!("{quota_us} {PERIOD_US}"));
+        }
+    }
+    if let Some(bytes) = limits.memory_bytes {
+        let (folder, version) = place("memory", &name)?;
+        let file = if version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
+        settings.push(Setting { folder, file, value: bytes.to_string() });
+    }
+    Ok(settings)
+}
+
+/// Where a group with this controller can be made, and the version of its hierarchy.
+fn place(controller: &str, name: &str) -> Result<(String, u8), String> {
+    let chain = chain(&Root::default(), controller, std::process::id()).map_err(told)?;
+    let parent = chain.iter().find(|group| takes(group, controller)).ok_or_else(|| {
+        let at = chain.last().map_or_else(String::new, |root| root.folder.display().to_string());
+        format!(
+            "no control group above this process hands the {controller} controller on; as root: \
+             echo +{controller} > {at}/cgroup.subtree_control"
+        )
+    })?;
+    Ok((parent.folder.join(name).display().to_string(), parent.version))
+}
+
+/// Whether a group that is made below this one has the controller.
+fn takes(group: &Group, controller: &str) -> bool {
+    let handed_on = || {
+        let text = fs::read_to_string(group.folder.join("cgroup.subtree_control"));
+        text.unwrap_or_default().split_whitespace().any(|word| word == controller)
+    };
+    group.version == 1 || handed_on()
+}
