@@ -11,9 +11,10 @@ use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
-use model::experiment::{CellResult, Design, Experiment, Fate, Figure, Tuned};
+use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::histogram::Summary;
 use model::run::{Point, Run};
+use model::standing::{self, Standing};
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
 use model::verdict::Named;
@@ -44,7 +45,9 @@ fn titled(experiment: &Experiment, blocks: Vec<Block>) -> Page {
 
 /// Each cell was measured once.
 fn once(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
-    let mut blocks = vec![Block::Text(of.question.clone()), Block::Table(rows(of, runs))];
+    let mut blocks = vec![Block::Text(of.question.clone())];
+    blocks.extend(hosts(of));
+    blocks.push(Block::Table(rows(of, runs)));
     blocks.extend(predictions(of));
     blocks.extend(particulars(of, runs));
     for (cell, run) in each_visit(of, runs) {
@@ -95,6 +98,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
 fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     let mut blocks =
         vec![Block::Banner(conclusion::banner(of, design, runs)), Block::Text(of.question.clone())];
+    blocks.extend(hosts(of));
     let visits = visits::plot(of, design, runs, Figure::Rate);
     blocks.extend(visits.map(|dots| {
         let note = visits::note(std::slice::from_ref(&dots));
@@ -104,6 +108,18 @@ fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     let note = contrasts::NOTE.to_string();
     blocks.extend(against.map(|dots| Block::Dots(Dots { note, ..dots })));
     blocks
+}
+
+/// Where the hosts were that a plan names; nothing when it names none.
+fn hosts(of: &Experiment) -> Option<Block> {
+    let fact = |host: &HostUsed| {
+        let place = host.probe.as_ref().map(|probe| format!("probe at {probe}"));
+        let link = host.link.as_ref().map(|link| format!(", link {link}"));
+        let place = place.unwrap_or_else(|| "where ceiling ran".to_string());
+        Fact::new(&format!("host {}", host.name), place + &link.unwrap_or_default())
+    };
+    let facts: Vec<Fact> = of.hosts.iter().map(fact).collect();
+    (!facts.is_empty()).then_some(Block::Facts(facts))
 }
 
 /// Small plots side by side, and how to read them.
@@ -139,9 +155,25 @@ pub(super) fn visit_anchor(nth: usize) -> String {
 /// known is left out.
 pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
     let Some((_, point)) = best_point(run) else { return BTreeMap::new() };
+    let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
     let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
     let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
-    FIGURES.into_iter().filter_map(value).collect()
+    FIGURES.into_iter().filter(is_known).filter_map(value).collect()
+}
+
+/// How far a figure of a point may be believed.
+pub(super) fn standing_of(point: &Point, figure: Figure) -> &Standing {
+    // Standings of times are those of requests.
+    let is_of_requests = point.events.is_none() && !point.is_churn();
+    let figure = match figure {
+        Figure::Rate => standing::Figure::Rate,
+        Figure::P50 if is_of_requests => standing::Figure::P50,
+        Figure::P99 if is_of_requests => standing::Figure::P99,
+        Figure::ClientUsPerRequest => standing::Figure::ClientCpu,
+        Figure::ServerUsPerRequest => standing::Figure::ServerCpu,
+        Figure::P50 | Figure::P99 => return &Standing::Sound,
+    };
+    point.standing.of(figure)
 }
 
 /// The figures of a visit, the main one first.

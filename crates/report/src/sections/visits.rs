@@ -1,11 +1,13 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
-use super::experiment::{figure_of, figures, point_of, visit_anchor, visit_name};
+use super::experiment::{figure_of, figures, point_of, standing_of, visit_anchor, visit_name};
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
 use crate::text::spark::shown;
-use crate::wording::{mark_of, wall_mark};
+use crate::wording::{is_partial, wall_mark};
+use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Figure};
-use model::run::Run;
+use model::run::{Point, Run};
+use model::standing::Standing;
 
 /// Values that differ by more than this factor need an axis of factors.
 const FACTOR_MAX: f64 = 4.0;
@@ -84,7 +86,8 @@ pub(super) fn note(plots: &[Dots]) -> String {
         note += " A cross is a visit whose figure gates struck: it counts in nothing.";
     }
     if has(Mark::Caution) {
-        note += " A ring is one with a reservation, such as the generator as the wall.";
+        note += " A ring is one with a reservation: the generator was the wall, the figure has only \
+                 bounds, or the visit was cut short.";
     }
     note
 }
@@ -93,11 +96,23 @@ pub(super) fn note(plots: &[Dots]) -> String {
 pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
     let point = point_of(run)?;
     match figures(run).get(&figure) {
-        Some(value) => Some((*value, mark_of(run, point))),
+        Some(value) => Some((*value, mark(run, point, figure))),
         None => {
             let value = figure_of(point, figure).filter(|value| *value > 0.0)?;
             Some((value, Mark::Broken))
         }
+    }
+}
+
+/// The attention that a figure which counts needs. CPU time per request is right whoever the wall
+/// is.
+fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
+    let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
+    let is_of_generator = !is_cost && point.claim() == Claim::OfGenerator;
+    let is_bounded = matches!(standing_of(point, figure), Standing::Bounded { .. });
+    match is_of_generator || is_bounded || is_partial(run, point) {
+        true => Mark::Caution,
+        false => Mark::None,
     }
 }
 
@@ -170,6 +185,28 @@ mod tests {
         assert_eq!(dots.rows[0].dots[1].about, "visit-4");
         let places: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.place).collect();
         assert_eq!(places, [0.0, 1.0], "blocks from top to bottom");
+    }
+
+    #[test]
+    fn a_time_that_is_not_known_counts_in_nothing_and_the_rate_beside_it_does() {
+        use model::standing;
+        let (of, mut runs) = fixtures::blocks();
+        let run = runs[0].as_mut().unwrap();
+        for point in &mut run.record.points {
+            let low = point.latency_ns.p50.unwrap() as f64;
+            let by = "the generator stood still".to_string();
+            let bounded = Standing::Bounded { low, high: Some(2.0 * low), by };
+            point.standing.add(standing::Figure::P50, bounded);
+            let why = "the generator stood still".to_string();
+            point.standing.add(standing::Figure::P99, Standing::NotKnown { why });
+        }
+        assert!(!figures(run).contains_key(&Figure::P99));
+        let mark = |figure| {
+            let dots = plot(&of, of.design.as_ref().unwrap(), &runs, figure).unwrap();
+            dots.rows[0].dots[0].mark
+        };
+        let marks = [Figure::Rate, Figure::P50, Figure::P99, Figure::ServerUsPerRequest].map(mark);
+        assert_eq!(marks, [Mark::None, Mark::Caution, Mark::Broken, Mark::None]);
     }
 
     #[test]
