@@ -45,7 +45,7 @@ build-rust:
 
 build-go:
 	mkdir -p bin
-	for name in nethttp fasthttp fiber nginx certs behave; do \
+	for name in nethttp fasthttp fiber nginx certs behave line; do \
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 

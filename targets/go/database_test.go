@@ -42,6 +42,88 @@ func TestDatabase(t *testing.T) {
 	})
 }
 
+// On one row every update sees all before it, however many come at once; on many they are spread.
+func TestUpdatesOfOneRowAreOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	url, _ := postgres(t)
+	process := start(t, variant{target: "fasthttp", workers: 1}, "--db", url, "--stock", "1")
+	client := process.client(t)
+	const updates = 40
+	seen := make(chan int64, updates)
+	var group sync.WaitGroup
+	for range updates {
+		group.Go(func() {
+			got, err := client.ask(http.MethodPost, "/db/update", nil, nil)
+			var sold struct{ Sold int64 }
+			if err == nil {
+				err = json.Unmarshal(got.body, &sold)
+			}
+			if err != nil || got.status != http.StatusOK {
+				t.Errorf("status %d, %v: %s", got.status, err, got.body)
+			}
+			seen <- sold.Sold
+		})
+	}
+	group.Wait()
+	close(seen)
+	distinct := make(map[int64]bool)
+	least, most := int64(1)<<62, int64(0)
+	for sold := range seen {
+		distinct[sold] = true
+		least, most = min(least, sold), max(most, sold)
+	}
+	if len(distinct) != updates || most-least != updates-1 {
+		t.Errorf("%d updates gave %d values from %d to %d", updates, len(distinct), least, most)
+	}
+	process.stopCleanly(t)
+}
+
+// A row that was written is found at the replica in the end, by whichever target.
+func TestRowsComeToTheReplica(t *testing.T) {
+	eachServer(t, func(t *testing.T, variant variant) {
+		process := start(t, variant, "--db", pair(t), "--replica", "--pool", "4")
+		client := process.client(t)
+		const rows = 20
+		stale := 0
+		for i := range rows {
+			body := strings.NewReader(fmt.Sprint("row ", i))
+			got := client.do(t, http.MethodPost, "/db/write-read", nil, body)
+			expect(t, got, http.StatusOK, contract.TypeJSON)
+			var found struct {
+				ID, Reads int64
+				LagNs     int64 `json:"lag_ns"`
+			}
+			decodeStrict(t, got.body, &found)
+			if found.ID == 0 || found.Reads < 1 || found.LagNs <= 0 {
+				t.Errorf("%s", got.body)
+			}
+			if found.Reads > 1 {
+				stale++
+			}
+		}
+		var stats struct {
+			Reads int     `json:"replica_reads"`
+			Stale int     `json:"replica_stale"`
+			Lag   float64 `json:"replica_lag_seconds"`
+		}
+		check(t, json.Unmarshal(client.get(t, "/db/stats").body, &stats))
+		if stats.Reads != rows || stats.Stale != stale || stats.Lag <= 0 {
+			t.Errorf("%+v for %d rows of which %d were read again", stats, rows, stale)
+		}
+		checkStopped(t, variant, client, process.stopCleanly(t))
+	})
+}
+
+// Without a replica among the hosts the target says so.
+func TestAMissingReplicaIsTold(t *testing.T) {
+	t.Parallel()
+	url, _ := postgres(t)
+	_, message, code := runToEnd(t, "nethttp", "--port", "0", "--db", url, "--replica")
+	if code != 1 || !strings.Contains(message, "replica") || strings.Count(message, "\n") != 1 {
+		t.Errorf("exit code %d: %q", code, message)
+	}
+}
+
 type row struct {
 	Name, Brand, Category string
 	Price, Rating         float64

@@ -2,6 +2,7 @@ package targets_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"ceiling.dev/targets/internal/contract"
 )
 
 // servers is one variant of each target, for what is written once for all of them.
@@ -56,10 +60,57 @@ var (
 	sharedPostgres = sync.OnceValues(func() ([]string, error) {
 		return service{"postgres", "postgres"}.run("start")
 	})
+	sharedPair = sync.OnceValues(func() ([]string, error) {
+		return service{"postgres-pair", "pair"}.run("start")
+	})
 	sharedEtcd = sync.OnceValues(func() ([]string, error) {
 		return service{"etcd", "etcd"}.run("start")
 	})
 )
+
+// Every byte between the target and its database takes a millisecond each way.
+func TestAFarDatabaseTakesARoundTrip(t *testing.T) {
+	t.Parallel()
+	far := service{"postgres-far", "far"}
+	url := far.start(t)[0]
+	process := start(t, variant{target: "nethttp", workers: 1}, "--db", url, "--pool", "2")
+	client := process.client(t)
+	for range 5 {
+		begin := time.Now()
+		expect(t, client.get(t, "/db/read-alone"), http.StatusOK, contract.TypeJSON)
+		if took := time.Since(begin); took < 2*time.Millisecond {
+			t.Errorf("a lookup behind the line took %v", took)
+		}
+	}
+	process.stopCleanly(t)
+	far.do(t, "stop")
+}
+
+// One node is a majority of one.
+func TestOneNodeIsACluster(t *testing.T) {
+	t.Parallel()
+	one := service{"etcd-one", "one"}
+	endpoints := one.start(t)[0]
+	if strings.Contains(endpoints, ",") {
+		t.Errorf("more than one node: %s", endpoints)
+	}
+	process := start(t, variant{target: "fasthttp", workers: 1}, "--etcd", endpoints)
+	client := process.client(t)
+	writeKey(t, client, "?key=one", "alone")
+	if found := readKey(t, client, "/kv/linear?key=one"); found.Value != "alone" {
+		t.Errorf("%+v right after the write", found)
+	}
+	process.stopCleanly(t)
+	one.do(t, "stop")
+}
+
+// pair returns one URL of a primary and its replica.
+func pair(t *testing.T) (url string) {
+	t.Helper()
+	lines, err := sharedPair()
+	check(t, err)
+	return lines[0]
+}
 
 // postgres returns two URLs of one database: by its socket and by TCP.
 func postgres(t *testing.T) (socket, tcp string) {
@@ -80,6 +131,9 @@ func etcd(t *testing.T) (endpoints string) {
 // when this one ends, in whatever way: a test that runs out of time ends without any defer.
 func cleanUpAfterwards() (finish func()) {
 	const script = `cat >/dev/null
+for folder in "$0"/pair*; do [ ! -d "$folder" ] || ../../scripts/postgres-pair stop "$folder"; done
+for folder in "$0"/far*; do [ ! -d "$folder" ] || ../../scripts/postgres-far stop "$folder"; done
+for folder in "$0"/one*; do [ ! -d "$folder" ] || ../../scripts/etcd-one stop "$folder"; done
 for folder in "$0"/postgres*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
 for folder in "$0"/etcd*; do [ ! -d "$folder" ] || ../../scripts/etcd stop "$folder"; done
 rm -rf "$0"`

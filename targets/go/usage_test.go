@@ -49,6 +49,8 @@ func TestWrongUsage(t *testing.T) {
 		{"fiber", "--pool 4", []string{"--pool", "together with --db", "--pool 16"}},
 		{"fiber", "--db postgres://a/b --pool 0", []string{"--pool", "1 to 1000", "--pool 16"}},
 		{"fiber", "--db postgres://a/b --sync 1", []string{"--sync", "on or off", `"1"`}},
+		{"fiber", "--db postgres://a/b --stock 0", []string{"--stock", "1 to 1000", "--stock 1"}},
+		{"fiber", "--replica", []string{"--replica", "together with --db"}},
 		{"nethttp", "--etcd 127.0.0.1", []string{"--etcd", "separated by commas", ":2379"}},
 		{"fasthttp", "--downstream example.com", []string{"--downstream", "URL", "http://"}},
 		{"fiber", "--serve-downstream --prefork", []string{"--prefork", "exclude each other"}},

@@ -221,7 +221,7 @@ fn flat(run: &Record) -> BTreeMap<String, String> {
 }
 
 /// Names of values by path. Lists of plain values are one value, as people write them.
-fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+pub(crate) fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     match value {
         Value::Null => {}
         Value::Object(fields) => {
@@ -243,7 +243,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     }
 }
 
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     text.chars().take(VALUE_MAX).collect()
 }
 

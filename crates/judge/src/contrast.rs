@@ -16,10 +16,9 @@
 //!   bound never more than 5 % in all, whatever the correlation of the looks (as Lan and DeMets
 //!   1983, without what they gain from that correlation).
 
-use crate::stats;
-use model::experiment::{self, CellSummary, Design, Ended, Figure};
+use crate::stats::{self, student};
+use model::experiment::{self, Design};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Risk of a difference that is none, over all contrasts and looks of an experiment.
 pub const RISK: f64 = 0.05;
@@ -43,8 +42,10 @@ pub struct Contrast {
     pub high: f64,
     /// Mean of the logarithms of the ratios.
     mean: f64,
-    /// Their standard deviation.
-    deviation: f64,
+    /// Its standard error.
+    error: f64,
+    /// Degrees of freedom of that error.
+    freedom: f64,
 }
 
 /// What a contrast says.
@@ -61,6 +62,20 @@ pub enum Conclusion {
         /// Nothing when no number of blocks that can be waited for would.
         more: Option<usize>,
     },
+}
+
+impl Conclusion {
+    /// The word in documents, and the blocks that would probably decide.
+    pub fn word(self) -> (experiment::Conclusion, Option<u64>) {
+        match self {
+            Self::More => (experiment::Conclusion::More, None),
+            Self::Less => (experiment::Conclusion::Less, None),
+            Self::Same => (experiment::Conclusion::Same, None),
+            Self::Undecided { more } => {
+                (experiment::Conclusion::Undecided, more.map(|more| more as u64))
+            }
+        }
+    }
 }
 
 /// How a family of contrasts is judged.
@@ -92,6 +107,11 @@ impl Rules {
         }
     }
 
+    /// The risk that the last look may spend.
+    fn last(&self, whole: f64) -> f64 {
+        Self { look: self.looks, ..*self }.spends(whole)
+    }
+
     /// The risk that this look may spend of `whole`. Half is kept for the last look. What the
     /// others spend grows with the square of their share, so that early looks decide only what
     /// is plain.
@@ -114,25 +134,47 @@ impl Contrast {
         let is_valid = |(changed, base): &&(f64, f64)| *changed > 0.0 && *base > 0.0;
         let ratios: Vec<f64> =
             pairs.iter().filter(is_valid).map(|(changed, base)| (changed / base).ln()).collect();
+        Self::of_logs(&ratios)
+    }
+
+    /// Of the logarithm of one ratio for each block.
+    pub fn of_logs(ratios: &[f64]) -> Option<Self> {
         if ratios.len() < PAIRS_MIN {
             return None;
         }
-        let (mean, variance) = (stats::mean(&ratios)?, stats::variance(&ratios)?);
-        let mut contrast = Self {
-            pairs: ratios.len(),
-            ratio: mean.exp(),
-            low: 0.0,
-            high: 0.0,
-            mean,
-            deviation: variance.sqrt(),
-        };
+        let (mean, variance) = (stats::mean(ratios)?, stats::variance(ratios)?);
+        let error = (variance / ratios.len() as f64).sqrt();
+        Some(Self::new(ratios.len(), mean, error, (ratios.len() - 1) as f64))
+    }
+
+    /// Of two groups of visits that are no pairs, such as those of two days, by the logarithms of
+    /// their figures: Welch's t, which asks for no equal spread. Nothing for fewer than
+    /// [`PAIRS_MIN`] in a group.
+    pub fn unpaired(changed: &[f64], base: &[f64]) -> Option<Self> {
+        let count = changed.len().min(base.len());
+        if count < PAIRS_MIN {
+            return None;
+        }
+        let part = |logs: &[f64]| Some(stats::variance(logs)? / logs.len() as f64);
+        let (of_changed, of_base) = (part(changed)?, part(base)?);
+        let mean = stats::mean(changed)? - stats::mean(base)?;
+        let spread = of_changed + of_base;
+        let each = |part: f64, logs: &[f64]| part * part / (logs.len() - 1) as f64;
+        let freedom = spread * spread / (each(of_changed, changed) + each(of_base, base));
+        let freedom = if freedom.is_finite() { freedom } else { (count - 1) as f64 };
+        Some(Self::new(count, mean, spread.sqrt(), freedom))
+    }
+
+    fn new(pairs: usize, mean: f64, error: f64, freedom: f64) -> Self {
+        let mut contrast =
+            Self { pairs, ratio: mean.exp(), low: 0.0, high: 0.0, mean, error, freedom };
         (contrast.low, contrast.high) = contrast.interval(1.0 - RISK);
-        Some(contrast)
+        contrast
     }
 
     /// The two-sided interval of the ratio at a level of confidence, such as 0.95.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let half = self.quantile((1.0 + level) / 2.0) * self.error();
+        let half = self.student().inverse_cdf((1.0 + level) / 2.0) * self.error;
         ((self.mean - half).exp(), (self.mean + half).exp())
     }
 
@@ -147,9 +189,19 @@ impl Contrast {
         self.beyond(band.ln_1p() - self.mean.abs())
     }
 
+    /// Chance of a mean so far above a bound of the ratio, if it is at the bound or below.
+    pub fn p_above(&self, bound: f64) -> f64 {
+        self.beyond(self.mean - bound.ln())
+    }
+
+    /// The same below the bound.
+    pub fn p_below(&self, bound: f64) -> f64 {
+        self.beyond(bound.ln() - self.mean)
+    }
+
     /// Chance that Student's t of the mean lies above `distance` from where it should be.
     fn beyond(&self, distance: f64) -> f64 {
-        match self.error() {
+        match self.error {
             error if error > 0.0 => 1.0 - self.student().cdf(distance / error),
             // Pairs that are all the same: no noise was seen at all.
             _ if distance > 0.0 => 0.0,
@@ -157,144 +209,45 @@ impl Contrast {
         }
     }
 
-    fn error(&self) -> f64 {
-        self.deviation / (self.pairs as f64).sqrt()
-    }
-
-    fn quantile(&self, at: f64) -> f64 {
-        self.student().inverse_cdf(at)
-    }
-
     fn student(&self) -> StudentsT {
-        StudentsT::new(0.0, 1.0, (self.pairs - 1) as f64).expect("three pairs or more")
+        student(self.freedom)
     }
 
-    /// Blocks until either claim would probably hold, if mean and spread stay as they are.
-    fn missing(&self, rules: Rules) -> Option<usize> {
-        let normal =
-            |at: f64| StudentsT::new(0.0, 1.0, 1e6).expect("a valid shape").inverse_cdf(at);
-        let blocks = |distance: f64, reach: f64| {
-            let blocks = (reach * self.deviation / distance).powi(2).ceil();
-            (distance > 0.0 && blocks < BLOCKS_MAX as f64).then_some(blocks as usize)
-        };
-        let differs = blocks(self.mean.abs(), normal(1.0 - RISK / 2.0) + normal(POWER));
-        let inside = rules.band.ln_1p() - self.mean.abs();
-        let same = blocks(inside, normal(1.0 - RISK) + normal(POWER));
+    /// Blocks until either claim would probably hold, if mean and spread stay as they are, at these
+    /// risks.
+    fn missing(&self, risk: f64, rules: Rules) -> Option<usize> {
+        let differs = self.until(self.mean.abs(), risk / 2.0);
+        let same = self.until(rules.band.ln_1p() - self.mean.abs(), rules.last(RISK));
         let all = [differs, same].into_iter().flatten().min()?;
         Some(all.saturating_sub(self.pairs).max(1))
     }
-}
 
-/// One visit of a cell, by its figures. A figure without a valid value is left out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Visited<'a> {
-    /// Name of the cell.
-    pub cell: &'a str,
-    /// Its block.
-    pub block: u32,
-    /// Its figures, above zero.
-    pub figures: BTreeMap<Figure, f64>,
-}
-
-/// Each figure of each cell over all its visits, cells in the order of the plan.
-pub fn summaries(design: &Design, visits: &[Visited<'_>]) -> Vec<CellSummary> {
-    let mut summaries = Vec::new();
-    for cell in &design.cells {
-        let mut values: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
-        for visit in visits.iter().filter(|visit| visit.cell == cell) {
-            for (figure, value) in &visit.figures {
-                values.entry(*figure).or_default().push(*value);
-            }
-        }
-        summaries.extend(values.into_iter().filter_map(|(figure, values)| {
-            let interval = stats::median_interval(&values);
-            Some(CellSummary {
-                cell: cell.clone(),
-                figure,
-                visits: values.len() as u64,
-                median: stats::median(&values)?,
-                low: interval.map(|interval| interval.0),
-                high: interval.map(|interval| interval.1),
-            })
-        }));
-    }
-    summaries
-}
-
-/// Every cell against the baseline of a design, figure by figure. The contrasts of one figure are a
-/// family: its risk is shared among its cells.
-pub fn contrasts(
-    design: &Design,
-    visits: &[Visited<'_>],
-    rules: Rules,
-) -> Vec<experiment::Contrast> {
-    let cells = design.cells.iter().filter(|cell| **cell != design.baseline);
-    let cells: Vec<&str> = cells.map(String::as_str).collect();
-    let figures: BTreeSet<Figure> =
-        visits.iter().flat_map(|visit| visit.figures.keys().copied()).collect();
-    let of_figure = |figure: Figure| {
-        let by_block = |cell: &str| -> BTreeMap<u32, f64> {
-            let own = visits.iter().filter(|visit| visit.cell == cell);
-            own.filter_map(|visit| Some((visit.block, *visit.figures.get(&figure)?))).collect()
-        };
-        let base = by_block(&design.baseline);
-        let pairs = |cell: &&str| -> Vec<(f64, f64)> {
-            let own = by_block(cell);
-            own.iter().filter_map(|(block, value)| Some((*value, *base.get(block)?))).collect()
-        };
-        let pairs: Vec<Vec<(f64, f64)>> = cells.iter().map(pairs).collect();
-        let all: Vec<Option<Contrast>> = pairs.iter().map(|pairs| Contrast::of(pairs)).collect();
-        let concluded = conclude(&all, rules);
-        let shown = cells.iter().zip(&pairs).zip(all.into_iter().zip(concluded));
-        shown
-            .map(|((cell, pairs), (contrast, concluded))| experiment::Contrast {
-                cell: cell.to_string(),
-                baseline: design.baseline.clone(),
-                figure,
-                pairs: pairs.len() as u64,
-                ratio: contrast.map(|one| one.ratio),
-                low: contrast.map(|one| one.low),
-                high: contrast.map(|one| one.high),
-                conclusion: concluded.map(Conclusion::word),
-                more_blocks: match concluded {
-                    Some(Conclusion::Undecided { more }) => more.map(|more| more as u64),
-                    _ => None,
-                },
-            })
-            .collect::<Vec<_>>()
-    };
-    figures.into_iter().flat_map(of_figure).collect()
-}
-
-impl Conclusion {
-    fn word(self) -> experiment::Conclusion {
-        match self {
-            Self::More => experiment::Conclusion::More,
-            Self::Less => experiment::Conclusion::Less,
-            Self::Same => experiment::Conclusion::Same,
-            Self::Undecided { .. } => experiment::Conclusion::Undecided,
-        }
+    /// Blocks with which a mean that is in truth so far from a bound is found to be beyond it, at a
+    /// one-sided risk. Spread is that of these pairs.
+    pub fn until(&self, distance: f64, risk: f64) -> Option<usize> {
+        blocks_for(distance, self.error * (self.pairs as f64).sqrt(), risk)
     }
 }
 
-/// Why an experiment may end after a block: what its design asks for is known. `contrasts` are of
-/// this look.
-pub fn enough(design: &Design, contrasts: &[experiment::Contrast]) -> Option<Ended> {
-    let mut rates = contrasts.iter().filter(|one| one.figure == Figure::Rate).peekable();
-    rates.peek()?;
-    let rates: Vec<_> = rates.collect();
-    let is_decided = |one: &&experiment::Contrast| {
-        one.conclusion.is_some_and(|word| word != experiment::Conclusion::Undecided)
+/// The fewest blocks with which Student's test finds a distance with the power that we plan with;
+/// nothing when there is none that can be waited for. `deviation` is that of one block.
+pub fn blocks_for(distance: f64, deviation: f64, risk: f64) -> Option<usize> {
+    let is_enough = |blocks: usize| {
+        let student = student((blocks - 1) as f64);
+        let reach = student.inverse_cdf(1.0 - risk) + student.inverse_cdf(POWER);
+        reach * deviation <= distance * (blocks as f64).sqrt()
     };
-    let is_narrow = |one: &&experiment::Contrast, share: f64| {
-        let half = one.low.zip(one.high).map(|(low, high)| (high / low).sqrt() - 1.0);
-        half.is_some_and(|half| half <= share)
-    };
-    if design.until_decided && rates.iter().all(is_decided) {
-        return Some(Ended::Decided);
+    if distance <= 0.0 {
+        return None;
     }
-    let share = design.precision?;
-    rates.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
+    // Of a normal distribution it is never more.
+    let normal = student(f64::INFINITY);
+    let reach = normal.inverse_cdf(1.0 - risk) + normal.inverse_cdf(POWER);
+    let least = (reach * deviation / distance).powi(2).ceil();
+    if least >= BLOCKS_MAX as f64 {
+        return None;
+    }
+    ((least as usize).max(PAIRS_MIN)..BLOCKS_MAX).find(|blocks| is_enough(*blocks))
 }
 
 /// What each contrast of a family says; nothing for one that has too few pairs. Differences come
@@ -303,6 +256,9 @@ pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conc
     let risk = rules.spends(RISK);
     let known = || contrasts.iter().flatten();
     let differs = holm(&known().map(Contrast::p_differs).collect::<Vec<_>>(), risk);
+    // Holm asks the next one at this risk.
+    let open = differs.iter().filter(|differs| !**differs).count().max(1);
+    let next = rules.last(RISK) / open as f64;
     let mut differs = differs.into_iter();
     contrasts
         .iter()
@@ -312,14 +268,14 @@ pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conc
                 true if contrast.mean > 0.0 => Conclusion::More,
                 true => Conclusion::Less,
                 false if contrast.p_same(rules.band) < risk => Conclusion::Same,
-                false => Conclusion::Undecided { more: contrast.missing(rules) },
+                false => Conclusion::Undecided { more: contrast.missing(next, rules) },
             })
         })
         .collect()
 }
 
 /// Which of the hypotheses with these chances fall, at a risk for all of them together.
-fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
+pub fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|left, right| chances[*left].total_cmp(&chances[*right]));
     let mut falls = vec![false; chances.len()];

@@ -34,11 +34,20 @@ mod plateau;
 pub mod ramp;
 pub mod shape;
 
+pub mod across;
 mod checkup;
 pub use checkup::checkup;
+pub use conditions::{conditions, hosts};
 
 pub mod compare;
+
+mod conditions;
 pub mod contrast;
+mod course;
+mod effects;
+pub mod experiment;
+mod outliers;
+
 pub mod size;
 pub mod stats;
 pub mod steady;

@@ -30,7 +30,7 @@ pub fn signals(run: &Run) -> Signals {
 }
 
 /// The point with the highest rate whose gates hold; when all are broken the fastest.
-fn best(points: &[Point]) -> Option<&Point> {
+pub(crate) fn best(points: &[Point]) -> Option<&Point> {
     let visits = last_visits(points);
     let by_rate =
         |left: &&Point, right: &&Point| left.headline_rate().total_cmp(&right.headline_rate());

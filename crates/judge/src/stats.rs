@@ -4,6 +4,8 @@
 //! enough to be nearly independent, and Student's t over them (Law and Kelton, Simulation
 //! Modeling and Analysis, section 9.5.3).
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
 /// Arithmetic mean; nothing for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -95,18 +97,20 @@ pub fn rate_interval(rates: &[f64]) -> Option<(f64, f64)> {
     Some((low.max(0.0), high))
 }
 
+/// Beyond this many degrees of freedom Student's t is normal.
+const FREEDOM_MAX: f64 = 1e6;
+
+/// Student's distribution with this many degrees of freedom, one or more.
+pub(crate) fn student(freedom: f64) -> StudentsT {
+    let freedom = freedom.clamp(1.0, FREEDOM_MAX);
+    StudentsT::new(0.0, 1.0, freedom).expect("a valid number of degrees of freedom")
+}
+
 /// The two-sided 95 % point of Student's t with this many degrees of freedom.
 pub(crate) fn student_95(freedom: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
-    ];
     match freedom {
         0 => f64::INFINITY,
-        1..=30 => TABLE[freedom - 1],
-        31..=60 => 2.0 + 2.5 / freedom as f64,
-        _ => 1.96 + 2.4 / freedom as f64,
+        _ => student(freedom as f64).inverse_cdf(0.975),
     }
 }
 
@@ -178,7 +182,8 @@ mod tests {
         assert!((high - low - 2.0 * 2.365 * 2.138 / 8f64.sqrt()).abs() < 0.002);
         assert_eq!(mean_interval(&values[..2]), None);
         assert_eq!(rate_interval(&[0.0, 0.0, 9.0]).map(|(low, _)| low), Some(0.0));
-        assert!((student_95(40) - 2.021).abs() < 0.05 && (student_95(1000) - 1.962).abs() < 0.01);
+        assert!((student_95(usize::MAX) - 1.960).abs() < 5e-4);
+        assert!((student_95(40) - 2.021).abs() < 5e-4 && (student_95(3) - 3.182).abs() < 5e-4);
     }
 
     #[test]

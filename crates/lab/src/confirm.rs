@@ -10,16 +10,19 @@ use crate::error::LabError;
 use crate::level::{LevelContext, Visit, visit};
 use crate::limits::{self, Tables};
 use crate::record::RunBuilder;
+use crate::server;
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;
 use judge::perturb::{self, BlockChange, Experiment, Facts, plan};
 use model::check::Checks;
 use model::event::Event;
-use model::load::{DriverKind, Level, Stop, Trial, Warmup};
+use model::load::{DriverKind, Level, ServerProcess, Stop, Trial, Warmup};
 use model::perturbation::{Confirm, Perturbation, Says};
 use model::root::Root;
 use model::run::Outcome;
+use model::tuning::{Left, Step, TuneOrder};
+use remote::Orders;
 use std::sync::atomic::AtomicBool;
 use tune::{Host, Journal, ServerChange, Taken};
 
@@ -217,9 +220,9 @@ impl Headroom<'_, '_, '_> {
         sides: &Sides,
         blocks: &mut Blocks,
     ) -> Result<(), String> {
-        let server = ChangedServer::prepare(self.run, &experiment.change)?;
+        let mut server = ChangedServer::prepare(self.run, &experiment.change)?;
         let made = server.enter();
-        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &server));
+        let made = made.and_then(|()| self.make_blocks(experiment, sides, blocks, &mut server));
         let reverted = server.revert();
         self.stays = reverted.as_ref().err().cloned();
         made.and(reverted)
@@ -230,7 +233,7 @@ impl Headroom<'_, '_, '_> {
         experiment: &Experiment,
         sides: &Sides,
         blocks: &mut Blocks,
-        server: &ChangedServer,
+        server: &mut ChangedServer,
     ) -> Result<(), String> {
         let mut crew = None;
         for round in 1..=ROUNDS_MAX {
@@ -316,37 +319,73 @@ impl Headroom<'_, '_, '_> {
 }
 
 /// What an experiment changes at the server, until it is reverted; most change nothing there.
-struct ChangedServer(Option<ServerChange>);
+enum ChangedServer {
+    Nothing,
+    /// On this host.
+    Here(ServerChange),
+    /// On the host of its probe, which reverts it when the session ends.
+    Far(Orders),
+}
 
 impl ChangedServer {
     fn prepare(run: &RunBuilder<'_>, change: &BlockChange) -> Result<Self, String> {
-        let taken = match change {
-            BlockChange::ServerQuota { cpus } => Taken::CpuTime(*cpus),
-            BlockChange::ServerMask { cpus } => Taken::Cpus(cpus),
-            _ => return Ok(Self(None)),
+        let left = match change {
+            BlockChange::ServerQuota { cpus } => Left::CpuTime(*cpus),
+            BlockChange::ServerMask { cpus } => Left::Cpus(cpus.clone()),
+            _ => return Ok(Self::Nothing),
         };
+        let unseen = "the server is not watched, here or by a probe";
+        if let (ServerProcess::Probe(choice), Some(far)) = (&run.trial.server, &run.target.probe) {
+            let server_pid = far.server.as_ref().map(|server| server.pid).ok_or(unseen)?;
+            let orders = Orders::begin(&server::about_host(choice));
+            let mut far = Self::Far(orders.map_err(|error| error.to_string())?);
+            far.step(Step::Prepare { server_pid, left })?;
+            return Ok(far);
+        }
         let server = run.target.server.as_ref();
-        let pid =
-            server.map(|server| server.pid).ok_or("the server is not watched on this host")?;
+        let pid = server.map(|server| server.pid).ok_or(unseen)?;
+        let taken = match &left {
+            Left::CpuTime(cpus) => Taken::CpuTime(*cpus),
+            Left::Cpus(cpus) => Taken::Cpus(cpus),
+        };
         let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
-        ServerChange::prepare(Host::look(Root::default()), journal, pid, &taken).map(Some).map(Self)
+        let host = Host::look(Root::default());
+        ServerChange::prepare(host, journal, pid, &taken).map(Self::Here)
+    }
+
+    /// One step of an experiment on another host.
+    fn step(&mut self, step: Step) -> Result<(), String> {
+        let Self::Far(orders) = self else { return Ok(()) };
+        let outcome = orders.give(TuneOrder::Experiment { step });
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        outcome.error.map_or(Ok(()), |why| Err(format!("on the host of the probe: {why}")))
     }
 
     /// What has to be done once, before the first block.
     fn enter(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), ServerChange::enter)
-    }
-
-    fn set(&self, half: Half) -> Result<(), String> {
-        match (&self.0, half) {
-            (None, _) => Ok(()),
-            (Some(server), Half::Changed) => server.begin(),
-            (Some(server), Half::Base) => server.end(),
+        match self {
+            Self::Here(server) => server.enter(),
+            // It was done with the preparation.
+            Self::Nothing | Self::Far(_) => Ok(()),
         }
     }
 
-    fn revert(self) -> Result<(), String> {
-        self.0.map_or(Ok(()), ServerChange::revert)
+    fn set(&mut self, half: Half) -> Result<(), String> {
+        match (self, half) {
+            (Self::Nothing, _) => Ok(()),
+            (Self::Here(server), Half::Changed) => server.begin(),
+            (Self::Here(server), Half::Base) => server.end(),
+            (far, Half::Changed) => far.step(Step::Take),
+            (far, Half::Base) => far.step(Step::Give),
+        }
+    }
+
+    fn revert(mut self) -> Result<(), String> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Here(server) => server.revert(),
+            Self::Far(_) => self.step(Step::End),
+        }
     }
 }
 

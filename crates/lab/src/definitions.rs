@@ -338,22 +338,22 @@ const DEFINITIONS: &[(&str, &str)] = &[
          and open connections that we or the peer closed first (the side that closes first keeps \
          the TIME_WAIT). Those open when the window began and those established in it are closed \
          in it or open when it ends: open_before + established = closed_by_us + closed_by_peer + \
-         open_after, exactly. rate: established per second. planned_rate: the asked rate in open loop, \
-         else devices over their mean hold, as if connecting took no time. connect_ns: from connect() to established, attempts \
-         that succeeded in the window. syn_retries: connects of the whole level that took as long \
-         as the delay before a SYN packet is sent again, within 150 ms. client_bytes_each: growth \
-         of the generator's resident memory over the most connections open at once; sockets in the \
-         kernel are not in it.",
+         open_after, exactly. rate: established per second. planned_rate: the asked rate in open \
+         loop, else devices over their mean hold, as if connecting took no time. connect_ns: from \
+         connect() to established, attempts that succeeded in the window. syn_retries: connects of \
+         the whole level that took as long as the delay before a SYN packet is sent again, within \
+         150 ms. client_bytes_each: growth of the generator's resident memory over the most \
+         connections open at once; sockets in the kernel are not in it.",
     ),
     (
         "points[].turnover.starts",
-        "Open loop of connections (churn -R): those due in the window. planned = begun + unsent and \
-         begun = established + failed + pending, exactly. unsent: no device was free until the end \
-         of the window; waited: begun late for the same reason; pending: neither open nor failed \
-         when the visit ended. connect_ns: from the planned instant to established, all that were \
-         never open being slower (censored). connect_punctual_ns: lower bounds of it without the \
-         generator delay, which is lateness_ns: begun minus planned or minus the instant a device \
-         was free, whichever was later. null in closed loop.",
+        "Open loop of connections (churn -R): those due in the window. planned = begun + unsent, \
+         and begun = established + failed + pending, exactly. unsent: no device was free until the \
+         end of the window; waited: begun late for the same reason; pending: neither open nor \
+         failed when the visit ended. connect_ns: from the planned instant to established, all \
+         that were never open being slower (censored). connect_punctual_ns: lower bounds of it \
+         without the generator delay, which is lateness_ns: begun minus planned or minus the \
+         instant a device was free, whichever was later. null in closed loop.",
     ),
     (
         "points[].turnover.openings",

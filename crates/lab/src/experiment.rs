@@ -12,6 +12,7 @@ mod process;
 mod service;
 mod started;
 mod starter;
+mod stay;
 mod tuning;
 
 pub use folder::{Folder, list_above, root_of, server_of};
@@ -19,16 +20,17 @@ pub use measurer::measure;
 pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
+use crate::server::about_host;
 use model::experiment::{CellResult, Ended, Fate};
 use model::load::ProbeChoice;
 use model::starting::StartOrder;
-use model::units::NS_PER_S;
 use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
 use process::{How, Process, log_file};
-use remote::{Call, FarServer};
-use service::Services;
+use remote::FarServer;
+use service::{Owner, Services};
 use started::Started;
+use stay::After;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,7 +116,7 @@ pub fn walk(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let hands = |host: &Host, note: &str| match places.probes.get(&host.name) {
-        Some(probe) => Ok(Hands::Far(call(probe))),
+        Some(probe) => Ok(Hands::Far(about_host(probe))),
         None if host.is_here() => Ok(Hands::Here(Ground::default(), note.to_string())),
         None => Err(format!("host {} is not known", host.name)),
     };
@@ -131,8 +133,9 @@ fn walk_on(
     before: &[CellResult],
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
-    let services = Services::new(places);
-    let mut walk = Walk { hands, targets, places, stop, services, spoilt: None };
+    let services = Services::new(places, Owner::Experiment);
+    let (after, kept, spoilt) = (After::Ends, None, None);
+    let mut walk = Walk { hands, targets, places, stop, services, spoilt, after, kept };
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
     let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
@@ -147,22 +150,26 @@ fn walk_on(
         let begins_block = at > 0 && visits[at - 1].block != visit.block;
         if let Some(ended) = begins_block.then(|| look(&results[..at])).flatten() {
             results.truncate(at);
+            walk.end_kept();
             return (results, Some(ended));
         }
         if stop.load(Ordering::Relaxed) {
             break;
         }
         if matches!(results[at].fate, Fate::Measured { .. }) {
+            walk.end_kept();
             continue;
         }
         rest(pause, stop);
         tell(Progress::Visit(at));
+        walk.after = stay::after(plan, &visits, at);
         let cell = &plan.cells[visit.cell];
         if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
             results[at].fate = Fate::Failed { why };
         }
         tell(Progress::Ended(&results[at], &results));
     }
+    walk.end_kept();
     (results, None)
 }
 
@@ -201,9 +208,20 @@ struct Walk<'a> {
     services: Services,
     /// Why a host is not what it was before the experiment, so that nothing more is measured.
     spoilt: Option<String>,
+    /// What becomes of the server of the visit under way.
+    after: After,
+    /// A server that runs on for the next visit.
+    kept: Option<Running>,
 }
 
 impl Walk<'_> {
+    /// Ends in order what was kept for a visit that is not made.
+    fn end_kept(&mut self) {
+        if let Some(started) = self.kept.take().and_then(|kept| kept.started) {
+            started.end();
+        }
+    }
+
     /// Fills in what became of a cell; an error is why it failed.
     fn cell(
         &mut self,
@@ -247,10 +265,14 @@ impl Walk<'_> {
         tell: &mut dyn FnMut(Progress<'_>),
         turned: &mut [Turned<'_>],
     ) -> Result<(), String> {
-        let mut server = self.server(at, cell, tell)?;
+        let mut server = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.server(at, cell, tell)?,
+        };
+        let pid_of_server = server.ready.pid;
         let pid = |host: &Host| {
             let is_its = cell.host.as_ref().is_some_and(|of_server| of_server.is_same(host));
-            server.ready.pid.filter(|_| is_its)
+            pid_of_server.filter(|_| is_its)
         };
         for one in turned.iter_mut() {
             one.turn(When::Beside, pid(one.host()))?;
@@ -263,6 +285,14 @@ impl Walk<'_> {
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
         let held = turned.iter().try_for_each(|one| one.holds(pid(one.host())));
+        let is_measured = matches!(result.fate, Fate::Measured { .. });
+        if let (After::Stays, true, Some(started)) =
+            (self.after, is_measured, server.started.as_mut())
+        {
+            started.alive()?;
+            self.kept = Some(server);
+            return held;
+        }
         let Some(started) = server.started.take() else { return held };
         let name = started.name().to_string();
         let ended = started.end();
@@ -303,7 +333,8 @@ impl Walk<'_> {
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let target = self.targets.target(target)?;
         let journal = &self.places.journal;
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop: self.stop };
+        let (args, stop, folder) = (&args[..], self.stop, "");
+        let how = How { args, env, cpus, limits, journal, open_files: None, folder, stop };
         Process::start(target, &how, &self.places.root, log_file(&self.log(at))?)
     }
 
@@ -324,7 +355,7 @@ impl Walk<'_> {
             services: services.clone(),
             limits: *limits,
         };
-        let started = FarServer::start(&call(probe), &order, self.stop, &self.log(at));
+        let started = FarServer::start(&about_host(probe), &order, self.stop, &self.log(at));
         started.map_err(|error| error.to_string())
     }
 
@@ -337,19 +368,6 @@ impl Walk<'_> {
 struct Running {
     ready: Ready,
     started: Option<Started>,
-}
-
-/// How to reach a probe about its host, and not about a server.
-fn call(probe: &ProbeChoice) -> Call {
-    Call {
-        address: probe.address.clone(),
-        token_file: PathBuf::from(&probe.token_file),
-        pin: probe.pin.clone(),
-        ip: None,
-        port: None,
-        period_ns: NS_PER_S,
-        ends_after_ns: None,
-    }
 }
 
 /// A word with where services are in the place of their names in braces.

@@ -80,6 +80,8 @@ pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome
             tune::extend(&host(), &journal, transaction, left).map_err(told)?;
             Ok(TuneOutcome { transaction: Some(transaction.clone()), ..TuneOutcome::default() })
         }
+        // It lasts as long as a session, which this is not.
+        TuneOrder::Experiment { .. } => Err("an experiment needs a session".to_string()),
         TuneOrder::Keep { transaction } => {
             let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
             let kept = kept.map_err(told)?;

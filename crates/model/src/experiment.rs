@@ -2,6 +2,7 @@
 //!
 //! Names in this file are the schema `ceiling.experiment/1`. Adding a field is free.
 
+use crate::analysis::{Analysis, Exclusion, Factor};
 use crate::tuning::Row;
 use crate::wall::WallId;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Experiment {
     /// The predictions of the plan, with their results.
     #[serde(default)]
     pub predictions: Vec<Kept>,
+    /// What follows from all visits together; absent until the experiment has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
 }
 
 /// A host of a plan, as it was given. Token and pin are not kept.
@@ -80,6 +84,45 @@ pub struct Design {
     pub budget_ns: Option<u64>,
     /// Idle time before each visit.
     pub pause_ns: u64,
+    /// When a server is started.
+    #[serde(default)]
+    pub restart: Restart,
+    /// Visits before the first block, as block 0; they are in no figure.
+    #[serde(default)]
+    pub warmup_visits: u32,
+    /// Name of the cell that is the baseline once more: its contrast is what the host makes by
+    /// itself. Absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<String>,
+    /// What differs between the cells, where that is two things or more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<Factor>,
+    /// Which part of all combinations is measured; absent when all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<String>,
+    /// Visits that are left out of all figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<Exclusion>,
+}
+
+impl Design {
+    /// The cells that are compared with the baseline: all others but the floor.
+    pub fn compared(&self) -> impl Iterator<Item = &String> {
+        let is_compared =
+            |cell: &&String| **cell != self.baseline && Some(*cell) != self.floor.as_ref();
+        self.cells.iter().filter(is_compared)
+    }
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// For each visit.
+    #[default]
+    Cell,
+    /// Once in a block for all cells that have the same.
+    Block,
 }
 
 /// The order of the cells in a block.
@@ -144,6 +187,14 @@ pub struct Contrast {
     pub conclusion: Option<Conclusion>,
     /// Blocks that would probably decide it; only for an undecided one, `null` when none would.
     pub more_blocks: Option<u64>,
+    /// It differs by less than the host makes by itself, and is undecided for that reason alone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub below_floor: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What is compared: one figure of each visit.

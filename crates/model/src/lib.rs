@@ -45,7 +45,9 @@ pub mod standing;
 pub mod verdict;
 pub mod wall;
 
+pub mod across;
 pub mod advice;
+pub mod analysis;
 pub mod experiment;
 pub mod inventory;
 pub mod starting;

@@ -406,7 +406,8 @@ impl FromStr for Term {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FIGURES: &str = "names no figure; these can be bounded: p50, p75, p90, p95, p99, \
                                p99.9, p99.99, mean, max (service.p99 and so on for times from \
-                               send, connect.p99 for times to connect), errors, status3xx, status4xx, status5xx, rate";
+                               send, connect.p99 for times to connect), errors, status3xx, \
+                               status4xx, status5xx, rate";
         let Some(at) = text.find(['<', '>']) else {
             return Err(refused(text, "has no < or >", EXAMPLE));
         };

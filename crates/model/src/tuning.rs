@@ -323,11 +323,46 @@ pub enum TuneOrder {
         /// From now on, nanoseconds.
         left_ns: u64,
     },
+    /// An experiment on a server that the probe has started. What it takes is given back when the
+    /// session ends.
+    Experiment {
+        /// What is done.
+        step: Step,
+    },
     /// Keeps a transaction past its deadline.
     Keep {
         /// Which; all that wait without it.
         transaction: Option<String>,
     },
+}
+
+/// One step of an experiment on a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum Step {
+    /// Writes down what the server has; one experiment at a time.
+    Prepare {
+        /// Its process.
+        server_pid: u32,
+        /// What it is left with.
+        left: Left,
+    },
+    /// Takes it.
+    Take,
+    /// Gives it back for a while.
+    Give,
+    /// Gives it back for good.
+    End,
+}
+
+/// What an experiment leaves to a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Left {
+    /// So many CPUs' worth of time.
+    CpuTime(f64),
+    /// No other CPUs than these.
+    Cpus(Vec<u32>),
 }
 
 /// The outcome of an order.

@@ -13,6 +13,9 @@ macro_rules! gates {
         }
 
         impl GateId {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$id),*];
+
             /// The name in records and tables.
             pub fn name(self) -> &'static str {
                 match self {

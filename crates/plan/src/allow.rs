@@ -303,6 +303,7 @@ impl Target {
 mod tests {
     use crate::Targets;
     use model::starting::{Limits, StartOrder};
+    use proptest::prelude::*;
 
     const LIST: &str = r#"
         [[target]]
@@ -310,11 +311,16 @@ mod tests {
         run = ["web"]
         ready = { event = "listening" }
         [target.allow]
-        args = { "--workers" = "1..128", "--share" = "0.1..0.9", "--hub" = ["one", "sharded"], "--prefork" = true, "--db" = ["postgres://{postgres}/bench"] }
         env = { GOMAXPROCS = "1..128", GOGC = ["off", "100"] }
         cpus = "0-3,6"
         services = ["postgres"]
         limits = { cpu = "0.1..8", memory = "64M..8G" }
+        [target.allow.args]
+        "--workers" = "1..128"
+        "--share" = "0.1..0.9"
+        "--hub" = ["one", "sharded"]
+        "--prefork" = true
+        "--db" = ["postgres://{postgres}/bench"]
 
         [[target]]
         name = "bare"
@@ -429,11 +435,42 @@ mod tests {
         assert!(permitted(&long).unwrap_err().len() < 400, "what is shown is bounded");
     }
 
+    proptest! {
+        /// Whatever is asked: what passes consists of words that the list itself allows.
+        #[test]
+        fn no_word_passes_that_the_list_does_not_name(
+            args in prop::collection::vec(
+                prop_oneof![
+                    any::<String>(),
+                    "-{0,2}[a-z]{1,8}(=[^ ]{0,8})?",
+                    prop::sample::select(vec!["--workers", "--hub", "--prefork", "one", "7"])
+                        .prop_map(str::to_string),
+                    "--workers=-?[0-9]{1,4}",
+                ],
+                0..6,
+            ),
+        ) {
+            if permitted(&order(|order| order.args = args.clone())).is_ok() {
+                for word in &args {
+                    let (name, value) = word.split_once('=').unwrap_or((word, "1"));
+                    let names = ["--workers", "--share", "--hub", "--prefork", "--db"];
+                    let is_name = names.contains(&name);
+                    let is_word = ["one", "sharded"].contains(&word.as_str());
+                    let is_number = |text: &str| {
+                        text.parse::<f64>().is_ok_and(|value| (0.1..=128.0).contains(&value))
+                    };
+                    let is_value = is_number(value) || ["one", "sharded"].contains(&value);
+                    prop_assert!(is_name && is_value || is_word || is_number(word), "{args:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_list_that_cannot_be_meant_is_refused_as_a_whole() {
         for (was, is, said) in [
-            ("\"1..128\", \"--share\"", "\"128..1\", \"--share\"", "--workers"),
-            ("\"1..128\", \"--share\"", "\"many\", \"--share\"", "a span of numbers"),
+            ("\"--workers\" = \"1..128\"", "\"--workers\" = \"128..1\"", "--workers"),
+            ("\"--workers\" = \"1..128\"", "\"--workers\" = \"many\"", "a span of numbers"),
             ("\"--prefork\" = true", "\"--prefork\" = false", "--prefork"),
             ("\"--prefork\" = true", "\"prefork\" = true", "no name such as"),
             ("GOGC = [\"off\", \"100\"]", "GOGC = true", "GOGC needs values"),

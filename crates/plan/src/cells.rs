@@ -1,6 +1,7 @@
 //! A plan and its cells: what they have in common is written once, and each cell changes it.
 
 use crate::design::{self, DesignText};
+use crate::factors;
 use crate::hosts::{CLIENT, GivenHosts, Host, Place, named};
 use crate::load::{self, Load};
 use crate::secrets::{masked, secret_headers};
@@ -42,7 +43,7 @@ pub struct Plan {
 pub struct Visit {
     /// Place of the cell in the plan.
     pub cell: usize,
-    /// The block, from 1; nothing without a design.
+    /// The block, from 1, and 0 of a visit that warms up; nothing without a design.
     pub block: Option<u32>,
 }
 
@@ -213,8 +214,12 @@ impl Plan {
         for one in &plan.prediction {
             check(one, &names).map_err(|why| PlanError::Cell { cell: "prediction".into(), why })?;
         }
-        let all: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
-        let design = plan.design.map(|design| design.resolve(&all)).transpose();
+        let own = (!plan.cell.is_empty()).then(|| "cell".to_string());
+        let keys = own.into_iter().chain(plan.vary.iter().map(|vary| vary.key.clone()));
+        let keys: Vec<String> = keys.collect();
+        let parts: Vec<Vec<String>> = drafts.into_iter().map(|draft| draft.name).collect();
+        let of = factors::of(&keys, &parts);
+        let design = plan.design.map(|design| design.resolve(&mut cells, of)).transpose();
         let design = design.map_err(|why| PlanError::Cell { cell: "design".to_string(), why })?;
         let (question, predictions) = (plan.question, plan.prediction);
         Ok(Self { question, hosts, cells, predictions, design })
@@ -222,15 +227,10 @@ impl Plan {
 
     /// All visits, in their order.
     pub fn visits(&self) -> Vec<Visit> {
-        let cells = self.cells.len();
-        let Some(design) = &self.design else {
-            return (0..cells).map(|cell| Visit { cell, block: None }).collect();
-        };
-        let of_block = |block| {
-            let order = design::order(design, block, cells).into_iter();
-            order.map(move |cell| Visit { cell, block: Some(block) })
-        };
-        (1..=design.blocks).flat_map(of_block).collect()
+        match &self.design {
+            Some(design) => design::visits(design, &self.cells),
+            None => (0..self.cells.len()).map(|cell| Visit { cell, block: None }).collect(),
+        }
     }
 
     /// Keeps only cells whose names begin so; all when nothing is named.
@@ -270,6 +270,7 @@ impl Plan {
         if let Some(design) = &self.design {
             text += &design::rehearsed(design, &self.cells);
         }
+        text += &self.lasts().said;
         for cell in &self.cells {
             let (server, addr) = cell.server.shown();
             let on = cell.host.as_ref().filter(|host| host.name != CLIENT);

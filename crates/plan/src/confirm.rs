@@ -1,7 +1,5 @@
 //! Options about experiments that confirm the verdict.
 
-use crate::far_probe::ProbeOptions;
-use crate::machine::Machine;
 use crate::shape::Shape;
 use crate::usage::Usage;
 use crate::values::{MixFile, Route};
@@ -27,20 +25,15 @@ pub struct ConfirmOptions {
     #[arg(long, value_name = "PATH")]
     confirm_route: Option<Route>,
 
-    /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server
-    /// on this host; both are put back
+    /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server, on
+    /// this host, or on another one when its probe started the server; both are put back
     #[arg(long)]
     may_touch_server: bool,
 }
 
 impl ConfirmOptions {
     /// What is wanted, when it can be done for such a trial.
-    pub fn resolve(
-        &self,
-        (mix, probe): (Option<&MixFile>, &ProbeOptions),
-        shape: &Shape,
-        machine: &dyn Machine,
-    ) -> Result<Option<Confirm>, Usage> {
+    pub fn resolve(&self, mix: Option<&MixFile>, shape: &Shape) -> Result<Option<Confirm>, Usage> {
         if !self.confirm {
             return match (self.may_touch_server, &self.confirm_route) {
                 (true, _) => refuse("--may-touch-server is for the experiments of --confirm"),
@@ -83,11 +76,6 @@ impl ConfirmOptions {
             Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),
             Stop::AfterRequests(_) => BLOCK_MAX_NS,
         };
-        if self.may_touch_server && probe.choice(machine)?.is_some() {
-            return refuse(
-                "--may-touch-server: a probe changes nothing on its host; run ceiling there",
-            );
-        }
         let touch = if self.may_touch_server { Touch::Server } else { Touch::ClientOnly };
         let route = self.confirm_route.as_ref().map(|route| route.0.clone());
         Ok(Some(Confirm { touch, route, pairs: PAIRS, block_ns }))

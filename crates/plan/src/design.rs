@@ -4,16 +4,26 @@
 //! that they are compared within blocks (Box, Hunter and Hunter, Statistics for Experimenters,
 //! chapter 4).
 
-use crate::cells::Cell;
-use model::experiment::{Design, Order};
+use crate::cells::{Cell, Server, Visit};
+use crate::factors;
+use model::analysis::{Exclusion, Factor};
+use model::experiment::{Design, Order, Restart};
 use model::random::Random;
 use model::units::parse_duration_ns;
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 
 /// The purpose of the seed of a plan's order.
 const ORDER: u64 = 0x6f72_6465;
 /// Blocks at most: a slip of the pen must not ask for a year of load.
 const BLOCKS_MAX: u32 = 1000;
+
+/// What the floor's cell is called, behind the name of the baseline.
+const AGAIN: &str = ", again";
+
+const ORDERS: [(&str, Order); 3] =
+    [("random", Order::Random), ("abba", Order::Abba), ("plan", Order::Plan)];
+const RESTARTS: [(&str, Restart); 2] = [("cell", Restart::Cell), ("block", Restart::Block)];
 
 /// Blocks whose order is shown before an experiment.
 const BLOCKS_SHOWN: u32 = 4;
@@ -31,6 +41,11 @@ pub(crate) struct DesignText {
     until_decided: bool,
     budget: Option<String>,
     pause: String,
+    restart: String,
+    warmup_visits: u32,
+    floor: bool,
+    fraction: Option<String>,
+    exclude: Vec<String>,
 }
 
 impl Default for DesignText {
@@ -45,41 +60,52 @@ impl Default for DesignText {
             until_decided: false,
             budget: None,
             pause: "0s".to_string(),
+            restart: "cell".to_string(),
+            warmup_visits: 0,
+            floor: false,
+            fraction: None,
+            exclude: Vec::new(),
         }
     }
 }
 
 impl DesignText {
-    /// Reads the values; `cells` are the names of the cells.
-    pub(crate) fn resolve(self, cells: &[String]) -> Result<Design, String> {
-        if !(1..=BLOCKS_MAX).contains(&self.blocks) {
-            return Err(format!(
-                "blocks is {}, and takes 1 to {BLOCKS_MAX}; for example blocks = 6",
-                self.blocks
-            ));
-        }
-        let order = match self.order.as_str() {
-            "random" => Order::Random,
-            "abba" => Order::Abba,
-            "plan" => Order::Plan,
-            other => {
-                return Err(format!(
-                    "order is '{other}', and is random, abba or plan; for example order = \"abba\""
-                ));
-            }
+    /// Reads the values, and keeps of `cells` those that the fraction measures; `factors` are what
+    /// differs between them. With a floor the baseline is the last cell once more.
+    pub(crate) fn resolve(
+        self,
+        cells: &mut Vec<Cell>,
+        factors: Vec<Factor>,
+    ) -> Result<Design, String> {
+        number("blocks", self.blocks, 1..=BLOCKS_MAX)?;
+        number("warmup_visits", self.warmup_visits, 0..=BLOCKS_MAX)?;
+        let order = word("order", &self.order, &ORDERS)?;
+        let restart = word("restart", &self.restart, &RESTARTS)?;
+        let factors = match &self.fraction {
+            Some(text) => factors::halve(text, cells, factors)?,
+            None => factors,
         };
-        let baseline = self.baseline.or_else(|| cells.first().cloned()).unwrap_or_default();
-        if !cells.contains(&baseline) {
-            return Err(format!(
-                "baseline is '{baseline}', which is no cell; cells are {}",
-                cells.join("; ")
-            ));
-        }
+        let names = || cells.iter().map(|cell| cell.name.clone()).collect::<Vec<_>>();
+        let baseline = self.baseline.or_else(|| names().first().cloned()).unwrap_or_default();
+        let Some(mut base) = cells.iter().find(|cell| cell.name == baseline).cloned() else {
+            let cells = names().join("; ");
+            return Err(format!("baseline is '{baseline}', which is no cell; cells are {cells}"));
+        };
         let ns = |key: &str, text: &str| {
             parse_duration_ns(text).map_err(|error| format!("{key}: {error}"))
         };
+        let exclude = self.exclude.iter().map(|text| Exclusion::parse(text));
+        let exclude = exclude.collect::<Result<_, _>>().map_err(|why| format!("exclude: {why}"))?;
+        let floor = self.floor.then(|| format!("{baseline}{AGAIN}"));
+        if let Some(name) = &floor {
+            if names().contains(name) {
+                return Err(format!("floor names a cell '{name}', which is one of the plan"));
+            }
+            base.name.clone_from(name);
+            cells.push(base);
+        }
         Ok(Design {
-            cells: cells.to_vec(),
+            cells: cells.iter().map(|cell| cell.name.clone()).collect(),
             blocks: self.blocks,
             order,
             seed: self.seed,
@@ -89,8 +115,37 @@ impl DesignText {
             until_decided: self.until_decided,
             budget_ns: self.budget.map(|text| ns("budget", &text)).transpose()?,
             pause_ns: ns("pause", &self.pause)?,
+            restart,
+            warmup_visits: self.warmup_visits,
+            floor,
+            factors,
+            fraction: self.fraction,
+            exclude,
         })
     }
+}
+
+/// A whole number within bounds.
+fn number(key: &str, number: u32, bounds: RangeInclusive<u32>) -> Result<(), String> {
+    if bounds.contains(&number) {
+        return Ok(());
+    }
+    let (least, most) = bounds.into_inner();
+    Err(format!("{key} is {number}, and takes {least} to {most}; for example {key} = 6"))
+}
+
+/// One of some words.
+fn word<T: Copy>(key: &str, text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let (last, first) = all.split_last().expect("there are words");
+        let example = all[1];
+        format!(
+            "{key} is '{text}', and is {} or {last}; for example {key} = \"{example}\"",
+            first.join(", ")
+        )
+    })
 }
 
 /// A share in percent, above 0 and up to 100.
@@ -123,17 +178,58 @@ pub fn order(design: &Design, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
+/// All visits of a design, in their order: those that warm up, then block by block.
+pub(crate) fn visits(design: &Design, cells: &[Cell]) -> Vec<Visit> {
+    let of_block = |block| {
+        let order = grouped(design, order(design, block, cells.len()), cells).into_iter();
+        order.map(move |cell| Visit { cell, block: Some(block) })
+    };
+    let warmup = of_block(0).collect::<Vec<_>>().into_iter().cycle();
+    let warmup = warmup.take(design.warmup_visits as usize);
+    warmup.chain((1..=design.blocks).flat_map(of_block)).collect()
+}
+
+/// With one start of a server for each block, cells of the same server follow each other; servers
+/// are in the order of their first cell.
+fn grouped(design: &Design, order: Vec<usize>, cells: &[Cell]) -> Vec<usize> {
+    if design.restart == Restart::Cell {
+        return order;
+    }
+    let mut servers: Vec<&Server> = Vec::new();
+    for cell in &order {
+        if !servers.contains(&&cells[*cell].server) {
+            servers.push(&cells[*cell].server);
+        }
+    }
+    let of = |server: &&Server| {
+        let server = *server;
+        order.iter().copied().filter(move |cell| cells[*cell].server == *server).collect::<Vec<_>>()
+    };
+    servers.iter().flat_map(of).collect()
+}
+
 /// The design in words, with the orders of the first blocks.
 pub(crate) fn rehearsed(design: &Design, cells: &[Cell]) -> String {
+    let count = cells.len();
     let mut text = format!(
-        "\n{} blocks of {} cells, {} visits; each cell against {}\n",
+        "\n{} blocks of {count} cells, {} visits; each cell against {}\n",
         design.blocks,
-        cells.len(),
-        design.blocks as usize * cells.len(),
+        visits(design, cells).len(),
         design.baseline
     );
+    if design.warmup_visits > 0 {
+        text +=
+            &format!("  {} of the visits warm up and count in no figure\n", design.warmup_visits);
+    }
+    if let Some(floor) = &design.floor {
+        text += &format!("  '{floor}' is the baseline once more: what the host makes by itself\n");
+    }
+    text += &factors::rehearsed(design);
+    for rule in &design.exclude {
+        text += &format!("  a visit is left out of all figures by the rule '{rule}'\n");
+    }
     for block in 1..=design.blocks.min(BLOCKS_SHOWN) {
-        let order = order(design, block, cells.len());
+        let order = grouped(design, order(design, block, count), cells);
         let names: Vec<&str> = order.iter().map(|cell| cells[*cell].name.as_str()).collect();
         text += &format!("  block {block}  {}\n", names.join("; "));
     }
@@ -148,11 +244,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn cell(name: &str) -> Cell {
+        let text = format!(
+            "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n[[cell]]\nname = \"{name}\"\n\
+             server = {{ addr = \"127.0.0.1:9\" }}\n"
+        );
+        let targets = crate::Targets::absent(String::new());
+        crate::Plan::parse(&text, &targets, &crate::GivenHosts::default()).unwrap().cells.remove(0)
+    }
+
     fn read(text: &str) -> Result<Design, String> {
-        let cells = ["a".to_string(), "b".to_string()];
+        let mut cells = ["a", "b"].map(cell).to_vec();
         toml::from_str::<DesignText>(text)
             .map_err(|error| error.message().to_string())?
-            .resolve(&cells)
+            .resolve(&mut cells, Vec::new())
     }
 
     #[test]
@@ -181,6 +286,10 @@ mod tests {
             ("precision = \"0%\"", "\"2%\""),
             ("budget = \"soon\"", "a duration"),
             ("repeats = 3", "unknown field"),
+            ("restart = \"never\"", "cell or block"),
+            ("warmup_visits = 2000", "0 to 1000"),
+            ("fraction = \"1/2\"", "the factors of this plan are: none"),
+            ("exclude = [\"steal\"]", "steal > 2%"),
         ] {
             let said = read(text).unwrap_err();
             assert!(said.contains(part), "{text}: {said}");
@@ -192,6 +301,37 @@ mod tests {
         let design = read("order = \"abba\"").unwrap();
         assert_eq!(order(&design, 1, 3), [0, 1, 2]);
         assert_eq!(order(&design, 2, 3), [2, 1, 0]);
+    }
+
+    #[test]
+    fn visits_that_warm_up_come_first_and_are_no_block() {
+        let cells = ["a", "b"].map(cell).to_vec();
+        let design = read("order = \"plan\"\nwarmup_visits = 3\nblocks = 1").unwrap();
+        let all = visits(&design, &cells);
+        let blocks: Vec<_> = all.iter().map(|visit| (visit.cell, visit.block)).collect();
+        let warm = [(0, Some(0)), (1, Some(0)), (0, Some(0))];
+        assert_eq!(blocks, [&warm[..], &[(0, Some(1)), (1, Some(1))]].concat());
+    }
+
+    #[test]
+    fn the_floor_is_the_baseline_once_more() {
+        let design = read("floor = true\nbaseline = \"b\"").unwrap();
+        assert_eq!(design.cells, ["a", "b", "b, again"]);
+        assert_eq!(design.floor.as_deref(), Some("b, again"));
+    }
+
+    #[test]
+    fn cells_of_one_server_follow_each_other_when_it_is_kept() {
+        let mut cells = ["a", "b", "c", "d"].map(cell).to_vec();
+        for at in [1, 3] {
+            cells[at].server = Server::Running { addr: "127.0.0.1:10".to_string() };
+        }
+        let design = read("restart = \"block\"").unwrap();
+        for block in 1..20 {
+            let order = grouped(&design, order(&design, block, 4), &cells);
+            assert_eq!(order[0] % 2, order[1] % 2, "{order:?}");
+            assert_eq!(order[2] % 2, order[3] % 2, "{order:?}");
+        }
     }
 
     #[test]

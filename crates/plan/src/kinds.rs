@@ -4,6 +4,7 @@ use crate::secure::{Proxy, Resuming, Versions};
 use crate::typed::{Kind, Typed};
 use crate::values;
 use crate::way_syntax::{ConnectTo, Given, Sources};
+use model::across::Bound;
 use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::Objective;
 
@@ -22,6 +23,7 @@ macro_rules! foreign {
 }
 
 foreign! {
+    Bound, "a figure and a change in percent", "'rate<-3%'";
     Objective, "what must hold", "'p99<2ms,errors<0.1%'";
     Statuses, "a list of statuses", "2xx,304";
     Lengths, "a length or a range", "100..4k";

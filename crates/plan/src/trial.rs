@@ -42,8 +42,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         let error = UrlError { typed: url.text, wrong: wrong.to_string() };
         return Err(Usage::from(error).into());
     }
-    let confirm =
-        options.confirm.resolve((options.targets.as_ref(), &options.probe), &shape, machine)?;
+    let confirm = options.confirm.resolve(options.targets.as_ref(), &shape)?;
     let (driver, driver_reason) = driver(options.driver, machine)?;
     let tls = options.secure.tls_for(&url, machine)?;
     let proxy = options.secure.proxy_for(&url);

@@ -10,7 +10,7 @@ mod orders;
 mod server;
 
 pub use error::FarError;
-pub use orders::order;
+pub use orders::{Orders, order};
 pub use server::FarServer;
 
 use crate::certificate::Pinned;

@@ -83,9 +83,12 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Farewell, FromProbe, Hello, Pong, Purpose, ToProbe, VERSION, Welcome};
+    use crate::message::{
+        Farewell, FromProbe, Hello, Pong, Purpose, Started, ToProbe, VERSION, Welcome,
+    };
     use model::facts::{ServerFacts, Unreadable};
     use model::reading::{Data, Listener, Reading};
+    use model::starting::{Limits, StartOrder, TargetExit};
     use proptest::prelude::*;
 
     fn to_probe() -> impl Strategy<Value = ToProbe> {
@@ -98,7 +101,14 @@ mod tests {
             },
         );
         let ping = any::<u64>().prop_map(|sent_ns| ToProbe::Ping { sent_ns });
-        prop_oneof![hello, ping, Just(ToProbe::Stop)]
+        let words = prop::collection::vec(any::<String>(), 0..4);
+        let env = prop::collection::btree_map(any::<String>(), any::<String>(), 0..4);
+        let start = (any::<(String, String)>(), words.clone(), words, env, any::<Option<u64>>());
+        let start = start.prop_map(|((server, cpus), args, services, env, memory_bytes)| {
+            let limits = Limits { cpu: memory_bytes.map(|_| 0.5), memory_bytes };
+            ToProbe::Start(Box::new(StartOrder { server, args, env, cpus, services, limits }))
+        });
+        prop_oneof![hello, ping, start, Just(ToProbe::Stop)]
     }
 
     fn from_probe() -> impl Strategy<Value = FromProbe> {
@@ -116,7 +126,19 @@ mod tests {
         let pong = pong.prop_map(|(sent_ns, received_ns, wall_ns, answered_ns)| {
             FromProbe::Pong(Pong { sent_ns, received_ns, wall_ns, answered_ns })
         });
-        prop_oneof![reading, pong, Just(FromProbe::Bye { why: Farewell::Asked })]
+        let words = prop::collection::vec(any::<String>(), 0..4);
+        let started = (any::<(String, String)>(), words, any::<u32>());
+        let started = started.prop_map(|((name, addr), words, pid)| {
+            FromProbe::Started(Box::new(Started { name, words, addr, pid }))
+        });
+        let ended = any::<(Option<String>, Option<String>)>().prop_map(|(stopped, fault)| {
+            let stopped = stopped.map(serde_json::Value::String);
+            FromProbe::Ended(Box::new(TargetExit { stopped, fault }))
+        });
+        let line = any::<String>().prop_map(|text| FromProbe::Line { text });
+        let refused = any::<String>().prop_map(|why| FromProbe::NotStarted { why });
+        let bye = Just(FromProbe::Bye { why: Farewell::Asked });
+        prop_oneof![reading, pong, started, ended, line, refused, bye]
     }
 
     /// Adds bytes in pieces and takes whatever becomes whole.
@@ -142,6 +164,24 @@ mod tests {
             prop_assert_eq!(through::<ToProbe>(&bytes, piece).unwrap(), there);
             let bytes: Vec<u8> = back.iter().flat_map(encode).collect();
             prop_assert_eq!(through::<FromProbe>(&bytes, piece).unwrap(), back);
+        }
+
+        /// A word that is no JSON of ours in the place of each part of an order.
+        #[test]
+        fn an_order_with_other_parts_ends_in_an_error_or_in_nothing(
+            part in 0usize..6,
+            value in prop_oneof![
+                any::<String>().prop_map(serde_json::Value::String),
+                any::<f64>().prop_map(serde_json::Value::from),
+                Just(serde_json::Value::Null),
+                Just(serde_json::json!([[]])),
+                Just(serde_json::json!({ "cpu": "inf", "memory_bytes": -1 })),
+            ],
+        ) {
+            let mut order = serde_json::to_value(ToProbe::Start(Box::default())).unwrap();
+            let names = ["server", "args", "env", "cpus", "services", "limits"];
+            order[names[part]] = value;
+            let _ = through::<ToProbe>(&encode(&order), 7);
         }
 
         #[test]

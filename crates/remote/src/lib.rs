@@ -23,10 +23,10 @@
 //! | probe | `pong` | at once, with that time and the probe's own, before and after |
 //! | probe | `reading` | as they come, in the order read |
 //! | client | `stop` | asks for one last round of everything, or to end the server |
-//! | client | `tune` | in a session for that: plan, apply, status, revert or keep |
+//! | client | `tune` | in a session for that: plan, apply, status, extend, revert, keep, experiment |
 //! | probe | `tuned` | the response to that, when the probe was started to allow it |
-//! | client | `start` | in a session for that, once: a server of the probe's list, and its choices |
-//! | probe | `started`, `not-started` | the response to that: where the server listens, or why not |
+//! | client | `start` | in a session for that, once: a server of the probe's list and choices |
+//! | probe | `started`, `not-started` | the response to that: where it listens, or why not |
 //! | probe | `line` | what the server wrote on standard error, as far as it is passed on |
 //! | probe | `ended` | after `stop`, or when the server ends by itself: how it ended |
 //! | probe | `bye` | last: the reason of the end |
@@ -51,7 +51,7 @@ mod metrics;
 
 mod far;
 
-pub use far::{Call, Far, FarError, FarServer, SessionEnd, order};
+pub use far::{Call, Far, FarError, FarServer, Orders, SessionEnd, order};
 pub use frame::{FrameError, Frames};
 pub use line::LineEnd;
 pub use message::{

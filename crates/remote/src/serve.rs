@@ -17,7 +17,7 @@ use crate::token::{self, TokenError};
 use door::Door;
 use model::reading::Reading;
 use model::starting::StartOrder;
-use model::tuning::{TuneOrder, TuneOutcome};
+use model::tuning::{Step, TuneOrder, TuneOutcome};
 use session::Session;
 pub use starting::Running;
 use std::io;
@@ -45,6 +45,10 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
 
     /// Begins to check the changed settings, for one client.
     fn watch(&self) -> Look;
+
+    /// Carries out the steps of experiments on servers, for one client. What is taken is given back
+    /// when this is dropped.
+    fn experimenter(&self) -> Box<dyn FnMut(&Step) -> TuneOutcome + '_>;
 }
 
 /// Starts servers of a list of the probe's host.

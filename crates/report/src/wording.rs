@@ -50,14 +50,19 @@ pub(crate) fn change(ratio: f64) -> String {
     format!("{percent:+.1} %")
 }
 
-/// The change of a contrast with its interval: `+3.0 % (+2.1 % to +3.9 %)`.
-pub(crate) fn change_within(one: &Contrast) -> String {
-    match (one.ratio, one.low, one.high) {
+/// A change with its interval, `+3.0 % (+2.1 % to +3.9 %)`; a dash where there is none.
+pub(crate) fn within(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (ratio, low, high) {
         (Some(ratio), Some(low), Some(high)) => {
             format!("{} ({} to {})", change(ratio), change(low), change(high))
         }
         _ => "-".to_string(),
     }
+}
+
+/// The change of a contrast with its interval.
+pub(crate) fn change_within(one: &Contrast) -> String {
+    within(one.ratio, one.low, one.high)
 }
 
 /// What counts as the same in a design: `2 %`.

@@ -13,8 +13,9 @@ use crate::server::{PERIOD_US, QUOTA_MIN_US, set, told};
 use ::host::cgroup::{Group, chain};
 use model::root::Root;
 use model::starting::Limits;
+use rustix::fs::{Access, access};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Groups with limits, until [`ServerGroup::remove`], or until this is dropped.
@@ -32,9 +33,11 @@ struct Setting {
 }
 
 impl ServerGroup {
-    /// Makes what the limits need; nothing when there are none.
-    pub fn make(host: Host, journal: Journal, limits: &Limits) -> Result<Option<Self>, String> {
-        let settings = settings(limits)?;
+    /// Makes what the limits need, with an entry in the journal of that folder; nothing when there
+    /// are none.
+    pub fn make(host: Host, journal: &Path, limits: &Limits) -> Result<Option<Self>, String> {
+        let failed = |why: String| format!("its limits cannot be set: {why}");
+        let settings = settings(limits).map_err(failed)?;
         let mut folders: Vec<String> = settings.iter().map(|one| one.folder.clone()).collect();
         folders.dedup();
         if folders.is_empty() {
@@ -47,9 +50,7 @@ impl ServerGroup {
             note: "limits of a server that is started",
             risk: "the server gets no more than its limits",
         };
-        let failed = |why: String| {
-            format!("its limits cannot be set, which takes root and control groups: {why}")
-        };
+        let journal = Journal::open(journal).map_err(|error| failed(error.to_string()))?;
         let held = Held::begin(host, journal, turn).map_err(failed)?;
         let made = Self { held, folders };
         made.held.turn().map_err(failed)?;
@@ -105,6 +106,10 @@ fn place(controller: &str, name: &str) -> Result<(String, u8), String> {
             "no control group above this process hands the {controller} controller on; as root: \
              echo +{controller} > {at}/cgroup.subtree_control"
         )
+    })?;
+    access(&parent.folder, Access::WRITE_OK).map_err(|error| {
+        let folder = parent.folder.display();
+        format!("a control group in {folder} is not ours to make ({error}); run this as root")
     })?;
     Ok((parent.folder.join(name).display().to_string(), parent.version))
 }

@@ -28,8 +28,9 @@ enum What {
 }
 
 /// Runs on the server's host and reads what the kernel counts, also inside the server's container:
-/// it runs no command, sends nothing to clients without the token, and changes nothing unless
-/// --allow-tune was given; then clients may turn the knobs that `ceiling tune` knows, no others.
+/// it runs no command, sends nothing to clients without the token, and changes nothing. With
+/// --allow-tune clients may turn the knobs that `ceiling tune` knows, no others; with --allow-start
+/// they may start servers of its list, no others, with what the list allows.
 /// Start it, copy the token file to the generator's host, and give the flags of the ready line
 /// there.
 ///
@@ -44,6 +45,7 @@ beside the token (FILE.pem). Clients know it by its SHA-256, the pin.
 Examples:
   ceiling probe serve --token-file probe.token
   ceiling probe serve --listen 192.0.2.7:9200 --token-file probe.token
+  ceiling probe serve --token-file probe.token --allow-start targets/targets.toml
   ceiling load http://192.0.2.7:8080/ --probe 192.0.2.7:9200 \\
       --probe-token-file probe.token --probe-pin PIN")]
 struct Serve {

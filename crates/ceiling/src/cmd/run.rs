@@ -1,18 +1,21 @@
 //! `ceiling run PLAN`: visits the cells of an experiment and draws them in one table.
 
+mod analysis;
+mod left;
+
 use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{style, to_stdout};
 use crate::signals;
+use analysis::Looks;
+pub use analysis::analysed;
 use clap::Args;
-use judge::contrast::{self, Rules, Visited};
 use judge::prediction::Cell as Cells;
 use lab::ThisHost;
 use lab::experiment::{self, Folder, Hooks, Places, Progress, Ready};
-use model::experiment::{
-    CellResult, Design, Ended, Experiment, Fate, Figure, HostUsed, Kept as KeptPrediction, SCHEMA,
-};
+use left::Left;
+use model::experiment::{CellResult, Experiment, Fate, HostUsed, Kept as KeptPrediction, SCHEMA};
 use model::load::ProbeChoice;
 use model::run::Run as Kept;
 use plan::values::{
@@ -27,7 +30,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// The file beside a plan that says where its hosts are.
 const HOSTS: &str = "hosts.toml";
@@ -267,6 +269,7 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
         summaries: Vec::new(),
         contrasts: Vec::new(),
         predictions: Vec::new(),
+        analysis: None,
     };
     Ok((folder, begun))
 }
@@ -283,9 +286,10 @@ fn conduct(
     let runs = folder.runs();
     let before = std::mem::take(&mut experiment.cells);
     let mut measure = |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop);
+    let mut left = Left::of(plan);
     let mut tell = |progress: Progress<'_>| {
         if !command.quiet {
-            told(progress, plan);
+            told(progress, plan, &mut left);
         }
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
@@ -293,74 +297,11 @@ fn conduct(
             let _ = folder.write("experiment.json", &report::json::json(&experiment));
         }
     };
-    let mut looks = Looks {
-        design: plan.design.clone(),
-        begin: Instant::now(),
-        runs: &runs,
-        known: BTreeMap::new(),
-    };
+    let mut looks = Looks::new(plan.design.clone(), &runs);
     let mut look = |cells: &[CellResult]| looks.look(cells);
     let hooks = Hooks { measure: &mut measure, tell: &mut tell, look: &mut look };
     let (cells, ended) = experiment::walk(plan, targets, places, stop, &before, hooks);
     Ok(Experiment { cells, ended, ..experiment })
-}
-
-/// Looks after each block whether the design asks for more.
-struct Looks<'a> {
-    design: Option<Design>,
-    begin: Instant,
-    runs: &'a Path,
-    /// Figures of runs that were read before, by id.
-    known: BTreeMap<String, BTreeMap<Figure, f64>>,
-}
-
-impl Looks<'_> {
-    fn look(&mut self, cells: &[CellResult]) -> Option<Ended> {
-        let design = self.design.clone()?;
-        if design.budget_ns.is_some_and(|budget| self.begin.elapsed().as_nanos() >= budget.into()) {
-            return Some(Ended::Budget);
-        }
-        for cell in cells {
-            if let Fate::Measured { run } = &cell.fate
-                && !self.known.contains_key(run)
-            {
-                let read = kept(cell, self.runs);
-                let figures = read.as_ref().map(report::figures).unwrap_or_default();
-                self.known.insert(run.clone(), figures);
-            }
-        }
-        let visited = |cell: &'_ CellResult| {
-            let Fate::Measured { run } = &cell.fate else { return None };
-            Some((cell.block?, self.known.get(run)?.clone()))
-        };
-        let visits: Vec<Visited<'_>> = cells
-            .iter()
-            .filter_map(|cell| {
-                let (block, figures) = visited(cell)?;
-                Some(Visited { cell: &cell.name, block, figures })
-            })
-            .collect();
-        let last = cells.last()?.block?;
-        contrast::enough(&design, &contrast::contrasts(&design, &visits, Rules::of(&design, last)))
-    }
-}
-
-/// The cells over all visits, and against the baseline, when the plan has a design.
-fn analysed(of: Experiment, runs: &[Option<Kept>]) -> Experiment {
-    let Some(design) = &of.design else { return of };
-    let visits: Vec<Visited<'_>> = of
-        .cells
-        .iter()
-        .zip(runs)
-        .filter_map(|(cell, run)| {
-            let figures = report::figures(run.as_ref()?);
-            Some(Visited { cell: &cell.name, block: cell.block?, figures })
-        })
-        .collect();
-    let last = visits.iter().map(|visit| visit.block).max().unwrap_or(0);
-    let summaries = contrast::summaries(design, &visits);
-    let contrasts = contrast::contrasts(design, &visits, Rules::of(design, last));
-    Experiment { summaries, contrasts, ..of }
 }
 
 /// A plan written by another person must not change this host by itself.
@@ -387,13 +328,18 @@ fn refuse_untrusted(command: &Run, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-fn told(progress: Progress<'_>, plan: &Plan) {
+fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
     match progress {
         Progress::Visit(at) => {
             let visits = plan.visits();
             let (visit, count) = (visits[at], visits.len());
-            let block = visit.block.map_or(String::new(), |block| format!(", block {block}"));
-            eprintln!("ceiling: {}/{count} {}{block}", at + 1, plan.cells[visit.cell].name);
+            let block = match visit.block {
+                None => String::new(),
+                Some(0) => ", warm-up".to_string(),
+                Some(block) => format!(", block {block}"),
+            };
+            let left = left.at(at).map_or(String::new(), |left| format!(", about {left} left"));
+            eprintln!("ceiling: {}/{count} {}{block}{left}", at + 1, plan.cells[visit.cell].name);
         }
         Progress::Starting(name) => eprintln!("ceiling: starting {name}"),
         Progress::Ended(result, _) => {
@@ -404,12 +350,17 @@ fn told(progress: Progress<'_>, plan: &Plan) {
     }
 }
 
-/// What the plan said beforehand, held against what was measured.
+/// What the plan said beforehand, held against what was measured: visits that warm up are left out,
+/// and blocks with a visit that is in no figure.
 fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<KeptPrediction> {
+    let excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
+    let excluded: Vec<u32> = excluded.map(|one| one.block).chain([0]).collect();
+    let counts = |cell: &CellResult| cell.block.is_none_or(|block| !excluded.contains(&block));
     let cells: Vec<_> = of
         .cells
         .iter()
         .zip(runs)
+        .filter(|(cell, _)| counts(cell))
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
     plan.predictions.iter().map(|one| judge::prediction::keep(one, &cells)).collect()
@@ -422,7 +373,9 @@ fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {
 
 fn code_of(experiment: &Experiment, runs: &[Option<Kept>]) -> Code {
     let surprising = |(cell, run): (&CellResult, &Option<Kept>)| {
-        run.as_ref().is_some_and(|run| report::is_expected(cell, run) == Some(false))
+        let is_counted = cell.block != Some(0);
+        let expected = || report::is_expected(cell, run.as_ref()?);
+        is_counted && expected() == Some(false)
     };
     if experiment.failed() > 0 {
         Code::Unreachable

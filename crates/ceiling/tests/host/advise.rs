@@ -388,21 +388,43 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back() {
+fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back_at_once() {
     must_be_root();
     let _turn = turn();
     let (namespace, folder) = (Namespace::new("advise-k"), Folder::new("advise-killed"));
     let (mut child, before) = started(&namespace, &folder, "600s");
-    // The server and the generator.
-    let started = children(child.id(), 2);
+    let journal = folder.path.join("journal");
+    let watching = || watchdogs(journal.to_str().unwrap());
+    // The watchdog, what keeps the server, and the generator.
+    let mut started = children(child.id(), 3);
+    started.retain(|pid| !watching().contains(pid));
     signal(child.id(), "KILL");
     child.wait().unwrap();
     let runs = |pid: &u32| Path::new(&format!("/proc/{pid}/exe")).read_link().is_ok();
     wait_until("the end of the server and the generator", || !started.iter().any(runs));
-    assert_eq!(somaxconn(&namespace), "7777", "nobody is left to put it back");
+    assert_eq!(somaxconn(&namespace), "7777", "its deadline has not passed");
     let status = inside(&namespace, &folder, &["tune", "status"]);
     assert!(status.stdout.contains("somaxconn"), "{}", status.stdout);
     let reverted = inside(&namespace, &folder, &["tune", "revert"]);
     assert_eq!(reverted.code, 0, "{}", reverted.stderr);
     assert_eq!(somaxconn(&namespace), before);
+    wait_until("the watchdog to end", || watching().is_empty());
+}
+
+/// Longer than the deadline of a knob: it is moved while the run goes on, and not any more after.
+const PAST_THE_DEADLINE: Duration = Duration::from_secs(65);
+
+#[test]
+fn a_knob_stays_for_as_long_as_its_run_lives_and_no_longer() {
+    must_be_root();
+    let _turn = turn();
+    let (namespace, folder) = (Namespace::new("advise-l"), Folder::new("advise-lease"));
+    let (mut child, before) = started(&namespace, &folder, "600s");
+    thread::sleep(PAST_THE_DEADLINE);
+    assert_eq!(somaxconn(&namespace), "7777", "its cell goes on");
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    wait_until("the watchdog to put it back", || somaxconn(&namespace) == before);
+    let journal = folder.path.join("journal");
+    wait_until("the watchdog to end", || watchdogs(journal.to_str().unwrap()).is_empty());
 }

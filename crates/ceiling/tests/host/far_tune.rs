@@ -328,14 +328,7 @@ fn plan_of_two(ground: &Ground, sink: &Server, duration: &str) -> Command {
         sink.port
     );
     std::fs::write(&plan, text).unwrap();
-    let mut command = ground.here.command(Path::new(CEILING));
-    command.args(["run", &plan, "--runs", &ground.folder.file("runs"), "--json", "-q"]);
-    command.args(["--allow-tune", "--trust", "--set", "hosts.server.probe=10.98.0.2:9200"]);
-    command.env("CEILING_PROBE_TOKEN_FILE", &ground.flags[3]);
-    command.env("CEILING_PROBE_PIN", &ground.flags[5]);
-    command.env("CEILING_TUNE_JOURNAL", ground.folder.file("journal-of-nobody"));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+    ground.run(&plan)
 }
 
 impl Ground {
@@ -343,6 +336,18 @@ impl Ground {
     fn sink(&self) -> Server {
         let sink = self.there.command(&program("target-sink"));
         Server::start_as(sink, &["--threads", "1", "--addr", "10.98.0.2"])
+    }
+
+    /// `ceiling run` on the host without the knobs.
+    fn run(&self, plan: &str) -> Command {
+        let mut command = self.here.command(Path::new(CEILING));
+        command.args(["run", plan, "--runs", &self.folder.file("runs"), "--json", "-q"]);
+        command.args(["--allow-tune", "--trust", "--set", "hosts.server.probe=10.98.0.2:9200"]);
+        command.env("CEILING_PROBE_TOKEN_FILE", &self.flags[3]);
+        command.env("CEILING_PROBE_PIN", &self.flags[5]);
+        command.env("CEILING_TUNE_JOURNAL", self.folder.file("journal-of-nobody"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     /// A value on the host without the knobs.
@@ -373,6 +378,32 @@ fn a_plan_turns_a_knob_of_the_other_host_and_of_no_other() {
     assert!(tuned.len() == 4 && tuned.iter().all(is_good), "{tuned:#?}");
     assert_eq!(document["hosts"][0]["probe"], "10.98.0.2:9200");
     wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+}
+
+/// Knobs of processes: those of a server that the probe has started, and of no other.
+#[test]
+fn a_plan_turns_the_knobs_of_a_server_that_the_probe_has_started() {
+    let _turn = turn();
+    let list = Folder::new("far-list");
+    let servers = list.file("servers.toml");
+    let text = format!(
+        "[[target]]\nname = \"sink\"\nrun = [\"{}\", \"--addr\", \"10.98.0.2\", \"--port\", \
+         \"{{port}}\"]\nready = {{ event = \"listening\" }}\n",
+        program("target-sink").display()
+    );
+    std::fs::write(&servers, text).unwrap();
+    let ground = Ground::new("far-own", &["--allow-tune", "--allow-start", &servers]);
+    let plan = ground.folder.file("plan.toml");
+    let text = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nserver = { target = \"sink\", host = \
+                \"server\" }\nload = { command = \"load\", connections = 2, threads = 1, requests = \
+                2000 }\ntune = { only = [\"server-cpus\"], cpus = \"0/1\" }\n[hosts.server]\n";
+    std::fs::write(&plan, text).unwrap();
+    let said = Said::of(ground.run(&plan).output().unwrap());
+    let cell = said.record()["cells"][0].clone();
+    assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");
+    let tuned = cell["tuned"].as_array().unwrap();
+    let is_meant = |row: &Value| row["host"] == "server" && row["wanted"] == "1";
+    assert!(!tuned.is_empty() && tuned.iter().all(is_meant), "{cell:#}");
 }
 
 /// Show: the generator is killed while the knob is turned, and nothing is left to put it back but

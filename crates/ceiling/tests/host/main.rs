@@ -14,6 +14,7 @@ mod disk;
 mod experiments;
 mod far_tune;
 mod interrupts;
+mod limited_start;
 mod perf;
 mod ports;
 mod steps;

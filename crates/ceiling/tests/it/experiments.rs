@@ -2,11 +2,15 @@
 
 use crate::harness::probing::Probe;
 use crate::harness::{Server, ceiling, program, root, run, targets_file, turn, wait_until};
+use model::starting::StartOrder;
+use model::tuning::{Left, Step, TuneOrder};
+use remote::{Call, FarServer, Orders};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 struct Folder(PathBuf);
@@ -150,7 +154,8 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let folder = Folder::new("orphans");
     let plan = folder.plan(
         "server = { target = \"nethttp-prefork\", args = [\"--workers\", \"2\"] }\n\
-         client.neighbours = \"0\"\nload = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
+         client.neighbours = \"0\"\n\
+         load = { command = \"load\", path = \"/simple\", duration = \"30s\" }\n",
     );
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
@@ -292,7 +297,7 @@ fn a_host_is_this_one_only_when_that_is_said() {
 /// A probe that starts sinks, on loopback.
 struct There {
     probe: Probe,
-    _scratch: crate::harness::Folder,
+    scratch: crate::harness::Folder,
 }
 
 impl There {
@@ -306,8 +311,23 @@ impl There {
             program("target-sink").display()
         );
         fs::write(&list, text).unwrap();
-        let probe = Probe::start(&scratch, &["--allow-start", &list]);
-        Self { probe, _scratch: scratch }
+        let journal = scratch.file("journal");
+        let more = ["--allow-start", &list, "--allow-tune", "--journal", &journal];
+        let probe = Probe::start(&scratch, &more);
+        Self { probe, scratch }
+    }
+
+    fn call(&self) -> Call {
+        let flags = self.probe.flags();
+        Call {
+            address: flags[1].to_string(),
+            token_file: PathBuf::from(flags[3]),
+            pin: flags[5].to_string(),
+            ip: None,
+            port: None,
+            period_ns: 1_000_000_000,
+            ends_after_ns: None,
+        }
     }
 
     /// `ceiling run` of a plan whose server is there.
@@ -346,6 +366,49 @@ fn a_plan_starts_its_servers_on_the_host_of_a_probe_as_its_list_allows() {
     assert!(why.contains("--threads 9") && why.contains("the list allows 1..2"), "{why}");
     assert_eq!(output.status.code(), Some(5));
     assert_eq!(document["hosts"][0]["probe"], there.probe.address());
+}
+
+/// CPUs that the threads of a process may use.
+fn mask(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap().trim().to_string()
+}
+
+#[test]
+fn what_an_experiment_takes_from_a_far_server_is_given_back_when_its_session_ends() {
+    let _turn = turn();
+    let there = There::new("run-taken");
+    let call = there.call();
+    let order = StartOrder { server: "sink".to_string(), ..StartOrder::default() };
+    let log = PathBuf::from(there.scratch.file("log"));
+    let server = FarServer::start(&call, &order, &AtomicBool::new(false), &log).unwrap();
+    let before = mask(server.pid());
+    let begun = |server_pid: u32| {
+        let mut orders = Orders::begin(&call).unwrap();
+        let step = Step::Prepare { server_pid, left: Left::Cpus(vec![0]) };
+        let prepared = orders.give(TuneOrder::Experiment { step }).unwrap();
+        (orders, prepared.error)
+    };
+    let (_, error) = begun(1);
+    assert!(error.unwrap().contains("process 1 is no server that this probe has started"));
+    let (mut orders, error) = begun(server.pid());
+    assert_eq!((error, mask(server.pid())), (None, before.clone()));
+    let mut step = |step: Step| {
+        let outcome = orders.give(TuneOrder::Experiment { step }).unwrap();
+        assert_eq!(outcome.error, None);
+        mask(server.pid())
+    };
+    assert_eq!(step(Step::Take), "0");
+    assert_eq!(step(Step::Give), before);
+    assert_eq!(step(Step::Take), "0");
+    drop(orders);
+    wait_until("the probe to give it back", || mask(server.pid()) == before);
+    let (mut orders, error) = begun(server.pid());
+    assert_eq!(error, None, "nothing is under way");
+    let ended = orders.give(TuneOrder::Experiment { step: Step::End }).unwrap();
+    assert_eq!(ended.error, None);
+    assert_eq!(server.end().fault, None);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod output;
 mod probe;
 mod profile;
 mod ranch;
+mod regressions;
 mod routes;
 mod runs;
 mod secrets;

@@ -8,11 +8,12 @@ use remote::{Call, FarError, FarServer};
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -305,16 +306,32 @@ fn nothing_outlives_a_client_that_is_killed() {
     ground.probe.says("gone");
 }
 
+/// Passes bytes on until the flag is set; then it holds them, and the connection stays open.
+fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool) -> io::Result<()> {
+    let mut piece = [0; 4096];
+    loop {
+        let count = from.read(&mut piece)?;
+        while is_stalled.load(Ordering::Relaxed) {
+            thread::park();
+        }
+        if count == 0 {
+            return to.shutdown(Shutdown::Both);
+        }
+        to.write_all(&piece[..count])?;
+    }
+}
+
 /// Listens, and lets the next client through to `to`; both streams, by which to cut it off.
-fn between(to: &str) -> (String, thread::JoinHandle<[TcpStream; 2]>) {
+fn between(to: &str, is_stalled: &Arc<AtomicBool>) -> (String, thread::JoinHandle<[TcpStream; 2]>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let to = to.to_string();
+    let (to, is_stalled) = (to.to_string(), Arc::clone(is_stalled));
     let worker = thread::spawn(move || {
         let (near, far) = (listener.accept().unwrap().0, TcpStream::connect(to).unwrap());
         for (from, to) in [(&near, &far), (&far, &near)] {
-            let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-            thread::spawn(move || io::copy(&mut from, &mut to));
+            let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            let is_stalled = Arc::clone(&is_stalled);
+            thread::spawn(move || pass(from, to, &is_stalled));
         }
         [near, far]
     });
@@ -325,7 +342,7 @@ fn between(to: &str) -> (String, thread::JoinHandle<[TcpStream; 2]>) {
 fn nothing_outlives_a_connection_that_is_cut() {
     let _turn = turn();
     let ground = Ground::new("start-cut");
-    let (address, worker) = between(ground.probe.address());
+    let (address, worker) = between(ground.probe.address(), &Arc::default());
     let call = Call { address, ..ground.call() };
     let order = order("prefork", &["--workers", "2"]);
     let mut server =
@@ -336,4 +353,24 @@ fn nothing_outlives_a_connection_that_is_cut() {
     }
     await_end(&pids);
     lost(&mut server);
+}
+
+/// As where packets are lost: neither end hears of the other, and no connection is closed.
+#[test]
+fn nothing_outlives_a_client_that_falls_silent() {
+    let _turn = turn();
+    let mut ground = Ground::new("start-silent");
+    let is_stalled = Arc::default();
+    let (address, worker) = between(ground.probe.address(), &is_stalled);
+    let call = Call { address, ..ground.call() };
+    let order = order("prefork", &["--workers", "2"]);
+    let mut server =
+        FarServer::start(&call, &order, &AtomicBool::new(false), &ground.log()).unwrap();
+    let pids = tree(server.pid());
+    let _streams = worker.join().unwrap();
+    is_stalled.store(true, Ordering::Relaxed);
+    await_end(&pids);
+    ground.probe.says("timed out waiting for the client");
+    let why = lost(&mut server);
+    assert!(why.contains("sent nothing for 15 s"), "{why}");
 }

@@ -77,9 +77,9 @@ pub struct Facts {
     pub burnable_cpus: Vec<u32>,
     /// Most worker threads that can each have their own CPU.
     pub threads_max: u32,
-    /// CPUs' worth of time the server can use at most; nothing when it is not watched here.
+    /// CPUs' worth of time the server can use at most; nothing when it is not watched.
     pub server_capacity: Option<f64>,
-    /// CPUs the server may run on; empty when it is not watched here.
+    /// CPUs the server may run on; empty when it is not watched.
     pub server_cpus: Vec<u32>,
 }
 
@@ -92,7 +92,8 @@ impl Facts {
         verdict: &Verdict,
     ) -> Self {
         let case = context.case(point, observed);
-        let is_near = context.target.server.is_some();
+        let by_probe = context.target.probe.as_ref().and_then(|far| far.server.as_ref());
+        let is_watched = context.target.server.as_ref().or(by_probe).is_some();
         let clients = case.client_cpus();
         let ceiling = verdict.ceiling.as_ref();
         Self {
@@ -101,8 +102,8 @@ impl Facts {
             threads: point.load.threads,
             threads_max: clients.len() as u32,
             burnable_cpus: if may_meet(&case) { Vec::new() } else { clients },
-            server_capacity: is_near.then(|| server_capacity(&case)).flatten(),
-            server_cpus: case.server_cpus().filter(|_| is_near).unwrap_or_default(),
+            server_capacity: is_watched.then(|| server_capacity(&case)).flatten(),
+            server_cpus: case.server_cpus().filter(|_| is_watched).unwrap_or_default(),
         }
     }
 }

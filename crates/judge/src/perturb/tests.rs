@@ -130,6 +130,10 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
 /// The plan's view of a run like the fixture.
 fn facts_of(fixture: &Fixture) -> Facts {
     let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
+    facts_with(fixture, target)
+}
+
+fn facts_with(fixture: &Fixture, target: model::run::Target) -> Facts {
     let context = crate::Context {
         trial: &fixture.trial,
         host: &fixture.host,
@@ -174,6 +178,22 @@ fn the_capacity_of_a_server_is_what_would_stop_it_first() {
         quota.allowed_cpus = Some(0.25);
     }
     assert!(near(capacity(&fixture), 0.25), "a quota: {}", capacity(&fixture));
+    let probe = model::facts::FarHost {
+        address: "10.0.0.2:9200".to_string(),
+        host: fixture.host.clone(),
+        server: fixture.server.clone(),
+        privilege: model::facts::Privilege::Root,
+        clock: model::facts::ClockOffset::default(),
+        lost: None,
+    };
+    let far = model::run::Target { probe: Some(probe), ..Default::default() };
+    // It is watched by the probe of its host, which can change it.
+    fixture.observed.far = Some(Box::new(fixture.observed.clone()));
+    let facts = facts_with(&fixture, far);
+    assert!(facts.server_capacity.is_some_and(|found| near(found, 0.25)), "{facts:?}");
+    assert!(!facts.server_cpus.is_empty());
+    let none = facts_with(&fixture, model::run::Target::default());
+    assert_eq!((none.server_capacity, none.server_cpus.len()), (None, 0), "it is not watched");
 }
 
 #[test]

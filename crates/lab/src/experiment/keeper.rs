@@ -10,7 +10,10 @@
 
 use host::Root;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open,
+    setrlimit,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -55,6 +58,8 @@ pub struct Order {
     pub cpus: Vec<usize>,
     /// Control groups that it joins; they are removed after it.
     pub groups: Vec<PathBuf>,
+    /// Open files that it may have by default (the soft limit), where that is not ours.
+    pub open_files: Option<u64>,
     /// How long it may take to end in order.
     pub patience: Duration,
 }
@@ -107,6 +112,8 @@ pub struct Kept {
     socket: UnixStream,
     unread: Vec<u8>,
     pid: u32,
+    /// The process, while it is there; by this its end is known before its keeper reports it.
+    handle: Option<OwnedFd>,
     ended: Option<Ended>,
     is_lost: bool,
 }
@@ -123,13 +130,23 @@ impl Kept {
         drop(command);
         let lines = keeper.stdout.take();
         let socket = ours;
-        let mut kept =
-            Self { keeper, socket, unread: Vec::new(), pid: 0, ended: None, is_lost: false };
+        let mut kept = Self {
+            keeper,
+            socket,
+            unread: Vec::new(),
+            pid: 0,
+            handle: None,
+            ended: None,
+            is_lost: false,
+        };
         let mut text = serde_json::to_vec(order).unwrap_or_default();
         text.push(b'\n');
         kept.socket.write_all(&text).map_err(&failed)?;
         match kept.report(START_LIMIT) {
-            Some(Report::Started(pid)) => kept.pid = pid,
+            Some(Report::Started(pid)) => {
+                kept.pid = pid;
+                kept.handle = pid_of(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            }
             Some(Report::Refused(why)) => return Err(why),
             Some(Report::Ended(_)) | None => {
                 return Err(failed(io::Error::other("it says nothing")));
@@ -143,9 +160,12 @@ impl Kept {
         self.pid
     }
 
-    /// How it ended, as soon as nothing of its tree is left.
+    /// How it ended, when it has; then this waits until nothing of its tree is left.
     pub fn ended(&mut self) -> Option<Ended> {
-        self.wait(Duration::ZERO)
+        let runs = self.handle.as_ref().is_some_and(|handle| {
+            poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&span(Duration::ZERO))) != Ok(1)
+        });
+        self.wait(if runs { Duration::ZERO } else { 2 * KILLED_LIMIT })
     }
 
     /// Whether its keeper has ended without a word, which nothing but a kill does.
@@ -287,6 +307,12 @@ struct Server {
 
 fn start(order: &Order, lines: OwnedFd) -> Result<Server, Refused> {
     stay_on(&order.cpus)?;
+    if let Some(current) = order.open_files {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        let limit = Rlimit { current: Some(current), maximum };
+        let set = setrlimit(Resource::Nofile, limit).map_err(io::Error::from);
+        set.map_err(Refused::of("cannot set the limit of open files"))?;
+    }
     let groups = order.groups.iter().map(|group| {
         let path = group.join(host::group::PROCESSES);
         let opened = OpenOptions::new().write(true).open(&path);
@@ -520,6 +546,13 @@ mod tests {
         let (pid, child): (_, u32) = (kept.pid(), line(&mut lines).parse().unwrap());
         drop(kept);
         assert!(!runs(pid) && !runs(child));
+    }
+
+    #[test]
+    fn its_limit_of_open_files_may_be_another_than_ours() {
+        let order = Order { open_files: Some(77), ..order("ulimit -Sn; sleep 600") };
+        let (_kept, mut lines) = start(&order);
+        assert_eq!(line(&mut lines), "77");
     }
 
     #[test]

@@ -7,16 +7,17 @@ use model::starting::{Limits, TargetExit};
 use plan::Target;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::env;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tune::{Host, Journal, ServerGroup};
+use tune::{Host, ServerGroup};
 
 /// A target makes its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -43,7 +44,7 @@ pub struct Process {
     words: Vec<String>,
     kept: Kept,
     /// Removed after what runs in it.
-    group: Option<ServerGroup>,
+    group: Option<Box<ServerGroup>>,
     addr: String,
     lines: Receiver<String>,
     log: File,
@@ -62,6 +63,8 @@ pub struct How<'a> {
     pub limits: &'a Limits,
     /// Folder of the journal, which knows of that group before it is made.
     pub journal: &'a Path,
+    /// Its soft limit of open files, where that is not ours.
+    pub open_files: Option<u64>,
     /// Its own folder, for targets that name one.
     pub folder: &'a str,
     /// Once it is set, the wait for it to listen ends.
@@ -88,7 +91,8 @@ impl Process {
             env: how.env.clone(),
             folder: root.to_path_buf(),
             cpus: cpus_of(how.cpus)?,
-            groups: group.as_ref().map(ServerGroup::folders).unwrap_or_default(),
+            groups: group.as_ref().map(|group| group.folders()).unwrap_or_default(),
+            open_files: how.open_files,
             patience: END_LIMIT,
         };
         let stderr = log.try_clone().map_err(|error| failed(error.to_string()))?;
@@ -221,12 +225,12 @@ fn end_of(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// The group of a server that has limits.
-fn limited(how: &How<'_>) -> Result<Option<ServerGroup>, String> {
+fn limited(how: &How<'_>) -> Result<Option<Box<ServerGroup>>, String> {
     if how.limits.is_none() {
         return Ok(None);
     }
-    let journal = Journal::open(how.journal).map_err(|error| error.to_string())?;
-    ServerGroup::make(Host::look(Root::default()), journal, how.limits)
+    let made = ServerGroup::make(Host::look(Root::default()), how.journal, how.limits)?;
+    Ok(made.map(Box::new))
 }
 
 /// A program with a slash is of the root, not of where we happen to be.
@@ -239,6 +243,17 @@ pub fn log_file(path: &Path) -> Result<File, String> {
     // Appended, so that who reads it may cut it.
     let opened = OpenOptions::new().read(true).append(true).create(true).open(path);
     let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
+    opened.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A log without a name: it is gone when those are that have it open, however they end.
+pub fn unnamed_log() -> Result<File, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = env::temp_dir().join(format!("ceiling-{}-{count}.log", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create_new(true).mode(0o600);
+    let opened = options.open(&path).and_then(|file| fs::remove_file(&path).map(|()| file));
     opened.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 

@@ -1,7 +1,7 @@
 //! A service that a server needs, for instance a database: started for the first cell that needs
 //! it, on the CPUs of its server, and ended after the last cell of all.
 
-use super::process::{How, Process, log_file};
+use super::process::{How, Process, log_file, unnamed_log};
 use super::{Places, Progress};
 use model::starting::Limits;
 use plan::Targets;
@@ -11,9 +11,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+/// For whom services run.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner {
+    /// The experiment of this process, which keeps their logs.
+    Experiment,
+    /// A client of this probe. They get this soft limit of open files.
+    Client {
+        /// What this process had before it raised its own.
+        open_files: Option<u64>,
+    },
+}
+
 /// Services that run.
 pub struct Services {
     places: Places,
+    owner: Owner,
     /// Tells its folders from those of other clients of this process.
     number: u32,
     /// By name; or why one could not be started, so that it is not tried for every cell again.
@@ -22,10 +35,10 @@ pub struct Services {
 
 impl Services {
     /// None yet.
-    pub fn new(places: &Places) -> Self {
+    pub fn new(places: &Places, owner: Owner) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { places: places.clone(), number, started: BTreeMap::new() }
+        Self { places: places.clone(), owner, number, started: BTreeMap::new() }
     }
 
     /// Where the named ones are; those that do not run yet are started. Once `stop` is set the wait
@@ -63,7 +76,8 @@ impl Services {
     ) -> Result<Process, String> {
         let target = targets.part(name)?;
         let folder = self.folder_of(name);
-        fs::create_dir_all(&folder)
+        // One that is there already may be another user's.
+        fs::create_dir(&folder)
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
             let _ = fs::remove_dir(&folder);
@@ -73,11 +87,17 @@ impl Services {
                 folder.display()
             ));
         }
-        let log = log_file(&self.places.scratch.join(format!("{name}.log")))?;
+        let (log, open_files) = match self.owner {
+            Owner::Client { open_files } => (unnamed_log()?, open_files),
+            Owner::Experiment => {
+                (log_file(&self.places.scratch.join(format!("{name}.log")))?, None)
+            }
+        };
         let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
         let limits = &Limits::default();
         let journal = &self.places.journal;
-        let how = How { args: &[], env: &env, cpus, limits, journal, folder: &folder, stop };
+        let (args, folder) = (&[], &folder[..]);
+        let how = How { args, env: &env, cpus, limits, journal, open_files, folder, stop };
         Process::start(target, &how, &self.places.root, log)
     }
 }

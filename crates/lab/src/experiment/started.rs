@@ -47,6 +47,14 @@ impl Started {
         }
     }
 
+    /// Whether it still runs, or how it ended.
+    pub fn alive(&mut self) -> Result<(), String> {
+        match self {
+            Self::Here(process) => process.alive(),
+            Self::Far(server) => server.alive(),
+        }
+    }
+
     /// Ends it in order.
     pub fn end(self) -> TargetExit {
         match self {

@@ -1,18 +1,19 @@
 //! The probe's side of servers: those of its own list, started for a client as the list allows.
 
-use super::process::{How, Process};
-use super::service::Services;
+use super::process::{How, Process, unnamed_log};
+use super::service::{Owner, Services};
 use super::{Places, filled};
 use model::secret;
 use model::starting::{StartOrder, TargetExit};
 use plan::Targets;
 use remote::{Running, Started};
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Bytes of a server's log that are passed on to its client.
 const PASSED_BYTES_MAX: u64 = 1 << 20;
@@ -28,14 +29,18 @@ const LINE_MAX_CHARS: usize = 2000;
 pub struct Starter {
     targets: Targets,
     places: Places,
+    /// What a server gets that is started here by hand: a probe raises its own.
+    open_files: Option<u64>,
 }
 
 impl Starter {
     /// For the servers of this list, whose words are run from the folder `root`. The control groups
-    /// that their limits need are known to the journal in that folder.
+    /// that their limits need are known to the journal in that folder. The servers get the limit of
+    /// open files that this process has now.
     pub fn new(targets: Targets, root: PathBuf, journal: PathBuf) -> Self {
         let (scratch, probes) = (env::temp_dir(), BTreeMap::new());
-        Self { targets, places: Places { root, scratch, journal, probes } }
+        let places = Places { root, scratch, journal, probes };
+        Self { targets, places, open_files: getrlimit(Resource::Nofile).current }
     }
 }
 
@@ -43,31 +48,21 @@ impl remote::Starter for Starter {
     fn start(&self, order: &StartOrder, stop: &AtomicBool) -> Result<Box<dyn Running>, String> {
         let target = self.targets.target(&order.server)?;
         target.permits(order).map_err(|why| format!("{}: {why}", target.name))?;
-        let mut services = Services::new(&self.places);
+        let mut services =
+            Services::new(&self.places, Owner::Client { open_files: self.open_files });
         let StartOrder { args, env, cpus, limits, .. } = order;
         let mut tell = |_: super::Progress<'_>| {};
         let addresses = services.need(&order.services, cpus, &self.targets, stop, &mut tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
-        let log = unnamed().map_err(|error| format!("no log can be kept: {error}"))?;
+        let log = unnamed_log()?;
         let kept = log.try_clone().map_err(|error| format!("no log can be kept: {error}"))?;
         let journal = &self.places.journal;
-        let how = How { args: &args, env, cpus, limits, journal, folder: "", stop };
+        let (args, open_files, folder) = (&args[..], self.open_files, "");
+        let how = How { args, env, cpus, limits, journal, open_files, folder, stop };
         let process = Process::start(target, &how, &self.places.root, log)?;
         let tail = Tail { log: kept, at: 0, passed: 0, rest: Vec::new() };
         Ok(Box::new(Served { process, tail, services }))
     }
-}
-
-/// A file without a name: it is gone when those are that have it open, however they end.
-fn unnamed() -> std::io::Result<File> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let path = env::temp_dir().join(format!("ceiling-{}-{count}.log", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create_new(true).mode(0o600);
-    let file = options.open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
 }
 
 /// A server that runs for a client.
@@ -154,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_is_passed_on_is_bounded_and_the_log_is_cut() {
-        let mut log = unnamed().unwrap();
+        let mut log = unnamed_log().unwrap();
         let mut tail = Tail { log: log.try_clone().unwrap(), at: 0, passed: 0, rest: Vec::new() };
         assert_eq!(tail.next(), [""; 0]);
         log.write_all(b"one\ntwo").unwrap();
@@ -162,15 +157,14 @@ mod tests {
         log.write_all(b" more\n").unwrap();
         assert_eq!(tail.next(), ["two more"]);
         let line = [b"x".repeat(9999), vec![b'\n']].concat();
+        let mut lines = Vec::new();
         for _ in 0..2000 {
             log.write_all(&line).unwrap();
-        }
-        let mut lines = Vec::new();
-        for _ in 0..100 {
             lines.extend(tail.next());
         }
         assert!(lines.iter().all(|line| line.chars().count() <= LINE_MAX_CHARS));
         assert!(lines.last().unwrap().contains("not passed on"), "{}", lines.len());
+        assert!(lines.len() > 100);
         assert!(log.metadata().unwrap().len() < KEPT_BYTES_MAX, "it was cut");
         log.write_all(b"three\n").unwrap();
         assert_eq!(tail.next(), [""; 0]);

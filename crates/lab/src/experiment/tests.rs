@@ -106,6 +106,49 @@ fn a_server_lives_as_long_as_its_cell_and_tells_what_it_counted() {
 }
 
 #[test]
+fn a_server_may_run_on_for_a_block() {
+    let targets = targets(&faithful(), "");
+    let cells = "[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2]\n\
+                 [design]\nblocks = 2\nrestart = \"block\"\nwarmup_visits = 1\n";
+    let plan = plan(cells, &targets);
+    let mut pids = Vec::new();
+    let results = Scratch::new().walk(&plan, &targets, &mut |_, ready| {
+        pids.push(ready.pid.unwrap());
+        measured()
+    });
+    let blocks: Vec<_> = results.iter().map(|result| result.block.unwrap()).collect();
+    assert_eq!(blocks, [0, 1, 1, 2, 2]);
+    assert!(pids[1] == pids[2] && pids[3] == pids[4], "one server for a block: {pids:?}");
+    assert!(pids[0] != pids[1] && pids[2] != pids[3], "and another for the next: {pids:?}");
+    assert!(results[1].stopped.is_none() || results[2].stopped.is_none());
+    assert_eq!(results[4].stopped.as_ref().unwrap()["n"], 7);
+    assert!(!PathBuf::from(format!("/proc/{}", pids[4])).exists(), "it is gone");
+}
+
+#[test]
+fn a_kept_server_that_dies_fails_its_cell_alone() {
+    let targets = targets(&faithful(), "");
+    let cells = "[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2]\n\
+                 [design]\nblocks = 1\nrestart = \"block\"\norder = \"plan\"\n";
+    let plan = plan(cells, &targets);
+    let mut visits = 0;
+    let results = Scratch::new().walk(&plan, &targets, &mut |_, ready| {
+        let pid = ready.pid.unwrap();
+        if visits == 0 {
+            let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+            let stat = format!("/proc/{pid}/stat");
+            while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+                std::thread::yield_now();
+            }
+        }
+        visits += 1;
+        measured()
+    });
+    assert!(why(&results[0]).contains("died"), "{}", why(&results[0]));
+    assert_eq!(results[1].fate, Fate::Measured { run: "id".into() });
+}
+
+#[test]
 fn a_server_that_dies_leaves_no_number() {
     let script = format!("{LISTENING}\nsleep 0.05\necho out of luck >&2\nexit 3");
     let targets = targets(&script, "");

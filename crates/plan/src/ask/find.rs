@@ -27,17 +27,18 @@ const CONFIDENCE: f64 = 0.95;
 /// Usages allowed when the objective says nothing of them, in hundredths.
 const ERRORS_PERCENT: f64 = 1.0;
 
-/// Open loop of requests, or with --hold of connections. The rate doubles until the objective is missed, then the interval between a rate that
-/// holds and one that misses is halved, with trials that grow longer; both ends are repeated until
-/// it is sure of them, and at last a run 5 % below must hold and one 5 % above must miss.
+/// Open loop of requests, or with --hold of connections. The rate doubles until the objective is
+/// missed, then the interval between a rate that holds and one that misses is halved, with trials
+/// that grow longer; both ends are repeated until it is sure of them, and at last a run 5 % below
+/// must hold and one 5 % above must miss.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Terms: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time (from
 the planned instant; service.p99 and so on from send), errors status3xx
 status4xx status5xx with < or <= and a share, rate with > or >=. A request
 without a good response counts as slower than all others; good.p99 and so on
-are of good responses alone; connect.p99 and so on are times to connect. errors<1% is added when no term bounds errors, a
-status or the rate.
+are of good responses alone; connect.p99 and so on are times to connect.
+errors<1% is added when no term bounds errors, a status or the rate.
 
 A rate that needs more connections than -c misses for want of them: latency
 counts from the planned instant, also while a request waits for a connection.

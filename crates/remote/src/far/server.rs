@@ -28,6 +28,9 @@ const PING: Duration = Duration::from_secs(1);
 /// How long a server may take to end, its services and what they left behind included.
 const END_WITHIN: Duration = Duration::from_secs(60);
 
+/// Bytes of a log: whatever the other end sends, the disk is ours.
+const LOG_BYTES_MAX: usize = 8 << 20;
+
 /// A server that a probe has started. It ends when dropped.
 #[derive(Debug)]
 pub struct FarServer {
@@ -136,6 +139,7 @@ impl Drop for FarServer {
 struct Session {
     line: Line,
     log: File,
+    logged: usize,
     pinged: Instant,
     heard: Instant,
 }
@@ -143,7 +147,7 @@ struct Session {
 impl Session {
     fn new(line: Line, log: File) -> Self {
         let now = Instant::now();
-        Self { line, log, pinged: now, heard: now }
+        Self { line, log, logged: 0, pinged: now, heard: now }
     }
 
     /// The next message that is no sign of life and no line of the server; or why there is none.
@@ -159,11 +163,19 @@ impl Session {
         match message {
             Some(FromProbe::Pong(_)) => Ok(None),
             Some(FromProbe::Line { text }) => {
-                // A full disk is no reason to end a measurement.
-                let _ = writeln!(self.log, "{}", secret::text(&printable(&text)));
+                self.keep(&text);
                 Ok(None)
             }
             message => Ok(message),
+        }
+    }
+
+    fn keep(&mut self, text: &str) {
+        let line = secret::text(&printable(text)) + "\n";
+        self.logged = self.logged.saturating_add(line.len());
+        if self.logged <= LOG_BYTES_MAX {
+            // A full disk is no reason to end a measurement.
+            let _ = self.log.write_all(line.as_bytes());
         }
     }
 

@@ -173,16 +173,21 @@ impl Session<'_> {
         Ok(hello)
     }
 
-    /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay:
-    /// the journal of this host has them, and every client with the token can restore them.
+    /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay, but
+    /// for those of experiments: the journal of this host has them, and every client with the token
+    /// can restore them.
     fn take_orders(&self, line: &mut Line, tuner: &dyn Tuner) {
         let peer = self.peer;
         let mut heard = Instant::now();
+        let mut experimenter = tuner.experimenter();
         while heard.elapsed() < IDLE_MAX && !self.stop.load(Ordering::Relaxed) {
             match line.next(TURN) {
                 Ok(Some(ToProbe::Tune(order))) => {
                     self.log.tell(&format!("{peer}: orders {}", ordered(&order)));
-                    let response = tuner.carry_out(&order);
+                    let response = match &*order {
+                        TuneOrder::Experiment { step } => experimenter(step),
+                        order => tuner.carry_out(order),
+                    };
                     let became = response.error.as_deref().unwrap_or("done");
                     self.log.tell(&format!("{peer}: {}: {became}", ordered(&order)));
                     say(line, &FromProbe::Tuned(Box::new(response)));
@@ -227,6 +232,7 @@ fn ordered(order: &TuneOrder) -> &'static str {
         TuneOrder::Status { .. } => "tune status",
         TuneOrder::Extend { .. } => "tune extend",
         TuneOrder::Revert { .. } => "tune revert",
+        TuneOrder::Experiment { .. } => "experiment on the server",
         TuneOrder::Keep { .. } => "tune keep",
     }
 }

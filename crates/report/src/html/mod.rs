@@ -12,10 +12,11 @@ mod grid;
 mod markup;
 
 use crate::page::Page;
-use crate::sections::{Detail, beside, compare, experiment, page_of};
+use crate::sections::{Detail, across, beside, compare, experiment, page_of};
 use base64::Engine as _;
 pub(crate) use escape::escape;
 use escape::{json_for_script, shortened};
+use model::across::Across;
 use model::comparison::Comparison;
 use model::experiment::Experiment;
 use model::run::Run;
@@ -58,6 +59,11 @@ pub fn html_experiment(of: &Experiment, runs: &[Option<Run>]) -> String {
 /// Two runs compared, as one HTML file.
 pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
     file_of(&compare(comparison, (a, b), Detail::Everything), comparison)
+}
+
+/// Two experiments compared, as one file.
+pub fn html_across(of: &Across) -> String {
+    file_of(&across(of), of)
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {

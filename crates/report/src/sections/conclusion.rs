@@ -1,6 +1,6 @@
 //! What an experiment in blocks shows, in one sentence, and what belongs to it.
 
-use super::experiment::{each_visit, point_of};
+use super::experiment::{counted_visits, point_of};
 use crate::page::{Banner, Mark, Tone};
 use crate::wording::{band, change, change_within, mark_of, per_second, plural, sentence};
 use model::claim::Claim;
@@ -91,6 +91,7 @@ fn pair(one: &Contrast, design: &Design) -> String {
         }
         Some(Conclusion::Undecided) => {
             let more = match one.more_blocks {
+                _ if one.below_floor => "the host makes as much by itself".to_string(),
                 Some(more) => {
                     format!("about {} would probably decide it", plural(more, "more block"))
                 }
@@ -122,6 +123,7 @@ fn briefly(one: &Contrast, design: &Design) -> String {
 /// How many blocks an undecided contrast lacks.
 pub(super) fn more(one: &Contrast) -> String {
     match one.more_blocks {
+        _ if one.below_floor => "the host makes as much by itself".to_string(),
         Some(blocks) => format!("about {}", plural(blocks, "more block")),
         None => "more blocks would hardly decide it".to_string(),
     }
@@ -204,8 +206,9 @@ fn flaw(cell: &CellResult, run: Option<&Run>) -> Option<usize> {
 
 /// What makes a reader careful: visits without a number, and those whose rate is the generator's.
 fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
+    let all = counted_visits(of, runs).count();
     let mut counts: BTreeMap<usize, BTreeMap<&str, u64>> = BTreeMap::new();
-    for (cell, run) in each_visit(of, runs) {
+    for (cell, run) in counted_visits(of, runs) {
         if let Some(flaw) = flaw(cell, run) {
             *counts.entry(flaw).or_default().entry(&cell.name).or_default() += 1;
         }
@@ -213,7 +216,7 @@ fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     let said = |(flaw, cells): (usize, BTreeMap<&str, u64>)| {
         let count: u64 = cells.values().sum();
         let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
-        let how_many = format!("{count} of {} visits ({})", of.cells.len(), cells.join(", "));
+        let how_many = format!("{count} of {all} visits ({})", cells.join(", "));
         FLAWS[flaw].replace("{}", &how_many)
     };
     counts.into_iter().map(said).collect()

@@ -1,11 +1,14 @@
 //! The cells of an experiment over its blocks, and each of them against the baseline.
 
+use super::analysis::figure;
 use super::conclusion::more;
 use super::experiment::FIGURES;
 use super::visits::{id, title};
 use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table, Unit};
 use crate::wording::{band, change, change_within, microseconds, ns, or_dash};
-use model::experiment::{Conclusion, Contrast, Design, Experiment, Fate, Figure, Order};
+use model::experiment::{
+    CellResult, Conclusion, Contrast, Design, Experiment, Fate, Figure, Order,
+};
 use model::units::show_count;
 
 /// Ratios that differ by more than this factor need an axis of factors.
@@ -25,7 +28,8 @@ pub(super) fn cells(of: &Experiment, design: &Design) -> Table {
     ])
     .caption("Cells");
     for name in &design.cells {
-        let visits = || of.cells.iter().filter(|cell| cell.name == *name);
+        let is_own = |cell: &&CellResult| cell.name == *name && cell.block != Some(0);
+        let visits = || of.cells.iter().filter(is_own);
         let summary =
             |figure| of.summaries.iter().find(|one| one.cell == *name && one.figure == figure);
         let median = |figure| summary(figure).map(|one| one.median);
@@ -192,16 +196,6 @@ fn word(one: &Contrast) -> &'static str {
         (Some(Conclusion::Same), _) => "same",
         (Some(Conclusion::Undecided), _) => "undecided",
         (None, _) => "too few pairs",
-    }
-}
-
-fn figure(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Rate => "rate",
-        Figure::P50 => "p50",
-        Figure::P99 => "p99",
-        Figure::ClientUsPerRequest => "client CPU per request",
-        Figure::ServerUsPerRequest => "server CPU per request",
     }
 }
 

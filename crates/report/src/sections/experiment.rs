@@ -3,8 +3,8 @@
 //! of each.
 
 use super::{
-    conclusion, connecting::connecting, contrasts, evidence, order, predictions, summary, visits,
-    walls,
+    analysis, conclusion, connecting::connecting, contrasts, evidence, order, predictions, summary,
+    visits, walls,
 };
 use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
@@ -73,6 +73,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
         blocks.extend(columns(contrasts::NOTE.to_string(), plots));
         blocks.push(Block::Table(contrasts::all(of, design)));
     }
+    blocks.extend(analysis::blocks(of));
     blocks.extend(predictions(of));
     blocks.push(Block::Heading("Walls".to_string()));
     blocks.push(Block::Table(walls::table(of, design, runs).caption("")));
@@ -144,6 +145,21 @@ pub(super) fn each_visit<'a>(
     runs: &'a [Option<Run>],
 ) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
     of.cells.iter().zip(runs.iter().map(Option::as_ref))
+}
+
+/// Each visit of a block with its run: warm-ups are in no figure.
+pub(super) fn counted_visits<'a>(
+    of: &'a Experiment,
+    runs: &'a [Option<Run>],
+) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
+    each_visit(of, runs).filter(|(cell, _)| cell.block != Some(0))
+}
+
+/// Whether a rule of the plan left a visit out of all figures.
+pub(super) fn is_excluded(of: &Experiment, cell: &CellResult) -> bool {
+    let analysis = of.analysis.as_ref();
+    let mut excluded = analysis.iter().flat_map(|analysis| &analysis.excluded);
+    excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
 }
 
 /// The anchor of a visit by its place in the experiment, from 0.
@@ -275,7 +291,11 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
 
 /// The cell, and with a design the block of this visit of it.
 pub(super) fn visit_name(cell: &CellResult) -> String {
-    let block = cell.block.map_or(String::new(), |block| format!(" #{block}"));
+    let block = match cell.block {
+        None => String::new(),
+        Some(0) => " warm-up".to_string(),
+        Some(block) => format!(" #{block}"),
+    };
     format!("{}{block}", cell.name)
 }
 
@@ -445,6 +465,7 @@ pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
             if !of.contrasts.is_empty() {
                 blocks.push(Block::Table(contrasts::table(of, design)));
             }
+            blocks.extend(analysis::blocks(of));
             blocks.push(Block::Table(walls::table(of, design, runs)));
             blocks
         }

@@ -14,8 +14,10 @@ mod inventory;
 pub use inventory::inventory;
 mod calibration;
 pub use calibration::{calibration, predictions};
+mod across;
 mod beside;
 mod compare;
+pub use across::across;
 pub use beside::beside;
 pub use compare::compare;
 
@@ -32,6 +34,7 @@ mod shape;
 pub mod responses;
 pub mod samples;
 
+mod analysis;
 mod conclusion;
 pub(crate) use conclusion::conclusion;
 pub mod confirmation;

@@ -5,7 +5,7 @@
 //! Where it does not agree with the time of day, the host was restarted or slept in between, and
 //! the time of day counts.
 
-use super::experiment::visit_name;
+use super::experiment::{counted_visits, visit_name};
 use super::visits::value_of;
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
 use crate::page::{Axis, Band, Block, Chart, ChartShape, Limit, Mark, Series, Unit, View};
@@ -59,7 +59,7 @@ fn in_seconds(mut chart: Chart) -> Chart {
 
 fn placed<'a>(of: &'a Experiment, runs: &'a [Option<Run>]) -> Vec<Placed<'a>> {
     let mut placed: Vec<Placed<'a>> = Vec::new();
-    for (cell, run) in of.cells.iter().zip(runs) {
+    for (cell, run) in counted_visits(of, runs) {
         let Some(run) = run else { continue };
         let begin_s =
             placed.last().map_or(0.0, |before| before.begin_s + passed_s(before.run, run));

@@ -1,6 +1,8 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
-use super::experiment::{figure_of, figures, point_of, standing_of, visit_anchor, visit_name};
+use super::experiment::{
+    figure_of, figures, is_excluded, point_of, standing_of, visit_anchor, visit_name,
+};
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
 use crate::text::spark::shown;
 use crate::wording::{is_partial, wall_mark};
@@ -24,7 +26,7 @@ pub(super) fn plot(
     let row = |name: &String| {
         let summary = of.summaries.iter().find(|one| one.cell == *name && one.figure == figure);
         let dots = of.cells.iter().zip(runs).enumerate();
-        let dots = dots.filter(|(_, (cell, _))| cell.name == *name);
+        let dots = dots.filter(|(_, (cell, _))| cell.name == *name && cell.block != Some(0));
         let scaled = |value: f64| value * factor;
         let middle = summary.map(|one| scaled(one.median));
         DotRow {
@@ -35,6 +37,7 @@ pub(super) fn plot(
                 .filter_map(|(nth, (cell, run))| {
                     let run = run.as_ref()?;
                     let (at, mark) = value_of(run, figure)?;
+                    let mark = if is_excluded(of, cell) { Mark::Broken } else { mark };
                     let block = cell.block.unwrap_or(1);
                     Some(Dot {
                         at: scaled(at),
@@ -83,7 +86,8 @@ pub(super) fn note(plots: &[Dots]) -> String {
     };
     let has = |mark: Mark| rows().flat_map(|row| &row.dots).any(|dot| dot.mark == mark);
     if has(Mark::Broken) {
-        note += " A cross is a visit whose figure gates struck: it counts in nothing.";
+        note += " A cross is a visit whose figure gates struck, or that a rule of the plan left out: it \
+                 counts in nothing.";
     }
     if has(Mark::Caution) {
         note += " A ring is one with a reservation: the generator was the wall, the figure has only \
@@ -122,7 +126,7 @@ fn detail(cell: &CellResult, run: &Run, value: &str, mark: Mark) -> String {
         unknown if unknown == "?" => "wall unknown".to_string(),
         wall => wall,
     };
-    let struck = if mark == Mark::Broken { ", struck by a gate" } else { "" };
+    let struck = if mark == Mark::Broken { ", left out" } else { "" };
     format!("{}: {value}{struck}; {wall}", visit_name(cell))
 }
 
@@ -130,7 +134,7 @@ fn detail(cell: &CellResult, run: &Run, value: &str, mark: Mark) -> String {
 fn place(block: u32, last: u32) -> f64 {
     match last {
         0 | 1 => 0.5,
-        last => f64::from(block - 1) / f64::from(last - 1),
+        last => f64::from(block.saturating_sub(1)) / f64::from(last - 1),
     }
 }
 
@@ -171,6 +175,7 @@ pub(super) fn id(figure: Figure) -> &'static str {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::analysis::{Analysis, Excluded};
 
     #[test]
     fn a_struck_visit_is_drawn_and_counts_in_nothing() {
@@ -179,7 +184,7 @@ mod tests {
         let dots = plot(&of, of.design.as_ref().unwrap(), &runs, Figure::Rate).unwrap();
         let marks: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.mark).collect();
         assert_eq!(marks, [Mark::Broken, Mark::None]);
-        assert!(dots.rows[0].dots[0].detail.contains("struck by a gate"));
+        assert!(dots.rows[0].dots[0].detail.contains("left out"));
         let note = note(std::slice::from_ref(&dots));
         assert!(note.contains("A cross"), "{note}");
         assert_eq!(dots.rows[0].dots[1].about, "visit-4");
@@ -207,6 +212,18 @@ mod tests {
         };
         let marks = [Figure::Rate, Figure::P50, Figure::P99, Figure::ServerUsPerRequest].map(mark);
         assert_eq!(marks, [Mark::None, Mark::Caution, Mark::Broken, Mark::None]);
+    }
+
+    #[test]
+    fn a_warm_up_is_no_visit_and_one_that_a_rule_leaves_out_is_a_cross() {
+        let (mut of, runs) = fixtures::blocks();
+        of.cells[0].block = Some(0);
+        let why = "steal > 2%: it was 3.1 %".to_string();
+        let excluded = Excluded { cell: "plain".to_string(), block: 2, why };
+        of.analysis = Some(Analysis { excluded: vec![excluded], ..Analysis::default() });
+        let dots = plot(&of, of.design.as_ref().unwrap(), &runs, Figure::Rate).unwrap();
+        let marks: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.mark).collect();
+        assert_eq!(marks, [Mark::Broken]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which walls the visits of each cell found, and whether the plan expects them.
 
-use super::experiment::{each_visit, is_expected};
+use super::experiment::{counted_visits, is_expected};
 use crate::page::{Column, Mark, Table};
 use crate::wording::{named_wall, wall_mark};
 use model::experiment::{CellResult, Design, Experiment};
@@ -15,7 +15,7 @@ pub(super) fn table(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> T
     columns.extend(is_any.then(|| Column::words("as expected")));
     let mut table = Table::new(columns).caption("Walls");
     for name in &design.cells {
-        let of_cell: Vec<_> = each_visit(of, runs)
+        let of_cell: Vec<_> = counted_visits(of, runs)
             .filter(|(cell, _)| cell.name == *name)
             .filter_map(|(cell, run)| Some((cell, run?)))
             .collect();

@@ -14,11 +14,12 @@ pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
 use crate::sections::{
-    Detail, advice, beside, calibration, checkup, compare, experiment_briefly, hosts_page,
+    Detail, across, advice, beside, calibration, checkup, compare, experiment_briefly, hosts_page,
     inventory, page_of,
 };
 use jiff::Timestamp;
 use line::{Ink, TextLine};
+use model::across::Across;
 use model::advice::{Advice, Calibration};
 use model::checkup::Checkup;
 use model::comparison::Comparison;
@@ -94,6 +95,11 @@ pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> S
 /// Two runs compared, as text.
 pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) -> String {
     verdict_first(&compare(comparison, (a, b), Detail::Summary), style)
+}
+
+/// Two experiments compared, as text.
+pub fn text_across(of: &Across, style: Style) -> String {
+    verdict_first(&across(of), style)
 }
 
 /// What to try next, as text.

@@ -14,6 +14,8 @@ var needs = []struct{ name, other, example string }{
 	{"client-ca", "tls-cert", "--tls-cert server.pem --tls-key server.key --client-ca ca.pem"},
 	{"pool", "db", "--db postgres://user@127.0.0.1:5432/shop --pool 16"},
 	{"sync", "db", "--db postgres://user@127.0.0.1:5432/shop --sync off"},
+	{"stock", "db", "--db postgres://user@127.0.0.1:5432/shop --stock 1"},
+	{"replica", "db", "--db postgres://user@127.0.0.1:5432/shop --replica"},
 }
 
 // excludes are flags that contradict each other.

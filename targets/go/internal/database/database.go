@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ceiling.dev/targets/internal/contract"
@@ -40,11 +41,16 @@ type Database struct {
 	opened *pgxpool.Stat
 	reads  *reads
 	groups *groups
+	// stock is how many rows /db/update adds to.
+	stock int
+	// hasReplica asks for a replica.
+	hasReplica bool
+	replica    *replica
 }
 
 // New is a database that no flag has set up yet.
 func New() *Database {
-	return &Database{size: poolDefault, sync: contract.On}
+	return &Database{size: poolDefault, sync: contract.On, stock: stockMax}
 }
 
 // Flags say where the database is and how it is used.
@@ -64,6 +70,19 @@ func (d *Database) Flags() []contract.Flag {
 			Name: "sync", Takes: "on or off", Example: address + " --sync off",
 			Help: "answer writes when they are on the disk (default on)",
 			Set:  contract.Position(&d.sync),
+		},
+		{
+			Name: "stock", Takes: "a number from 1 to 1000", Example: address + " --stock 1",
+			Help: "rows that /db/update adds to (default 1000)",
+			Set:  contract.Number(&d.stock, 1, stockMax),
+		},
+		{
+			Name: "replica", Example: address + " --replica",
+			Help: "serve /db/write-read: --db names a primary and its replica (default off)",
+			Set: func(*contract.Options, string) error {
+				d.hasReplica = true
+				return nil
+			},
 		},
 	}
 }
@@ -98,16 +117,29 @@ func (d *Database) Open(ctx context.Context) ([]contract.Route, error) {
 		d.Close()
 		return nil, d.explain(err)
 	}
+	if d.hasReplica {
+		if err := d.openReplica(ctx); err != nil {
+			d.Close()
+			return nil, d.explain(fmt.Errorf("replica: %w", err))
+		}
+	}
 	d.groups = &groups{pool: d.pool}
 	d.reads = newReads(d.pool, func(id int) contract.Response { return d.one("read", id) })
-	return []contract.Route{
+	routes := []contract.Route{
 		{Method: http.MethodGet, Path: "/db/read", Handle: d.reads.read},
 		{Method: http.MethodGet, Path: "/db/read-alone", Handle: d.readAlone},
 		{Method: http.MethodGet, Path: "/db/scan", Handle: d.scan},
 		{Method: http.MethodPost, Path: "/db/write", Handle: d.write},
 		{Method: http.MethodPost, Path: "/db/write-batch", Handle: d.groups.write},
+		{Method: http.MethodPost, Path: "/db/update", Handle: d.update},
 		{Method: http.MethodGet, Path: "/db/stats", Handle: d.stats},
-	}, nil
+	}
+	if d.replica != nil {
+		routes = append(routes, contract.Route{
+			Method: http.MethodPost, Path: "/db/write-read", Handle: d.writeRead,
+		})
+	}
+	return routes, nil
 }
 
 func (d *Database) configure() {
@@ -121,6 +153,10 @@ func (d *Database) configure() {
 	parameters["statement_timeout"] = "10s"
 	parameters["max_parallel_workers_per_gather"] = "0"
 	d.config.AfterConnect = prepareStatements
+	if d.hasReplica {
+		// The one of its hosts that takes writes.
+		d.config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
 }
 
 func (d *Database) prepare(ctx context.Context) error {
@@ -165,6 +201,9 @@ func (d *Database) Close() {
 	closed := make(chan struct{})
 	go func() {
 		d.pool.Close()
+		if d.replica != nil {
+			d.replica.pool.Close()
+		}
 		close(closed)
 	}()
 	select {
@@ -179,7 +218,7 @@ func (d *Database) Close() {
 func (d *Database) stats(contract.Call) contract.Response {
 	pool := d.pool.Stat()
 	waited := pool.EmptyAcquireWaitTime() - d.opened.EmptyAcquireWaitTime()
-	body, err := json.Marshal(map[string]any{
+	figures := map[string]any{
 		"fsync":              d.fsync,
 		"synchronous_commit": d.commits,
 		"connections":        pool.TotalConns(),
@@ -192,7 +231,13 @@ func (d *Database) stats(contract.Call) contract.Response {
 		"repeated":           d.reads.repeated.Load(),
 		"groups":             d.groups.committed.Load(),
 		"group_rows":         d.groups.rows.Load(),
-	})
+	}
+	if replica := d.replica; replica != nil {
+		figures["replica_reads"] = replica.reads.Load()
+		figures["replica_stale"] = replica.stale.Load()
+		figures["replica_lag_seconds"] = time.Duration(replica.lag.Load()).Seconds()
+	}
+	body, err := json.Marshal(figures)
 	if err != nil {
 		return contract.Failed(http.StatusInternalServerError, err)
 	}

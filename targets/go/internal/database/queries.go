@@ -17,7 +17,8 @@ var statements = map[string]string{
 SELECT json_agg(found)::text FROM (
 	SELECT category, count(*) AS products, avg(price) AS mean, min(price), max(price)
 	FROM ceiling_products GROUP BY category ORDER BY category) AS found`,
-	"write": "INSERT INTO ceiling_orders (body) VALUES ($1) RETURNING id",
+	"write":  "INSERT INTO ceiling_orders (body) VALUES ($1) RETURNING id",
+	"update": "UPDATE ceiling_stock SET sold = sold + 1 WHERE id = $1 RETURNING sold",
 	// The order makes sure that the first body has the first id.
 	"group": `
 INSERT INTO ceiling_orders (body)

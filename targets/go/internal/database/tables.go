@@ -34,7 +34,14 @@ const tables = `
 CREATE TABLE IF NOT EXISTS ceiling_products (
 	id int PRIMARY KEY, category text NOT NULL, price float8 NOT NULL, body text NOT NULL);
 CREATE TABLE IF NOT EXISTS ceiling_orders (
-	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body bytea NOT NULL)`
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS ceiling_stock (
+	id int PRIMARY KEY, sold bigint NOT NULL) WITH (fillfactor = 10)`
+
+// stockUp leaves what was sold before as it is.
+const stockUp = `
+INSERT INTO ceiling_stock SELECT id, 0 FROM generate_series(1, $1::int) AS id
+ON CONFLICT DO NOTHING`
 
 // fill repeats the products of the pool until there are enough rows.
 const fill = `
@@ -52,6 +59,9 @@ func makeTables(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, tables); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, stockUp, stockMax); err != nil {
 			return err
 		}
 		var count int

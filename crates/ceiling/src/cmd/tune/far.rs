@@ -11,13 +11,13 @@ use lab::ThisHost;
 use lab::drift::Looks;
 use lab::orders::{Bench, carry_out, start_watchdog};
 use model::root::Root;
-use model::tuning::{Row, Scope, Signals, TuneOrder, TuneOutcome, Wanted};
+use model::tuning::{Left, Row, Scope, Signals, Step, TuneOrder, TuneOutcome, Wanted};
 use plan::ProbeOptions;
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use tune::{Host, Wish};
+use tune::{Host, Journal, ServerChange, Taken, Wish};
 
 /// Carries out orders on the probe's own host, one at a time.
 #[derive(Debug)]
@@ -145,6 +145,42 @@ impl Hands {
     }
 }
 
+/// An experiment on a server that this probe has started, for one client.
+struct Experimenter<'a> {
+    journal: &'a Path,
+    under_way: Option<ServerChange>,
+}
+
+impl Experimenter<'_> {
+    fn carry_out(&mut self, step: &Step) -> Result<(), String> {
+        let none = || "no experiment was prepared".to_string();
+        match step {
+            Step::Prepare { .. } if self.under_way.is_some() => {
+                Err("another experiment is under way".to_string())
+            }
+            Step::Prepare { server_pid, left } => {
+                if !is_started_by_us(*server_pid) {
+                    return Err(format!(
+                        "process {server_pid} is no server that this probe has started; start it \
+                         by a plan: ceiling probe serve --allow-start servers.toml"
+                    ));
+                }
+                let journal = Journal::open(self.journal).map_err(|error| error.to_string())?;
+                let taken = match left {
+                    Left::CpuTime(cpus) => Taken::CpuTime(*cpus),
+                    Left::Cpus(cpus) => Taken::Cpus(cpus),
+                };
+                let host = Host::look(Root::default());
+                let change = ServerChange::prepare(host, journal, *server_pid, &taken)?;
+                self.under_way.insert(change).enter()
+            }
+            Step::Take => self.under_way.as_ref().ok_or_else(none)?.begin(),
+            Step::Give => self.under_way.as_ref().ok_or_else(none)?.end(),
+            Step::End => self.under_way.take().ok_or_else(none)?.revert(),
+        }
+    }
+}
+
 impl Tuner for Hands {
     fn may_change(&self) -> bool {
         self.may_change
@@ -155,6 +191,14 @@ impl Tuner for Hands {
         let mut server = self.server.lock().unwrap_or_else(|broken| broken.into_inner());
         let done = self.try_carry_out(order, &mut server);
         done.unwrap_or_else(|why| TuneOutcome { error: Some(why), ..TuneOutcome::default() })
+    }
+
+    fn experimenter(&self) -> Box<dyn FnMut(&Step) -> TuneOutcome + '_> {
+        let mut experimenter = Experimenter { journal: &self.journal, under_way: None };
+        Box::new(move |step| {
+            let error = experimenter.carry_out(step).err();
+            TuneOutcome { error, ..TuneOutcome::default() }
+        })
     }
 
     fn watch(&self) -> Look {

@@ -1,0 +1,93 @@
+//! Two experiments, by the figures of their visits.
+
+use super::Compare;
+use crate::cmd::run::analysed;
+use crate::cmd::runs;
+use crate::exit::{Code, Failure};
+use crate::outputs::Outputs;
+use crate::screen::{style, to_stdout};
+use model::across::{Across, Outcome};
+use model::experiment::{Experiment, Fate};
+use model::run::Run;
+use report::Format;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// What an experiment leaves in its folder.
+const DOCUMENT: &str = "experiment.json";
+
+/// Compares two experiments; nothing when both are runs.
+pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
+    let find = |asked: &Path| runs::find(asked, command.runs.directory());
+    let (a, b) = (find(&command.a)?, find(&command.b)?);
+    let (a, b) = match (read(&a)?, read(&b)?) {
+        (Some(a), Some(b)) => (a, b),
+        (None, None) => return Ok(None),
+        (of_a, _) => {
+            let (run, experiment) = if of_a.is_some() { (&b, &a) } else { (&a, &b) };
+            return Err(Failure::Usage(format!(
+                "{} is a run and {} an experiment; compare two runs or two experiments",
+                run.display(),
+                experiment.display()
+            )));
+        }
+    };
+    let outputs = Outputs::open(&command.out)?;
+    let compared = judge::across::across(&a, &b, &command.fail_if);
+    let json = || report::json::json(&compared);
+    let text = match command.json {
+        true => String::from_utf8(json()).unwrap_or_default(),
+        false => report::text_across(&compared, style(&command.colour)),
+    };
+    to_stdout(&text)?;
+    outputs.write_bytes(&|format| match format {
+        Format::Json => json(),
+        _ => report::html_across(&compared).into_bytes(),
+    })?;
+    Ok(Some(code(command, &compared)))
+}
+
+/// A bound that is not decided is said, and fails only where that was asked for.
+fn code(command: &Compare, of: &Across) -> Code {
+    let is = |wanted| of.bounds.iter().any(|one| one.outcome == wanted);
+    if is(Outcome::Failed) {
+        return Code::Unmet;
+    }
+    if is(Outcome::Undecided) {
+        eprintln!("ceiling: a bound of --fail-if is undecided; more visits decide it (blocks)");
+        return if command.strict { Code::Unmet } else { Code::Good };
+    }
+    Code::Good
+}
+
+/// The experiment of a folder or of a document; nothing when there is none.
+fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
+    let document = path.join(DOCUMENT);
+    let document = if path.is_dir() { &document } else { path };
+    let Ok(bytes) = fs::read(document) else { return Ok(None) };
+    let wrong = |why: String| Failure::Usage(format!("{}: {why}", document.display()));
+    let value: Option<Value> = serde_json::from_slice(&bytes).ok();
+    let is_one = |value: &Value| value["schema"] == model::experiment::SCHEMA;
+    let Some(value) = value.filter(is_one) else { return Ok(None) };
+    let of: Experiment = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+    if of.analysis.is_some() {
+        return Ok(Some(of));
+    }
+    // One that was interrupted, or of an older version: its runs are beside it.
+    let runs = document.parent().unwrap_or(Path::new(".")).join("runs");
+    let kept: Vec<Option<Run>> = of
+        .cells
+        .iter()
+        .map(|cell| match &cell.fate {
+            Fate::Measured { run } => store::read(&runs.join(run)).ok(),
+            Fate::Failed { .. } | Fate::NotReached => None,
+        })
+        .collect();
+    if kept.iter().all(Option::is_none) {
+        let why = "it has no figures of visits, and there are no runs beside it; give the folder \
+                   of the experiment";
+        return Err(wrong(why.to_string()));
+    }
+    Ok(Some(analysed(of, &kept)))
+}

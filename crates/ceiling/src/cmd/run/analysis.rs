@@ -1,0 +1,74 @@
+//! What the visits of an experiment say so far: after each block, and at its end.
+
+use judge::experiment::{Visited, analyse, enough};
+use model::analysis::Conditions;
+use model::experiment::{CellResult, Design, Ended, Experiment, Fate, Figure};
+use model::run::Run as Kept;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+/// Looks after each block whether the design asks for more.
+pub struct Looks<'a> {
+    design: Option<Design>,
+    begin: Instant,
+    runs: &'a Path,
+    /// Figures of runs that were read before, by id.
+    known: BTreeMap<String, (BTreeMap<Figure, f64>, Conditions)>,
+}
+
+impl<'a> Looks<'a> {
+    /// The experiment begins now; its runs are in this folder.
+    pub fn new(design: Option<Design>, runs: &'a Path) -> Self {
+        Self { design, begin: Instant::now(), runs, known: BTreeMap::new() }
+    }
+
+    /// Why the experiment may end after these visits.
+    pub fn look(&mut self, cells: &[CellResult]) -> Option<Ended> {
+        let design = self.design.clone()?;
+        let last = cells.last()?.block.filter(|block| *block > 0)?;
+        if design.budget_ns.is_some_and(|budget| self.begin.elapsed().as_nanos() >= budget.into()) {
+            return Some(Ended::Budget);
+        }
+        for cell in cells {
+            if let Fate::Measured { run } = &cell.fate
+                && !self.known.contains_key(run)
+            {
+                let read = super::kept(cell, self.runs);
+                let figures = read.as_ref().map(report::figures).unwrap_or_default();
+                let conditions = read.as_ref().map(judge::conditions).unwrap_or_default();
+                self.known.insert(run.clone(), (figures, conditions));
+            }
+        }
+        let visited = |cell: &'_ CellResult| {
+            let Fate::Measured { run } = &cell.fate else { return None };
+            self.known.get(run).cloned()
+        };
+        let visits: Vec<Visited<'_>> = cells
+            .iter()
+            .filter_map(|cell| {
+                let (figures, conditions) = visited(cell)?;
+                Some(Visited { cell: &cell.name, block: cell.block, figures, conditions })
+            })
+            .collect();
+        enough(&design, &visits, last)
+    }
+}
+
+/// An experiment with all that follows from its visits.
+pub fn analysed(of: Experiment, runs: &[Option<Kept>]) -> Experiment {
+    let visits: Vec<Visited<'_>> = of
+        .cells
+        .iter()
+        .zip(runs)
+        .filter_map(|(cell, run)| {
+            let run = run.as_ref()?;
+            let (figures, conditions) = (report::figures(run), judge::conditions(run));
+            Some(Visited { cell: &cell.name, block: cell.block, figures, conditions })
+        })
+        .collect();
+    let hosts: Vec<_> = runs.iter().flatten().flat_map(judge::hosts).collect();
+    let found = analyse(of.design.as_ref(), &visits, &hosts);
+    let (summaries, contrasts, analysis) = (found.summaries, found.contrasts, found.analysis);
+    Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
+}

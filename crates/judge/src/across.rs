@@ -1,0 +1,220 @@
+//! Two experiments of different days, cell by cell.
+//!
+//! In: two experiments with the figures of their visits. Out: what differs in them, ratios with
+//! intervals, and whether bounds of a change hold. Never: pairs. A block of one day has nothing in
+//! common with the block of the same number of another day, so the visits of a cell are two
+//! independent groups, and Welch's t compares their logarithms. What differs from day to day, but
+//! not inside of a day, is in no interval: it cannot be known from two days.
+
+use crate::compare::{cut, flatten};
+use crate::contrast::{Contrast, Rules, conclude, holm};
+use crate::stats;
+use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
+use model::analysis::HostSeen;
+use model::comparison::Difference;
+use model::experiment::{CellResult, Experiment, Figure, Tuned};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One-sided risk of a bound, so that it is that of a whole interval of 95 %.
+const RISK: f64 = 0.025;
+/// What counts as the same where no design says so.
+const SAME_WITHIN: f64 = 0.02;
+
+/// Logarithms of a figure of each visit that counts, by cell.
+type Groups = BTreeMap<(String, Figure), Vec<f64>>;
+
+/// Compares B with A.
+pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
+    let same_within = a.design.as_ref().map_or(SAME_WITHIN, |design| design.same_within);
+    let (of_a, of_b) = (groups(a), groups(b));
+    let both: Vec<&(String, Figure)> = of_a.keys().filter(|key| of_b.contains_key(*key)).collect();
+    let names = |experiment: &Experiment| -> BTreeSet<String> {
+        experiment.cells.iter().map(|cell| cell.name.clone()).collect()
+    };
+    let (names_a, names_b) = (names(a), names(b));
+    let contrast = |key: &(String, Figure)| Contrast::unpaired(&of_b[key], &of_a[key]);
+    let mut cells = Vec::new();
+    for figure in both.iter().map(|(_, figure)| *figure).collect::<BTreeSet<_>>() {
+        let family: Vec<&(String, Figure)> =
+            both.iter().filter(|(_, other)| *other == figure).copied().collect();
+        let contrasts: Vec<Option<Contrast>> = family.iter().map(|key| contrast(key)).collect();
+        let concluded = conclude(&contrasts, Rules::once(same_within));
+        for ((key, contrast), concluded) in family.into_iter().zip(contrasts).zip(concluded) {
+            let (conclusion, more_visits) = concluded.map(|one| one.word()).unzip();
+            let mean = |of: &Groups| stats::mean(&of[key]).map_or(f64::NAN, f64::exp);
+            cells.push(AcrossCell {
+                cell: key.0.clone(),
+                figure,
+                visits: (of_a[key].len() as u64, of_b[key].len() as u64),
+                means: (mean(&of_a), mean(&of_b)),
+                ratio: contrast.map(|one| one.ratio),
+                low: contrast.map(|one| one.low),
+                high: contrast.map(|one| one.high),
+                conclusion,
+                more_visits: more_visits.flatten(),
+            });
+        }
+    }
+    let order = |cell: &AcrossCell| a.cells.iter().position(|one| one.name == cell.cell);
+    cells.sort_by_key(|cell| (order(cell), cell.figure));
+    Across {
+        schema: ACROSS_SCHEMA.to_string(),
+        a: a.id.clone(),
+        b: b.id.clone(),
+        warnings: warnings(a, b),
+        settings: settings(a, b),
+        same_within,
+        cells,
+        only_a: names_a.difference(&names_b).cloned().collect(),
+        only_b: names_b.difference(&names_a).cloned().collect(),
+        bounds: decide(bounds, &names_a, |key| Contrast::unpaired(of_b.get(key)?, of_a.get(key)?)),
+    }
+}
+
+/// The visits of the blocks that no rule of the plan left out.
+fn groups(of: &Experiment) -> Groups {
+    let mut groups = Groups::new();
+    let Some(analysis) = &of.analysis else { return groups };
+    let is_out = |cell: &str, block: Option<u32>| {
+        analysis.excluded.iter().any(|one| one.cell == cell && Some(one.block) == block)
+    };
+    let counted = |block: Option<u32>| block != Some(0);
+    for visit in analysis.visits.iter().filter(|visit| counted(visit.block)) {
+        if is_out(&visit.cell, visit.block) {
+            continue;
+        }
+        for (figure, value) in visit.figures.iter().filter(|(_, value)| **value > 0.0) {
+            groups.entry((visit.cell.clone(), *figure)).or_default().push(value.ln());
+        }
+    }
+    groups
+}
+
+/// Every bound in every cell of A. All of them share the risk of a false outcome.
+fn decide(
+    bounds: &[Bound],
+    cells: &BTreeSet<String>,
+    contrast: impl Fn(&(String, Figure)) -> Option<Contrast>,
+) -> Vec<Decided> {
+    let asked = || bounds.iter().flat_map(|bound| cells.iter().map(move |cell| (bound, cell)));
+    let contrasts: Vec<Option<Contrast>> =
+        asked().map(|(bound, cell)| contrast(&(cell.clone(), bound.figure))).collect();
+    let chances = |wanted: Fails| -> Vec<f64> {
+        let chance = |((bound, _), one): ((&Bound, &String), &Option<Contrast>)| {
+            let edge = 1.0 + bound.change;
+            one.map_or(1.0, |one| match bound.fails == wanted {
+                true => one.p_below(edge),
+                false => one.p_above(edge),
+            })
+        };
+        asked().zip(&contrasts).map(chance).collect()
+    };
+    let failed = holm(&chances(Fails::Below), RISK);
+    let holds = holm(&chances(Fails::Above), RISK);
+    let outcomes: Vec<Outcome> = failed
+        .iter()
+        .zip(&holds)
+        .map(|(failed, holds)| match (failed, holds) {
+            (true, _) => Outcome::Failed,
+            (_, true) => Outcome::Holds,
+            _ => Outcome::Undecided,
+        })
+        .collect();
+    let open = outcomes.iter().filter(|outcome| **outcome == Outcome::Undecided).count().max(1);
+    let decided = asked().zip(outcomes).zip(&contrasts).map(|(((bound, cell), outcome), one)| {
+        let apart = one.map(|one| (one, (one.ratio.ln() - bound.change.ln_1p()).abs()));
+        let more = apart.filter(|_| outcome == Outcome::Undecided).and_then(|(one, apart)| {
+            let needed = one.until(apart, RISK / open as f64)?;
+            Some(needed.saturating_sub(one.pairs).max(1) as u64)
+        });
+        let (figure, cell) = (bound.figure, cell.clone());
+        Decided { bound: bound.to_string(), figure, cell, outcome, more_visits: more }
+    });
+    decided.collect()
+}
+
+fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, of) in [("A", a), ("B", b)] {
+        let Some(analysis) = &of.analysis else { continue };
+        if analysis.visits.iter().all(|visit| visit.block.is_none()) {
+            warnings.push(format!("{name} visited each cell once, without blocks"));
+        }
+        if let Some(trend) = analysis.course.trend.filter(|trend| trend.is_seen) {
+            let change = trend.change * 100.0;
+            warnings
+                .push(format!("the rate of {name} had a trend over its blocks, {change:+.1} %"));
+        }
+        if of.failed() > 0 {
+            warnings.push(format!("{} visits of {name} failed", of.failed()));
+        }
+    }
+    let hosts = |of: &Experiment| of.analysis.as_ref().map(|analysis| analysis.hosts.clone());
+    if hosts(a) != hosts(b) {
+        warnings.push("the hosts or their kernels differ".to_string());
+    }
+    if a.version != b.version {
+        warnings.push("the versions of ceiling differ".to_string());
+    }
+    warnings
+}
+
+/// What differs, by name.
+fn settings(a: &Experiment, b: &Experiment) -> Vec<Difference> {
+    let (a, b) = (flat(a), flat(b));
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
+    let difference = |name: &String| Difference {
+        setting: name.clone(),
+        a: a.get(name).cloned(),
+        b: b.get(name).cloned(),
+    };
+    differing.map(difference).collect()
+}
+
+fn flat(of: &Experiment) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    settings.insert("version".to_string(), of.version.clone());
+    for host in of.analysis.iter().flat_map(|analysis| &analysis.hosts) {
+        let HostSeen { hostname, kernel, cpu_model, cpus, .. } = host;
+        let value = json!({"name": hostname, "kernel": kernel, "CPU": cpu_model, "CPUs": cpus});
+        flatten(&format!("host.{}", host.side), &value, &mut settings);
+    }
+    if let Some(design) = &of.design {
+        let mut value = serde_json::to_value(design).unwrap_or(Value::Null);
+        // The order differs with every seed, and cells are compared by name.
+        for no in ["seed", "cells", "factors"] {
+            value.as_object_mut().map(|design| design.remove(no));
+        }
+        flatten("design", &value, &mut settings);
+    }
+    for cell in &of.cells {
+        let name = &cell.name;
+        settings.insert(format!("{name}.server"), cut(&cell.server.join(" ")));
+        settings.insert(format!("{name}.load"), cut(&load(cell)));
+        for Tuned { host, row } in &cell.tuned {
+            let wanted = row.wanted.clone().unwrap_or_default();
+            settings.insert(format!("{name}.{host} {} {}", row.knob, row.place), wanted);
+        }
+    }
+    settings.retain(|_, value| !value.is_empty());
+    settings
+}
+
+/// The load of a cell without what differs from visit to visit: where a server that was started
+/// listens, and its process.
+fn load(cell: &CellResult) -> String {
+    let is_started = !cell.server.is_empty();
+    let word = |word: &String| match word.split_once("://127.0.0.1:") {
+        Some((scheme, rest)) if is_started => {
+            format!("{scheme}://{}", rest.trim_start_matches(|one: char| one.is_ascii_digit()))
+        }
+        _ => word.clone(),
+    };
+    let words = cell.command.iter().filter(|word| !word.starts_with("--server-pid="));
+    words.map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Two days in virtual time: what differs between them is known.
+
+use super::*;
+use model::analysis::{Analysis, Conditions, Excluded, VisitSeen};
+use model::experiment::{Conclusion, Fate, SCHEMA};
+use model::random::Random;
+
+fn normal(random: &mut Random) -> f64 {
+    let mut uniform = || (random.between(0, (1 << 24) - 1) as f64 + 0.5) / f64::from(1 << 24);
+    let (left, right) = (uniform(), uniform());
+    (-2.0 * left.ln()).sqrt() * (std::f64::consts::TAU * right).cos()
+}
+
+/// An experiment whose cells have these true logarithms, and a spread.
+fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
+    let mut random = Random::new(seed, 0x6461_7931);
+    let mut seen = Vec::new();
+    for block in 1..=visits {
+        for (cell, truth, spread) in cells {
+            let rate = 10_000.0 * (truth + spread * normal(&mut random)).exp();
+            seen.push(VisitSeen {
+                cell: (*cell).to_string(),
+                block: Some(block),
+                figures: [(Figure::Rate, rate)].into(),
+                conditions: Conditions::default(),
+            });
+        }
+    }
+    let result = |cell: &VisitSeen| CellResult {
+        host: None,
+        name: cell.cell.clone(),
+        block: cell.block,
+        server: vec!["server".to_string()],
+        command: ["ceiling", "load", "http://127.0.0.1:4711/read", "--server-pid=9"]
+            .map(str::to_string)
+            .to_vec(),
+        expected: Vec::new(),
+        fate: Fate::Measured { run: String::new() },
+        tuned: Vec::new(),
+        stopped: None,
+    };
+    Experiment {
+        hosts: Vec::new(),
+        schema: SCHEMA.to_string(),
+        id: format!("day {seed}"),
+        version: "1".to_string(),
+        started_at: String::new(),
+        plan: String::new(),
+        question: String::new(),
+        design: None,
+        ended: None,
+        cells: seen.iter().map(result).collect(),
+        summaries: Vec::new(),
+        contrasts: Vec::new(),
+        predictions: Vec::new(),
+        analysis: Some(Analysis { visits: seen, ..Analysis::default() }),
+    }
+}
+
+fn bounds(text: &[&str]) -> Vec<Bound> {
+    text.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn outcomes(of: &Across) -> Vec<(&str, Outcome)> {
+    of.bounds.iter().map(|one| (one.cell.as_str(), one.outcome)).collect()
+}
+
+#[test]
+fn intervals_cover_the_ratio_as_often_as_they_say_also_with_unequal_spread() {
+    let covers = |seed: u64| {
+        let (a, b) = (4 + seed as u32 % 5, 5 + seed as u32 % 3);
+        let (base, new) = (day(seed, &[("x", 0.0, 0.02)], a), day(!seed, &[("x", 0.05, 0.04)], b));
+        let of = across(&base, &new, &[]);
+        let (low, high) = (of.cells[0].low.unwrap(), of.cells[0].high.unwrap());
+        low <= 0.05f64.exp() && 0.05f64.exp() <= high
+    };
+    let covered = (0..2000).filter(|seed| covers(*seed)).count();
+    eprintln!("Welch: {covered} of 2000");
+    assert!((1860..=1940).contains(&covered), "{covered} of 2000, 95 % asked");
+}
+
+#[test]
+fn a_bound_that_is_just_kept_fails_in_fewer_than_one_of_twenty() {
+    let cells = [("x", 0.0, 0.02), ("y", 0.0, 0.02)];
+    let kept = cells.map(|(cell, _, spread)| (cell, (-0.03f64).ln_1p(), spread));
+    let fails = |seed: u64| {
+        let of = across(&day(seed, &cells, 8), &day(!seed, &kept, 8), &bounds(&["rate<-3%"]));
+        of.bounds.iter().any(|one| one.outcome == Outcome::Failed)
+    };
+    let wrong = (0..1000).filter(|seed| fails(*seed)).count();
+    eprintln!("bounds at their edge: {wrong} of 1000");
+    assert!(wrong <= 40, "{wrong} of 1000, 2.5 % allowed");
+}
+
+#[test]
+fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
+    let base = day(1, &[("slow", 0.0, 0.005), ("alike", 0.3, 0.005), ("noisy", 0.0, 0.05)], 6);
+    let new = day(2, &[("slow", -0.1, 0.005), ("alike", 0.3, 0.005), ("noisy", -0.02, 0.05)], 6);
+    let of = across(&base, &new, &bounds(&["rate<-3%"]));
+    let expected =
+        [("alike", Outcome::Holds), ("noisy", Outcome::Undecided), ("slow", Outcome::Failed)];
+    assert_eq!(outcomes(&of), expected, "{of:?}");
+    assert!(of.bounds[1].more_visits.is_some_and(|more| more > 1), "{of:?}");
+    let said: Vec<_> = of.cells.iter().map(|one| (one.cell.as_str(), one.conclusion)).collect();
+    let (less, same) = (Some(Conclusion::Less), Some(Conclusion::Same));
+    assert_eq!(said[..2], [("slow", less), ("alike", same)], "in the order of the plan");
+    let two = across(&base, &day(3, &[("slow", -0.5, 0.005)], 2), &bounds(&["rate<-3%"]));
+    assert!(two.bounds.iter().all(|one| one.outcome == Outcome::Undecided), "{two:?}");
+    assert_eq!(two.only_a, ["alike", "noisy"]);
+    assert!(across(&new, &base, &bounds(&["rate>5%"])).bounds[2].outcome == Outcome::Failed);
+}
+
+#[test]
+fn visits_that_do_not_count_are_left_out() {
+    let base = day(1, &[("x", 0.0, 0.01)], 6);
+    let mut new = day(2, &[("x", 0.0, 0.01)], 6);
+    let analysis = new.analysis.as_mut().unwrap();
+    analysis.visits[0].block = Some(0);
+    analysis.visits[0].figures.insert(Figure::Rate, 1.0);
+    analysis.visits[3].figures.insert(Figure::Rate, 1.0);
+    analysis.excluded = vec![Excluded { cell: "x".into(), block: 4, why: String::new() }];
+    let of = across(&base, &new, &[]);
+    assert_eq!(of.cells[0].visits, (6, 4));
+    assert_eq!(of.cells[0].conclusion, Some(Conclusion::Same), "{of:?}");
+}
+
+#[test]
+fn what_differs_is_named_and_where_a_server_listens_does_not() {
+    let base = day(1, &[("x", 0.0, 0.01)], 3);
+    let mut new = day(2, &[("x", 0.0, 0.01)], 3);
+    for cell in &mut new.cells {
+        cell.command[2] = "http://127.0.0.1:5000/read".to_string();
+        cell.command[3] = "--server-pid=10".to_string();
+    }
+    assert_eq!(across(&base, &new, &[]).settings, []);
+    new.version = "2".to_string();
+    for cell in &mut new.cells {
+        cell.server.push("--listeners".to_string());
+    }
+    let of = across(&base, &new, &[]);
+    let named: Vec<_> = of.settings.iter().map(|one| one.setting.as_str()).collect();
+    assert_eq!(named, ["version", "x.server"]);
+    assert!(of.warnings.contains(&"the versions of ceiling differ".to_string()));
+}

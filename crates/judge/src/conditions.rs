@@ -1,0 +1,49 @@
+//! What may have disturbed a visit, and the hosts that it saw, from its run.
+
+use crate::{rejudge, signals};
+use model::analysis::{Conditions, HostSeen};
+use model::facts::HostFacts;
+use model::run::Run;
+use observe::{Observed, Raw, mean_shares};
+
+/// Place of the hypervisor's share among the states of a CPU.
+const STEAL: &str = "steal";
+
+/// What may have disturbed the best point of a run.
+pub fn conditions(run: &Run) -> Conditions {
+    let record = &run.record;
+    let Some(point) = signals::best(&record.points) else { return Conditions::default() };
+    let observed = Raw::from(run).observed(record, point);
+    let case = rejudge::context_of(record).case(point, &observed);
+    let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
+    let far = observed.far.as_deref().and_then(steal);
+    Conditions {
+        steal: [steal(&observed), far].into_iter().flatten().reduce(f64::max),
+        neighbours: case.neighbours(),
+        stall_ns: case.longest_stall_ns(),
+        gates: broken.map(|gate| gate.id).collect(),
+    }
+}
+
+/// Share of its CPU time that a host did not get.
+fn steal(observed: &Observed) -> Option<f64> {
+    let shares = mean_shares(observed.cpus.as_deref()?)?;
+    let at = observe::STATES.iter().position(|state| *state == STEAL)?;
+    Some(shares[at] / 100.0)
+}
+
+/// The hosts of a run. That of the server is known where a probe is there, or where it is ours.
+pub fn hosts(run: &Run) -> Vec<HostSeen> {
+    let record = &run.record;
+    let seen = |side: &str, host: &HostFacts| HostSeen {
+        side: side.to_string(),
+        hostname: host.hostname.clone(),
+        kernel: host.kernel.clone(),
+        cpu_model: host.cpu_model.clone().unwrap_or_default(),
+        cpus: host.cpus_online.len() as u64,
+    };
+    let far = record.target.probe.as_ref().map(|probe| &probe.host);
+    let server = far.or_else(|| record.target.server.as_ref().map(|_| &record.host));
+    let server = server.map(|host| seen("server", host));
+    [Some(seen("client", &record.host)), server].into_iter().flatten().collect()
+}

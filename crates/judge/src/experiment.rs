@@ -1,0 +1,257 @@
+//! What the visits of an experiment say together: cells, contrasts, effects of factors, the floor,
+//! trends, and visits that are far off.
+//!
+//! In: one set of figures per visit, with what disturbed it. Out: the parts of the record that
+//! follow from them. Never: a figure of a visit that warms up, or that a rule of the plan leaves
+//! out.
+
+use crate::contrast::{Contrast, Rules, conclude};
+use crate::{course, effects, outliers, stats};
+use model::analysis::{Analysis, Conditions, Effect, Excluded, Floor, HostSeen, VisitSeen};
+use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Figure};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One visit of a cell, by its figures. A figure without a valid value is left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visited<'a> {
+    /// Name of the cell.
+    pub cell: &'a str,
+    /// Its block; 0 warms up, nothing is without a design.
+    pub block: Option<u32>,
+    /// Its figures, above zero.
+    pub figures: BTreeMap<Figure, f64>,
+    /// What may have disturbed it.
+    pub conditions: Conditions,
+}
+
+/// What follows from all visits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// Each figure of each cell.
+    pub summaries: Vec<CellSummary>,
+    /// Each cell against the baseline.
+    pub contrasts: Vec<experiment::Contrast>,
+    /// The rest.
+    pub analysis: Analysis,
+}
+
+/// Everything that follows from the visits of an experiment, in their order. `block` is the last
+/// one that was begun.
+pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSeen]) -> Found {
+    let seen = |visit: &Visited<'_>| VisitSeen {
+        cell: visit.cell.to_string(),
+        block: visit.block,
+        figures: visit.figures.clone(),
+        conditions: visit.conditions.clone(),
+    };
+    let mut hosts = hosts.to_vec();
+    hosts.sort();
+    hosts.dedup();
+    let whole =
+        Analysis { hosts, visits: visits.iter().map(seen).collect(), ..Analysis::default() };
+    let Some(design) = design else { return Found { analysis: whole, ..Found::default() } };
+    let (counted, excluded) = counted(design, visits);
+    let block = counted.iter().filter_map(|visit| visit.block).max().unwrap_or(0);
+    let compared = compare(design, &counted, Rules::of(design, block));
+    let analysis = Analysis {
+        floors: compared.floors,
+        effects: compared.effects,
+        course: course::of(design, &counted),
+        outliers: outliers::of(&counted),
+        excluded,
+        ..whole
+    };
+    let summaries = summaries(design, &counted);
+    Found { summaries, contrasts: compared.contrasts, analysis }
+}
+
+/// Why an experiment may end after a block: what its design asks for is known.
+pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<Ended> {
+    let (counted, _) = counted(design, visits);
+    let contrasts = compare(design, &counted, Rules::of(design, block)).contrasts;
+    let rates: Vec<_> = contrasts.iter().filter(|one| one.figure == Figure::Rate).collect();
+    let is_decided = |one: &&experiment::Contrast| {
+        one.conclusion.is_some_and(|word| word != Conclusion::Undecided)
+    };
+    let is_narrow = |one: &&experiment::Contrast, share: f64| {
+        let half = one.low.zip(one.high).map(|(low, high)| (high / low).sqrt() - 1.0);
+        half.is_some_and(|half| half <= share)
+    };
+    if rates.is_empty() {
+        return None;
+    }
+    if design.until_decided && rates.iter().all(is_decided) {
+        return Some(Ended::Decided);
+    }
+    let share = design.precision?;
+    rates.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
+}
+
+/// The visits that count, and those that a rule of the plan leaves out.
+fn counted<'a>(design: &Design, visits: &[Visited<'a>]) -> (Vec<Visited<'a>>, Vec<Excluded>) {
+    let (mut kept, mut excluded) = (Vec::new(), Vec::new());
+    for visit in visits {
+        let Some(block) = visit.block.filter(|block| *block > 0) else { continue };
+        let whys: Vec<String> =
+            design.exclude.iter().filter_map(|rule| rule.hits(&visit.conditions)).collect();
+        match whys.is_empty() {
+            true => kept.push(visit.clone()),
+            false => {
+                let (cell, why) = (visit.cell.to_string(), whys.join("; "));
+                excluded.push(Excluded { cell, block, why });
+            }
+        }
+    }
+    (kept, excluded)
+}
+
+/// Each figure of each cell over all its visits, cells in the order of the plan.
+fn summaries(design: &Design, visits: &[Visited<'_>]) -> Vec<CellSummary> {
+    let mut summaries = Vec::new();
+    for cell in &design.cells {
+        let mut values: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
+        for visit in visits.iter().filter(|visit| visit.cell == cell) {
+            for (figure, value) in &visit.figures {
+                values.entry(*figure).or_default().push(*value);
+            }
+        }
+        summaries.extend(values.into_iter().filter_map(|(figure, values)| {
+            let interval = stats::median_interval(&values);
+            Some(CellSummary {
+                cell: cell.clone(),
+                figure,
+                visits: values.len() as u64,
+                median: stats::median(&values)?,
+                low: interval.map(|interval| interval.0),
+                high: interval.map(|interval| interval.1),
+            })
+        }));
+    }
+    summaries
+}
+
+/// The logarithm of one figure of each visit, by block and cell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Logs<'a> {
+    by_block: BTreeMap<u32, BTreeMap<&'a str, f64>>,
+}
+
+impl<'a> Logs<'a> {
+    pub(crate) fn of(visits: &[Visited<'a>], figure: Figure) -> Self {
+        let mut logs = Self::default();
+        for visit in visits {
+            let value = visit.figures.get(&figure).filter(|value| **value > 0.0);
+            if let (Some(block), Some(value)) = (visit.block, value) {
+                logs.by_block.entry(block).or_default().insert(visit.cell, value.ln());
+            }
+        }
+        logs
+    }
+
+    /// A sum over cells by weight, for each block that has all of them, in the order of the blocks.
+    pub(crate) fn series(&self, weights: &[(&str, f64)]) -> Vec<f64> {
+        let sum = |cells: &BTreeMap<&str, f64>| -> Option<f64> {
+            weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?)).sum()
+        };
+        self.by_block.values().filter_map(sum).collect()
+    }
+
+    /// The blocks in their order, each with its cells.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u32, &BTreeMap<&'a str, f64>)> {
+        self.by_block.iter().map(|(block, cells)| (*block, cells))
+    }
+}
+
+/// Comparisons of one look.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Compared {
+    contrasts: Vec<experiment::Contrast>,
+    effects: Vec<Effect>,
+    floors: Vec<Floor>,
+}
+
+/// Every cell against the baseline, and the effects of the factors, figure by figure. All that is
+/// compared of one figure is a family that shares its risk; the floor is not part of it.
+fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
+    let figures: BTreeSet<Figure> =
+        visits.iter().flat_map(|visit| visit.figures.keys().copied()).collect();
+    let mut compared = Compared::default();
+    for figure in figures {
+        let logs = Logs::of(visits, figure);
+        let against = |cell: &str| logs.series(&[(cell, 1.0), (&design.baseline, -1.0)]);
+        let floor = design.floor.as_ref().and_then(|twin| floor(&against(twin), figure));
+        let cells: Vec<&String> = design.compared().collect();
+        let effects = effects::of(design);
+        let series = cells.iter().map(|cell| against(cell));
+        let all: Vec<Vec<f64>> =
+            series.chain(effects.iter().map(|effect| logs.series(&effect.weights))).collect();
+        let contrasts: Vec<Option<Contrast>> =
+            all.iter().map(|series| Contrast::of_logs(series)).collect();
+        let concluded = conclude(&contrasts, rules);
+        let mut judged = all.iter().zip(contrasts).zip(concluded);
+        for cell in cells {
+            let Some(((series, contrast), concluded)) = judged.next() else { continue };
+            let (conclusion, more_blocks) = concluded.map(|one| one.word()).unzip();
+            let one = experiment::Contrast {
+                cell: cell.clone(),
+                baseline: design.baseline.clone(),
+                figure,
+                pairs: series.len() as u64,
+                ratio: contrast.map(|one| one.ratio),
+                low: contrast.map(|one| one.low),
+                high: contrast.map(|one| one.high),
+                conclusion,
+                more_blocks: more_blocks.flatten(),
+                below_floor: false,
+            };
+            compared.contrasts.push(beyond(floor, one));
+        }
+        for (effect, ((series, contrast), concluded)) in effects.into_iter().zip(judged) {
+            let (conclusion, more_blocks) = concluded.map(|one| one.word()).unzip();
+            compared.effects.push(Effect {
+                figure,
+                levels: effect.levels,
+                against: effect.against,
+                aliases: effect.aliases,
+                blocks: series.len() as u64,
+                ratio: contrast.map(|one| one.ratio),
+                low: contrast.map(|one| one.low),
+                high: contrast.map(|one| one.high),
+                conclusion,
+                more_blocks: more_blocks.flatten(),
+            });
+        }
+        compared.floors.extend(floor);
+    }
+    compared
+}
+
+/// What the host makes by itself: the baseline against itself.
+fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
+    let contrast = Contrast::of_logs(ratios)?;
+    let (conclusion, _) = conclude(&[Some(contrast)], Rules::once(0.0))[0]?.word();
+    Some(Floor {
+        figure,
+        pairs: contrast.pairs as u64,
+        ratio: contrast.ratio,
+        low: contrast.low,
+        high: contrast.high,
+        share: contrast.high.max(1.0 / contrast.low) - 1.0,
+        conclusion,
+    })
+}
+
+/// A difference that the host makes by itself is not claimed.
+fn beyond(floor: Option<Floor>, one: experiment::Contrast) -> experiment::Contrast {
+    let is_claimed = matches!(one.conclusion, Some(Conclusion::More | Conclusion::Less));
+    let is_below =
+        |floor: Floor| one.ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) - 1.0 <= floor.share);
+    if is_claimed && floor.is_some_and(is_below) {
+        let conclusion = Some(Conclusion::Undecided);
+        return experiment::Contrast { conclusion, below_floor: true, ..one };
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests;

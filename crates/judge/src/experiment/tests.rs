@@ -1,0 +1,204 @@
+//! Experiments in virtual time: what is true of their cells is known.
+
+use super::*;
+use model::analysis::{Exclusion, Factor};
+use model::experiment::{Order, Restart};
+use model::random::Random;
+
+/// A host that drifts from block to block, and cells that differ by known logarithms.
+struct World {
+    random: Random,
+    block: f64,
+    visit: f64,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed, 0x776f_726c), block: 0.1, visit: 0.02 }
+    }
+
+    fn normal(&mut self) -> f64 {
+        let mut uniform =
+            || (self.random.between(0, (1 << 24) - 1) as f64 + 0.5) / f64::from(1 << 24);
+        let (left, right) = (uniform(), uniform());
+        (-2.0 * left.ln()).sqrt() * (std::f64::consts::TAU * right).cos()
+    }
+
+    /// Visits of cells with these true logarithms.
+    fn visits<'a>(&mut self, cells: &[(&'a str, f64)], blocks: u32) -> Vec<Visited<'a>> {
+        let mut visits = Vec::new();
+        for block in 1..=blocks {
+            let drift = self.block * self.normal();
+            for (cell, truth) in cells {
+                let rate = 10_000.0 * (truth + drift + self.visit * self.normal()).exp();
+                visits.push(visit(cell, block, rate));
+            }
+        }
+        visits
+    }
+}
+
+fn visit(cell: &str, block: u32, rate: f64) -> Visited<'_> {
+    let figures = [(Figure::Rate, rate)].into();
+    Visited { cell, block: Some(block), figures, conditions: Conditions::default() }
+}
+
+fn design(cells: &[&str]) -> Design {
+    Design {
+        cells: cells.iter().map(|cell| (*cell).to_string()).collect(),
+        blocks: 6,
+        order: Order::Random,
+        seed: 1,
+        baseline: cells[0].to_string(),
+        same_within: 0.02,
+        precision: None,
+        until_decided: false,
+        budget_ns: None,
+        pause_ns: 0,
+        restart: Restart::Cell,
+        warmup_visits: 0,
+        floor: None,
+        factors: Vec::new(),
+        fraction: None,
+        exclude: Vec::new(),
+    }
+}
+
+const SQUARE: [&str; 4] = ["a0 b0", "a0 b1", "a1 b0", "a1 b1"];
+
+/// Two factors of two levels.
+fn square() -> Design {
+    let factor = |name: &str, of_cells: [usize; 4]| Factor {
+        name: name.to_string(),
+        levels: (0..2).map(|level| format!("{name}{level}")).collect(),
+        of_cells: of_cells.to_vec(),
+    };
+    let factors = vec![factor("a", [0, 0, 1, 1]), factor("b", [0, 1, 0, 1])];
+    Design { factors, ..design(&SQUARE) }
+}
+
+fn analysed(design: &Design, visits: &[Visited<'_>]) -> Found {
+    analyse(Some(design), visits, &[])
+}
+
+#[test]
+fn two_factors_have_two_effects_and_an_interaction() {
+    let cells: Vec<(&str, f64)> = SQUARE.into_iter().zip([0.0, 0.1, 0.2, 0.5]).collect();
+    let mut world = World::new(1);
+    world.visit = 1e-6;
+    let found = analysed(&square(), &world.visits(&cells, 4));
+    let effects: Vec<(String, f64)> = found
+        .analysis
+        .effects
+        .iter()
+        .map(|one| (one.levels.join(" with "), one.ratio.unwrap().ln()))
+        .collect();
+    let told: Vec<_> = effects.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(told, ["a1", "b1", "a1 with b1"]);
+    for ((name, effect), truth) in effects.iter().zip([0.3, 0.2, 0.2]) {
+        assert!((effect - truth).abs() < 1e-4, "{name}: {effect}");
+    }
+    assert_eq!(found.contrasts.len(), 3, "each cell has its contrast as well");
+}
+
+#[test]
+fn a_half_says_what_an_effect_may_be() {
+    let factor = |name: &str, at: usize| Factor {
+        name: name.to_string(),
+        levels: vec![format!("{name}0"), format!("{name}1")],
+        of_cells: [0b000, 0b011, 0b101, 0b110].iter().map(|cell| cell >> at & 1).collect(),
+    };
+    let factors = vec![factor("a", 2), factor("b", 1), factor("c", 0)];
+    let design = Design { factors, fraction: Some("1/2".into()), ..design(&SQUARE) };
+    let planned = effects::of(&design);
+    let told: Vec<_> =
+        planned.iter().map(|one| (one.levels.join(" with "), &one.aliases)).collect();
+    assert_eq!(told.len(), 3, "no interaction: each is a main effect {told:?}");
+    assert_eq!(told[0].1, &["b with c".to_string()]);
+}
+
+#[test]
+fn intervals_of_interactions_cover_the_truth_as_often_as_they_say() {
+    let cells: Vec<(&str, f64)> = SQUARE.into_iter().zip([0.0, 0.1, 0.2, 0.34]).collect();
+    let design = square();
+    let planned = effects::of(&design);
+    let covers = |seed: u64| {
+        let visits = World::new(seed).visits(&cells, 4 + seed as u32 % 5);
+        let series = Logs::of(&visits, Figure::Rate).series(&planned[2].weights);
+        let contrast = Contrast::of_logs(&series).unwrap();
+        contrast.low <= 0.04f64.exp() && 0.04f64.exp() <= contrast.high
+    };
+    let covered = (0..2000).filter(|seed| covers(*seed)).count();
+    eprintln!("interactions: {covered} of 2000");
+    assert!((1860..=1940).contains(&covered), "{covered} of 2000, 95 % asked");
+}
+
+#[test]
+fn a_family_with_effects_errs_in_fewer_than_one_of_twenty_experiments() {
+    let cells = SQUARE.map(|cell| (cell, 0.0));
+    let design = square();
+    let errs = |seed: u64| {
+        let found = compare(&design, &World::new(seed).visits(&cells, 6), Rules::once(0.02));
+        let differs =
+            |one: Option<Conclusion>| matches!(one, Some(Conclusion::More | Conclusion::Less));
+        found.contrasts.iter().any(|one| differs(one.conclusion))
+            || found.effects.iter().any(|one| differs(one.conclusion))
+    };
+    let wrong = (0..1000).filter(|seed| errs(*seed)).count();
+    eprintln!("families with effects: {wrong} of 1000");
+    assert!(wrong <= 60, "{wrong} of 1000, 5 % allowed");
+}
+
+#[test]
+fn a_difference_that_the_host_makes_by_itself_is_not_claimed() {
+    let mut design = design(&["plain", "rps", "plain, again"]);
+    design.floor = Some("plain, again".to_string());
+    let mut world = World::new(5);
+    world.visit = 0.001;
+    // Something moves the second visit of a block, whatever its cell.
+    let moved = [("plain", 0.0), ("rps", 0.03), ("plain, again", 0.03)];
+    let found = analysed(&design, &world.visits(&moved, 6));
+    let floor = found.analysis.floors[0];
+    assert!((0.03..0.035).contains(&floor.share), "{floor:?}");
+    assert_eq!(floor.conclusion, Conclusion::More, "the same cell differs from itself");
+    assert_eq!(found.contrasts.len(), 1, "the floor is no contrast");
+    let one = &found.contrasts[0];
+    assert!(one.below_floor && one.conclusion == Some(Conclusion::Undecided), "{one:?}");
+    let beyond = [("plain", 0.0), ("rps", 0.06), ("plain, again", 0.03)];
+    let found = analysed(&design, &world.visits(&beyond, 6));
+    assert_eq!(found.contrasts[0].conclusion, Some(Conclusion::More));
+}
+
+#[test]
+fn what_warms_up_or_is_left_out_by_a_rule_is_in_no_figure() {
+    let mut design = design(&["plain", "rps"]);
+    design.exclude = vec![Exclusion::Steal(0.02)];
+    let mut visits = World::new(9).visits(&[("plain", 0.0), ("rps", 0.0)], 5);
+    let whole = analysed(&design, &visits);
+    visits.insert(0, visit("plain", 0, 1.0));
+    visits.push(visit("plain", 6, 1.0));
+    visits.push(visit("rps", 6, 1e9));
+    visits.last_mut().unwrap().conditions.steal = Some(0.5);
+    let found = analysed(&design, &visits);
+    assert_eq!(found.analysis.excluded.len(), 1);
+    let excluded = &found.analysis.excluded[0];
+    assert_eq!((excluded.cell.as_str(), excluded.block), ("rps", 6));
+    assert_eq!(excluded.why, "steal > 2%: it was 50.0 %");
+    assert_eq!(found.contrasts, whole.contrasts, "the pair of block 6 is none");
+    assert_eq!(found.summaries[0].visits, 6, "its other visit is one of the cell");
+    assert_eq!(found.analysis.visits.len(), 13, "the document has them all");
+}
+
+#[test]
+fn an_experiment_ends_when_its_cells_are_decided() {
+    let mut design = design(&["plain", "rps"]);
+    design.until_decided = true;
+    let mut world = World::new(3);
+    let far = world.visits(&[("plain", 0.0), ("rps", 0.5)], 6);
+    assert_eq!(enough(&design, &far[..4], 2), None, "two blocks say nothing");
+    assert_eq!(enough(&design, &far, 6), Some(Ended::Decided));
+    let alike = world.visits(&[("plain", 0.0), ("rps", 0.01)], 4);
+    assert_eq!(enough(&design, &alike, 4), None);
+    design.precision = Some(0.5);
+    assert_eq!(enough(&design, &alike, 4), Some(Ended::Precise));
+}

@@ -1,0 +1,167 @@
+//! Two experiments compared, for example of two days: what differs in them, and each cell by its
+//! visits.
+
+use crate::comparison::Difference;
+use crate::experiment::{Conclusion, Figure};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Schema of [`Across`].
+pub const ACROSS_SCHEMA: &str = "ceiling.compare-experiments/1";
+
+/// Two experiments, A and B. Every ratio is B over A.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Across {
+    /// [`ACROSS_SCHEMA`].
+    pub schema: String,
+    /// Id of A.
+    pub a: String,
+    /// Id of B.
+    pub b: String,
+    /// What speaks against a comparison; empty when nothing does.
+    pub warnings: Vec<String>,
+    /// What differs: hosts, kernels, versions, servers, loads, knobs, design.
+    pub settings: Vec<Difference>,
+    /// A ratio inside of -x to +x counts as the same: that of A's design.
+    pub same_within: f64,
+    /// Each figure of each cell that both have.
+    pub cells: Vec<AcrossCell>,
+    /// Cells of A alone.
+    pub only_a: Vec<String>,
+    /// Cells of B alone.
+    pub only_b: Vec<String>,
+    /// What became of each `--fail-if`, cell by cell.
+    pub bounds: Vec<Decided>,
+}
+
+/// A figure of one cell, in both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AcrossCell {
+    /// The cell.
+    pub cell: String,
+    /// The figure.
+    pub figure: Figure,
+    /// Visits with a valid one, in A and in B.
+    pub visits: (u64, u64),
+    /// Geometric means, in A and in B.
+    pub means: (f64, f64),
+    /// B over A; `null` for fewer than three visits on a side.
+    pub ratio: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// What follows, at a risk of 5 % for all cells of the figure.
+    pub conclusion: Option<Conclusion>,
+    /// Further visits on each side that would probably decide it.
+    pub more_visits: Option<u64>,
+}
+
+/// What became of a bound in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The bound, as typed.
+    pub bound: String,
+    /// The figure that it bounds.
+    pub figure: Figure,
+    /// The cell.
+    pub cell: String,
+    /// Whether it holds.
+    pub outcome: Outcome,
+    /// Further visits on each side that would probably decide it; only for an undecided one.
+    pub more_visits: Option<u64>,
+}
+
+/// Whether a bound holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The whole interval is beyond the bound.
+    Failed,
+    /// The whole interval is inside.
+    Holds,
+    /// Neither, or there are too few visits.
+    Undecided,
+}
+
+/// `--fail-if`: a change that is a regression, such as `rate<-3%`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// Of which figure.
+    pub figure: Figure,
+    /// Whether a change below or above fails.
+    pub fails: Fails,
+    /// The change: -0.03 is -3 %.
+    pub change: f64,
+}
+
+/// On which side of a bound it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fails {
+    /// Below.
+    Below,
+    /// Above.
+    Above,
+}
+
+/// Why a text is no bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no bound of a change; it is rate, p50, p99, client_us or server_us, then < or >, then \
+     a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
+)]
+pub struct BoundError(String);
+
+const FIGURES: [(&str, Figure); 5] = [
+    ("rate", Figure::Rate),
+    ("p50", Figure::P50),
+    ("p99", Figure::P99),
+    ("client_us", Figure::ClientUsPerRequest),
+    ("server_us", Figure::ServerUsPerRequest),
+];
+
+impl FromStr for Bound {
+    type Err = BoundError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = || {
+            let at = text.find(['<', '>'])?;
+            let (name, rest) = text.split_at(at);
+            let fails = if rest.starts_with('<') { Fails::Below } else { Fails::Above };
+            let (_, figure) = FIGURES.into_iter().find(|(known, _)| *known == name.trim())?;
+            let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
+            let is_change = percent.is_finite() && percent > -100.0;
+            is_change.then_some(Self { figure, fails, change: percent / 100.0 })
+        };
+        read().ok_or_else(|| BoundError(text.to_string()))
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = FIGURES.into_iter().find(|(_, figure)| *figure == self.figure);
+        let sign = if self.fails == Fails::Below { '<' } else { '>' };
+        let percent = (self.change * 1e6).round() / 1e4;
+        write!(f, "{}{sign}{percent:+}%", name.map_or("", |(name, _)| name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_written_as_they_are_read() {
+        for text in ["rate<-3%", "p99>+10%", "client_us>+0.5%", "server_us<-20%", "p50>+0%"] {
+            let bound: Bound = text.parse().unwrap();
+            assert_eq!(bound.to_string(), text);
+        }
+        let loose: Bound = " rate < -3 %".parse().unwrap();
+        assert_eq!((loose.change, loose.fails), (-0.03, Fails::Below));
+        for text in ["rate", "rate<3", "rate<-100%", "speed<-3%", "rate=-3%", "", "<%"] {
+            let said = text.parse::<Bound>().unwrap_err().to_string();
+            assert!(said.contains("'rate<-3%'"), "{said}");
+        }
+    }
+}

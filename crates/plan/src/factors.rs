@@ -1,0 +1,144 @@
+//! What differs between the cells of a plan: factors with levels, and a half of all combinations.
+//!
+//! A half of all combinations of two levels each keeps the cells whose levels are the second one an
+//! even number of times. What is lost is known beforehand: each effect is one sum with the
+//! interaction of all other factors (Box, Hunter and Hunter, Statistics for Experimenters,
+//! chapter 6).
+
+use crate::cells::Cell;
+use model::analysis::Factor;
+use model::experiment::Design;
+
+/// Fewer factors leave no half in which an effect is not mixed with that of another factor.
+const HALVED_MIN: usize = 3;
+
+/// The factors of cells whose names have these parts; `names` are those of the parts. None where
+/// fewer than two parts differ.
+pub(crate) fn of(names: &[String], parts: &[Vec<String>]) -> Vec<Factor> {
+    let factor = |(at, name): (usize, &String)| {
+        let mut levels: Vec<String> = Vec::new();
+        let level = |part: &String| match levels.iter().position(|level| level == part) {
+            Some(known) => known,
+            None => {
+                levels.push(part.clone());
+                levels.len() - 1
+            }
+        };
+        let of_cells = parts.iter().map(|of_cell| &of_cell[at]).map(level).collect();
+        Factor { name: name.clone(), levels, of_cells }
+    };
+    let mut factors: Vec<Factor> = names.iter().enumerate().map(factor).collect();
+    factors.retain(|factor| factor.levels.len() > 1);
+    if factors.len() < 2 { Vec::new() } else { factors }
+}
+
+/// Keeps one half of the cells, that of the first levels included.
+pub(crate) fn halve(
+    text: &str,
+    cells: &mut Vec<Cell>,
+    factors: Vec<Factor>,
+) -> Result<Vec<Factor>, String> {
+    if text.trim() != "1/2" {
+        return Err(format!(
+            "fraction is '{text}', and takes \"1/2\": a smaller part mixes effects of single \
+             factors with each other; for example fraction = \"1/2\""
+        ));
+    }
+    if factors.len() < HALVED_MIN || factors.iter().any(|factor| factor.levels.len() != 2) {
+        let listed: Vec<_> = factors
+            .iter()
+            .map(|factor| format!("{} has {}", factor.name, factor.levels.len()))
+            .collect();
+        let listed = if listed.is_empty() { "none".to_string() } else { listed.join(", ") };
+        return Err(format!(
+            "fraction takes {HALVED_MIN} or more factors of two levels each, and the factors of \
+             this plan are: {listed}; leave fraction out to measure all combinations"
+        ));
+    }
+    let is_kept =
+        |cell: usize| factors.iter().map(|factor| factor.of_cells[cell]).sum::<usize>() % 2 == 0;
+    let kept: Vec<usize> = (0..cells.len()).filter(|cell| is_kept(*cell)).collect();
+    *cells = kept.iter().map(|cell| cells[*cell].clone()).collect();
+    let halved = |factor: Factor| Factor {
+        of_cells: kept.iter().map(|cell| factor.of_cells[*cell]).collect(),
+        ..factor
+    };
+    Ok(factors.into_iter().map(halved).collect())
+}
+
+/// The factors in words, and what a fraction of them cannot tell apart.
+pub(crate) fn rehearsed(design: &Design) -> String {
+    let factors = &design.factors;
+    let listed: Vec<_> = factors
+        .iter()
+        .map(|factor| format!("{} ({} levels)", factor.name, factor.levels.len()))
+        .collect();
+    let Some(fraction) = &design.fraction else {
+        return match listed.len() {
+            0 => String::new(),
+            _ => format!("  factors: {}\n", listed.join(", ")),
+        };
+    };
+    let lost = match factors.len() {
+        3 => "each factor with the interaction of the two others: assume there is none",
+        4 => "interactions of two factors with those of the two others",
+        _ => "interactions of two factors with those of three or more, which are rare",
+    };
+    format!(
+        "  factors: {}; {fraction} of all combinations, which mixes {lost}\n",
+        listed.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Plan, Targets};
+
+    fn plan(design: &str, values: &[&str]) -> Result<Plan, String> {
+        let vary = ["depth", "connections", "threads", "timeout"].iter().zip(values);
+        let vary: String = vary
+            .map(|(key, values)| format!("[[vary]]\nkey = \"load.{key}\"\nvalues = {values}\n"))
+            .collect();
+        let head = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n\
+                    server = { addr = \"127.0.0.1:9\" }\n";
+        let text = format!("{head}{vary}[design]\n{design}\n");
+        Plan::parse(&text, &Targets::absent(String::new()), &crate::GivenHosts::default())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_half_has_each_level_of_each_pair_of_factors_equally_often() {
+        let plan = plan("fraction = \"1/2\"", &["[1, 2]", "[1, 2]", "[1, 2]", "[1, 2]"]).unwrap();
+        let design = plan.design.as_ref().unwrap();
+        assert_eq!((plan.cells.len(), design.factors.len()), (8, 4));
+        assert_eq!(design.baseline, "depth 1, connections 1, threads 1, timeout 1");
+        for one in &design.factors {
+            for other in design.factors.iter().filter(|other| other.name != one.name) {
+                let both = one.of_cells.iter().zip(&other.of_cells);
+                assert_eq!(both.filter(|levels| *levels == (&1, &0)).count(), 2);
+            }
+        }
+        assert!(plan.rehearsed().contains("with those of the two others"), "{}", plan.rehearsed());
+    }
+
+    #[test]
+    fn a_fraction_that_mixes_factors_is_refused() {
+        let said = plan("fraction = \"1/2\"", &["[1, 2]", "[1, 2]"]).unwrap_err();
+        assert!(said.contains("load.depth has 2, load.connections has 2"), "{said}");
+        let said = plan("fraction = \"1/2\"", &["[1, 2]", "[1, 2]", "[1, 2, 3]"]).unwrap_err();
+        assert!(said.contains("load.threads has 3"), "{said}");
+        let said = plan("fraction = \"1/4\"", &["[1, 2]", "[1, 2]", "[1, 2]"]).unwrap_err();
+        assert!(said.contains("\"1/2\""), "{said}");
+    }
+
+    #[test]
+    fn one_factor_is_none() {
+        let one = plan("", &["[1, 2]", "[4]"]).unwrap();
+        assert!(one.design.unwrap().factors.is_empty());
+        let two = plan("floor = true", &["[1, 2, 3]", "[4, 5]"]).unwrap();
+        let design = two.design.unwrap();
+        assert_eq!(design.factors[0].of_cells, [0, 0, 1, 1, 2, 2]);
+        assert_eq!(design.cells.len(), 7, "the floor is no combination");
+        assert_eq!(design.factors[1].levels, ["connections 4", "connections 5"]);
+    }
+}

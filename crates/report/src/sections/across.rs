@@ -1,0 +1,229 @@
+//! Two experiments on one page: what stands against a comparison, bounds, what differs, cells.
+
+use super::analysis::figure;
+use crate::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
+use crate::wording::{microseconds, ns, plural, sentence, within};
+use model::across::{Across, AcrossCell, Decided, Outcome};
+use model::experiment::{Conclusion, Figure};
+use model::units::show_count;
+
+/// The page of the comparison of two experiments.
+pub fn across(of: &Across) -> Page {
+    let mut blocks = vec![Block::Banner(banner(of))];
+    blocks.extend(bounds(of).map(Block::Table));
+    if !of.settings.is_empty() {
+        blocks.push(Block::Heading("What differs".to_string()));
+        blocks.push(Block::Table(settings(of)));
+    }
+    blocks.push(Block::Heading("Cells".to_string()));
+    blocks.push(Block::Table(cells(of)));
+    let alone = [("only in A", &of.only_a), ("only in B", &of.only_b)];
+    let alone = alone.into_iter().filter(|(_, cells)| !cells.is_empty());
+    let facts: Vec<Fact> = alone.map(|(name, cells)| Fact::new(name, cells.join("; "))).collect();
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(facts));
+    }
+    Page {
+        title: format!("ceiling compare {} {}", of.a, of.b),
+        subtitle: "two experiments; every ratio is B over A".to_string(),
+        blocks,
+    }
+}
+
+fn banner(of: &Across) -> Banner {
+    let rates = of.cells.iter().filter(|one| one.figure == Figure::Rate);
+    let said: Vec<String> = rates.map(|one| format!("{} {}", one.cell, said(one, of))).collect();
+    let text = match said.is_empty() {
+        true => "No cell has a rate in both.".to_string(),
+        false => format!("Rate of B against A: {}.", said.join("; ")),
+    };
+    let mut lines: Vec<String> = of.warnings.iter().map(|why| sentence(why)).collect();
+    lines.push(
+        "Visits of different days are no pairs: Welch's interval holds what varied inside each \
+         experiment, and not what differs from day to day."
+            .to_string(),
+    );
+    let count = |wanted| of.bounds.iter().filter(|one| one.outcome == wanted).count() as u64;
+    let (failed, open) = (count(Outcome::Failed), count(Outcome::Undecided));
+    let tone = match (failed, open) {
+        (1.., _) => Tone::Bad,
+        (0, 1..) => Tone::Caution,
+        _ if !of.warnings.is_empty() => Tone::Caution,
+        _ if of.bounds.is_empty() => Tone::Neutral,
+        _ => Tone::Good,
+    };
+    let verdict = match (failed, open) {
+        _ if of.bounds.is_empty() => return Banner { tone, text, lines },
+        (1.., _) => format!("FAILED: {} of a change", plural(failed, "bound")),
+        (0, 1..) => format!("UNDECIDED: {} of a change", plural(open, "bound")),
+        _ => "Every bound of a change holds.".to_string(),
+    };
+    lines.insert(0, text);
+    Banner { tone, text: verdict, lines }
+}
+
+fn said(one: &AcrossCell, of: &Across) -> String {
+    let change = within(one.ratio, one.low, one.high);
+    match one.conclusion {
+        Some(Conclusion::More) => format!("is faster, {change}"),
+        Some(Conclusion::Less) => format!("is slower, {change}"),
+        Some(Conclusion::Same) => {
+            format!("is the same within {:.1} %, {change}", of.same_within * 100.0)
+        }
+        Some(Conclusion::Undecided) => format!("is undecided, {change}{}", more(one.more_visits)),
+        None => "has too few visits".to_string(),
+    }
+}
+
+fn more(visits: Option<u64>) -> String {
+    let said = |more| format!(", about {} of each", plural(more, "more visit"));
+    visits.map_or(String::new(), said)
+}
+
+fn bounds(of: &Across) -> Option<Table> {
+    let columns = ["fails if", "cell", "change (95 %)", "outcome"].map(Column::words);
+    let mut table = Table::new(columns.to_vec()).caption("Bounds of a change");
+    for one in &of.bounds {
+        let (mark, outcome) = match one.outcome {
+            Outcome::Failed => (Mark::Broken, "failed".to_string()),
+            Outcome::Holds => (Mark::None, "holds".to_string()),
+            Outcome::Undecided => (Mark::Caution, format!("undecided{}", more(one.more_visits))),
+        };
+        table.push(mark, vec![one.bound.clone(), one.cell.clone(), change_of(of, one), outcome]);
+    }
+    table.notes.push(
+        "A bound fails when the whole interval is beyond it, and holds when the whole interval is \
+         inside; all bounds and cells together share the risk (Holm)."
+            .to_string(),
+    );
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The change that a bound is about.
+fn change_of(of: &Across, bound: &Decided) -> String {
+    let is_meant = |one: &&AcrossCell| one.cell == bound.cell && one.figure == bound.figure;
+    let cell = of.cells.iter().find(is_meant);
+    cell.map_or("-".to_string(), |one| within(one.ratio, one.low, one.high))
+}
+
+fn settings(of: &Across) -> Table {
+    let columns = ["what", "A", "B"].map(Column::words);
+    let mut table = Table::new(columns.to_vec());
+    for one in &of.settings {
+        let value = |value: &Option<String>| value.clone().unwrap_or("-".to_string());
+        table.push(Mark::None, vec![one.setting.clone(), value(&one.a), value(&one.b)]);
+    }
+    table
+}
+
+fn cells(of: &Across) -> Table {
+    let mut table = Table::new(vec![
+        Column::words("cell"),
+        Column::words("figure"),
+        Column::numbers("A").rank(2),
+        Column::numbers("B").rank(2),
+        Column::words("change (95 %)"),
+        Column::words("conclusion"),
+        Column::words("visits").rank(1),
+    ]);
+    for one in &of.cells {
+        let conclusion = match one.conclusion {
+            Some(Conclusion::More) => "more".to_string(),
+            Some(Conclusion::Less) => "less".to_string(),
+            Some(Conclusion::Same) => format!("same within {:.1} %", of.same_within * 100.0),
+            Some(Conclusion::Undecided) => format!("undecided{}", more(one.more_visits)),
+            None => "too few visits".to_string(),
+        };
+        let row = vec![
+            one.cell.clone(),
+            figure(one.figure).to_string(),
+            value(one.figure, one.means.0),
+            value(one.figure, one.means.1),
+            within(one.ratio, one.low, one.high),
+            conclusion,
+            format!("{} and {}", one.visits.0, one.visits.1),
+        ];
+        table.push(Mark::None, row);
+    }
+    table.notes.push(
+        "A, B: geometric means over the visits. The risk of a false difference is 5 % for all \
+         cells of one figure together."
+            .to_string(),
+    );
+    table
+}
+
+fn value(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Rate => show_count(value),
+        Figure::P50 | Figure::P99 => ns(Some(value.round() as u64)),
+        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => microseconds(Some(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::across::ACROSS_SCHEMA;
+    use model::comparison::Difference;
+
+    fn of(outcomes: &[Outcome]) -> Across {
+        let cell = |cell: &str, figure, ratio: f64, conclusion| AcrossCell {
+            cell: cell.to_string(),
+            figure,
+            visits: (6, 6),
+            means: (20_000.0, 20_000.0 * ratio),
+            ratio: Some(ratio),
+            low: Some(ratio * 0.99),
+            high: Some(ratio * 1.01),
+            conclusion: Some(conclusion),
+            more_visits: None,
+        };
+        let decided = |(at, outcome): (usize, &Outcome)| Decided {
+            bound: "rate<-3%".to_string(),
+            figure: Figure::Rate,
+            cell: ["plain", "rps"][at].to_string(),
+            outcome: *outcome,
+            more_visits: (*outcome == Outcome::Undecided).then_some(9),
+        };
+        let undecided = cell("rps", Figure::Rate, 0.985, Conclusion::Undecided);
+        Across {
+            schema: ACROSS_SCHEMA.to_string(),
+            a: "before".to_string(),
+            b: "after".to_string(),
+            warnings: vec!["the hosts or their kernels differ".to_string()],
+            settings: vec![Difference {
+                setting: "host.client.kernel".to_string(),
+                a: Some("6.1.0".to_string()),
+                b: Some("6.12.1".to_string()),
+            }],
+            same_within: 0.02,
+            cells: vec![
+                cell("plain", Figure::Rate, 0.919, Conclusion::Less),
+                cell("plain", Figure::P99, 1.001, Conclusion::Same),
+                AcrossCell { more_visits: Some(9), ..undecided },
+            ],
+            only_a: vec!["rfs".to_string()],
+            only_b: Vec::new(),
+            bounds: outcomes.iter().enumerate().map(decided).collect(),
+        }
+    }
+
+    #[test]
+    fn two_days_read_like_this() {
+        let page = across(&of(&[Outcome::Failed, Outcome::Undecided]));
+        insta::assert_snapshot!("across", crate::text::draw(&page, crate::Style::Plain));
+    }
+
+    #[test]
+    fn the_first_line_is_the_worst_outcome() {
+        let first = |outcomes: &[Outcome]| match &across(&of(outcomes)).blocks[0] {
+            Block::Banner(banner) => (banner.tone, banner.text.clone()),
+            other => panic!("{other:?}"),
+        };
+        let (tone, text) = first(&[Outcome::Holds, Outcome::Undecided]);
+        assert_eq!((tone, text.as_str()), (Tone::Caution, "UNDECIDED: 1 bound of a change"));
+        assert_eq!(first(&[Outcome::Holds]).1, "Every bound of a change holds.");
+        assert!(first(&[]).1.starts_with("Rate of B against A: plain is slower, -8.1 %"));
+    }
+}
