@@ -86,12 +86,12 @@ pub(super) fn note(plots: &[Dots]) -> String {
     };
     let has = |mark: Mark| rows().flat_map(|row| &row.dots).any(|dot| dot.mark == mark);
     if has(Mark::Broken) {
-        note += " A cross is a visit whose figure gates struck, or that a rule of the plan left out: it \
-                 counts in nothing.";
+        note += " A cross is a visit whose figure gates struck, or that a rule of the plan left \
+                 out: it counts in nothing.";
     }
     if has(Mark::Caution) {
-        note += " A ring is one with a reservation: the generator was the wall, the figure has only \
-                 bounds, or the visit was cut short.";
+        note += " A ring is one with a reservation: the generator was the wall, the figure has \
+                 only bounds, or the visit was cut short.";
     }
     note
 }
