@@ -191,7 +191,7 @@ fn flat(of: &Experiment) -> BTreeMap<String, String> {
     }
     for cell in &of.cells {
         let name = &cell.name;
-        settings.insert(format!("{name}.server"), cut(&cell.server.join(" ")));
+        settings.insert(format!("{name}.server"), cut(&server(cell)));
         settings.insert(format!("{name}.load"), cut(&load(cell)));
         for Tuned { host, row } in &cell.tuned {
             let wanted = row.wanted.clone().unwrap_or_default();
@@ -202,18 +202,33 @@ fn flat(of: &Experiment) -> BTreeMap<String, String> {
     settings
 }
 
-/// The load of a cell without what differs from visit to visit: where a server that was started
-/// listens, and its process.
+/// The load of a cell without what differs from visit to visit: the port on which a server that was
+/// started listens, and its process.
 fn load(cell: &CellResult) -> String {
-    let is_started = !cell.server.is_empty();
-    let word = |word: &String| match word.split_once("://127.0.0.1:") {
-        Some((scheme, rest)) if is_started => {
-            format!("{scheme}://{}", rest.trim_start_matches(|one: char| one.is_ascii_digit()))
+    let word = |word: &String| match word.split_once("://") {
+        Some((scheme, rest)) if !cell.server.is_empty() => {
+            let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+            format!("{scheme}://{host}{path}")
         }
         _ => word.clone(),
     };
     let words = cell.command.iter().filter(|word| !word.starts_with("--server-pid="));
     words.map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a server without the ports of services, which differ from start to start.
+fn server(cell: &CellResult) -> String {
+    let word = |word: &String| match word.split_once("127.0.0.1:") {
+        Some((before, rest)) => {
+            format!(
+                "{before}127.0.0.1{}",
+                rest.trim_start_matches(|one: char| one.is_ascii_digit())
+            )
+        }
+        None => word.clone(),
+    };
+    cell.server.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

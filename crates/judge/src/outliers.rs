@@ -27,6 +27,9 @@ const STALL_NS: u64 = 10_000_000;
 /// How much longer than the median of all visits they must be.
 const STALLED: f64 = 3.0;
 
+/// A share of CPU time that others took.
+type Share = fn(&Conditions) -> Option<f64>;
+
 /// The outliers among visits that count, in their order.
 pub(crate) fn of(visits: &[Visited<'_>]) -> Vec<Outlier> {
     let rated = visits.iter().filter_map(|visit| {
@@ -73,11 +76,11 @@ fn without<K: Ord + Copy>(values: &[f64], groups: impl Iterator<Item = K>) -> Ve
 /// What this visit has and the others hardly have.
 fn causes(own: &Conditions, visits: &[Visited<'_>]) -> Vec<String> {
     let mut causes = Vec::new();
-    let usual = |figure: fn(&Conditions) -> Option<f64>| {
+    let usual = |figure: Share| {
         let all = visits.iter().filter_map(|visit| figure(&visit.conditions));
         stats::median(&all.collect::<Vec<_>>()).unwrap_or(0.0)
     };
-    let shares: [(&str, fn(&Conditions) -> Option<f64>); 2] = [
+    let shares: [(&str, Share); 2] = [
         ("the hypervisor took CPU time (steal)", |of| of.steal),
         ("other processes used the server's CPUs", |of| of.neighbours),
     ];
@@ -111,13 +114,11 @@ mod tests {
 
     fn visits(seed: u64, cells: &[&'static str], blocks: u32) -> Vec<Visited<'static>> {
         let mut random = Random::new(seed, 0x6f75);
-        let mut uniform = move || (random.between(0, 1 << 20) as f64) / f64::from(1 << 20);
-        let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
         let mut all = Vec::new();
         for block in 1..=blocks {
-            let drift = 0.05 * normal();
+            let drift = 0.05 * random.normal();
             for cell in cells {
-                let rate = 10_000.0 * (drift + 0.02 * normal()).exp();
+                let rate = 10_000.0 * (drift + 0.02 * random.normal()).exp();
                 let conditions = Conditions { steal: Some(0.001), ..Conditions::default() };
                 let figures = [(Figure::Rate, rate)].into();
                 all.push(Visited { cell, block: Some(block), figures, conditions });

@@ -108,8 +108,8 @@ pub enum Fails {
 /// Why a text is no bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no bound of a change; it is rate, p50, p99, client_us or server_us, then < or >, then \
-     a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
+    "'{0}' is no bound of a change; it is rate, p50, p99, client_us or server_us, then < or >, \
+     then a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
 )]
 pub struct BoundError(String);
 

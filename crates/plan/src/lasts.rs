@@ -187,7 +187,9 @@ pub fn rough(ns: u64) -> String {
     let tenths = (ns + NS_PER_S / 20) / (NS_PER_S / 10);
     let seconds = (ns + NS_PER_S / 2) / NS_PER_S;
     match seconds {
-        _ if tenths < 100 && tenths % 10 != 0 => format!("{}.{} s", tenths / 10, tenths % 10),
+        _ if tenths < 100 && !tenths.is_multiple_of(10) => {
+            format!("{}.{} s", tenths / 10, tenths % 10)
+        }
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", (seconds + 30) / 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),

@@ -64,7 +64,8 @@ fn a_script_stops_at_a_regression_and_passes_what_is_alike() {
     folder.experiment("new", &times(1.002));
     folder.experiment("slow", &times(0.9));
     let script = "set -eu\n\
-        \"$CEILING\" compare base.json new.json --fail-if 'rate<-3%' --fail-if 'rate>50%' > new.txt\n\
+        bounds=\"--fail-if rate<-3% --fail-if rate>50%\"\n\
+        \"$CEILING\" compare base.json new.json $bounds > new.txt\n\
         echo passed\n\
         \"$CEILING\" compare base.json slow.json --fail-if 'rate<-3%' -o slow.html > slow.txt\n\
         echo never\n";

@@ -5,19 +5,13 @@ use model::analysis::{Analysis, Conditions, Excluded, VisitSeen};
 use model::experiment::{Conclusion, Fate, SCHEMA};
 use model::random::Random;
 
-fn normal(random: &mut Random) -> f64 {
-    let mut uniform = || (random.between(0, (1 << 24) - 1) as f64 + 0.5) / f64::from(1 << 24);
-    let (left, right) = (uniform(), uniform());
-    (-2.0 * left.ln()).sqrt() * (std::f64::consts::TAU * right).cos()
-}
-
 /// An experiment whose cells have these true logarithms, and a spread.
 fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
     let mut random = Random::new(seed, 0x6461_7931);
     let mut seen = Vec::new();
     for block in 1..=visits {
         for (cell, truth, spread) in cells {
-            let rate = 10_000.0 * (truth + spread * normal(&mut random)).exp();
+            let rate = 10_000.0 * (truth + spread * random.normal()).exp();
             seen.push(VisitSeen {
                 cell: (*cell).to_string(),
                 block: Some(block),
@@ -30,7 +24,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         host: None,
         name: cell.cell.clone(),
         block: cell.block,
-        server: vec!["server".to_string()],
+        server: vec!["server".to_string(), "--db=127.0.0.1:4712".to_string()],
         command: ["ceiling", "load", "http://127.0.0.1:4711/read", "--server-pid=9"]
             .map(str::to_string)
             .to_vec(),
@@ -112,8 +106,8 @@ fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
 
 #[test]
 fn visits_that_do_not_count_are_left_out() {
-    let base = day(1, &[("x", 0.0, 0.01)], 6);
-    let mut new = day(2, &[("x", 0.0, 0.01)], 6);
+    let base = day(1, &[("x", 0.0, 0.003)], 6);
+    let mut new = day(2, &[("x", 0.0, 0.003)], 6);
     let analysis = new.analysis.as_mut().unwrap();
     analysis.visits[0].block = Some(0);
     analysis.visits[0].figures.insert(Figure::Rate, 1.0);
@@ -131,6 +125,7 @@ fn what_differs_is_named_and_where_a_server_listens_does_not() {
     for cell in &mut new.cells {
         cell.command[2] = "http://127.0.0.1:5000/read".to_string();
         cell.command[3] = "--server-pid=10".to_string();
+        cell.server[1] = "--db=127.0.0.1:5001".to_string();
     }
     assert_eq!(across(&base, &new, &[]).settings, []);
     new.version = "2".to_string();

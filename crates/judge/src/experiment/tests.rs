@@ -17,20 +17,13 @@ impl World {
         Self { random: Random::new(seed, 0x776f_726c), block: 0.1, visit: 0.02 }
     }
 
-    fn normal(&mut self) -> f64 {
-        let mut uniform =
-            || (self.random.between(0, (1 << 24) - 1) as f64 + 0.5) / f64::from(1 << 24);
-        let (left, right) = (uniform(), uniform());
-        (-2.0 * left.ln()).sqrt() * (std::f64::consts::TAU * right).cos()
-    }
-
     /// Visits of cells with these true logarithms.
     fn visits<'a>(&mut self, cells: &[(&'a str, f64)], blocks: u32) -> Vec<Visited<'a>> {
         let mut visits = Vec::new();
         for block in 1..=blocks {
-            let drift = self.block * self.normal();
+            let drift = self.block * self.random.normal();
             for (cell, truth) in cells {
-                let rate = 10_000.0 * (truth + drift + self.visit * self.normal()).exp();
+                let rate = 10_000.0 * (truth + drift + self.visit * self.random.normal()).exp();
                 visits.push(visit(cell, block, rate));
             }
         }
