@@ -322,9 +322,9 @@ impl Headroom<'_, '_, '_> {
 enum ChangedServer {
     Nothing,
     /// On this host.
-    Here(ServerChange),
+    Here(Box<ServerChange>),
     /// On the host of its probe, which reverts it when the session ends.
-    Far(Orders),
+    Far(Box<Orders>),
 }
 
 impl ChangedServer {
@@ -338,7 +338,8 @@ impl ChangedServer {
         if let (ServerProcess::Probe(choice), Some(far)) = (&run.trial.server, &run.target.probe) {
             let server_pid = far.server.as_ref().map(|server| server.pid).ok_or(unseen)?;
             let orders = Orders::begin(&server::about_host(choice));
-            let mut far = Self::Far(orders.map_err(|error| error.to_string())?);
+            let orders = orders.map_err(|error| error.to_string())?;
+            let mut far = Self::Far(Box::new(orders));
             far.step(Step::Prepare { server_pid, left })?;
             return Ok(far);
         }
@@ -350,7 +351,7 @@ impl ChangedServer {
         };
         let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
         let host = Host::look(Root::default());
-        ServerChange::prepare(host, journal, pid, &taken).map(Self::Here)
+        ServerChange::prepare(host, journal, pid, &taken).map(|server| Self::Here(Box::new(server)))
     }
 
     /// One step of an experiment on another host.

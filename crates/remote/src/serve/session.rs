@@ -173,9 +173,9 @@ impl Session<'_> {
         Ok(hello)
     }
 
-    /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay, but
-    /// for those of experiments: the journal of this host has them, and every client with the token
-    /// can restore them.
+    /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay,
+    /// but for those of experiments: the journal of this host has them, and every client with the
+    /// token can restore them.
     fn take_orders(&self, line: &mut Line, tuner: &dyn Tuner) {
         let peer = self.peer;
         let mut heard = Instant::now();
