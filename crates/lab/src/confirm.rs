@@ -338,8 +338,7 @@ impl ChangedServer {
         if let (ServerProcess::Probe(choice), Some(far)) = (&run.trial.server, &run.target.probe) {
             let server_pid = far.server.as_ref().map(|server| server.pid).ok_or(unseen)?;
             let orders = Orders::begin(&server::about_host(choice));
-            let orders = orders.map_err(|error| error.to_string())?;
-            let mut far = Self::Far(Box::new(orders));
+            let mut far = Self::Far(Box::new(orders.map_err(|error| error.to_string())?));
             far.step(Step::Prepare { server_pid, left })?;
             return Ok(far);
         }
@@ -351,7 +350,7 @@ impl ChangedServer {
         };
         let journal = Journal::open(&tune::journal_folder()).map_err(|why| why.to_string())?;
         let host = Host::look(Root::default());
-        ServerChange::prepare(host, journal, pid, &taken).map(|server| Self::Here(Box::new(server)))
+        ServerChange::prepare(host, journal, pid, &taken).map(Box::new).map(Self::Here)
     }
 
     /// One step of an experiment on another host.

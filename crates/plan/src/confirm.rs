@@ -25,8 +25,8 @@ pub struct ConfirmOptions {
     #[arg(long, value_name = "PATH")]
     confirm_route: Option<Route>,
 
-    /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server,
-    /// on this host, or on another one when its probe started the server; both are put back
+    /// With --confirm: experiments may lower the CPU quota and narrow the CPU mask of the server
+    /// on this host, or on another one whose probe has started it; both are put back
     #[arg(long)]
     may_touch_server: bool,
 }

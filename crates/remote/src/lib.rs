@@ -23,7 +23,7 @@
 //! | probe | `pong` | at once, with that time and the probe's own, before and after |
 //! | probe | `reading` | as they come, in the order read |
 //! | client | `stop` | asks for one last round of everything, or to end the server |
-//! | client | `tune` | in a session for that: an order about knobs, or an experiment |
+//! | client | `tune` | in a session for that: an order about knobs, or a step of an experiment |
 //! | probe | `tuned` | the response to that, when the probe was started to allow it |
 //! | client | `start` | in a session for that, once: a server of the probe's list and choices |
 //! | probe | `started`, `not-started` | the response to that: where it listens, or why not |

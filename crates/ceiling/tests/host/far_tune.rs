@@ -394,10 +394,10 @@ fn a_plan_turns_the_knobs_of_a_server_that_the_probe_has_started() {
     std::fs::write(&servers, text).unwrap();
     let ground = Ground::new("far-own", &["--allow-tune", "--allow-start", &servers]);
     let plan = ground.folder.file("plan.toml");
-    let text = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n\
-                server = { target = \"sink\", host = \"server\" }\n\
-                load = { command = \"load\", connections = 2, threads = 1, requests = 2000 }\n\
-                tune = { only = [\"server-cpus\"], cpus = \"0/1\" }\n[hosts.server]\n";
+    let text = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nserver = { target = \"sink\", host \
+                = \"server\" }\nload = { command = \"load\", connections = 2, threads = 1, \
+                requests = 2000 }\ntune = { only = [\"server-cpus\"], cpus = \"0/1\" }\n\
+                [hosts.server]\n";
     std::fs::write(&plan, text).unwrap();
     let said = Said::of(ground.run(&plan).output().unwrap());
     let cell = said.record()["cells"][0].clone();

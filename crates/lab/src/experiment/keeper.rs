@@ -514,8 +514,9 @@ mod tests {
     }
 
     /// A server with a child that left it for another parent and does not listen to SIGTERM.
-    const WITH_ORPHAN: &str = "(trap '' TERM; (sh -c 'echo $$; exec sleep 600' &) ); \
-                               trap 'exit 7' TERM; while :; do sleep 0.01; done";
+    const WITH_ORPHAN: &str = "trap 'exit 7' TERM; \
+                               (trap '' TERM; (sh -c 'echo $$; exec sleep 600' &) ); \
+                               while :; do sleep 0.01; done";
 
     #[test]
     fn what_it_left_behind_ends_with_it() {
