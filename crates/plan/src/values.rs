@@ -58,7 +58,8 @@ typed! {
     /// Requests in flight on one connection.
     option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
     /// An address of this host.
-    option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7", |text| text.parse().ok();
+    option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7",
+        |text| text.parse().ok();
     /// Clients at a time.
     option Clients(u32), "a number of clients from 1 to 64", "4", |text| small(text, 1..=64);
     /// How often something is repeated.

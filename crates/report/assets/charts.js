@@ -7,6 +7,8 @@ const ceilingCharts = (() => {
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 5], [6, 2, 1, 2]];
   // Each state of a CPU keeps its colour, whichever others are drawn.
   const STATES = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
+  // Each series of dots has its own sign, for the same reason; then the same ones hollow.
+  const SIGNS = ["circle", "square", "triangle", "diamond", "cross"];
   const HEIGHT = 260;
   const HEIGHT_ON_A_PHONE = 220;
   const PHONE_WIDTH = 480;
@@ -71,7 +73,21 @@ const ceilingCharts = (() => {
     return kept;
   };
 
-  const scaleOf = (axis, isX, isStacked, { limits, x: [first] }) => {
+  // The change that is farthest from none; what a gate struck does not count.
+  const mostChange = ({ series, x_marks: marks }) => {
+    const isSound = (value, at) => value != null && marks[at] !== "broken";
+    const all = series.flatMap(({ y }) => y.filter(isSound).map((value) => Math.abs(value - 1)));
+    return Math.max(...all, 0.01);
+  };
+
+  // What does not fit is drawn at the edge.
+  const inside = (plot, value) => {
+    const { min, max } = plot.scales.y;
+    return Math.min(Math.max(value, min), max);
+  };
+
+  const scaleOf = (axis, isX, isStacked, view) => {
+    const { limits, x: [first] } = view;
     if (axis.scale === "log") {
       const room = isX ? 1.06 : 1.25;
       return {
@@ -84,12 +100,18 @@ const ceilingCharts = (() => {
     }
     if (isX) {
       // Time begins at zero, unless a part of it is looked at.
-      const begin = (low) => (axis.unit === "seconds" && low === first ? Math.min(0, low) : low);
+      const isTime = axis.unit === "seconds" || axis.unit === "minutes";
+      const begin = (low) => (isTime && low === first ? Math.min(0, low) : low);
       return {
         range: (_plot, low, high) => (low === high ? [low - 1, high + 1] : [begin(low), high]),
       };
     }
     if (isStacked) return { range: () => [0, 100] };
+    // Changes are about 1, and less than a hundredth must not fill the chart.
+    if (axis.unit === "change") {
+      const most = mostChange(view) * 1.2;
+      return { range: () => [1 - most, 1 + most] };
+    }
     // A thread is full at one CPU: an idle one must not fill the chart.
     const least = axis.unit === "cpus" ? 1 : 0;
     const ends = limits.map((limit) => limit.within?.[1] ?? limit.at);
@@ -136,7 +158,7 @@ const ceilingCharts = (() => {
         const value = plot.data[series][index];
         if (value == null || !plot.series[series].show) continue;
         const x = plot.valToPos(view.x[index], "x", true);
-        const y = plot.valToPos(value, "y", true);
+        const y = plot.valToPos(inside(plot, value), "y", true);
         ctx.beginPath();
         if (mark === "broken") {
           ctx.moveTo(x - size, y - size);
@@ -211,6 +233,66 @@ const ceilingCharts = (() => {
     ctx.restore();
   };
 
+  // --- Dots ---------------------------------------------------------------------------------
+
+  // The sign of a series around a place.
+  const signPath = (index, x, y, size) => {
+    const path = new Path2D();
+    const kind = SIGNS[index % SIGNS.length];
+    const corners = {
+      square: [[-1, -1], [1, -1], [1, 1], [-1, 1]],
+      triangle: [[0, -1.25], [1.2, 1], [-1.2, 1]],
+      diamond: [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]],
+      cross: [[-0.45, -1.3], [0.45, -1.3], [0.45, -0.45], [1.3, -0.45], [1.3, 0.45], [0.45, 0.45],
+        [0.45, 1.3], [-0.45, 1.3], [-0.45, 0.45], [-1.3, 0.45], [-1.3, -0.45], [-0.45, -0.45]],
+    }[kind];
+    if (corners) corners.forEach(([dx, dy]) => path.lineTo(x + dx * size, y + dy * size));
+    else path.arc(x, y, 1.1 * size, 0, 2 * Math.PI);
+    path.closePath();
+    return path;
+  };
+
+  const isHollow = (index) => Math.floor(index / SIGNS.length) % 2 === 1;
+
+  const drawSign = (ctx, index, [x, y, size], colour, colours) => {
+    const path = signPath(index, x, y, size);
+    ctx.fillStyle = isHollow(index) ? colours.paper : colour;
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = size / 2.5;
+    ctx.fill(path);
+    ctx.stroke(path);
+  };
+
+  const drawDots = (plot, chart, view, colours) => {
+    if (chart.shape !== "dots") return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    view.series.forEach((series, index) => {
+      if (!plot.series[index + 1].show) return;
+      const colour = colours.lines[index % colours.lines.length];
+      series.y.forEach((value, at) => {
+        if (value == null) return;
+        const x = plot.valToPos(view.x[at], "x", true);
+        const y = plot.valToPos(inside(plot, value), "y", true);
+        drawSign(ctx, index, [x, y, 4 * devicePixelRatio], colour, colours);
+      });
+    });
+    ctx.restore();
+  };
+
+  // The sign in the legend, as large as the text.
+  const drawKey = (marker, index, colours) => {
+    const canvas = element("canvas");
+    [canvas.width, canvas.height] = [14 * devicePixelRatio, 14 * devicePixelRatio];
+    const size = 7 * devicePixelRatio;
+    const colour = colours.lines[index % colours.lines.length];
+    drawSign(canvas.getContext("2d"), index, [size, size, size * 0.6], colour, colours);
+    marker.replaceChildren(canvas);
+  };
+
   // An empty chart says that it is meant to be.
   const drawAbsence = (plot, view, colours) => {
     if (view.series.some((series) => series.y.some((value) => value != null))) return;
@@ -258,6 +340,10 @@ const ceilingCharts = (() => {
         const colour = colours.states[known < 0 ? index % colours.states.length : known];
         return { ...shared, stroke: colour, fill: colour, width: 0, points: { show: false } };
       }
+      if (chart.shape === "dots") {
+        const stroke = colours.lines[index % colours.lines.length];
+        return { ...shared, stroke, width: 0, paths: () => null, points: { show: false } };
+      }
       return {
         ...shared,
         stroke: colours.lines[index % colours.lines.length],
@@ -283,6 +369,7 @@ const ceilingCharts = (() => {
   const sign = (chart, series) => {
     const colour = series.stroke();
     const dashes = series.dash ?? [];
+    if (chart.shape === "dots") return "transparent";
     if (chart.shape === "stacked" || dashes.length === 0) return colour;
     let at = 0;
     const stops = dashes.map((length, index) => {
@@ -307,7 +394,7 @@ const ceilingCharts = (() => {
       sync: { key: syncKey(chart, view), setSeries: false },
       drag: { x: true, y: false },
       points: {
-        size: chart.shape === "stacked" ? 0 : 8,
+        size: chart.shape === "lines" ? 8 : 0,
         fill: (plot, at) => plot.series[at].stroke(),
       },
     },
@@ -317,6 +404,7 @@ const ceilingCharts = (() => {
       draw: [
         (plot) => drawLimits(plot, view, colours),
         (plot) => drawBands(plot, view, colours, chart.shape === "stacked"),
+        (plot) => drawDots(plot, chart, view, colours),
         (plot) => drawMarks(plot, view, colours),
         (plot) => drawAbsence(plot, view, colours),
       ],
@@ -333,10 +421,12 @@ const ceilingCharts = (() => {
   };
 
   // The legend's entries become switches that a keyboard reaches.
-  const openLegend = (plot) => {
+  const openLegend = (plot, chart, colours) => {
     plot.root.querySelectorAll(".u-series").forEach((row, index) => {
       const name = row.querySelector("th");
       if (!name || index === 0) return;
+      const marker = row.querySelector(".u-marker");
+      if (chart.shape === "dots" && marker) drawKey(marker, index - 1, colours);
       name.tabIndex = 0;
       name.setAttribute("role", "switch");
       const tell = () => name.setAttribute("aria-checked", String(plot.series[index].show));
@@ -391,11 +481,12 @@ const ceilingCharts = (() => {
     holder.replaceChildren(table);
   };
 
-  const markNote = (view) => {
+  const markNote = (chart, view) => {
     const marks = [view.mark, ...view.x_marks, ...view.bands.map((band) => band.mark)];
     const notes = [];
     if (marks.includes("broken")) notes.push("! cross or red: a validity gate is broken");
-    if (marks.includes("caution")) notes.push("~ ring or amber: with a reservation, see Levels");
+    const where = chart.id.startsWith("order-") ? "Visits" : "Levels";
+    if (marks.includes("caution")) notes.push(`~ ring or amber: with a reservation, see ${where}`);
     return notes.join("; ");
   };
 
@@ -430,11 +521,11 @@ const ceilingCharts = (() => {
       const isShown = view().series.map(() => true);
       const data = dataOf(chart, view(), isShown);
       state.plot = new uPlot(optionsOf(chart, view(), width, colours), data, plotHolder);
-      openLegend(state.plot);
+      openLegend(state.plot, chart, colours);
       state.plot.root.classList.add("idle");
       figure.classList.toggle("broken", view().mark === "broken");
       figure.classList.toggle("caution", view().mark === "caution");
-      note.textContent = markNote(view());
+      note.textContent = markNote(chart, view());
       fill();
     };
     state.select = (index) => {

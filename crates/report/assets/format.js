@@ -36,6 +36,12 @@ const ceilingFormat = (() => {
     return `p${Number((100 - 100 / value).toFixed(Math.min(decimals, 8)))}`;
   };
 
+  // A ratio as a change from 1.
+  const change = (value, decimals) => {
+    const percent = (value - 1) * 100;
+    return `${percent > 0 ? "+" : ""}${decimals(percent)}%`;
+  };
+
   // A tick of an axis is a round number; digits that are all zero only take room.
   const bare = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
@@ -47,7 +53,9 @@ const ceilingFormat = (() => {
     "ns": ns,
     "seconds": (value) => `${Number(value.toFixed(2))}s`,
     "percent": (value) => `${value.toFixed(1)}%`,
+    "minutes": (value) => `${Number(value.toFixed(2))} min`,
     "cpus": (value) => value.toFixed(2),
+    "change": (value) => change(value, (percent) => percent.toFixed(1)),
     "nines": nines,
   };
 
@@ -55,6 +63,8 @@ const ceilingFormat = (() => {
   const tick = (unit, number) => {
     if (number == null) return "";
     if (unit === "percent" || unit === "cpus") return String(Number(number.toFixed(3)));
+    if (unit === "change") return change(number, (percent) => Number(percent.toFixed(2)));
+    if (unit === "minutes") return `${Number(number.toFixed(3))} min`;
     if (unit === "per-second") return bare(count(number));
     if (unit === "bytes" || unit === "bytes-per-second") return `${bare(count(number))}B`;
     return bare(value(unit, number));

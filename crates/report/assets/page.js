@@ -19,6 +19,14 @@
   addEventListener("beforeprint", () => print("paper"));
   addEventListener("afterprint", () => print(""));
 
+  // A link to something folded unfolds it.
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target?.matches("details")) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   // What scrolls sideways says so in words as well, until its end is seen.
   const regions = "section > .scroll, section > details > .scroll";
   for (const region of document.querySelectorAll(regions)) {

@@ -84,9 +84,13 @@ mod tests {
         }
         let page = crate::html::html(&fixtures::large_hosts());
         std::fs::write(folder.join("large_hosts.html"), page).unwrap();
+        let of_blocks = [("blocks", fixtures::blocks()), ("visits", fixtures::visits())];
         let (experiment, runs) = fixtures::experiment();
-        let page = crate::html_experiment(&experiment, &runs);
-        std::fs::write(folder.join("experiment.html"), page).unwrap();
+        let all = [("experiment", (experiment.clone(), runs.clone()))].into_iter().chain(of_blocks);
+        for (name, (of, runs)) in all {
+            let page = crate::html_experiment(&of, &runs);
+            std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
+        }
         let runs: Vec<_> = runs.into_iter().flatten().collect();
         std::fs::write(folder.join("beside.html"), crate::html_beside(&runs)).unwrap();
     }

@@ -11,7 +11,7 @@ mod readings;
 mod runs;
 mod shape;
 
-pub(crate) use self::experiments::{blocks, experiment};
+pub(crate) use self::experiments::{blocks, experiment, visits};
 pub(crate) use self::large::large_hosts;
 pub(crate) use self::profiled::load_profiled;
 use self::readings::readings;

@@ -4,6 +4,9 @@
 //! what matters about it, never how it looks: no colours, no widths, no markup. Every string in
 //! it is untrusted text; escaping is the renderer's work.
 
+mod dots;
+
+pub use dots::{Dot, DotRow, Dots};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -39,17 +42,26 @@ pub enum Block {
     Flame(Flame),
     /// Rows of shaded cells.
     Grid(Grid),
-    /// The same of several hosts: side by side where there is room, else below each other.
+    /// Rows of values on one axis.
+    Dots(Dots),
+    /// The same of several hosts or figures: side by side where there is room, else below each
+    /// other.
     Columns(Vec<Vec<Block>>),
+    /// Details that a renderer that can fold shows on demand.
+    Folded(Folded),
 }
 
 impl Page {
-    /// All blocks in reading order, those of columns as well.
+    /// All blocks in reading order, those inside of others as well.
     pub fn flat(&self) -> Vec<&Block> {
         fn inner<'a>(blocks: &'a [Block], all: &mut Vec<&'a Block>) {
             for block in blocks {
                 match block {
                     Block::Columns(columns) => columns.iter().for_each(|one| inner(one, all)),
+                    Block::Folded(folded) => {
+                        all.push(block);
+                        inner(&folded.blocks, all);
+                    }
                     block => all.push(block),
                 }
             }
@@ -74,6 +86,8 @@ impl Page {
                 Block::Chart(chart) => Some(&chart.id),
                 Block::Grid(grid) => Some(&grid.id),
                 Block::Flame(flame) => Some(&flame.id),
+                Block::Dots(dots) => Some(&dots.id),
+                Block::Folded(folded) => Some(&folded.id),
                 _ => None,
             }
         }
@@ -233,6 +247,19 @@ impl Table {
     }
 }
 
+/// Details under a title.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Folded {
+    /// Stable name, also the anchor.
+    pub id: String,
+    /// What the details are of.
+    pub title: String,
+    /// What matters of them, in a few words.
+    pub said: String,
+    /// The details.
+    pub blocks: Vec<Block>,
+}
+
 /// A named value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
@@ -285,10 +312,14 @@ pub enum Unit {
     Ns,
     /// Seconds.
     Seconds,
+    /// Minutes.
+    Minutes,
     /// Hundredths.
     Percent,
     /// CPUs' worth of time.
     Cpus,
+    /// A ratio, shown as the change from 1: 1.03 is +3 %.
+    Change,
     /// A percentile q, plotted at `1 / (1 - q)` so that each nine is one step of a log axis.
     Nines,
 }
@@ -334,6 +365,8 @@ pub enum ChartShape {
     Lines,
     /// Areas on top of each other; they sum to a whole.
     Stacked,
+    /// Single values, each series with a sign of its own.
+    Dots,
 }
 
 /// A line of a chart.

@@ -4,6 +4,7 @@ use crate::page::Mark;
 use crate::printable::printable;
 use crate::text::wrap::{fit, width};
 use model::claim::Claim;
+use model::experiment::{Contrast, Design};
 use model::load::Stop;
 use model::objective;
 use model::run::{Outcome, Point, Run};
@@ -40,6 +41,34 @@ pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
          has the mean.",
         percent(100.0 * drift.abs())
     ))
+}
+
+/// A ratio as a change: `+3.0 %` for 1.03.
+pub(crate) fn change(ratio: f64) -> String {
+    // Less than nothing is nothing.
+    let percent = ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0;
+    format!("{percent:+.1} %")
+}
+
+/// A change with its interval, `+3.0 % (+2.1 % to +3.9 %)`; a dash where there is none.
+pub(crate) fn within(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (ratio, low, high) {
+        (Some(ratio), Some(low), Some(high)) => {
+            format!("{} ({} to {})", change(ratio), change(low), change(high))
+        }
+        _ => "-".to_string(),
+    }
+}
+
+/// The change of a contrast with its interval.
+pub(crate) fn change_within(one: &Contrast) -> String {
+    within(one.ratio, one.low, one.high)
+}
+
+/// What counts as the same in a design: `2 %`.
+pub(crate) fn band(design: &Design) -> String {
+    let text = format!("{:.2}", design.same_within * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Microseconds per request, for a column whose heading names the unit.
@@ -406,7 +435,7 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
 }
 
 /// The rate that a level was asked for: of devices it is that of connections.
-fn rate_asked(point: &Point) -> Option<f64> {
+pub(crate) fn rate_asked(point: &Point) -> Option<f64> {
     match point.is_churn() {
         true => rate_of(point).map(|_| point.headline_rate()),
         false => rate_of(point),

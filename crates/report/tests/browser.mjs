@@ -197,12 +197,44 @@ const inspect = () => {
     blank: figures.filter((figure) => !isDrawn(figure)).map((figure) => figure.id),
     overflow: root.scrollWidth - root.clientWidth,
     lost: [...document.querySelectorAll("a[href^='#']")]
-      .filter((link) => document.getElementById(link.hash.slice(1)) === null)
-      .map((link) => link.hash),
+      .map((link) => link.getAttribute("href"))
+      .filter((hash) => document.getElementById(decodeURIComponent(hash.slice(1))) === null),
     pwned: Boolean(window.pwned) || document.querySelectorAll("img, iframe, object").length > 0,
     hints: regions.filter((region) => hasMore(region) !== isCut(region)).length,
     policy: document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null,
   };
+};
+
+// Runs in the page: rows of dots, which need no scripts. A row must have room to be read, what is
+// drawn in it must not leave its figure, and words beside it must not be cut.
+const inspectDots = () => {
+  const faults = [];
+  for (const figure of document.querySelectorAll("figure.dotted")) {
+    const { left, right } = figure.getBoundingClientRect();
+    const rows = [...figure.querySelectorAll("svg.marks")];
+    const isNarrow = (row) => row.getBoundingClientRect().width < 110;
+    if (rows.length === 0 || rows.some(isNarrow)) faults.push(`${figure.id} has no room`);
+    const drawn = [...figure.querySelectorAll("svg.marks circle, svg.marks path, .axis text")];
+    const leaves = (one) => {
+      const place = one.getBoundingClientRect();
+      return place.width === 0 || place.left < left || place.right > right;
+    };
+    if (drawn.length === 0 || drawn.some(leaves)) faults.push(`${figure.id} is cut`);
+    const region = figure.querySelector(".scroll");
+    if (region.scrollWidth > region.clientWidth + 1) faults.push(`${figure.id} has to be scrolled`);
+  }
+  return faults;
+};
+
+// Runs in the page: a dot leads to its visit and unfolds it.
+const followDot = async () => {
+  const link = document.querySelector("svg.marks a");
+  if (!link) return [];
+  const visit = document.getElementById(link.getAttribute("href").slice(1));
+  const wasOpen = visit.open;
+  link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+  await new Promise((done) => setTimeout(done, 100));
+  return wasOpen || !visit.open ? ["a dot does not lead to its visit"] : [];
 };
 
 // Runs in the page while it is laid out for paper.
@@ -245,6 +277,25 @@ const operate = () => {
   return faults;
 };
 
+// What a browser shows that runs no scripts: everything but charts.
+const withoutScripts = async (tab) => {
+  const dots = "document.querySelectorAll('svg.marks circle').length";
+  const before = await tab.evaluate(dots);
+  await tab.send("Emulation.setEmulatedMedia", { media: "screen", features: [] });
+  await tab.size(1280, 1000);
+  await tab.send("Emulation.setScriptExecutionDisabled", { value: true });
+  await tab.send("Page.reload");
+  const until = Date.now() + READY_WITHIN_MS;
+  const loaded = "document.readyState === 'complete' && !document.documentElement.dataset.charts";
+  while (!(await tab.evaluate(loaded)) && Date.now() < until) {
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  const faults = await tab.evaluate(`(${inspectDots})()`);
+  const after = await tab.evaluate(dots);
+  if (after !== before) faults.push(`${after} of ${before} dots`);
+  return faults.map((fault) => `without scripts: ${fault}`);
+};
+
 const check = async (browser, file, pictures) => {
   const faults = [];
   const tab = await Tab.open(browser, file);
@@ -261,6 +312,8 @@ const check = async (browser, file, pictures) => {
     expect(seen.lost.length === 0, `links into nothing: ${seen.lost.join(", ")}`);
     expect(!seen.pwned, "a string of the run became markup");
     expect(seen.policy, "no content security policy");
+    const dots = await tab.evaluate(`(${inspectDots})()`);
+    dots.forEach((fault) => faults.push(`${where}: ${fault}`));
     return seen;
   };
   const picture = (name) =>
@@ -280,6 +333,7 @@ const check = async (browser, file, pictures) => {
   await look("phone");
   await picture("phone");
   await tab.size(1280, 1000);
+  (await tab.evaluate(`(${followDot})()`)).forEach((fault) => faults.push(fault));
   (await tab.evaluate(`(${operate})()`)).forEach((fault) => faults.push(`keyboard: ${fault}`));
   await look("after use");
   // A4 less its margins, and a person who likes it dark.
@@ -297,6 +351,7 @@ const check = async (browser, file, pictures) => {
     const path = join(pictures, `${basename(file, ".html")}.pdf`);
     writeFileSync(path, Buffer.from(data, "base64"));
   }
+  faults.push(...await withoutScripts(tab));
   // A blob is in the page itself: the record, when it is saved.
   const elsewhere =
     tab.requests.filter((url) => url !== tab.address && !url.startsWith("blob:null/"));

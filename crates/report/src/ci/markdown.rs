@@ -3,7 +3,7 @@
 use super::{CaseOutcome, Report};
 use crate::page::Block;
 use crate::printable::printable;
-use crate::sections::summary;
+use crate::sections::{conclusion, summary};
 use crate::wording::{latency, or_dash, percent, point_phrase, rate_cell};
 use model::experiment::Experiment;
 use model::objective::Expectation;
@@ -37,6 +37,7 @@ pub fn of_run(run: &Run, report: &Report) -> String {
 /// An experiment.
 pub fn of_experiment(of: &Experiment, report: &Report) -> String {
     let mut text = heading(report) + &format!("{}\n\n", plain(&of.question));
+    text.extend(conclusion(of).map(|said| format!("**{}**\n\n", plain(&said))));
     let rows = report.cases.iter().map(|case| {
         let (word, said) = word_of(&case.outcome);
         vec![case.name.clone(), word.to_string(), said.clone()]
@@ -155,6 +156,9 @@ mod tests {
         let (experiment, runs) = fixtures::experiment();
         let report = Report::of_experiment(&experiment, &runs);
         insta::assert_snapshot!("job_cells", of_experiment(&experiment, &report));
+        let (of, runs) = fixtures::blocks();
+        let text = of_experiment(&of, &Report::of_experiment(&of, &runs));
+        assert!(text.contains("**Against plain: rps is faster (+12.0 %)"), "{text}");
     }
 
     #[test]

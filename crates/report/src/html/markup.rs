@@ -1,9 +1,9 @@
 //! Blocks as markup.
 
 use super::escape::escape;
-use super::{flame, grid};
+use super::{dots, flame, grid};
 use crate::page::{
-    Align, Banner, Block, Chart, Fact, Fold, List, ListKind, Mark, Page, Row, Table, Tone,
+    Align, Banner, Block, Chart, Fact, Fold, Folded, List, ListKind, Mark, Page, Row, Table, Tone,
 };
 use std::collections::BTreeSet;
 
@@ -76,7 +76,9 @@ fn block(block: &Block, anchors: &BTreeSet<&str>) -> String {
         Block::List(list) => self::list(list),
         Block::Flame(flame) => flame::figure(flame),
         Block::Grid(grid) => grid::figure(grid),
+        Block::Dots(dots) => dots::figure(dots, anchors),
         Block::Columns(all) => columns(all, anchors),
+        Block::Folded(folded) => self::folded(folded, anchors),
     }
 }
 
@@ -88,6 +90,15 @@ fn columns(columns: &[Vec<Block>], anchors: &BTreeSet<&str>) -> String {
     };
     let drawn: String = columns.iter().map(column).collect();
     format!("<div class=\"hosts\">\n{drawn}</div>\n")
+}
+
+fn folded(folded: &Folded, anchors: &BTreeSet<&str>) -> String {
+    let [id, title, said] = [&folded.id, &folded.title, &folded.said].map(|text| escape(text));
+    let blocks: String = folded.blocks.iter().map(|one| block(one, anchors)).collect();
+    format!(
+        "<details class=\"part\" id=\"{id}\">\n<summary>{title} <span class=\"faint\">{said}</span>\
+         </summary>\n{blocks}</details>\n"
+    )
 }
 
 fn banner(banner: &Banner) -> String {

@@ -5,6 +5,7 @@
 //! they are escaped in markup and in JSON, and a content security policy lets the browser run
 //! only the scripts whose hashes are in it.
 
+mod dots;
 mod escape;
 mod flame;
 mod grid;
@@ -148,17 +149,20 @@ mod tests {
 
     /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
     /// the two is markup, and whatever is not listed here came from somewhere else.
-    const ELEMENTS: &str = "!doctype a abbr body button caption code dd details div dl dt \
+    const ELEMENTS: &str = "!doctype a abbr body button caption circle code dd details div dl dt \
         figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p path rect \
-        script section span style summary svg table tbody td text th thead title tr ul wbr";
-    const ATTRIBUTES: &str = "aria-label charset class content d height hidden href html \
-        http-equiv id lang name preserveAspectRatio role rowspan scope tabindex title type \
+        script section span style summary svg table tbody td text tfoot th thead title tr ul wbr";
+    const ATTRIBUTES: &str = "aria-label charset class content cx cy d height hidden href html \
+        http-equiv id lang name preserveAspectRatio r role rowspan scope tabindex title type \
         viewBox width x y";
 
     #[test]
     fn there_is_no_markup_but_ours() {
-        for (name, run) in fixtures::all() {
-            let markup = without_scripts_and_styles(&html(&run));
+        let runs = fixtures::all().into_iter().map(|(name, run)| (name, html(&run)));
+        let (of, visits) = fixtures::visits();
+        let pages = runs.chain([("visits", html_experiment(&of, &visits))]);
+        for (name, page) in pages {
+            let markup = without_scripts_and_styles(&page);
             for tag in tags(&markup) {
                 let element = tag.trim_start_matches('/').split([' ', '>']).next().unwrap();
                 assert!(ELEMENTS.split_whitespace().any(|known| known == element), "{name}: {tag}");

@@ -1,8 +1,8 @@
 //! Two experiments on one page: what stands against a comparison, bounds, what differs, cells.
 
-use super::analysis::{figure, within};
+use super::analysis::figure;
 use crate::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
-use crate::wording::{microseconds, ns, plural, sentence};
+use crate::wording::{microseconds, ns, plural, sentence, within};
 use model::across::{Across, AcrossCell, Decided, Outcome};
 use model::experiment::{Conclusion, Figure};
 use model::units::show_count;

@@ -2,7 +2,7 @@
 //! experiment, visits that are far off, and those that were left out.
 
 use crate::page::{Block, Column, Mark, Table};
-use crate::wording::plural;
+use crate::wording::{change, plural, within};
 use model::analysis::{Analysis, Course, Effect, Floor};
 use model::experiment::{Conclusion, Design, Experiment, Figure};
 
@@ -16,21 +16,6 @@ pub(super) fn blocks(of: &Experiment) -> Vec<Block> {
     blocks.extend(outliers(analysis).map(Block::Table));
     blocks.extend(excluded(analysis).map(Block::Table));
     blocks
-}
-
-/// A change in percent.
-pub(super) fn change(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
-}
-
-/// A change with its interval; a dash where there is none.
-pub(super) fn within(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
-    match (ratio, low, high) {
-        (Some(ratio), Some(low), Some(high)) => {
-            format!("{} ({} to {})", change(ratio), change(low), change(high))
-        }
-        _ => "-".to_string(),
-    }
 }
 
 /// A figure in a table.

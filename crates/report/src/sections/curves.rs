@@ -1,7 +1,8 @@
 //! Throughput and latency over what the levels vary.
 
+use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
-use crate::wording::{interval, mark_of, per_second, rate_of};
+use crate::wording::{interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::search::Answer;
@@ -129,8 +130,8 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         let series = runs.iter().enumerate().map(line).collect();
         View { label: "all levels".to_string(), x: x.clone(), series, ..View::default() }
     };
-    let p99 = |point: &Point| point.latency_ns.p99.map(|ns| ns as f64);
-    let rate = rate_chart(String::new(), varied, view(rate_of));
+    let p99 = |point: &Point| times_of(point).p99.map(|ns| ns as f64);
+    let rate = rate_chart(String::new(), varied, view(rate_asked));
     let latency = latency_chart(varied, view(p99));
     vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
 }
@@ -147,10 +148,14 @@ fn with_reservation<'a>(
 fn rate_series(points: &[&Point]) -> Vec<Series> {
     let mut series = vec![Series {
         label: "rate".to_string(),
-        y: points.iter().map(|point| rate_of(point)).collect(),
+        y: points.iter().map(|point| rate_asked(point)).collect(),
     }];
-    if points.iter().any(|point| point.offered_rate.is_some()) {
-        let y = points.iter().map(|point| point.offered_rate).collect();
+    let asked = |point: &&Point| match point.is_churn() {
+        true => point.load.rate,
+        false => point.offered_rate,
+    };
+    if points.iter().any(|point| asked(point).is_some()) {
+        let y = points.iter().map(asked).collect();
         series.push(Series { label: "asked".to_string(), y });
     }
     series
@@ -192,9 +197,15 @@ fn limits(run: &Run) -> Vec<Limit> {
 fn latency_series(points: &[&Point]) -> Vec<Series> {
     let series_of = |(label, pick): (&str, Pick)| Series {
         label: label.to_string(),
-        y: points.iter().map(|point| pick(&point.latency_ns).map(|ns| ns as f64)).collect(),
+        y: points.iter().map(|point| pick(times_of(point)).map(|ns| ns as f64)).collect(),
     };
     PERCENTILES.into_iter().map(series_of).collect()
+}
+
+/// What takes time: requests, and with devices connecting.
+fn times_of(point: &Point) -> &Summary {
+    let turnover = point.turnover.as_ref().filter(|_| point.is_churn());
+    turnover.map_or(&point.latency_ns, connect_of)
 }
 
 fn band_note(run: &Run) -> String {
@@ -206,7 +217,7 @@ fn rate_chart(band: String, varied: Varied, view: View) -> Chart {
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),
-        note: format!("Completed good responses per second.{band}"),
+        note: format!("Completed good responses per second, or connections of devices.{band}"),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
         shape: ChartShape::Lines,
@@ -225,5 +236,25 @@ fn latency_chart(varied: Varied, view: View) -> Chart {
         shape: ChartShape::Lines,
         views: vec![view],
         selected: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn devices_have_the_curve_of_their_connections() {
+        let mut run = fixtures::churn_turnover();
+        let mut more = run.record.points[0].clone();
+        more.load.connections *= 2;
+        more.turnover.as_mut().unwrap().rate = 2_500.0;
+        run.record.points.push(more);
+        let blocks = curves(&run);
+        let [Block::Chart(rate), Block::Chart(times)] = &blocks[..] else { panic!("{blocks:?}") };
+        assert_eq!(rate.views[0].series[0].y, [Some(1_920.0), Some(2_500.0)]);
+        let p50 = run.record.points[0].turnover.as_ref().unwrap().connect_ns.p50;
+        assert_eq!(times.views[0].series[0].y[0], p50.map(|ns| ns as f64));
     }
 }

@@ -1,69 +1,216 @@
-//! An experiment on one page: a row for each cell, and then what was said of each.
+//! An experiment on one page. In blocks: the conclusion, cells and differences, walls, the order of
+//! the visits, and what was said of each. Without a design: a row for each cell, and what was said
+//! of each.
 
-use super::{analysis, connecting::connecting, contrasts, evidence, predictions, summary};
-use crate::page::{Block, Column, Fact, Mark, Page, Table};
+use super::{
+    analysis, conclusion, connecting::connecting, contrasts, evidence, order, predictions, summary,
+    visits, walls,
+};
+use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
-use model::experiment::{CellResult, Experiment, Fate, Figure, Tuned};
+use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::histogram::Summary;
 use model::run::{Point, Run};
+use model::standing::{self, Standing};
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
 use model::verdict::Named;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The caption of the table with a row for each visit.
-const VISITS: &str = "Visits";
-
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
-    let mut blocks = vec![Block::Text(experiment.question.clone())];
-    blocks.extend(contrasts::blocks(experiment, runs));
-    blocks.extend(analysis::blocks(experiment));
-    blocks.push(Block::Table(rows(experiment, runs)));
-    blocks.extend(predictions(experiment));
-    blocks.extend(events(experiment, runs));
-    blocks.extend(servers(experiment, runs));
-    let measured = experiment.cells.iter().zip(runs);
-    let measured = measured.filter_map(|(cell, run)| Some((cell.name.clone(), run.as_ref()?)));
-    blocks.extend(connecting(measured));
-    for (cell, run) in experiment.cells.iter().zip(runs) {
-        blocks.push(Block::Heading(visit_name(cell)));
-        blocks.extend(of_cell(cell, run.as_ref()));
-    }
+    let blocks = match &experiment.design {
+        Some(design) => in_blocks(experiment, design, runs),
+        None => once(experiment, runs),
+    };
+    titled(experiment, blocks)
+}
+
+fn titled(experiment: &Experiment, blocks: Vec<Block>) -> Page {
+    let unit = if experiment.design.is_some() { "visit" } else { "cell" };
     Page {
         title: format!("ceiling run {}", experiment.plan),
         subtitle: format!(
             "{}, experiment {}, {}",
             experiment.started_at,
             experiment.id,
-            plural(
-                experiment.cells.len() as u64,
-                if experiment.design.is_some() { "visit" } else { "cell" }
-            )
+            plural(experiment.cells.len() as u64, unit)
         ),
         blocks,
     }
+}
+
+/// Each cell was measured once.
+fn once(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
+    let mut blocks = vec![Block::Text(of.question.clone())];
+    blocks.extend(hosts(of));
+    blocks.push(Block::Table(rows(of, runs)));
+    blocks.extend(predictions(of));
+    blocks.extend(particulars(of, runs));
+    for (cell, run) in each_visit(of, runs) {
+        blocks.push(Block::Heading(cell.name.clone()));
+        blocks.extend(of_cell(cell, run));
+    }
+    blocks
+}
+
+/// The cells were visited in blocks.
+fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
+    let mut blocks = top(of, design, runs);
+    blocks.push(Block::Heading("Cells".to_string()));
+    blocks.push(Block::Table(contrasts::cells(of, design).caption("")));
+    let others = || FIGURES.into_iter().filter(|figure| *figure != Figure::Rate);
+    let plots: Vec<Dots> = others().filter_map(|one| visits::plot(of, design, runs, one)).collect();
+    blocks.extend(columns(visits::note(&plots), plots));
+    blocks.extend(particulars(of, runs));
+    if !of.contrasts.is_empty() {
+        blocks.push(Block::Heading("Differences".to_string()));
+        blocks.push(Block::Table(contrasts::table(of, design)));
+        let plots = others().filter_map(|one| contrasts::plot(of, design, one)).collect();
+        blocks.extend(columns(contrasts::NOTE.to_string(), plots));
+        blocks.push(Block::Table(contrasts::all(of, design)));
+    }
+    blocks.extend(analysis::blocks(of));
+    blocks.extend(predictions(of));
+    blocks.push(Block::Heading("Walls".to_string()));
+    blocks.push(Block::Table(walls::table(of, design, runs).caption("")));
+    let charts = order::charts(of, design, runs);
+    if !charts.is_empty() {
+        blocks.push(Block::Heading("Over time".to_string()));
+        blocks.extend(charts);
+    }
+    blocks.push(Block::Heading("Visits".to_string()));
+    blocks.push(Block::Table(rows(of, runs)));
+    for (nth, (cell, run)) in each_visit(of, runs).enumerate() {
+        blocks.push(Block::Folded(Folded {
+            id: visit_anchor(nth),
+            title: visit_name(cell),
+            said: wall_cell(cell, run),
+            blocks: of_cell(cell, run),
+        }));
+    }
+    blocks
+}
+
+/// The conclusion, the question, and the rates as they were measured and compared.
+fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
+    let mut blocks =
+        vec![Block::Banner(conclusion::banner(of, design, runs)), Block::Text(of.question.clone())];
+    blocks.extend(hosts(of));
+    let visits = visits::plot(of, design, runs, Figure::Rate);
+    blocks.extend(visits.map(|dots| {
+        let note = visits::note(std::slice::from_ref(&dots));
+        Block::Dots(Dots { note, ..dots })
+    }));
+    let against = contrasts::plot(of, design, Figure::Rate);
+    let note = contrasts::NOTE.to_string();
+    blocks.extend(against.map(|dots| Block::Dots(Dots { note, ..dots })));
+    blocks
+}
+
+/// Where the hosts were that a plan names; nothing when it names none.
+fn hosts(of: &Experiment) -> Option<Block> {
+    let fact = |host: &HostUsed| {
+        let place = host.probe.as_ref().map(|probe| format!("probe at {probe}"));
+        let link = host.link.as_ref().map(|link| format!(", link {link}"));
+        let place = place.unwrap_or_else(|| "where ceiling ran".to_string());
+        Fact::new(&format!("host {}", host.name), place + &link.unwrap_or_default())
+    };
+    let facts: Vec<Fact> = of.hosts.iter().map(fact).collect();
+    (!facts.is_empty()).then_some(Block::Facts(facts))
+}
+
+/// Small plots side by side, and how to read them.
+fn columns(note: String, plots: Vec<Dots>) -> Vec<Block> {
+    if plots.is_empty() {
+        return Vec::new();
+    }
+    let column = |dots: Dots| vec![Block::Dots(dots)];
+    vec![Block::Text(note), Block::Columns(plots.into_iter().map(column).collect())]
+}
+
+/// Tables of what only some kinds of cells have.
+fn particulars(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
+    let measured = each_visit(of, runs).filter_map(|(cell, run)| Some((visit_name(cell), run?)));
+    let tables = [events(of, runs), servers(of, runs)];
+    tables.into_iter().flatten().chain(connecting(measured)).collect()
+}
+
+/// Each visit with its run; without a design each cell.
+pub(super) fn each_visit<'a>(
+    of: &'a Experiment,
+    runs: &'a [Option<Run>],
+) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
+    of.cells.iter().zip(runs.iter().map(Option::as_ref))
+}
+
+/// Each visit of a block with its run: warm-ups are in no figure.
+pub(super) fn counted_visits<'a>(
+    of: &'a Experiment,
+    runs: &'a [Option<Run>],
+) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
+    each_visit(of, runs).filter(|(cell, _)| cell.block != Some(0))
+}
+
+/// Whether a rule of the plan left a visit out of all figures.
+pub(super) fn is_excluded(of: &Experiment, cell: &CellResult) -> bool {
+    let analysis = of.analysis.as_ref();
+    let mut excluded = analysis.iter().flat_map(|analysis| &analysis.excluded);
+    excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
+}
+
+/// The anchor of a visit by its place in the experiment, from 0.
+pub(super) fn visit_anchor(nth: usize) -> String {
+    format!("visit-{}", nth + 1)
 }
 
 /// The figures of a visit that are compared with those of other visits. What is not valid or is not
 /// known is left out.
 pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
     let Some((_, point)) = best_point(run) else { return BTreeMap::new() };
-    let times = times_of(point);
-    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
-    let (client_us, server_us) = costs_of(point);
-    let all = [
-        (Figure::Rate, rate_of(point).map(|_| point.headline_rate())),
-        (Figure::P50, ns(times.and_then(|times| times.p50))),
-        (Figure::P99, ns(times.and_then(|times| times.p99))),
-        (Figure::ClientUsPerRequest, client_us),
-        (Figure::ServerUsPerRequest, server_us),
-    ];
+    let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
     let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
-    all.into_iter().filter_map(|(figure, value)| Some((figure, value.filter(is_valid)?))).collect()
+    let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
+    FIGURES.into_iter().filter(is_known).filter_map(value).collect()
+}
+
+/// How far a figure of a point may be believed.
+pub(super) fn standing_of(point: &Point, figure: Figure) -> &Standing {
+    // Standings of times are those of requests.
+    let is_of_requests = point.events.is_none() && !point.is_churn();
+    let figure = match figure {
+        Figure::Rate => standing::Figure::Rate,
+        Figure::P50 if is_of_requests => standing::Figure::P50,
+        Figure::P99 if is_of_requests => standing::Figure::P99,
+        Figure::ClientUsPerRequest => standing::Figure::ClientCpu,
+        Figure::ServerUsPerRequest => standing::Figure::ServerCpu,
+        Figure::P50 | Figure::P99 => return &Standing::Sound,
+    };
+    point.standing.of(figure)
+}
+
+/// The figures of a visit, the main one first.
+pub(super) const FIGURES: [Figure; 5] = [
+    Figure::Rate,
+    Figure::P50,
+    Figure::P99,
+    Figure::ClientUsPerRequest,
+    Figure::ServerUsPerRequest,
+];
+
+/// A figure of a point, whether it is valid or not.
+pub(super) fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
+    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(times_of(point)?)? as f64);
+    match figure {
+        Figure::Rate => rate_of(point).map(|_| point.headline_rate()),
+        Figure::P50 => time(|times| times.p50),
+        Figure::P99 => time(|times| times.p99),
+        Figure::ClientUsPerRequest => costs_of(point).0,
+        Figure::ServerUsPerRequest => costs_of(point).1,
+    }
 }
 
 /// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
@@ -93,7 +240,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         Column::words("expected").rank(4),
     ]);
     let (mut has_devices, mut has_events) = (false, false);
-    for (cell, run) in experiment.cells.iter().zip(runs) {
+    for (nth, (cell, run)) in experiment.cells.iter().zip(runs).enumerate() {
         let point = run.as_ref().and_then(point_of);
         has_devices |= point.is_some_and(Point::is_churn);
         has_events |= point.is_some_and(|point| point.events.is_some());
@@ -114,7 +261,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
             (Some(run), Some(point)) => mark_of(run, point),
             _ => Mark::Broken,
         };
-        table.push(mark, cells);
+        table.push_about(mark, cells, vec![visit_anchor(nth)]);
     }
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
@@ -136,9 +283,6 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
             "of events: events per second, their staleness, and CPU time per event".to_string(),
         );
     }
-    if experiment.design.is_some() {
-        table = table.caption(VISITS);
-    }
     if experiment.failed() > 0 {
         table.notes.push("a cell that failed has no number".to_string());
     }
@@ -146,7 +290,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
 }
 
 /// The cell, and with a design the block of this visit of it.
-fn visit_name(cell: &CellResult) -> String {
+pub(super) fn visit_name(cell: &CellResult) -> String {
     let block = match cell.block {
         None => String::new(),
         Some(0) => " warm-up".to_string(),
@@ -159,7 +303,7 @@ fn visit_name(cell: &CellResult) -> String {
 fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     let mixed = experiment.cells.iter().zip(runs).filter_map(|(cell, run)| {
         let mixed = mixed_cost(point_of(run.as_ref()?)?)?;
-        Some(format!("{}: {mixed}", cell.name))
+        Some(format!("{}: {mixed}", visit_name(cell)))
     });
     let mut notes: Vec<String> = mixed.collect();
     if !notes.is_empty() {
@@ -170,7 +314,7 @@ fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
 }
 
 /// The best point; where none is valid the last one, which is marked.
-fn point_of(run: &Run) -> Option<&Point> {
+pub(super) fn point_of(run: &Run) -> Option<&Point> {
     best_point(run).map(|(_, point)| point).or(run.record.points.last())
 }
 
@@ -202,7 +346,7 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
         let Some(events) = &point.events else { continue };
         let stale = events.staleness_ns.as_ref();
         let cells = vec![
-            cell.name.clone(),
+            visit_name(cell),
             show_count(events.rate),
             or_dash(events.delivery_share, delivered),
             ns(stale.and_then(|stale| stale.p50)),
@@ -229,7 +373,7 @@ fn servers(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
         made_of.entry(program).or_default().insert((server.pids.len(), server.listeners));
         let cpus: Vec<_> = server.cpus_allowed.iter().map(u32::to_string).collect();
         let cells = vec![
-            cell.name.clone(),
+            visit_name(cell),
             server.pids.len().to_string(),
             server.threads.to_string(),
             server.listeners.to_string(),
@@ -311,26 +455,34 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     blocks
 }
 
-/// The tables alone, with a design those of all visits together: what a terminal shows; the file
-/// has the rest.
+/// What a terminal shows: the tables, and with a design the conclusion and what it rests on; the
+/// file has the rest.
 pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
-    let mut page = experiment(of, runs);
-    let is_of_visits = |block: &Block| {
-        of.design.is_some() && matches!(block, Block::Table(table) if table.caption == VISITS)
+    let mut blocks = match &of.design {
+        Some(design) => {
+            let mut blocks = top(of, design, runs);
+            blocks.push(Block::Table(contrasts::cells(of, design)));
+            if !of.contrasts.is_empty() {
+                blocks.push(Block::Table(contrasts::table(of, design)));
+            }
+            blocks.extend(analysis::blocks(of));
+            blocks.push(Block::Table(walls::table(of, design, runs)));
+            blocks
+        }
+        None => vec![Block::Text(of.question.clone()), Block::Table(rows(of, runs))],
     };
-    page.blocks.retain(|block| !is_of_visits(block));
-    let is_heading = |block: &Block| matches!(block, Block::Heading(_));
-    page.blocks.truncate(page.blocks.iter().position(is_heading).unwrap_or(usize::MAX));
+    blocks.extend(predictions(of));
+    blocks.extend(particulars(of, runs));
     let failed = of.cells.iter().filter_map(|cell| match &cell.fate {
-        Fate::Failed { why } => Some(Fact::new(&cell.name, why.clone())),
+        Fate::Failed { why } => Some(Fact::new(&visit_name(cell), why.clone())),
         _ => None,
     });
     let failed: Vec<_> = failed.collect();
     if !failed.is_empty() {
-        page.blocks.push(Block::Heading("Failed".to_string()));
-        page.blocks.push(Block::Facts(failed));
+        blocks.push(Block::Heading("Failed".to_string()));
+        blocks.push(Block::Facts(failed));
     }
-    page
+    titled(of, blocks)
 }
 
 #[cfg(test)]

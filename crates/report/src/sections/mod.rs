@@ -35,12 +35,15 @@ pub mod responses;
 pub mod samples;
 
 mod analysis;
+mod conclusion;
+pub(crate) use conclusion::conclusion;
 pub mod confirmation;
 mod connecting;
 mod contrasts;
 pub mod evidence;
 mod fingerprints;
 pub mod gates;
+mod order;
 
 pub mod curves;
 pub mod timeline;
@@ -52,6 +55,8 @@ mod openings;
 pub mod security;
 pub mod traffic;
 pub(crate) mod turnover;
+mod visits;
+mod walls;
 
 mod both_hosts;
 mod counters;

@@ -106,7 +106,8 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
             modes.join(", ")
         ));
     }
-    if let Some(bytes) = turnover.client_bytes_each {
+    // On a schedule devices take turns, and few are open at once.
+    if let (Some(bytes), None) = (turnover.client_bytes_each, &turnover.starts) {
         let open = plural(point.connections.opened, "connection");
         let bytes = or_dash(Some(bytes), show_bytes);
         notes.push(format!("{bytes} of the generator's memory for each of {open}, kernel aside."));

@@ -5,6 +5,7 @@
 //! still too wide loses its least important columns and says so.
 
 mod brief;
+mod dots;
 mod grid;
 mod line;
 pub(crate) mod spark;
@@ -86,9 +87,9 @@ pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> Stri
     written(&lines, style)
 }
 
-/// The table of an experiment as text.
+/// An experiment as text: its table, or the conclusion with what it rests on.
 pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> String {
-    draw(&experiment_briefly(of, runs), style)
+    verdict_first(&experiment_briefly(of, runs), style)
 }
 
 /// Two runs compared, as text.
@@ -178,8 +179,14 @@ fn block_lines(block: &Block) -> Vec<TextLine> {
         Block::Facts(facts) => facts_lines(facts),
         Block::List(list) => list_lines(list),
         Block::Grid(grid) => grid::lines(grid),
+        Block::Dots(dots) => dots::lines(dots),
         Block::Columns(columns) => {
             columns.iter().flat_map(|column| blocks_lines(column)).skip(1).collect()
+        }
+        Block::Folded(folded) => {
+            let title = format!("{}: {}", folded.title, folded.said);
+            let title = TextLine::painted(Ink::Strong, fit(&title, WIDTH));
+            [title].into_iter().chain(blocks_lines(&folded.blocks).into_iter().skip(1)).collect()
         }
         // Needs more room than a terminal has; the tables say what matters.
         Block::Flame(_) => Vec::new(),

@@ -108,7 +108,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
         let late = late.collect::<Vec<_>>().join(", ");
         rows.push(Row::new("Late", format!("{late}: as long as a lost SYN is repeated after")));
     }
-    if let Some(bytes) = turnover.client_bytes_each {
+    if let (Some(bytes), None) = (turnover.client_bytes_each, &turnover.starts) {
         let bytes = show_bytes(bytes);
         rows.push(Row::new("Memory", format!("{bytes} of the generator's for each, kernel aside")));
     }

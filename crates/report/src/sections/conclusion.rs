@@ -1,0 +1,316 @@
+//! What an experiment in blocks shows, in one sentence, and what belongs to it.
+
+use super::experiment::{counted_visits, point_of};
+use crate::page::{Banner, Mark, Tone};
+use crate::wording::{band, change, change_within, mark_of, per_second, plural, sentence};
+use model::claim::Claim;
+use model::experiment::{
+    CellResult, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
+};
+use model::run::Run;
+use std::collections::BTreeMap;
+
+/// With more cells than these they are counted in the sentence, and named below it.
+const NAMED_MAX: usize = 4;
+
+/// The conclusion, with what belongs to it.
+pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Banner {
+    let rates = rates(of);
+    let reserved = reservations(of, runs);
+    let is_decided = |one: &&Contrast| {
+        one.conclusion.is_some_and(|conclusion| conclusion != Conclusion::Undecided)
+    };
+    let has_none = !of.summaries.iter().any(|one| one.figure == Figure::Rate);
+    let tone = match () {
+        () if has_none => Tone::Bad,
+        () if !reserved.is_empty() => Tone::Caution,
+        () if rates.is_empty() || !rates.iter().all(is_decided) => Tone::Neutral,
+        () => Tone::Good,
+    };
+    let named = if rates.len() > NAMED_MAX { groups(&rates) } else { Vec::new() };
+    let lines = named.into_iter().chain(reserved).chain(of.ended.map(ended)).collect();
+    Banner { tone, text: told(of, design), lines }
+}
+
+/// The conclusion of an experiment in blocks.
+pub(crate) fn conclusion(of: &Experiment) -> Option<String> {
+    of.design.as_ref().map(|design| told(of, design))
+}
+
+fn rates(of: &Experiment) -> Vec<&Contrast> {
+    of.contrasts.iter().filter(|one| one.figure == Figure::Rate).collect()
+}
+
+fn told(of: &Experiment, design: &Design) -> String {
+    match rates(of)[..] {
+        [] => alone(of, design),
+        [one] => pair(one, design),
+        ref few if few.len() <= NAMED_MAX => {
+            let said: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
+            format!("Against {}: {}.", design.baseline, said.join("; "))
+        }
+        ref many => counted(many, design),
+    }
+}
+
+fn ended(why: Ended) -> String {
+    match why {
+        Ended::Decided => "It ended when every contrast of rates was decided.",
+        Ended::Precise => "It ended when the intervals were as narrow as asked.",
+        Ended::Budget => "It ended when its time was used up.",
+    }
+    .to_string()
+}
+
+/// There is nothing to compare: the rate itself.
+fn alone(of: &Experiment, design: &Design) -> String {
+    let name = &design.baseline;
+    let rate = of.summaries.iter().find(|one| one.figure == Figure::Rate && one.cell == *name);
+    let Some(rate) = rate else {
+        return match design.cells.len() {
+            1 => format!("No visit of {name} has a valid rate."),
+            _ => format!("No cell was compared with {name}: there is no valid rate."),
+        };
+    };
+    let within = match rate.low.zip(rate.high) {
+        Some((low, high)) => format!(", {} to {} at 95 %", per_second(low), per_second(high)),
+        None => String::new(),
+    };
+    let visits = plural(rate.visits, "visit");
+    format!("{name}: {}, the median of {visits}{within}.", per_second(rate.median))
+}
+
+/// One cell against the baseline.
+fn pair(one: &Contrast, design: &Design) -> String {
+    let (cell, base, within) = (&one.cell, &design.baseline, change_within(one));
+    match one.conclusion {
+        Some(Conclusion::More) => format!("{cell} is faster than {base}: {within}."),
+        Some(Conclusion::Less) => format!("{cell} is slower than {base}: {within}."),
+        Some(Conclusion::Same) => {
+            format!("{cell} is as fast as {base} within {}: {within}.", band(design))
+        }
+        Some(Conclusion::Undecided) => {
+            let more = match one.more_blocks {
+                _ if one.below_floor => "the host makes as much by itself".to_string(),
+                Some(more) => {
+                    format!("about {} would probably decide it", plural(more, "more block"))
+                }
+                None => "more blocks would hardly decide it".to_string(),
+            };
+            format!("Whether {cell} is faster than {base} is undecided: {within}; {more}.")
+        }
+        None => {
+            let pairs = plural(one.pairs, "pair");
+            format!("{cell} was not compared with {base}: {pairs} of visits are too few.")
+        }
+    }
+}
+
+/// One cell of a few.
+fn briefly(one: &Contrast, design: &Design) -> String {
+    let (cell, by) = (&one.cell, one.ratio.map_or(String::new(), change));
+    match one.conclusion {
+        Some(Conclusion::More) => format!("{cell} is faster ({by})"),
+        Some(Conclusion::Less) => format!("{cell} is slower ({by})"),
+        Some(Conclusion::Same) => {
+            format!("{cell} is as fast within {} ({by})", band(design))
+        }
+        Some(Conclusion::Undecided) => format!("{cell} is undecided ({by}, {})", more(one)),
+        None => format!("{cell} was not compared ({})", plural(one.pairs, "pair")),
+    }
+}
+
+/// How many blocks an undecided contrast lacks.
+pub(super) fn more(one: &Contrast) -> String {
+    match one.more_blocks {
+        _ if one.below_floor => "the host makes as much by itself".to_string(),
+        Some(blocks) => format!("about {}", plural(blocks, "more block")),
+        None => "more blocks would hardly decide it".to_string(),
+    }
+}
+
+/// The conclusions in the order they are told, with what they are called.
+const GROUPS: [(Option<Conclusion>, &str); 5] = [
+    (Some(Conclusion::More), "faster"),
+    (Some(Conclusion::Less), "slower"),
+    (Some(Conclusion::Same), "as fast"),
+    (Some(Conclusion::Undecided), "undecided"),
+    (None, "not compared"),
+];
+
+fn members<'a>(of: &[&'a Contrast], conclusion: Option<Conclusion>) -> Vec<&'a Contrast> {
+    of.iter().filter(|one| one.conclusion == conclusion).copied().collect()
+}
+
+/// How many cells each conclusion holds for.
+fn counted(of: &[&Contrast], design: &Design) -> String {
+    let part = |(conclusion, word): &(Option<Conclusion>, &str)| {
+        let count = members(of, *conclusion).len();
+        let are = if count == 1 { "is" } else { "are" };
+        let within = match conclusion {
+            Some(Conclusion::Same) => format!(" within {}", band(design)),
+            _ => String::new(),
+        };
+        (count > 0).then(|| format!("{count} {are} {word}{within}"))
+    };
+    let parts: Vec<_> = GROUPS.iter().filter_map(part).collect();
+    format!(
+        "Of {} against {}: {}.",
+        plural(of.len() as u64, "cell"),
+        design.baseline,
+        parts.join(", ")
+    )
+}
+
+/// Which cells these are; those that differ most come first.
+fn groups(of: &[&Contrast]) -> Vec<String> {
+    let line = |(conclusion, word): (Option<Conclusion>, &str)| {
+        let mut of_group = members(of, conclusion);
+        let size = |one: &Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        of_group.sort_by(|left, right| size(right).total_cmp(&size(left)));
+        let said = |one: &&Contrast| match (one.ratio, conclusion) {
+            (Some(ratio), Some(Conclusion::Undecided)) => {
+                format!("{} ({}, {})", one.cell, change(ratio), more(one))
+            }
+            (Some(ratio), _) => format!("{} ({})", one.cell, change(ratio)),
+            (None, _) => one.cell.clone(),
+        };
+        let said: Vec<_> = of_group.iter().map(said).collect();
+        (!said.is_empty()).then(|| sentence(&format!("{word}: {}", said.join(", "))))
+    };
+    GROUPS.into_iter().filter_map(line).collect()
+}
+
+/// What may be wrong with a visit, in the order it is told; `{}` stands for how many.
+const FLAWS: [&str; 4] = [
+    "The generator was the wall in {}: their rates are lower bounds of the server's.",
+    "Gates struck the rate of {}, which are left out.",
+    "Without a number, because they failed: {}.",
+    "Not made, because it was ended: {}.",
+];
+
+/// Which of [`FLAWS`] a visit has.
+fn flaw(cell: &CellResult, run: Option<&Run>) -> Option<usize> {
+    match (&cell.fate, run.and_then(|run| Some((run, point_of(run)?)))) {
+        (Fate::Failed { .. }, _) => Some(2),
+        (Fate::NotReached, _) => Some(3),
+        (Fate::Measured { .. }, Some((run, point))) if mark_of(run, point) == Mark::Broken => {
+            Some(1)
+        }
+        (Fate::Measured { .. }, Some((_, point))) => {
+            (point.claim() == Claim::OfGenerator).then_some(0)
+        }
+        (Fate::Measured { .. }, None) => None,
+    }
+}
+
+/// What makes a reader careful: visits without a number, and those whose rate is the generator's.
+fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
+    let all = counted_visits(of, runs).count();
+    let mut counts: BTreeMap<usize, BTreeMap<&str, u64>> = BTreeMap::new();
+    for (cell, run) in counted_visits(of, runs) {
+        if let Some(flaw) = flaw(cell, run) {
+            *counts.entry(flaw).or_default().entry(&cell.name).or_default() += 1;
+        }
+    }
+    let said = |(flaw, cells): (usize, BTreeMap<&str, u64>)| {
+        let count: u64 = cells.values().sum();
+        let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
+        let how_many = format!("{count} of {all} visits ({})", cells.join(", "));
+        FLAWS[flaw].replace("{}", &how_many)
+    };
+    counts.into_iter().map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn said(contrasts: Vec<Contrast>) -> Banner {
+        let (mut of, runs) = fixtures::blocks();
+        of.contrasts = contrasts;
+        (of.ended, of.cells) = (None, of.cells.into_iter().take(3).collect());
+        let design = of.design.clone().unwrap();
+        banner(&of, &design, &runs[..3])
+    }
+
+    fn contrast(cell: &str, conclusion: Option<Conclusion>, ratio: f64) -> Contrast {
+        let (of, _) = fixtures::blocks();
+        Contrast {
+            cell: cell.to_string(),
+            conclusion,
+            ratio: conclusion.map(|_| ratio),
+            low: Some(ratio - 0.01),
+            high: Some(ratio + 0.01),
+            more_blocks: (conclusion == Some(Conclusion::Undecided)).then_some(7),
+            ..of.contrasts[0].clone()
+        }
+    }
+
+    #[test]
+    fn one_cell_is_its_rate() {
+        let banner = said(Vec::new());
+        assert_eq!(
+            banner.text,
+            "plain: 10.0k/s, the median of 2 visits, 9800/s to 10.2k/s at 95 %."
+        );
+        assert_eq!(banner.tone, Tone::Neutral);
+    }
+
+    #[test]
+    fn two_cells_are_one_sentence_with_its_interval() {
+        let sentences = [
+            (Some(Conclusion::More), "rps is faster than plain: +3.0 % (+2.0 % to +4.0 %)."),
+            (
+                Some(Conclusion::Same),
+                "rps is as fast as plain within 2 %: +3.0 % (+2.0 % to +4.0 %).",
+            ),
+            (
+                Some(Conclusion::Undecided),
+                "Whether rps is faster than plain is undecided: +3.0 % (+2.0 % to +4.0 %); about 7 \
+                 more blocks would probably decide it.",
+            ),
+            (None, "rps was not compared with plain: 6 pairs of visits are too few."),
+        ];
+        for (conclusion, sentence) in sentences {
+            assert_eq!(said(vec![contrast("rps", conclusion, 1.03)]).text, sentence);
+        }
+    }
+
+    #[test]
+    fn three_cells_are_named_and_twelve_are_counted() {
+        let (more, less) = (Some(Conclusion::More), Some(Conclusion::Less));
+        let few = said(vec![contrast("a", more, 1.03), contrast("b", less, 0.9)]);
+        assert_eq!(few.text, "Against plain: a is faster (+3.0 %); b is slower (-10.0 %).");
+        assert_eq!(few.tone, Tone::Good);
+        let kinds = [more, less, Some(Conclusion::Same), Some(Conclusion::Undecided), None];
+        let cells = (0..11)
+            .map(|nth| contrast(&format!("c{nth}"), kinds[nth % 5], 1.0 + nth as f64 / 50.0));
+        let many = said(cells.collect());
+        assert_eq!(
+            many.text,
+            "Of 11 cells against plain: 3 are faster, 2 are slower, 2 are as fast within 2 %, 2 \
+             are undecided, 2 are not compared."
+        );
+        assert_eq!(many.lines[0], "Faster: c10 (+20.0 %), c5 (+10.0 %), c0 (+0.0 %).");
+        assert!(many.lines[3].starts_with("Undecided: c8 (+16.0 %, about 7 more blocks)"));
+        assert_eq!(many.tone, Tone::Neutral);
+    }
+
+    #[test]
+    fn rates_of_the_generator_are_said_to_be_such() {
+        let (mut of, mut runs) = fixtures::blocks();
+        runs[1] = Some(fixtures::ramp_generator());
+        runs[2] = Some(fixtures::ramp_invalid());
+        of.cells[3].fate = Fate::NotReached;
+        runs[3] = None;
+        let banner = banner(&of, &of.design.clone().unwrap(), &runs);
+        assert_eq!(banner.tone, Tone::Caution);
+        assert!(
+            banner.lines[0].starts_with("The generator was the wall in 1 of 6 visits (rps 1):")
+        );
+        assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
+        assert!(banner.lines[2].starts_with("Not made, because it was ended: 1 of 6 visits"));
+    }
+}

@@ -1,0 +1,241 @@
+//! Each visit of each cell as a dot, with the median of the cell and its interval.
+
+use super::experiment::{
+    figure_of, figures, is_excluded, point_of, standing_of, visit_anchor, visit_name,
+};
+use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
+use crate::text::spark::shown;
+use crate::wording::{is_partial, wall_mark};
+use model::claim::Claim;
+use model::experiment::{CellResult, Design, Experiment, Figure};
+use model::run::{Point, Run};
+use model::standing::Standing;
+
+/// Values that differ by more than this factor need an axis of factors.
+const FACTOR_MAX: f64 = 4.0;
+
+/// The dots of one figure; nothing when no visit has it.
+pub(super) fn plot(
+    of: &Experiment,
+    design: &Design,
+    runs: &[Option<Run>],
+    figure: Figure,
+) -> Option<Dots> {
+    let (axis, factor) = axis_of(figure);
+    let last = of.cells.iter().filter_map(|cell| cell.block).max().unwrap_or(1);
+    let row = |name: &String| {
+        let summary = of.summaries.iter().find(|one| one.cell == *name && one.figure == figure);
+        let dots = of.cells.iter().zip(runs).enumerate();
+        let dots = dots.filter(|(_, (cell, _))| cell.name == *name && cell.block != Some(0));
+        let scaled = |value: f64| value * factor;
+        let middle = summary.map(|one| scaled(one.median));
+        DotRow {
+            label: name.clone(),
+            value: middle.map_or_else(|| "-".to_string(), |median| shown(&axis, median)),
+            word: String::new(),
+            dots: dots
+                .filter_map(|(nth, (cell, run))| {
+                    let run = run.as_ref()?;
+                    let (at, mark) = value_of(run, figure)?;
+                    let mark = if is_excluded(of, cell) { Mark::Broken } else { mark };
+                    let block = cell.block.unwrap_or(1);
+                    Some(Dot {
+                        at: scaled(at),
+                        place: place(block, last),
+                        mark,
+                        detail: detail(cell, run, &shown(&axis, scaled(at)), mark),
+                        about: visit_anchor(nth),
+                    })
+                })
+                .collect(),
+            middle,
+            within: summary
+                .and_then(|one| one.low.zip(one.high))
+                .map(|(low, high)| (scaled(low), scaled(high))),
+        }
+    };
+    let rows: Vec<DotRow> = design.cells.iter().map(row).collect();
+    let values = || rows.iter().flat_map(|row| &row.dots).map(|dot| dot.at);
+    let low = values().min_by(f64::total_cmp)?;
+    let high = values().max_by(f64::total_cmp)?;
+    let scale = if high > low * FACTOR_MAX { Scale::Log } else { Scale::Linear };
+    Some(Dots {
+        id: format!("visits-{}", id(figure)),
+        title: format!("{} of each visit", title(figure)),
+        note: String::new(),
+        rows_are: "cell".to_string(),
+        values_are: "median".to_string(),
+        words_are: String::new(),
+        axis: Axis { scale, ..axis },
+        zone: None,
+        line: None,
+        rows,
+    })
+}
+
+/// How to read plots, by what is in them.
+pub(super) fn note(plots: &[Dots]) -> String {
+    let rows = || plots.iter().flat_map(|plot| &plot.rows);
+    let mut note =
+        "Each dot is a visit, from the first block at the top of its row to the last at \
+                    the bottom. The line is the median"
+            .to_string();
+    note += match rows().any(|row| row.within.is_some()) {
+        true => ", the bar its 95 % interval.",
+        false => "; from six visits on it has an interval.",
+    };
+    let has = |mark: Mark| rows().flat_map(|row| &row.dots).any(|dot| dot.mark == mark);
+    if has(Mark::Broken) {
+        note += " A cross is a visit whose figure gates struck, or that a rule of the plan left \
+                 out: it counts in nothing.";
+    }
+    if has(Mark::Caution) {
+        note += " A ring is one with a reservation: the generator was the wall, the figure has \
+                 only bounds, or the visit was cut short.";
+    }
+    note
+}
+
+/// The figure of a visit, and whether it counts.
+pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
+    let point = point_of(run)?;
+    match figures(run).get(&figure) {
+        Some(value) => Some((*value, mark(run, point, figure))),
+        None => {
+            let value = figure_of(point, figure).filter(|value| *value > 0.0)?;
+            Some((value, Mark::Broken))
+        }
+    }
+}
+
+/// The attention that a figure which counts needs. CPU time per request is right whoever the wall
+/// is.
+fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
+    let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
+    let is_of_generator = !is_cost && point.claim() == Claim::OfGenerator;
+    let is_bounded = matches!(standing_of(point, figure), Standing::Bounded { .. });
+    match is_of_generator || is_bounded || is_partial(run, point) {
+        true => Mark::Caution,
+        false => Mark::None,
+    }
+}
+
+fn detail(cell: &CellResult, run: &Run, value: &str, mark: Mark) -> String {
+    let wall = match wall_mark(&run.record.verdict) {
+        none if none == "-" => "no wall".to_string(),
+        unknown if unknown == "?" => "wall unknown".to_string(),
+        wall => wall,
+    };
+    let struck = if mark == Mark::Broken { ", left out" } else { "" };
+    format!("{}: {value}{struck}; {wall}", visit_name(cell))
+}
+
+/// Where a block stands in a row.
+fn place(block: u32, last: u32) -> f64 {
+    match last {
+        0 | 1 => 0.5,
+        last => f64::from(block.saturating_sub(1)) / f64::from(last - 1),
+    }
+}
+
+/// What the values of a figure are, and what they are multiplied with to be in that unit.
+fn axis_of(figure: Figure) -> (Axis, f64) {
+    match figure {
+        Figure::Rate => (Axis::linear("rate", Unit::PerSecond), 1.0),
+        Figure::P50 | Figure::P99 => (Axis::linear("latency", Unit::Ns), 1.0),
+        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => {
+            (Axis::linear("CPU time", Unit::Ns), 1000.0)
+        }
+    }
+}
+
+/// What a figure is called in a sentence of its own.
+pub(super) fn title(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Rate => "Rate",
+        Figure::P50 => "p50",
+        Figure::P99 => "p99",
+        Figure::ClientUsPerRequest => "CPU of the client per request",
+        Figure::ServerUsPerRequest => "CPU of the server per request",
+    }
+}
+
+/// The end of an anchor.
+pub(super) fn id(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Rate => "rate",
+        Figure::P50 => "p50",
+        Figure::P99 => "p99",
+        Figure::ClientUsPerRequest => "client-cpu",
+        Figure::ServerUsPerRequest => "server-cpu",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use model::analysis::{Analysis, Excluded};
+
+    #[test]
+    fn a_struck_visit_is_drawn_and_counts_in_nothing() {
+        let (of, mut runs) = fixtures::blocks();
+        runs[0] = Some(fixtures::ramp_invalid());
+        let dots = plot(&of, of.design.as_ref().unwrap(), &runs, Figure::Rate).unwrap();
+        let marks: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.mark).collect();
+        assert_eq!(marks, [Mark::Broken, Mark::None]);
+        assert!(dots.rows[0].dots[0].detail.contains("left out"));
+        let note = note(std::slice::from_ref(&dots));
+        assert!(note.contains("A cross"), "{note}");
+        assert_eq!(dots.rows[0].dots[1].about, "visit-4");
+        let places: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.place).collect();
+        assert_eq!(places, [0.0, 1.0], "blocks from top to bottom");
+    }
+
+    #[test]
+    fn a_time_that_is_not_known_counts_in_nothing_and_the_rate_beside_it_does() {
+        use model::standing;
+        let (of, mut runs) = fixtures::blocks();
+        let run = runs[0].as_mut().unwrap();
+        for point in &mut run.record.points {
+            let low = point.latency_ns.p50.unwrap() as f64;
+            let by = "the generator stood still".to_string();
+            let bounded = Standing::Bounded { low, high: Some(2.0 * low), by };
+            point.standing.add(standing::Figure::P50, bounded);
+            let why = "the generator stood still".to_string();
+            point.standing.add(standing::Figure::P99, Standing::NotKnown { why });
+        }
+        assert!(!figures(run).contains_key(&Figure::P99));
+        let mark = |figure| {
+            let dots = plot(&of, of.design.as_ref().unwrap(), &runs, figure).unwrap();
+            dots.rows[0].dots[0].mark
+        };
+        let marks = [Figure::Rate, Figure::P50, Figure::P99, Figure::ServerUsPerRequest].map(mark);
+        assert_eq!(marks, [Mark::None, Mark::Caution, Mark::Broken, Mark::None]);
+    }
+
+    #[test]
+    fn a_warm_up_is_no_visit_and_one_that_a_rule_leaves_out_is_a_cross() {
+        let (mut of, runs) = fixtures::blocks();
+        of.cells[0].block = Some(0);
+        let why = "steal > 2%: it was 3.1 %".to_string();
+        let excluded = Excluded { cell: "plain".to_string(), block: 2, why };
+        of.analysis = Some(Analysis { excluded: vec![excluded], ..Analysis::default() });
+        let dots = plot(&of, of.design.as_ref().unwrap(), &runs, Figure::Rate).unwrap();
+        let marks: Vec<_> = dots.rows[0].dots.iter().map(|dot| dot.mark).collect();
+        assert_eq!(marks, [Mark::Broken]);
+    }
+
+    #[test]
+    fn cells_of_different_size_stand_on_an_axis_of_factors() {
+        let (of, mut runs) = fixtures::blocks();
+        let design = of.design.as_ref().unwrap();
+        let scale = |runs: &[Option<Run>]| {
+            plot(&of, design, runs, Figure::Rate).map(|dots| dots.axis.scale)
+        };
+        assert_eq!(scale(&runs), Some(Scale::Linear));
+        runs[1] = Some(fixtures::fanout());
+        assert_eq!(scale(&runs), Some(Scale::Log));
+        assert_eq!(scale(&vec![None; runs.len()]), None);
+    }
+}

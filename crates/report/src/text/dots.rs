@@ -1,0 +1,90 @@
+//! Rows of dots in a terminal: a line for each row.
+
+use super::line::{Ink, TextLine};
+use super::spark::step_label;
+use super::wrap::{fit, left, right, width};
+use super::{MARGIN, WIDTH};
+use crate::page::{DotRow, Dots, Mark};
+
+/// Letters of a name.
+const LABEL_MAX: usize = 24;
+/// Most columns of an axis.
+const AXIS_MAX: usize = 48;
+/// Fewest columns of an axis.
+const AXIS_MIN: usize = 16;
+
+/// Title, heading, rows, and the axis below them.
+pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
+    let margin = " ".repeat(MARGIN);
+    let column = |heading: &str, cell: fn(&DotRow) -> &str, most: usize| {
+        let cells = of.rows.iter().map(|row| fit(cell(row), most));
+        let all: Vec<String> = [heading.to_string()].into_iter().chain(cells).collect();
+        let widest = all.iter().map(|text| width(text)).max().unwrap_or(0);
+        (all, widest)
+    };
+    let (labels, names) = column(&of.rows_are, |row| &row.label, LABEL_MAX);
+    let (values, value) = column(&of.values_are, |row| &row.value, LABEL_MAX);
+    let (words, word) = column(&of.words_are, |row| &row.word, LABEL_MAX);
+    let room = (WIDTH - MARGIN).saturating_sub(names + value + word + 6);
+    let room = room.clamp(AXIS_MIN, AXIS_MAX);
+    let title = TextLine::painted(Ink::Strong, fit(&format!("{margin}{}", of.title), WIDTH));
+    let mut lines = vec![title];
+    for nth in 0..=of.rows.len() {
+        let before =
+            format!("{margin}{}  {}  ", left(&labels[nth], names), right(&values[nth], value));
+        let (ink, strip) = match nth.checked_sub(1) {
+            None => {
+                let zone = of.zone.as_ref().map_or("", |zone| zone.label.as_str());
+                (Ink::Faint, fit(zone, room))
+            }
+            Some(row) => (Ink::Plain, strip(of, &of.rows[row], room)),
+        };
+        let text = format!("{before}{}  {}", left(&strip, room), words[nth]);
+        lines.push(TextLine::painted(ink, fit(&text, WIDTH)));
+    }
+    let before = " ".repeat(MARGIN + names + value + 4);
+    lines.push(TextLine::painted(Ink::Faint, fit(&format!("{before}{}", axis(of, room)), WIDTH)));
+    lines
+}
+
+fn at(of: &Dots, value: f64, room: usize) -> usize {
+    (of.place(value) * (room - 1) as f64).round() as usize
+}
+
+fn strip(of: &Dots, row: &DotRow, room: usize) -> String {
+    let mut letters = vec![' '; room];
+    if let Some(zone) = &of.zone {
+        letters[at(of, zone.from, room)..=at(of, zone.to, room)].fill('░');
+    }
+    if let Some(line) = of.line {
+        letters[at(of, line, room)] = '│';
+    }
+    if let Some((low, high)) = row.within {
+        let (low, high) = (at(of, low, room), at(of, high, room));
+        letters[low..=high].fill('─');
+        (letters[low], letters[high]) = ('├', '┤');
+    }
+    for dot in &row.dots {
+        letters[at(of, dot.at, room)] = if dot.mark == Mark::Broken { '×' } else { '•' };
+    }
+    if let Some(middle) = row.middle {
+        letters[at(of, middle, room)] = if row.dots.is_empty() { '●' } else { '┃' };
+    }
+    letters.into_iter().collect()
+}
+
+/// Round values, each below its place, as far as there is room between them.
+fn axis(of: &Dots, room: usize) -> String {
+    let mut text = String::new();
+    for step in of.steps() {
+        let label = step_label(&of.axis, step);
+        let begin = at(of, step, room).saturating_sub(width(&label) / 2);
+        let gap = begin as i64 - width(&text) as i64;
+        let is_inside = begin + width(&label) <= room;
+        if is_inside && gap >= 0 && (gap > 0 || text.is_empty()) {
+            text.push_str(&" ".repeat(gap as usize));
+            text.push_str(&label);
+        }
+    }
+    text
+}
