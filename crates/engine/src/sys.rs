@@ -167,12 +167,16 @@ pub fn pending_error(fd: RawFd) -> i32 {
     if result == 0 { value } else { libc::EBADF }
 }
 
-/// Sends what the kernel takes at once; returns how much that is.
-pub fn send_now(fd: RawFd, bytes: &[u8]) -> usize {
+/// Sends what the kernel takes at once; returns how much that is. An error is that of the system.
+pub fn send_now(fd: RawFd, bytes: &[u8]) -> Result<usize, i32> {
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the bytes outlive the call.
     let taken = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    taken.max(0) as usize
+    if taken >= 0 { Ok(taken as usize) } else { Err(errno()) }
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// Which class of the record an operating-system error of a connection attempt belongs to.

@@ -31,6 +31,8 @@ struct Connection {
     /// Counts the sockets of a slot, to tell events of an old one.
     generation: u32,
     is_open: bool,
+    /// A send was told that the other end reset it; a receive then reads an orderly end.
+    was_reset: bool,
     /// Bytes not yet taken by the kernel, and where they lie.
     unsent: Range<usize>,
     source: SendBytes,
@@ -70,6 +72,7 @@ impl Epoll {
             socket: None,
             generation: 0,
             is_open: false,
+            was_reset: false,
             unsent: 0..0,
             source: SendBytes::Tape,
             outbox: Vec::new(),
@@ -118,8 +121,12 @@ impl Epoll {
             SendBytes::Outbox => &connection.outbox,
         };
         let bytes = &bytes[connection.unsent.start..connection.unsent.end];
-        // An error shows when the socket is read; until then the send stays under way.
-        connection.unsent.start += sys::send_now(socket.as_raw_fd(), bytes);
+        // The end shows when the socket is read; until then the send stays under way. The kernel
+        // tells of a reset once, and here it has.
+        match sys::send_now(socket.as_raw_fd(), bytes) {
+            Ok(taken) => connection.unsent.start += taken,
+            Err(errno) => connection.was_reset |= errno == libc::ECONNRESET,
+        }
         if !connection.unsent.is_empty() {
             return Sending::Underway;
         }
@@ -171,7 +178,11 @@ impl Epoll {
                 let buffer = Buffer { id: 0, length: received as u32 };
                 Some(Event::Received { slot, at_ns, buffer })
             }
-            0 => Some(Event::Ended { slot, end: End::Closed, at_ns }),
+            0 => {
+                let was_reset = self.connections[slot as usize].was_reset;
+                let end = if was_reset { End::Reset } else { End::Closed };
+                Some(Event::Ended { slot, end, at_ns })
+            }
             _ => match io::Error::last_os_error().kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => None,
                 _ => Some(Event::Ended { slot, end: End::Reset, at_ns }),
@@ -237,7 +248,7 @@ impl Driver for Epoll {
         let connection = &mut self.connections[slot as usize];
         connection.socket = None;
         connection.generation = connection.generation.wrapping_add(1);
-        connection.is_open = false;
+        (connection.is_open, connection.was_reset) = (false, false);
         connection.unsent = 0..0;
         connection.outbox.clear();
     }
@@ -298,7 +309,8 @@ impl Carrier for Epoll {
         else {
             return;
         };
-        sys::send_now(socket.as_raw_fd(), &connection.outbox);
+        // It is the last of a connection that closes whatever becomes of it.
+        let _ = sys::send_now(socket.as_raw_fd(), &connection.outbox);
         connection.outbox.clear();
     }
 }

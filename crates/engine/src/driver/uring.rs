@@ -98,6 +98,8 @@ struct Connection {
     outbox: Vec<u8>,
     /// What is being sent is the last on this connection, and may end after its close.
     is_parting: bool,
+    /// A send was told that the other end reset it; a receive then reads an orderly end.
+    was_reset: bool,
     /// Its receive ended for want of a buffer and was not started again.
     is_starved: bool,
     /// It has an entry in the queue of the starved.
@@ -156,6 +158,7 @@ impl Uring {
             source: SendBytes::Tape,
             outbox: Vec::new(),
             is_parting: false,
+            was_reset: false,
             is_starved: false,
             is_queued: false,
         };
@@ -358,7 +361,11 @@ impl Uring {
             return Some(Event::Received { slot, at_ns, buffer });
         }
         match -result {
-            0 => Some(Event::Ended { slot, end: End::Closed, at_ns }),
+            0 => {
+                let was_reset = self.connections[slot as usize].was_reset;
+                let end = if was_reset { End::Reset } else { End::Closed };
+                Some(Event::Ended { slot, end, at_ns })
+            }
             libc::ENOBUFS => {
                 self.starve(slot);
                 None
@@ -370,7 +377,8 @@ impl Uring {
     fn sent(&mut self, slot: SlotId, result: i32) -> Option<Event> {
         let connection = &mut self.connections[slot as usize];
         if result < 0 {
-            // The receive tells how the connection ended.
+            // The receive tells that the connection ended, and the kernel tells of a reset once.
+            connection.was_reset |= result == -libc::ECONNRESET;
             connection.source = SendBytes::Tape;
             return None;
         }
@@ -502,7 +510,7 @@ impl Driver for Uring {
         let connection = &mut self.connections[slot as usize];
         connection.generation = connection.generation.wrapping_add(1);
         connection.sending = 0..0;
-        connection.is_starved = false;
+        (connection.is_starved, connection.was_reset) = (false, false);
         connection.is_parting = false;
         if matches!(connection.link, TableSlot::Connecting | TableSlot::Connected) {
             connection.link = TableSlot::Vacated;
