@@ -5,6 +5,7 @@ use super::spark::step_label;
 use super::wrap::{fit, left, right, width};
 use super::{MARGIN, WIDTH};
 use crate::page::{DotRow, Dots, Mark};
+use crate::wording::middle;
 
 /// Letters of a name.
 const LABEL_MAX: usize = 24;
@@ -17,7 +18,7 @@ const AXIS_MIN: usize = 16;
 pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let column = |heading: &str, cell: fn(&DotRow) -> &str, most: usize| {
-        let cells = of.rows.iter().map(|row| fit(cell(row), most));
+        let cells = of.rows.iter().map(|row| middle(cell(row), most));
         let all: Vec<String> = [heading.to_string()].into_iter().chain(cells).collect();
         let widest = all.iter().map(|text| width(text)).max().unwrap_or(0);
         (all, widest)
