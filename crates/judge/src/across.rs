@@ -6,12 +6,11 @@
 //! independent groups, and Welch's t compares their logarithms. What differs from day to day, but
 //! not inside of a day, is in no interval: it cannot be known from two days.
 
-use crate::compare::{cut, flatten};
+use crate::compare::{cut, differences, flatten};
 use crate::contrast::{Contrast, Rules, conclude, holm};
 use crate::stats;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::HostSeen;
-use model::comparison::Difference;
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +62,7 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         a: a.id.clone(),
         b: b.id.clone(),
         warnings: warnings(a, b),
-        settings: settings(a, b),
+        settings: differences(&flat(a), &flat(b)),
         same_within,
         cells,
         only_a: names_a.difference(&names_b).cloned().collect(),
@@ -158,19 +157,6 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
         warnings.push("the versions of ceiling differ".to_string());
     }
     warnings
-}
-
-/// What differs, by name.
-fn settings(a: &Experiment, b: &Experiment) -> Vec<Difference> {
-    let (a, b) = (flat(a), flat(b));
-    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
-    let difference = |name: &String| Difference {
-        setting: name.clone(),
-        a: a.get(name).cloned(),
-        b: b.get(name).cloned(),
-    };
-    differing.map(difference).collect()
 }
 
 fn flat(of: &Experiment) -> BTreeMap<String, String> {

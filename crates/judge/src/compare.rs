@@ -187,7 +187,16 @@ fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
 
 /// What differs in command, trial, target and hosts, by path in the record.
 fn settings(a: &Record, b: &Record) -> Vec<Difference> {
-    let (a, b) = (flat(a), flat(b));
+    let mut all = differences(&flat(a), &flat(b));
+    all.truncate(LISTED_MAX);
+    all
+}
+
+/// The settings that differ, by name.
+pub(crate) fn differences(
+    a: &BTreeMap<String, String>,
+    b: &BTreeMap<String, String>,
+) -> Vec<Difference> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
     let difference = |name: &String| Difference {
@@ -195,7 +204,7 @@ fn settings(a: &Record, b: &Record) -> Vec<Difference> {
         a: a.get(name).cloned(),
         b: b.get(name).cloned(),
     };
-    differing.take(LISTED_MAX).map(difference).collect()
+    differing.map(difference).collect()
 }
 
 fn flat(run: &Record) -> BTreeMap<String, String> {

@@ -26,7 +26,7 @@ pub const RISK: f64 = 0.05;
 pub const PAIRS_MIN: usize = 3;
 /// Chance with which the blocks that are said to be missing should decide.
 const POWER: f64 = 0.8;
-/// Nobody waits for more.
+/// More blocks than any experiment can make are no advice.
 const BLOCKS_MAX: usize = 10_000;
 
 /// One cell against another.
@@ -387,7 +387,7 @@ mod tests {
         assert!(edge <= 65, "{edge} of 1000 at the edge");
     }
 
-    /// How many of 1000 worlds are told so with so many pairs.
+    /// How many of 1000 worlds get this conclusion with so many pairs.
     fn told(wanted: Conclusion, effect: f64, pairs: usize) -> usize {
         let is_told = |seed: &u64| one(&World::new(*seed, effect).pairs(pairs), 0.02f64) == wanted;
         (0..1000).filter(is_told).count()

@@ -468,7 +468,7 @@ pub enum Hue {
 pub struct Box {
     /// What stands in it.
     pub label: String,
-    /// What is told when it is pointed at.
+    /// Text that the page shows while the pointer is on it.
     pub detail: String,
     /// Boxes above it.
     pub depth: u32,

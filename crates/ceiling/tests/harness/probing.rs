@@ -1,13 +1,28 @@
 //! A probe that serves, and ends with its test.
 
 use super::{Folder, PATIENCE, signal};
+use remote::Call;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
 pub const NAMED: &str = env!("CARGO_BIN_EXE_ceiling");
+
+/// A call of a probe, about its host.
+pub fn call(address: &str, token_file: &str, pin: &str) -> Call {
+    Call {
+        address: address.to_string(),
+        token_file: PathBuf::from(token_file),
+        pin: pin.to_string(),
+        ip: None,
+        port: None,
+        period_ns: 1_000_000_000,
+        ends_after_ns: None,
+    }
+}
 
 /// A probe that serves, with what it printed at the start.
 pub struct Probe {
@@ -56,6 +71,12 @@ impl Probe {
 
     pub fn address(&self) -> &str {
         self.flags()[1]
+    }
+
+    /// How to call it, about its host.
+    pub fn call(&self) -> Call {
+        let flags = self.flags();
+        call(flags[1], flags[3], flags[5])
     }
 
     /// The flags with one value replaced.

@@ -53,7 +53,7 @@ impl Ground {
     fn tune(&self, arguments: &[&str]) -> Said {
         let mut command = self.here.command(Path::new(CEILING));
         command.arg("tune").args(arguments).args(&self.flags).env("CEILING_RUNS", "none");
-        command.env("CEILING_TUNE_JOURNAL", self.folder.file("journal-of-nobody"));
+        command.env("CEILING_TUNE_JOURNAL", self.folder.file("other-journal"));
         Said::of(command.output().unwrap())
     }
 
@@ -345,7 +345,7 @@ impl Ground {
         command.args(["--allow-tune", "--trust", "--set", "hosts.server.probe=10.98.0.2:9200"]);
         command.env("CEILING_PROBE_TOKEN_FILE", &self.flags[3]);
         command.env("CEILING_PROBE_PIN", &self.flags[5]);
-        command.env("CEILING_TUNE_JOURNAL", self.folder.file("journal-of-nobody"));
+        command.env("CEILING_TUNE_JOURNAL", self.folder.file("other-journal"));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -38,16 +38,7 @@ impl Ground {
     }
 
     fn start(&self) -> FarServer {
-        let flags = self.probe.flags();
-        let call = Call {
-            address: flags[1].to_string(),
-            token_file: PathBuf::from(flags[3]),
-            pin: flags[5].to_string(),
-            ip: None,
-            port: None,
-            period_ns: 1_000_000_000,
-            ends_after_ns: None,
-        };
+        let call = self.probe.call();
         let order = StartOrder {
             server: "web".to_string(),
             args: vec!["--workers=2".to_string()],
@@ -127,7 +118,7 @@ fn its_group_goes_when_the_probe_is_killed_and_the_journal_is_closed_by_the_next
     ground.probe.child.wait().unwrap();
     await_removed(&groups);
     drop(server);
-    assert_eq!(ground.changes().len(), 1, "nobody has closed it");
+    assert_eq!(ground.changes().len(), 1, "the change is still open");
     // Any start that measures or changes this host does.
     let journal = ground.folder.path.join("journal");
     tune::put_back_abandoned(&host::Root::default(), &journal);

@@ -4,7 +4,7 @@ use crate::harness::probing::Probe;
 use crate::harness::{Server, ceiling, program, root, run, targets_file, turn, wait_until};
 use model::starting::StartOrder;
 use model::tuning::{Left, Step, TuneOrder};
-use remote::{Call, FarServer, Orders};
+use remote::{FarServer, Orders};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -318,19 +318,6 @@ impl There {
         Self { probe, scratch }
     }
 
-    fn call(&self) -> Call {
-        let flags = self.probe.flags();
-        Call {
-            address: flags[1].to_string(),
-            token_file: PathBuf::from(flags[3]),
-            pin: flags[5].to_string(),
-            ip: None,
-            port: None,
-            period_ns: 1_000_000_000,
-            ends_after_ns: None,
-        }
-    }
-
     /// `ceiling run` of a plan whose server is there.
     fn run(&self, plan: &str, runs: &str) -> Command {
         let flags = self.probe.flags();
@@ -380,7 +367,7 @@ fn mask(pid: u32) -> String {
 fn what_an_experiment_takes_from_a_far_server_is_given_back_when_its_session_ends() {
     let _turn = turn();
     let there = There::new("run-taken");
-    let call = there.call();
+    let call = there.probe.call();
     let order = StartOrder { server: "sink".to_string(), ..StartOrder::default() };
     let log = PathBuf::from(there.scratch.file("log"));
     let server = FarServer::start(&call, &order, &AtomicBool::new(false), &log).unwrap();

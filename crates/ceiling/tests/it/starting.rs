@@ -1,7 +1,7 @@
 //! Servers that a probe starts for a client: of its own list, as the list allows, and none that
 //! outlives the client, the probe or the connection.
 
-use crate::harness::probing::Probe;
+use crate::harness::probing::{Probe, call};
 use crate::harness::{Folder, PATIENCE, program, signal, turn};
 use model::starting::{Limits, StartOrder};
 use remote::{Call, FarError, FarServer};
@@ -64,30 +64,13 @@ impl Ground {
         Self { folder, probe }
     }
 
-    fn call(&self) -> Call {
-        let flags = self.probe.flags();
-        call(flags[1], flags[3], flags[5])
-    }
-
     fn log(&self) -> PathBuf {
         PathBuf::from(self.folder.file("server.log"))
     }
 
     fn start(&self, server: &str, args: &[&str]) -> FarServer {
         let order = order(server, args);
-        FarServer::start(&self.call(), &order, &AtomicBool::new(false), &self.log()).unwrap()
-    }
-}
-
-fn call(address: &str, token_file: &str, pin: &str) -> Call {
-    Call {
-        address: address.to_string(),
-        token_file: PathBuf::from(token_file),
-        pin: pin.to_string(),
-        ip: None,
-        port: None,
-        period_ns: 1_000_000_000,
-        ends_after_ns: None,
+        FarServer::start(&self.probe.call(), &order, &AtomicBool::new(false), &self.log()).unwrap()
     }
 }
 
@@ -198,7 +181,7 @@ fn what_the_list_does_not_allow_is_refused_with_what_it_does() {
         (limits(Some(64.0), None), &["64 CPUs", "allows 0.1..8"]),
         (limits(None, Some(1)), &["of memory", "allows 64M..8G"]),
     ];
-    let (call, log, stop) = (ground.call(), ground.log(), AtomicBool::new(false));
+    let (call, log, stop) = (ground.probe.call(), ground.log(), AtomicBool::new(false));
     for (order, words) in &cases {
         let refused = FarServer::start(&call, order, &stop, &log).map(|server| server.pid());
         let why = refused.expect_err(&format!("{order:?}"));
@@ -210,13 +193,7 @@ fn what_the_list_does_not_allow_is_refused_with_what_it_does() {
     }
     let folder = Folder::new("start-plain");
     let plain = Probe::start(&folder, &[]);
-    let flags = plain.flags();
-    let refused = FarServer::start(
-        &self::call(flags[1], flags[3], flags[5]),
-        &order("sink", &[]),
-        &stop,
-        &log,
-    );
+    let refused = FarServer::start(&plain.call(), &order("sink", &[]), &stop, &log);
     let why = refused.map(|server| server.pid()).unwrap_err().to_string();
     assert!(why.contains("without --allow-start"), "{why}");
 }
@@ -281,7 +258,7 @@ fn a_client_of_other_tests() {
 fn nothing_outlives_a_client_that_is_killed() {
     let _turn = turn();
     let mut ground = Ground::new("start-client");
-    let (call, pid_file) = (ground.call(), ground.folder.file("pid"));
+    let (call, pid_file) = (ground.probe.call(), ground.folder.file("pid"));
     let (token, log) = (call.token_file.display(), ground.log());
     let words = format!("{} {token} {} {} {pid_file}", call.address, call.pin, log.display());
     let mut client = Command::new(env::current_exe().unwrap())
@@ -343,7 +320,7 @@ fn nothing_outlives_a_connection_that_is_cut() {
     let _turn = turn();
     let ground = Ground::new("start-cut");
     let (address, worker) = between(ground.probe.address(), &Arc::default());
-    let call = Call { address, ..ground.call() };
+    let call = Call { address, ..ground.probe.call() };
     let order = order("prefork", &["--workers", "2"]);
     let mut server =
         FarServer::start(&call, &order, &AtomicBool::new(false), &ground.log()).unwrap();
@@ -362,7 +339,7 @@ fn nothing_outlives_a_client_that_falls_silent() {
     let mut ground = Ground::new("start-silent");
     let is_stalled = Arc::default();
     let (address, worker) = between(ground.probe.address(), &is_stalled);
-    let call = Call { address, ..ground.call() };
+    let call = Call { address, ..ground.probe.call() };
     let order = order("prefork", &["--workers", "2"]);
     let mut server =
         FarServer::start(&call, &order, &AtomicBool::new(false), &ground.log()).unwrap();

@@ -14,7 +14,7 @@ use model::starting::{StartOrder, TargetExit};
 use probe::monotonic_ns;
 use std::fs::File;
 use std::io::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,7 +63,11 @@ impl FarServer {
         let mut session = Session::new(line, file);
         session.line.send(&ToProbe::Start(Box::new(order.clone())));
         let started = session.await_start(call, order, stop)?;
-        let addr = reached(&started.addr, &call.address);
+        let addr = reached(&started.addr, &call.address).map_err(|why| FarError::NotStarted {
+            address: call.address.clone(),
+            server: order.server.clone(),
+            why,
+        })?;
         let (stop, fate) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let (flag, kept) = (Arc::clone(&stop), Arc::clone(&fate));
         let run = move || {
@@ -255,15 +259,27 @@ fn shown(started: Started) -> Started {
     }
 }
 
-/// Where we reach what listens at `addr` on the host of the probe.
-fn reached(addr: &str, probe: &str) -> String {
+/// Where we reach what listens at `addr` on the host of the probe. Loopback there is not ours: a
+/// load on our own would measure another server, or none.
+fn reached(addr: &str, probe: &str) -> Result<String, String> {
     let parts = addr.rsplit_once(':').zip(probe.rsplit_once(':'));
-    let Some(((host, port), (probe_host, _))) = parts else { return addr.to_string() };
+    let Some(((host, port), (probe_host, _))) = parts else { return Ok(addr.to_string()) };
     let host: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
     match host {
-        Ok(host) if host.is_unspecified() => format!("{probe_host}:{port}"),
-        _ => addr.to_string(),
+        Ok(host) if host.is_unspecified() => Ok(format!("{probe_host}:{port}")),
+        Ok(host) if host.is_loopback() && !is_here(probe) => Err(format!(
+            "it listens on {addr} there, the loopback of that host, which we do not reach; start \
+             the probe with --start-address and an address that we reach, for example {}",
+            probe_host.trim_matches(['[', ']'])
+        )),
+        _ => Ok(addr.to_string()),
     }
+}
+
+/// Whether a probe is reached by loopback, so that its host is ours.
+fn is_here(probe: &str) -> bool {
+    let found = probe.to_socket_addrs();
+    found.is_ok_and(|mut found| found.any(|address| address.ip().is_loopback()))
 }
 
 #[cfg(test)]
@@ -276,11 +292,16 @@ mod tests {
             ("0.0.0.0:8080", "192.0.2.7:9200", "192.0.2.7:8080"),
             ("[::]:8080", "db.example:9200", "db.example:8080"),
             ("0.0.0.0:8080", "[2001:db8::7]:9200", "[2001:db8::7]:8080"),
-            ("127.0.0.1:8080", "192.0.2.7:9200", "127.0.0.1:8080"),
+            ("127.0.0.1:8080", "127.0.0.1:9200", "127.0.0.1:8080"),
+            ("[::1]:8080", "localhost:9200", "[::1]:8080"),
             ("198.51.100.7:80", "192.0.2.7:9200", "198.51.100.7:80"),
             ("nonsense", "192.0.2.7:9200", "nonsense"),
         ] {
-            assert_eq!(reached(addr, probe), expected, "{addr}");
+            assert_eq!(reached(addr, probe).as_deref(), Ok(expected), "{addr}");
+        }
+        for addr in ["127.0.0.1:8080", "[::1]:8080", "127.1.2.3:80"] {
+            let why = reached(addr, "192.0.2.7:9200").unwrap_err();
+            assert!(why.contains("--start-address") && why.contains("192.0.2.7"), "{why}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct Dot {
     pub place: f64,
     /// Whether it needs attention. A broken one is not part of the main value.
     pub mark: Mark,
-    /// What is told when it is pointed at.
+    /// Text that the page shows while the pointer is on it.
     pub detail: String,
     /// The anchor of what it is about.
     pub about: String,

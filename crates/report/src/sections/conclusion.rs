@@ -129,7 +129,7 @@ pub(super) fn more(one: &Contrast) -> String {
     }
 }
 
-/// The conclusions in the order they are told, with what they are called.
+/// The conclusions in the order of the sentence, with the words for them.
 const GROUPS: [(Option<Conclusion>, &str); 5] = [
     (Some(Conclusion::More), "faster"),
     (Some(Conclusion::Less), "slower"),
@@ -181,7 +181,7 @@ fn groups(of: &[&Contrast]) -> Vec<String> {
     GROUPS.into_iter().filter_map(line).collect()
 }
 
-/// What may be wrong with a visit, in the order it is told; `{}` stands for how many.
+/// What may be wrong with a visit, in the order of the sentence; `{}` stands for how many.
 const FLAWS: [&str; 4] = [
     "The generator was the wall in {}: their rates are lower bounds of the server's.",
     "Gates struck the rate of {}, which are left out.",

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// Clock and time of day agree when they differ by less: starts are known to the second.
 const AGREE_S: f64 = 3.0;
-/// Values of one line at the most.
+/// Most values of one line.
 const VALUES_MAX: usize = 1500;
 
 /// Shorter experiments are drawn in seconds, minutes.

@@ -1,5 +1,5 @@
 // Command line stands for a path that takes time: it accepts connections, makes one to another
-// address for each, and hands every byte on as long after it came as it is told, in both
+// address for each, and hands every byte on a fixed time after it came (--delay), in both
 // directions. It is a program and no network: it costs CPU time here, its round trip is never less
 // than twice the delay, and it neither loses nor reorders anything.
 package main
