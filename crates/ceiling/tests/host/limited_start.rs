@@ -3,7 +3,7 @@
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, PATIENCE, must_be_root, program, run, turn};
 use model::starting::{Limits, StartOrder};
-use remote::{Call, FarServer};
+use remote::FarServer;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
