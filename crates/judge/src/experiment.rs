@@ -69,7 +69,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
 pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<Ended> {
     let (counted, _) = counted(design, visits);
     let contrasts = compare(design, &counted, Rules::of(design, block)).contrasts;
-    let rates: Vec<_> = contrasts.iter().filter(|one| one.figure == Figure::Rate).collect();
+    let main: Vec<_> = contrasts.iter().filter(|one| one.figure == design.figure).collect();
     let is_decided = |one: &&experiment::Contrast| {
         one.conclusion.is_some_and(|word| word != Conclusion::Undecided)
     };
@@ -77,14 +77,14 @@ pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<End
         let half = one.low.zip(one.high).map(|(low, high)| (high / low).sqrt() - 1.0);
         half.is_some_and(|half| half <= share)
     };
-    if rates.is_empty() {
+    if main.is_empty() {
         return None;
     }
-    if design.until_decided && rates.iter().all(is_decided) {
+    if design.until_decided && main.iter().all(is_decided) {
         return Some(Ended::Decided);
     }
     let share = design.precision?;
-    rates.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
+    main.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
 }
 
 /// The visits that count, and those that a rule of the plan leaves out.

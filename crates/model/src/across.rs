@@ -113,14 +113,6 @@ pub enum Fails {
 )]
 pub struct BoundError(String);
 
-const FIGURES: [(&str, Figure); 5] = [
-    ("rate", Figure::Rate),
-    ("p50", Figure::P50),
-    ("p99", Figure::P99),
-    ("client_us", Figure::ClientUsPerRequest),
-    ("server_us", Figure::ServerUsPerRequest),
-];
-
 impl FromStr for Bound {
     type Err = BoundError;
 
@@ -129,7 +121,8 @@ impl FromStr for Bound {
             let at = text.find(['<', '>'])?;
             let (name, rest) = text.split_at(at);
             let fails = if rest.starts_with('<') { Fails::Below } else { Fails::Above };
-            let (_, figure) = FIGURES.into_iter().find(|(known, _)| *known == name.trim())?;
+            let (_, figure) =
+                Figure::WRITTEN.into_iter().find(|(known, _)| *known == name.trim())?;
             let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
             let is_change = percent.is_finite() && percent > -100.0;
             is_change.then_some(Self { figure, fails, change: percent / 100.0 })
@@ -140,7 +133,7 @@ impl FromStr for Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = FIGURES.into_iter().find(|(_, figure)| *figure == self.figure);
+        let name = Figure::WRITTEN.into_iter().find(|(_, figure)| *figure == self.figure);
         let sign = if self.fails == Fails::Below { '<' } else { '>' };
         let percent = (self.change * 1e6).round() / 1e4;
         write!(f, "{}{sign}{percent:+}%", name.map_or("", |(name, _)| name))

@@ -74,6 +74,10 @@ pub struct Design {
     pub seed: u64,
     /// Name of the cell that the others are compared with.
     pub baseline: String,
+    /// What the experiment is about: its conclusion speaks of this figure, and `precision` and
+    /// `until_decided` wait for it.
+    #[serde(default)]
+    pub figure: Figure,
     /// A ratio inside of -x to +x counts as the same; 0.02 is 2 %.
     pub same_within: f64,
     /// The experiment ends when every interval of a ratio is as narrow as -x to +x.
@@ -198,10 +202,11 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// What is compared: one figure of each visit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Responses, connections or events per second, as in the table.
+    #[default]
     Rate,
     /// 50th percentile of the latency.
     P50,
@@ -211,6 +216,17 @@ pub enum Figure {
     ClientUsPerRequest,
     /// CPU time of the server per request.
     ServerUsPerRequest,
+}
+
+impl Figure {
+    /// What a person writes for each.
+    pub const WRITTEN: [(&str, Self); 5] = [
+        ("rate", Self::Rate),
+        ("p50", Self::P50),
+        ("p99", Self::P99),
+        ("client_us", Self::ClientUsPerRequest),
+        ("server_us", Self::ServerUsPerRequest),
+    ];
 }
 
 /// What a contrast shows, at a risk of 5 % for all contrasts of its figure together.

@@ -7,7 +7,7 @@
 use crate::cells::{Cell, Server, Visit};
 use crate::factors;
 use model::analysis::{Exclusion, Factor};
-use model::experiment::{Design, Order, Restart};
+use model::experiment::{Design, Figure, Order, Restart};
 use model::random::Random;
 use model::units::parse_duration_ns;
 use serde::Deserialize;
@@ -36,6 +36,7 @@ pub(crate) struct DesignText {
     order: String,
     seed: u64,
     baseline: Option<String>,
+    figure: String,
     same_within: String,
     precision: Option<String>,
     until_decided: bool,
@@ -55,6 +56,7 @@ impl Default for DesignText {
             order: "random".to_string(),
             seed: 1,
             baseline: None,
+            figure: "rate".to_string(),
             same_within: "2%".to_string(),
             precision: None,
             until_decided: false,
@@ -81,6 +83,7 @@ impl DesignText {
         number("warmup_visits", self.warmup_visits, 0..=BLOCKS_MAX)?;
         let order = word("order", &self.order, &ORDERS)?;
         let restart = word("restart", &self.restart, &RESTARTS)?;
+        let figure = word("figure", &self.figure, &Figure::WRITTEN)?;
         let factors = match &self.fraction {
             Some(text) => factors::halve(text, cells, factors)?,
             None => factors,
@@ -110,6 +113,7 @@ impl DesignText {
             order,
             seed: self.seed,
             baseline,
+            figure,
             same_within: share("same_within", &self.same_within)?,
             precision: self.precision.map(|text| share("precision", &text)).transpose()?,
             until_decided: self.until_decided,
@@ -269,10 +273,12 @@ mod tests {
         );
         assert_eq!((design.same_within, design.precision, design.budget_ns), (0.02, None, None));
         let all = "blocks = 8\norder = \"abba\"\nseed = 7\nbaseline = \"b\"\nprecision = \"1%\"\n\
-                   same_within = \"0.5%\"\nuntil_decided = true\nbudget = \"2h\"\npause = \"5s\"";
+                   same_within = \"0.5%\"\nuntil_decided = true\nbudget = \"2h\"\npause = \"5s\"\n\
+                   figure = \"p99\"";
         let design = read(all).unwrap();
         assert_eq!((design.budget_ns, design.pause_ns), (Some(7_200_000_000_000), 5_000_000_000));
         assert_eq!((design.same_within, design.precision), (0.005, Some(0.01)));
+        assert_eq!((read("").unwrap().figure, design.figure), (Figure::Rate, Figure::P99));
     }
 
     #[test]
@@ -282,6 +288,7 @@ mod tests {
             ("blocks = 1001", "1 to 1000"),
             ("order = \"latin\"", "random, abba or plan"),
             ("baseline = \"c\"", "cells are a; b"),
+            ("figure = \"p98\"", "rate, p50, p99, client_us or server_us"),
             ("same_within = \"2\"", "\"2%\""),
             ("precision = \"0%\"", "\"2%\""),
             ("budget = \"soon\"", "a duration"),

@@ -43,6 +43,7 @@ fn design(cells: &[&str]) -> Design {
         order: Order::Random,
         seed: 1,
         baseline: cells[0].to_string(),
+        figure: Figure::Rate,
         same_within: 0.02,
         precision: None,
         until_decided: false,
@@ -190,6 +191,15 @@ fn an_experiment_ends_when_its_cells_are_decided() {
     let far = world.visits(&[("plain", 0.0), ("rps", 0.5)], 6);
     assert_eq!(enough(&design, &far[..4], 2), None, "two blocks say nothing");
     assert_eq!(enough(&design, &far, 6), Some(Ended::Decided));
+    design.figure = Figure::P99;
+    assert_eq!(enough(&design, &far, 6), None, "the plan is about another figure");
+    let as_p99 = |visit: &Visited<'static>| {
+        let figures = BTreeMap::from([(Figure::P99, visit.figures[&Figure::Rate])]);
+        Visited { figures, ..visit.clone() }
+    };
+    let late: Vec<_> = far.iter().map(as_p99).collect();
+    assert_eq!(enough(&design, &late, 6), Some(Ended::Decided));
+    design.figure = Figure::Rate;
     let alike = world.visits(&[("plain", 0.0), ("rps", 0.01)], 4);
     assert_eq!(enough(&design, &alike, 4), None);
     design.precision = Some(0.5);

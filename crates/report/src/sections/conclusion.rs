@@ -1,11 +1,14 @@
 //! What an experiment in blocks shows, in one sentence, and what belongs to it.
 
+use super::analysis::figure;
 use super::experiment::{counted_visits, point_of};
+use super::visits::{axis_of, title, value_of};
 use crate::page::{Banner, Mark, Tone};
-use crate::wording::{band, change, change_within, mark_of, per_second, plural, sentence};
+use crate::text::spark::shown;
+use crate::wording::{band, change, change_within, mark_of, plural, sentence};
 use model::claim::Claim;
 use model::experiment::{
-    CellResult, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
+    CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
 };
 use model::run::Run;
 use std::collections::BTreeMap;
@@ -15,20 +18,21 @@ const NAMED_MAX: usize = 4;
 
 /// The conclusion, with what belongs to it.
 pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Banner {
-    let rates = rates(of);
-    let reserved = reservations(of, runs);
+    let main = main(of, design);
+    let reserved = reservations(of, design, runs);
     let is_decided = |one: &&Contrast| {
         one.conclusion.is_some_and(|conclusion| conclusion != Conclusion::Undecided)
     };
-    let has_none = !of.summaries.iter().any(|one| one.figure == Figure::Rate);
+    let has_none = !of.summaries.iter().any(|one| one.figure == design.figure);
     let tone = match () {
         () if has_none => Tone::Bad,
         () if !reserved.is_empty() => Tone::Caution,
-        () if rates.is_empty() || !rates.iter().all(is_decided) => Tone::Neutral,
+        () if main.is_empty() || !main.iter().all(is_decided) => Tone::Neutral,
         () => Tone::Good,
     };
-    let named = if rates.len() > NAMED_MAX { groups(&rates) } else { Vec::new() };
-    let lines = named.into_iter().chain(reserved).chain(of.ended.map(ended)).collect();
+    let named = if main.len() > NAMED_MAX { groups(&main, design.figure) } else { Vec::new() };
+    let lines =
+        named.into_iter().chain(reserved).chain(of.ended.map(|why| ended(why, design))).collect();
     Banner { tone, text: told(of, design), lines }
 }
 
@@ -37,71 +41,116 @@ pub(crate) fn conclusion(of: &Experiment) -> Option<String> {
     of.design.as_ref().map(|design| told(of, design))
 }
 
-fn rates(of: &Experiment) -> Vec<&Contrast> {
-    of.contrasts.iter().filter(|one| one.figure == Figure::Rate).collect()
+/// The contrasts of the figure that the experiment is about.
+fn main<'a>(of: &'a Experiment, design: &Design) -> Vec<&'a Contrast> {
+    of.contrasts.iter().filter(|one| one.figure == design.figure).collect()
+}
+
+/// What a cell is whose figure is larger, smaller or the same.
+fn words(figure: Figure) -> [&'static str; 3] {
+    match figure {
+        Figure::Rate => ["faster", "slower", "as fast"],
+        _ => ["higher", "lower", "the same"],
+    }
+}
+
+/// What is said to be so of a cell: `rps is`, `p99 of rps is`.
+fn subject(cell: &str, of: Figure) -> String {
+    match of {
+        Figure::Rate => format!("{cell} is"),
+        _ => format!("{} of {cell} is", figure(of)),
+    }
+}
+
+/// What it is compared with, behind the word.
+fn than(one: &Contrast, base: &str) -> String {
+    match (one.conclusion, one.figure) {
+        (Some(Conclusion::Same), Figure::Rate) => format!("as {base}"),
+        (Some(Conclusion::Same), _) => format!("as that of {base}"),
+        (_, Figure::Rate) => format!("than {base}"),
+        (_, _) => format!("than that of {base}"),
+    }
 }
 
 fn told(of: &Experiment, design: &Design) -> String {
-    match rates(of)[..] {
+    match main(of, design)[..] {
         [] => alone(of, design),
         [one] => pair(one, design),
         ref few if few.len() <= NAMED_MAX => {
             let said: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
-            format!("Against {}: {}.", design.baseline, said.join("; "))
+            let by = by_figure(design);
+            format!("Against {}{by}: {}.", design.baseline, said.join("; "))
         }
         ref many => counted(many, design),
     }
 }
 
-fn ended(why: Ended) -> String {
+fn ended(why: Ended, design: &Design) -> String {
     match why {
-        Ended::Decided => "It ended when every contrast of rates was decided.",
-        Ended::Precise => "It ended when the intervals were as narrow as asked.",
-        Ended::Budget => "It ended when its time was used up.",
+        Ended::Decided => {
+            format!("It ended when every contrast of the {} was decided.", figure(design.figure))
+        }
+        Ended::Precise => "It ended when the intervals were as narrow as asked.".to_string(),
+        Ended::Budget => "It ended when its time was used up.".to_string(),
     }
-    .to_string()
 }
 
-/// There is nothing to compare: the rate itself.
+/// The figure, where a sentence about several cells does not name it.
+fn by_figure(design: &Design) -> String {
+    match design.figure {
+        Figure::Rate => String::new(),
+        other => format!(", {}", figure(other)),
+    }
+}
+
+/// There is nothing to compare: the figure itself.
 fn alone(of: &Experiment, design: &Design) -> String {
-    let name = &design.baseline;
-    let rate = of.summaries.iter().find(|one| one.figure == Figure::Rate && one.cell == *name);
-    let Some(rate) = rate else {
+    let (name, called) = (&design.baseline, figure(design.figure));
+    let is_it = |one: &&CellSummary| one.figure == design.figure && one.cell == *name;
+    let Some(one) = of.summaries.iter().find(is_it) else {
         return match design.cells.len() {
-            1 => format!("No visit of {name} has a valid rate."),
-            _ => format!("No cell was compared with {name}: there is no valid rate."),
+            1 => format!("No visit of {name} has a valid {called}."),
+            _ => format!("No cell was compared with {name}: there is no valid {called}."),
         };
     };
-    let within = match rate.low.zip(rate.high) {
-        Some((low, high)) => format!(", {} to {} at 95 %", per_second(low), per_second(high)),
+    let (axis, factor) = axis_of(design.figure);
+    let value = |value: f64| shown(&axis, value * factor);
+    let within = match one.low.zip(one.high) {
+        Some((low, high)) => format!(", {} to {} at 95 %", value(low), value(high)),
         None => String::new(),
     };
-    let visits = plural(rate.visits, "visit");
-    format!("{name}: {}, the median of {visits}{within}.", per_second(rate.median))
+    let visits = plural(one.visits, "visit");
+    let what = match design.figure {
+        Figure::Rate => format!("{name}:"),
+        _ => format!("{} of {name}:", title(design.figure)),
+    };
+    format!("{what} {}, the median of {visits}{within}.", value(one.median))
 }
 
 /// One cell against the baseline.
 fn pair(one: &Contrast, design: &Design) -> String {
-    let (cell, base, within) = (&one.cell, &design.baseline, change_within(one));
+    let (base, within) = (&design.baseline, change_within(one));
+    let [more, less, same] = words(one.figure);
+    let (subject, than) = (subject(&one.cell, one.figure), than(one, base));
     match one.conclusion {
-        Some(Conclusion::More) => format!("{cell} is faster than {base}: {within}."),
-        Some(Conclusion::Less) => format!("{cell} is slower than {base}: {within}."),
+        Some(Conclusion::More) => format!("{subject} {more} {than}: {within}."),
+        Some(Conclusion::Less) => format!("{subject} {less} {than}: {within}."),
         Some(Conclusion::Same) => {
-            format!("{cell} is as fast as {base} within {}: {within}.", band(design))
+            format!("{subject} {same} {than} within {}: {within}.", band(design))
         }
         Some(Conclusion::Undecided) => {
-            let more = match one.more_blocks {
+            let lacks = match one.more_blocks {
                 _ if one.below_floor => "the host makes as much by itself".to_string(),
                 Some(more) => {
                     format!("about {} would probably decide it", plural(more, "more block"))
                 }
                 None => "more blocks would hardly decide it".to_string(),
             };
-            format!("Whether {cell} is faster than {base} is undecided: {within}; {more}.")
+            format!("Whether {subject} {more} {than} is undecided: {within}; {lacks}.")
         }
         None => {
             let pairs = plural(one.pairs, "pair");
-            format!("{cell} was not compared with {base}: {pairs} of visits are too few.")
+            format!("{} was not compared with {base}: {pairs} of visits are too few.", one.cell)
         }
     }
 }
@@ -109,12 +158,11 @@ fn pair(one: &Contrast, design: &Design) -> String {
 /// One cell of a few.
 fn briefly(one: &Contrast, design: &Design) -> String {
     let (cell, by) = (&one.cell, one.ratio.map_or(String::new(), change));
+    let [higher, lower, same] = words(one.figure);
     match one.conclusion {
-        Some(Conclusion::More) => format!("{cell} is faster ({by})"),
-        Some(Conclusion::Less) => format!("{cell} is slower ({by})"),
-        Some(Conclusion::Same) => {
-            format!("{cell} is as fast within {} ({by})", band(design))
-        }
+        Some(Conclusion::More) => format!("{cell} is {higher} ({by})"),
+        Some(Conclusion::Less) => format!("{cell} is {lower} ({by})"),
+        Some(Conclusion::Same) => format!("{cell} is {same} within {} ({by})", band(design)),
         Some(Conclusion::Undecided) => format!("{cell} is undecided ({by}, {})", more(one)),
         None => format!("{cell} was not compared ({})", plural(one.pairs, "pair")),
     }
@@ -130,13 +178,16 @@ pub(super) fn more(one: &Contrast) -> String {
 }
 
 /// The conclusions in the order of the sentence, with the words for them.
-const GROUPS: [(Option<Conclusion>, &str); 5] = [
-    (Some(Conclusion::More), "faster"),
-    (Some(Conclusion::Less), "slower"),
-    (Some(Conclusion::Same), "as fast"),
-    (Some(Conclusion::Undecided), "undecided"),
-    (None, "not compared"),
-];
+fn in_order(of: Figure) -> [(Option<Conclusion>, &'static str); 5] {
+    let [more, less, same] = words(of);
+    [
+        (Some(Conclusion::More), more),
+        (Some(Conclusion::Less), less),
+        (Some(Conclusion::Same), same),
+        (Some(Conclusion::Undecided), "undecided"),
+        (None, "not compared"),
+    ]
+}
 
 fn members<'a>(of: &[&'a Contrast], conclusion: Option<Conclusion>) -> Vec<&'a Contrast> {
     of.iter().filter(|one| one.conclusion == conclusion).copied().collect()
@@ -153,17 +204,18 @@ fn counted(of: &[&Contrast], design: &Design) -> String {
         };
         (count > 0).then(|| format!("{count} {are} {word}{within}"))
     };
-    let parts: Vec<_> = GROUPS.iter().filter_map(part).collect();
+    let parts: Vec<_> = in_order(design.figure).iter().filter_map(part).collect();
     format!(
-        "Of {} against {}: {}.",
+        "Of {} against {}{}: {}.",
         plural(of.len() as u64, "cell"),
         design.baseline,
+        by_figure(design),
         parts.join(", ")
     )
 }
 
 /// Which cells these are; those that differ most come first.
-fn groups(of: &[&Contrast]) -> Vec<String> {
+fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
     let line = |(conclusion, word): (Option<Conclusion>, &str)| {
         let mut of_group = members(of, conclusion);
         let size = |one: &Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
@@ -178,25 +230,23 @@ fn groups(of: &[&Contrast]) -> Vec<String> {
         let said: Vec<_> = of_group.iter().map(said).collect();
         (!said.is_empty()).then(|| sentence(&format!("{word}: {}", said.join(", "))))
     };
-    GROUPS.into_iter().filter_map(line).collect()
+    in_order(figure).into_iter().filter_map(line).collect()
 }
 
 /// What may be wrong with a visit, in the order of the sentence; `{}` stands for how many.
 const FLAWS: [&str; 4] = [
     "The generator was the wall in {}: their rates are lower bounds of the server's.",
-    "Gates struck the rate of {}, which are left out.",
+    "Gates struck the FIGURE of {}, which are left out.",
     "Without a number, because they failed: {}.",
     "Not made, because it was ended: {}.",
 ];
 
 /// Which of [`FLAWS`] a visit has.
-fn flaw(cell: &CellResult, run: Option<&Run>) -> Option<usize> {
+fn flaw(cell: &CellResult, run: Option<&Run>, of: Figure) -> Option<usize> {
     match (&cell.fate, run.and_then(|run| Some((run, point_of(run)?)))) {
         (Fate::Failed { .. }, _) => Some(2),
         (Fate::NotReached, _) => Some(3),
-        (Fate::Measured { .. }, Some((run, point))) if mark_of(run, point) == Mark::Broken => {
-            Some(1)
-        }
+        (Fate::Measured { .. }, Some((run, _))) if is_struck(run, of) => Some(1),
         (Fate::Measured { .. }, Some((_, point))) => {
             (point.claim() == Claim::OfGenerator).then_some(0)
         }
@@ -204,12 +254,20 @@ fn flaw(cell: &CellResult, run: Option<&Run>) -> Option<usize> {
     }
 }
 
+/// Whether the figure counts in nothing.
+fn is_struck(run: &Run, of: Figure) -> bool {
+    match of {
+        Figure::Rate => point_of(run).is_some_and(|point| mark_of(run, point) == Mark::Broken),
+        _ => value_of(run, of).is_none_or(|(_, mark)| mark == Mark::Broken),
+    }
+}
+
 /// What makes a reader careful: visits without a number, and those whose rate is the generator's.
-fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
+fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<String> {
     let all = counted_visits(of, runs).count();
     let mut counts: BTreeMap<usize, BTreeMap<&str, u64>> = BTreeMap::new();
     for (cell, run) in counted_visits(of, runs) {
-        if let Some(flaw) = flaw(cell, run) {
+        if let Some(flaw) = flaw(cell, run, design.figure) {
             *counts.entry(flaw).or_default().entry(&cell.name).or_default() += 1;
         }
     }
@@ -217,7 +275,7 @@ fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
         let count: u64 = cells.values().sum();
         let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
         let how_many = format!("{count} of {all} visits ({})", cells.join(", "));
-        FLAWS[flaw].replace("{}", &how_many)
+        FLAWS[flaw].replace("FIGURE", figure(design.figure)).replace("{}", &how_many)
     };
     counts.into_iter().map(said).collect()
 }
@@ -276,6 +334,31 @@ mod tests {
         for (conclusion, sentence) in sentences {
             assert_eq!(said(vec![contrast("rps", conclusion, 1.03)]).text, sentence);
         }
+    }
+
+    #[test]
+    fn a_plan_may_be_about_another_figure_than_the_rate() {
+        let (mut of, runs) = fixtures::blocks();
+        let told = |of: &mut Experiment, contrasts: Vec<Contrast>| {
+            of.contrasts = contrasts;
+            let mut design = of.design.clone().unwrap();
+            design.figure = Figure::P99;
+            banner(of, &design, &runs).text
+        };
+        let p99 = |cell: &str, conclusion, ratio| Contrast {
+            figure: Figure::P99,
+            ..contrast(cell, conclusion, ratio)
+        };
+        let rate = contrast("rps", Some(Conclusion::More), 2.0);
+        let less = Some(Conclusion::Less);
+        assert_eq!(
+            told(&mut of, vec![rate.clone(), p99("rps", less, 0.9)]),
+            "p99 of rps is lower than that of plain: -10.0 % (-11.0 % to -9.0 %)."
+        );
+        assert_eq!(
+            told(&mut of, vec![rate, p99("a", Some(Conclusion::Same), 1.0), p99("b", less, 0.9)]),
+            "Against plain, p99: a is the same within 2 % (+0.0 %); b is lower (-10.0 %)."
+        );
     }
 
     #[test]

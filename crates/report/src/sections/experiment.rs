@@ -62,7 +62,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     let mut blocks = top(of, design, runs);
     blocks.push(Block::Heading("Cells".to_string()));
     blocks.push(Block::Table(contrasts::cells(of, design).caption("")));
-    let others = || FIGURES.into_iter().filter(|figure| *figure != Figure::Rate);
+    let others = || FIGURES.into_iter().filter(|figure| *figure != design.figure);
     let plots: Vec<Dots> = others().filter_map(|one| visits::plot(of, design, runs, one)).collect();
     blocks.extend(columns(visits::note(&plots), plots));
     blocks.extend(particulars(of, runs));
@@ -95,17 +95,17 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     blocks
 }
 
-/// The conclusion, the question, and the rates as they were measured and compared.
+/// The conclusion, the question, and the figure it is about as it was measured and compared.
 fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     let mut blocks =
         vec![Block::Banner(conclusion::banner(of, design, runs)), Block::Text(of.question.clone())];
     blocks.extend(hosts(of));
-    let visits = visits::plot(of, design, runs, Figure::Rate);
+    let visits = visits::plot(of, design, runs, design.figure);
     blocks.extend(visits.map(|dots| {
         let note = visits::note(std::slice::from_ref(&dots));
         Block::Dots(Dots { note, ..dots })
     }));
-    let against = contrasts::plot(of, design, Figure::Rate);
+    let against = contrasts::plot(of, design, design.figure);
     let note = contrasts::NOTE.to_string();
     blocks.extend(against.map(|dots| Block::Dots(Dots { note, ..dots })));
     blocks

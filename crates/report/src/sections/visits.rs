@@ -139,7 +139,7 @@ fn place(block: u32, last: u32) -> f64 {
 }
 
 /// What the values of a figure are, and what they are multiplied with to be in that unit.
-fn axis_of(figure: Figure) -> (Axis, f64) {
+pub(super) fn axis_of(figure: Figure) -> (Axis, f64) {
     match figure {
         Figure::Rate => (Axis::linear("rate", Unit::PerSecond), 1.0),
         Figure::P50 | Figure::P99 => (Axis::linear("latency", Unit::Ns), 1.0),
