@@ -426,3 +426,32 @@ fn a_generator_that_is_killed_leaves_no_knob_turned_on_the_other_host() {
     let told = ground.there_tune(&["status"]);
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
+
+/// Show: the line is cut in the middle of a cell whose knob is turned. The knob is put back there,
+/// the cells that were not measured say so, and the experiment goes on when the line is there.
+#[test]
+fn an_experiment_whose_line_was_cut_goes_on_where_it_stopped() {
+    let _turn = turn();
+    let ground = Ground::new("far-resume", &["--allow-tune"]);
+    let (sink, before) = (ground.sink(), ground.read(RPS));
+    let child = plan_of_two(&ground, &sink, "10s").spawn().unwrap();
+    wait_until("the knob to be turned there", || ground.read(RPS) != before);
+    ground.here.ip(&["link", "set", "line1", "down"]);
+    let begin = Instant::now();
+    wait_until("the watchdog to put it back", || ground.read(RPS) == before);
+    println!("back {:?} after the line was cut", begin.elapsed());
+    let cut = Said::of(child.wait_with_output().unwrap()).record();
+    let fates = |document: &Value| -> Vec<Value> {
+        let cells = document["cells"].as_array().unwrap();
+        cells.iter().map(|cell| cell["fate"]["fate"].clone()).collect()
+    };
+    assert!(fates(&cut).contains(&"failed".into()), "{cut:#}");
+    wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
+
+    ground.here.ip(&["link", "set", "line1", "up"]);
+    let folder = format!("{}/{}", ground.folder.file("runs"), cut["id"].as_str().unwrap());
+    let mut again = ground.run(&ground.folder.file("plan.toml"));
+    let again = Said::of(again.args(["--resume", &folder]).output().unwrap()).record();
+    assert_eq!(fates(&again), ["measured", "measured"], "{again:#}");
+    assert_eq!(ground.read(RPS), before);
+}
