@@ -118,6 +118,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",
@@ -137,6 +138,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/claims",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",
