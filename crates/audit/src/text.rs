@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn sentences_hold_figures_in_either_order() {
         let text = "We saw 1.2M requests/s over 128 connections, p99 of 3 ms.\n\
-                    It had 20 ms p50 and an average latency of 25ms at 800 req/s with 16 connections.";
+                    It had 20 ms p50, an average latency of 25ms at 800 req/s with 16 connections.";
         let of = audited(text, &Given { depth: Some(1), ..Given::default() });
         assert_eq!(outcomes(&of[0]), "rate holds, p99 holds");
         assert_eq!(outcomes(&of[1]), "rate holds, mean holds, p50 holds");

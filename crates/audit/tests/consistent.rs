@@ -97,8 +97,10 @@ fn short(seconds: f64) -> String {
 fn wrk(of: &Truth) -> String {
     let row = |share: f64| format!("    {:.0}%   {}\n", share * 100.0, short(of.at(share)));
     format!(
-        "Running 3s test @ http://127.0.0.1:1/\n  1 threads and {} connections\n  Thread Stats   Avg  \
-         Stdev     Max   +/- Stdev\n    Latency  {}  {}  {}   80.00%\n    Req/Sec     1.61k   1.52     \
+        "Running 3s test @ http://127.0.0.1:1/\n  1 threads and {} connections\n  Thread Stats   \
+         Avg  \
+         Stdev     Max   +/- Stdev\n    Latency  {}  {}  {}   80.00%\n    Req/Sec     1.61k   \
+         1.52     \
          2.25k    60.00%\n  Latency Distribution\n{}{}{}{}  {} requests in {:.2}s, {:.2}KB \
          read\nRequests/sec: {:.2}\nTransfer/sec: {:.2}KB\n",
         of.connections,
@@ -121,7 +123,8 @@ fn hey(of: &Truth) -> String {
     let row = |share: f64| format!("  {:.0}%% in {:.4} secs\n", share * 100.0, of.at(share));
     format!(
         "\nSummary:\n  Total:\t{:.4} secs\n  Slowest:\t{:.4} secs\n  Fastest:\t{:.4} secs\n  \
-         Average:\t{:.4} secs\n  Requests/sec:\t{:.4}\n\nLatency distribution:\n{}{}{}{}\nStatus code \
+         Average:\t{:.4} secs\n  Requests/sec:\t{:.4}\n\nLatency distribution:\n{}{}{}{}\nStatus \
+         code \
          distribution:\n  [200]\t{} responses\n",
         of.duration_s,
         of.max(),
@@ -140,10 +143,13 @@ fn ab(of: &Truth) -> String {
     let ms = |time: f64| (time * 1e3).round();
     let row = |share: f64| format!("  {:.0}%  {}\n", share * 100.0, ms(of.at(share)));
     format!(
-        "Concurrency Level:      {}\nTime taken for tests:   {:.3} seconds\nComplete requests:      \
-         {}\nFailed requests:        0\nTotal transferred:      {} bytes\nRequests per second:    {:.2} \
+        "Concurrency Level:      {}\nTime taken for tests:   {:.3} seconds\nComplete \
+         requests:      \
+         {}\nFailed requests:        0\nTotal transferred:      {} bytes\nRequests per \
+         second:    {:.2} \
          [#/sec] (mean)\nTransfer rate:          {:.2} [Kbytes/sec] received\n\nConnection Times \
-         (ms)\n              min  mean[+/-sd] median   max\nTotal:    {} {} {:.1} {} {}\n\nPercentage of \
+         (ms)\n              min  mean[+/-sd] median   max\nTotal:    {} {} {:.1} {} \
+         {}\n\nPercentage of \
          the requests served within a certain time (ms)\n{}{}{}{} 100%  {} (longest request)\n",
         of.connections,
         of.duration_s,
@@ -209,7 +215,8 @@ fn vegeta(of: &Truth) -> String {
 fn k6(of: &Truth) -> String {
     format!(
         "  http_req_duration..............: avg={} min={} med={} max={} p(90)={} p(95)={}\n  \
-         http_req_failed................: 0.00%  0 out of {}\n  http_reqs......................: {}  \
+         http_req_failed................: 0.00%  0 out of {}\n  http_reqs......................: \
+         {}  \
          {:.6}/s\n  vus_max........................: {}\n",
         short(of.mean()),
         short(of.min()),
@@ -226,9 +233,12 @@ fn k6(of: &Truth) -> String {
 
 fn h2load(of: &Truth) -> String {
     format!(
-        "spawning thread #0: {} total client(s). Timing-based test with 0s of warm-up time\n\nfinished \
-         in {:.2}s, {:.2} req/s, 1.00MB/s\nrequests: {n} total, {n} started, {n} done, {n} succeeded, 0 \
-         failed, 0 errored, 0 timeout\nstatus codes: {n} 2xx, 0 3xx, 0 4xx, 0 5xx\ntraffic: {:.2}MB \
+        "spawning thread #0: {} total client(s). Timing-based test with 0s of warm-up \
+         time\n\nfinished \
+         in {:.2}s, {:.2} req/s, 1.00MB/s\nrequests: {n} total, {n} started, {n} done, {n} \
+         succeeded, 0 \
+         failed, 0 errored, 0 timeout\nstatus codes: {n} 2xx, 0 3xx, 0 4xx, 0 5xx\ntraffic: \
+         {:.2}MB \
          ({}) total\n           min         max         mean         sd        +/- sd\ntime for \
          request: {} {} {} {} 80.00%\n",
         of.connections,

@@ -1,8 +1,8 @@
 //! Times that were added and never measured.
 //!
-//! wrk adds values for each one above twice the mean time between responses of a connection. At most
-//! two are added for each value above that, counted with the added ones, so a percentile below it
-//! tells how many ranks they can have moved the others by.
+//! wrk adds values for each one above twice the mean time between responses of a connection. At
+//! most two are added for each value above that, counted with the added ones, so a percentile below
+//! it tells how many ranks they can have moved the others by.
 
 use super::{Listed, open};
 use crate::say::{percent, time};

@@ -1,5 +1,5 @@
-//! Bytes: no response is shorter than its head, bytes per second are bytes over seconds, and no link
-//! carries more than its speed.
+//! Bytes: no response is shorter than its head, bytes per second are bytes over seconds, and no
+//! link carries more than its speed.
 
 use super::{Listed, open, said};
 use crate::bounds::Range;

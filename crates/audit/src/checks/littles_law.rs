@@ -24,7 +24,7 @@ const CLOCKS: f64 = 0.02;
 const SHARE_MIN: f64 = 0.5;
 
 const PIPELINE: &str = "run it with a depth that is known, and name it: --depth 1";
-const COMMAND: &str = "name the command line (--command): from the send, or from a planned instant, \
+const COMMAND: &str = "name the command line (--command): from the send, or from a planned instant \
                        when it holds a wait outside of connections";
 const AGAIN: &str =
     "run `ceiling load -c CONNECTIONS`: its gate littles_law compares three accounts";

@@ -2,8 +2,8 @@
 //!
 //! Source: autocannon 8 `lib/run.js`, `lib/histUtil.js`. Latencies are kept in whole milliseconds,
 //! three digits of them. `requests.average` is the mean of counts per second; `requests.total` are
-//! responses, `requests.sent` requests, of which the table prints the number. With a rate and without
-//! `-C` values are added to the latencies, one for each millisecond of a response.
+//! responses, `requests.sent` requests, of which the table prints the number. With a rate and
+//! without `-C` values are added to the latencies, one for each millisecond of a response.
 
 use super::{Format, Reader, Told, total};
 use crate::document::Object;

@@ -1,8 +1,8 @@
 //! fortio, JSON.
 //!
 //! Source: fortio 1.75 `periodic/periodic.go`, `stats/stats.go`. Latencies count from the actual
-//! start; each connection has one request at a time. They are kept in buckets (1 ms by default), and
-//! a percentile is interpolated inside of its bucket: it is known to the ends of that bucket.
+//! start; each connection has one request at a time. They are kept in buckets (1 ms by default),
+//! and a percentile is interpolated inside of its bucket: it is known to the ends of that bucket.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;

@@ -1,7 +1,8 @@
 //! JMeter, `statistics.json` of its dashboard.
 //!
-//! Source: JMeter 5.6 `report/dashboard`. Milliseconds. `pct1` to `pct3` are the 90th, 95th and 99th
-//! percentile unless the properties say otherwise; they are of a sliding window of 20,000 samples.
+//! Source: JMeter 5.6 `report/dashboard`. Milliseconds. `pct1` to `pct3` are the 90th, 95th and
+//! 99th percentile unless the properties say otherwise; they are of a sliding window of 20,000
+//! samples.
 
 use super::{Format, Reader, Told};
 use crate::document::Object;

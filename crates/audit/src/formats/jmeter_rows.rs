@@ -1,8 +1,8 @@
 //! JMeter, samples as CSV (`.jtl`), of any number.
 //!
 //! Source: JMeter 5.6 `SampleResult`, `CSVSaveService`. `timeStamp` is the start of a sample and
-//! `elapsed` its duration, in whole milliseconds; `allThreads` are the active threads. A sampler may
-//! hold several requests.
+//! `elapsed` its duration, in whole milliseconds; `allThreads` are the active threads. A sampler
+//! may hold several requests.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;

@@ -1,8 +1,8 @@
 //! k6, `--summary-export`, `handleSummary` and the machine-readable summary.
 //!
-//! Source: k6 1.8 `lib/netext/httpext/tracer.go`, `metrics/sink.go`. `http_req_duration` is sending,
-//! waiting and receiving, without waiting for a connection; requests that failed are in it, with 0
-//! when nothing was sent. Milliseconds in full. A user may send several requests at once
+//! Source: k6 1.8 `lib/netext/httpext/tracer.go`, `metrics/sink.go`. `http_req_duration` is
+//! sending, waiting and receiving, without waiting for a connection; requests that failed are in
+//! it, with 0 when nothing was sent. Milliseconds in full. A user may send several requests at once
 //! (`http.batch`), and may sleep.
 
 use super::{Format, Reader, Told};

@@ -37,7 +37,13 @@ fn banner(claims: &[&Claim]) -> Banner {
         ),
         (wrong, open) => {
             let open = plural(open, "figure");
-            (Tone::Bad, format!("{} CANNOT BE; {open} cannot be told.", plural(wrong, "FIGURE")))
+            (
+                Tone::Bad,
+                format!(
+                    "{} CANNOT BE; {open} cannot be told.",
+                    plural(wrong, "figure").to_uppercase()
+                ),
+            )
         }
     };
     Banner { tone, text, lines: vec![] }
