@@ -24,8 +24,8 @@ const k6Open = (rate) => k6(`-e RATE=${rate} -e VUS=${C} -e SECONDS=${S}`);
 const autocannon = (more = "") => `autocannon --no-progress -c ${C} -d ${S} ${more} {url}`;
 const fortio = (qps, more = "") => `fortio load -qps ${qps} -c ${C} -t ${S}s ${more}
   -p 50,75,90,99,99.9 -json {scratch}/fortio.json {url}`;
-const gatling = (users) => `java -cp {scratch}:{gatling} -Dlogback.configurationFile=bench/audit/logback.xml
-  -DTARGET={url} ${users} -DSECONDS=${S}
+const gatling = (users) => `java -cp {scratch}:{gatling}
+  -Dlogback.configurationFile=bench/audit/logback.xml -DTARGET={url} ${users} -DSECONDS=${S}
   io.gatling.app.Gatling -s Load -rf {scratch}/gatling`;
 const jmeter = (loops) => `jmeter -n -t bench/audit/plan.jmx -j {scratch}/jmeter.log
   -l {scratch}/jmeter.jtl -Jjmeter.save.saveservice.output_format=csv
@@ -65,13 +65,12 @@ export const CASES = [
   row("wrk", "503 at once", "sheds", wrk(), text("wrk-sheds")),
   row("wrk", "server dies", "dies", wrk(), text("wrk-dies")),
   row("wrk", "starved client", "fast", wrk(), text("wrk-starved"), STARVED),
-  row("wrk", "16 deep", "fast", `wrk -t1 -c${C} -d${S}s --latency -s bench/pipeline.lua {url} -- 16`,
-    text("wrk-deep")),
+  row("wrk", "16 deep", "fast", `${wrk("-s bench/pipeline.lua")} -- 16`, text("wrk-deep")),
   row("wrk", "large bodies", "large", wrk(), text("wrk-large")),
 
   row("wrk2", "healthy", "fast", wrk2(500), text("wrk2-healthy")),
   row("wrk2", "stalls", "frozen", wrk2(500), text("wrk2-stalls")),
-  row("wrk2", "stalls, send time", "frozen", wrk2(500, "-u"), text("wrk2-stalls-u")),
+  row("wrk2", "stalls, send time", "frozen", wrk2(500, "-U"), text("wrk2-stalls-uncorrected")),
   row("wrk2", "overload", "pool", wrk2(1000), text("wrk2-overload")),
   row("wrk2", "12 s", "steady", `wrk2 -t1 -c${C} -d12s -R400 --latency {url}`, text("wrk2-long")),
 
@@ -107,8 +106,10 @@ export const CASES = [
   row("ab", "healthy", "fast", ab("-k"), text("ab-healthy")),
   row("ab", "new connections", "fast", ab(), text("ab-new")),
   row("ab", "stalls", "frozen", ab("-k"), text("ab-stalls")),
-  row("ab", "pool", "pool", ab("-k"), text("ab-pool")),
-  row("ab", "500", "late500", ab("-k"), text("ab-500")),
+  row("ab", "pool", "few", ab("-k"), text("ab-pool")),
+  row("ab", "500", "some500", ab("-k"), text("ab-500")),
+  // It waits for responses of HTTP/1.0 that end with their connection, and gives up.
+  row("ab", "HTTP/1.1 only", "pool", ab("-k"), { "ab-gives-up.txt": "both" }),
   row("ab", "404", "missing", ab("-k"), text("ab-404")),
 
   row("vegeta", "healthy", "fast", vegeta(300), vegetaFiles("healthy", "json", "text", "hdrplot")),
@@ -152,4 +153,5 @@ export const CASES = [
   row("jmeter", "healthy", "steady", jmeter(12), jmeterFiles("healthy", "text", "jtl")),
   row("jmeter", "500", "late500", jmeter(12), jmeterFiles("500", "text", "jtl")),
   row("jmeter", "pool", "pool", jmeter(12), jmeterFiles("pool", "text", "jtl")),
+  row("jmeter", "no requests", "steady", jmeter(0), jmeterFiles("nothing", "text")),
 ];

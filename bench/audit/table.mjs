@@ -6,8 +6,8 @@ import { join } from "node:path";
 export const CORPUS = "crates/audit/corpus";
 const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
-const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "cannot be told",
-  "arithmetic"];
+const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",
+  "cannot be told", "arithmetic"];
 // Of a file whose bytes nobody has judged.
 export const OPEN = "?";
 
@@ -22,15 +22,18 @@ const rowsOf = (file) => {
 };
 
 export const readTable = () => rowsOf(TABLE);
+export const readJudged = () => rowsOf(JUDGED);
 
+// Twelve digits of SHA-256 are enough to see that a file is another one.
 export const digest = (file) =>
   createHash("sha256").update(readFileSync(join(CORPUS, file))).digest("hex").slice(0, 12);
 
 // A judgement counts for the bytes it was made of, and for no others.
 export function writeTable(rows) {
-  const judged = new Map(rowsOf(JUDGED).map((row) => [`${row.file} ${row.digest}`, row]));
-  const unjudged = { "cannot be": OPEN, "cannot be told": OPEN, arithmetic: OPEN };
-  const lines = rows.sort((a, b) => (a.file < b.file ? -1 : 1)).map((row) => {
+  const judged = new Map(readJudged().map((row) => [`${row.file} ${row.digest}`, row]));
+  const unjudged = { "cannot be": OPEN, given: OPEN, "cannot be told": OPEN, arithmetic: OPEN };
+  const there = rows.filter((row) => existsSync(join(CORPUS, row.file)));
+  const lines = there.sort((a, b) => (a.file < b.file ? -1 : 1)).map((row) => {
     const said = { ...row, ...(judged.get(`${row.file} ${digest(row.file)}`) ?? unjudged) };
     return COLUMNS.map((name) => said[name]).join("\t");
   });
