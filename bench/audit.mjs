@@ -4,7 +4,7 @@
 // crates/audit/corpus and its rows into expected.tsv, with what the server itself counted.
 //
 // node bench/audit.mjs; ONLY=wrk,k6 makes those of some tools anew, NEW=1 only files that are
-// missing. What cannot be in a file is judged by hand, in bench/audit/judged.tsv, which names the
+// missing; ONLY=none writes the table alone. What cannot be in a file is judged by hand, in bench/audit/judged.tsv, which names the
 // bytes it speaks of: a file made anew is judged anew.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,6 +25,8 @@ process.env.PATH = [join(PEERS, "bin"), join(PEERS, "node_modules/.bin"), proces
   .join(delimiter);
 // A tool that has not ended after so long hangs.
 const PATIENCE_S = 120;
+// The exit code of a shell that finds no such program.
+const NOT_FOUND = 127;
 
 const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
@@ -117,6 +119,7 @@ async function make(one, scratch) {
     for (const burner of burners) burner.kill("SIGKILL");
     account = await stop();
   }
+  if (ran.code === NOT_FOUND) throw new Error("it is not installed");
   const beside = burners.length ? [`busy_beside_client=${burners.length}`] : [];
   const truth = [server.what, [...account, ran.cpu, `exit=${ran.code}`, ...beside].join(" ")];
   return Object.entries(one.files).map(([file, source]) => {
@@ -151,11 +154,12 @@ for (const one of CASES) {
       rows.set(row.file, row);
       console.log(`${row.file}: ${row.truth}`);
     }
-    writeTable([...rows.values()]);
   } catch (error) {
     console.log(`${one.tool}, ${one.scenario}: left out: ${error.message}`);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+  writeTable([...rows.values()]);
 }
+writeTable([...rows.values()]);
 process.exit(0);

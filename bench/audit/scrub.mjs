@@ -13,5 +13,5 @@ export function scrubbed(text, scratch) {
 // Whole lines, as many as fit.
 export function cut(text) {
   if (text.length <= LONGEST) return text;
-  return text.slice(0, text.lastIndexOf("\n", LONGEST) + 1);
+  return text.slice(0, text.lastIndexOf("\n", LONGEST - 1) + 1);
 }

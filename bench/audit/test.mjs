@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { LONGEST, cut, scrubbed } from "./scrub.mjs";
 import { CORPUS, OPEN, digest, readJudged, readTable } from "./table.mjs";
 
-const files = readdirSync(CORPUS).filter((name) => name !== "expected.tsv");
+const OWN = ["expected.tsv", "README.md"];
+const files = readdirSync(CORPUS).filter((name) => !OWN.includes(name));
 const rows = readTable();
 
 test("every file has one row, and every row a file", () => {
@@ -41,7 +42,7 @@ test("no file names a home, a user or another machine", () => {
 
 test("what is of this machine is replaced, and whole lines are kept", () => {
   assert.equal(scrubbed("wrote /tmp/audit-x/out.json", "/tmp/audit-x"), "wrote SCRATCH/out.json");
-  const long = `${"x".repeat(LONGEST - 3)}\nyy\nzz\n`;
-  assert.equal(cut(long), `${"x".repeat(LONGEST - 3)}\n`);
+  const line = `${"x".repeat(LONGEST - 3)}\n`;
+  assert.ok(cut(`${line}yy\nzz\n`) === line);
   assert.equal(cut("short"), "short");
 });
