@@ -6,8 +6,10 @@ import { join } from "node:path";
 export const CORPUS = "crates/audit/corpus";
 const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
-const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",
-  "cannot be told", "arithmetic"];
+const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be",
+  "by reading", "given", "cannot be told", "arithmetic"];
+// The first column that a person fills in.
+const JUDGED_FROM = COLUMNS.indexOf("cannot be");
 // Of a file whose bytes nobody has judged.
 export const OPEN = "?";
 
@@ -31,7 +33,7 @@ export const digest = (file) =>
 // A judgement counts for the bytes it was made of, and for no others.
 export function writeTable(rows) {
   const judged = new Map(readJudged().map((row) => [`${row.file} ${row.digest}`, row]));
-  const unjudged = { "cannot be": OPEN, given: OPEN, "cannot be told": OPEN, arithmetic: OPEN };
+  const unjudged = Object.fromEntries(COLUMNS.slice(JUDGED_FROM).map((name) => [name, OPEN]));
   const there = rows.filter((row) => existsSync(join(CORPUS, row.file)));
   const lines = there.sort((a, b) => (a.file < b.file ? -1 : 1)).map((row) => {
     const said = { ...row, ...(judged.get(`${row.file} ${digest(row.file)}`) ?? unjudged) };
