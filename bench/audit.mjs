@@ -4,8 +4,8 @@
 // crates/audit/corpus and its rows into expected.tsv, with what the server itself counted.
 //
 // node bench/audit.mjs; ONLY=wrk,k6 makes those of some tools anew, NEW=1 only files that are
-// missing; ONLY=none writes the table alone. What cannot be in a file is judged by hand, in bench/audit/judged.tsv, which names the
-// bytes it speaks of: a file made anew is judged anew.
+// missing; ONLY=none writes the table alone. What cannot be in a file is judged by hand, in
+// bench/audit/judged.tsv, which names the bytes it speaks of: a file made anew is judged anew.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }

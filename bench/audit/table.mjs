@@ -6,8 +6,8 @@ import { join } from "node:path";
 export const CORPUS = "crates/audit/corpus";
 const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
-const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be",
-  "by reading", "given", "cannot be told", "arithmetic"];
+const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",
+  "cannot be told", "arithmetic", "by reading"];
 // The first column that a person fills in.
 const JUDGED_FROM = COLUMNS.indexOf("cannot be");
 // Of a file whose bytes nobody has judged.
