@@ -9,6 +9,7 @@ mod autocannon_text;
 mod fortio_json;
 mod fortio_text;
 mod gatling_json;
+mod gatling_rows;
 mod gatling_text;
 mod h2load;
 mod hdrplot;
@@ -81,6 +82,7 @@ pub const FORMATS: &[Format] = &[
     fortio_text::FORMAT,
     gatling_json::FORMAT,
     gatling_text::FORMAT,
+    gatling_rows::FORMAT,
     jmeter_rows::FORMAT,
     jmeter_text::FORMAT,
     jmeter_json::FORMAT,

@@ -3,7 +3,7 @@
 use super::{Listed, open, said};
 use crate::bounds::Range;
 use crate::say::{number, rate, time};
-use model::audit::{Finding, Foreign, Given, Outcome, RateIs, Sum};
+use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
 
 pub(super) const LISTED: Listed = Listed {
     id: "conservation",
@@ -14,6 +14,8 @@ pub(super) const LISTED: Listed = Listed {
 
 /// Clocks are read at slightly different instants.
 const CLOCKS: f64 = 0.001;
+/// A mean of windows that is nearer to the rate of the run is the same to a reader.
+const WINDOWS: f64 = 0.01;
 
 const AGAIN: &str = "take the output as the tool wrote it; one of these figures was changed";
 
@@ -44,11 +46,31 @@ fn number_exact(range: Range) -> String {
     if range.low == range.high { format!("{}", range.low) } else { number(range.high) }
 }
 
+/// A mean over whole windows is not the rate of the run when the last one was cut off.
+fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
+    let over_all = Range::read(requests) / Range::read(duration);
+    let words = format!(
+        "{} / {} = {}, and the mean of its windows {} is told",
+        requests.printed,
+        time(duration.value),
+        rate(requests.value / duration.value.max(1e-9)),
+        rate(told.value)
+    );
+    if !over_all.wider(WINDOWS).excludes(Range::read(told)) {
+        return said(Outcome::Holds, &["rate", "requests"], words);
+    }
+    let settle = "divide the responses by the duration";
+    let finding = open(Outcome::CannotBe, &["rate"], words, settle);
+    Finding { bound: Some((Some(over_all.low), Some(over_all.high))), ..finding }
+}
+
 fn of_rate(told: &Foreign) -> Option<Finding> {
     let (rate_told, duration) = (told.rate.as_ref()?, told.duration_s.as_ref()?);
     let requests = told.requests.as_ref()?;
-    if told.meaning.rate_is != RateIs::Quotient {
-        return None;
+    match told.meaning.rate_is {
+        RateIs::Quotient => {}
+        RateIs::MeanOfWindows => return Some(of_windows(rate_told, duration, requests)),
+        RateIs::Unknown => return None,
     }
     let product = (Range::read(rate_told) * Range::read(duration)).wider(CLOCKS);
     let words = format!(

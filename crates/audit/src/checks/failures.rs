@@ -1,7 +1,8 @@
 //! A rate is of good responses, and a success is a good response.
 //!
-//! A rate that counts failures is refuted as what its reader takes it for, from one failure in a
-//! hundred on; below that the words say how many there are.
+//! A rate that counts failures says nothing of the good responses until they are divided out, from
+//! one failure in a hundred on; below that the words say how many there are. Where nothing
+//! responded at all there was no rate.
 
 use super::{Listed, open, said};
 use crate::say::{percent, rate};
@@ -44,8 +45,20 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
     if 1.0 - share < SHARE_MIN {
         return (share < 1.0).then(|| said(Outcome::Holds, &["rate"], words));
     }
-    let finding = open(Outcome::CannotBe, &["rate"], words, SETTLE);
+    let is_told_apart = told.good_rate.is_some();
+    let outcome =
+        if is_told_apart || has_response(told) { Outcome::CannotTell } else { Outcome::CannotBe };
+    let finding = open(outcome, &["rate"], words, SETTLE);
     Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
+}
+
+/// Whether any request has a response of any status, as far as it is told.
+pub(super) fn has_response(told: &Foreign) -> bool {
+    let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
+    let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);
+    let of_responses = |name: &str| !name.starts_with('0') && name != "failed" && name != "KO";
+    let some = told.statuses.iter().any(|one| one.count.value > 0.0 && of_responses(&one.name));
+    some || !is_none || !is_listed
 }
 
 fn of_success(told: &Foreign, share: f64) -> Option<Finding> {

@@ -13,7 +13,7 @@ pub(super) const LISTED: Listed = Listed {
 };
 
 /// A time is not known when it may as well be this many times as long.
-const TIMES: f64 = 2.0;
+const TIMES: f64 = 2.5;
 
 const SETTLE: &str = "use a tool that keeps microseconds, or one that prints more digits (JSON)";
 

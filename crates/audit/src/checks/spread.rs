@@ -7,7 +7,7 @@
 use super::{Listed, open, said};
 use crate::bounds::{kept, mean_at_least, mean_at_most, rank_slack};
 use crate::say::time;
-use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome};
+use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
 pub(super) const LISTED: Listed = Listed {
     id: "spread",
@@ -25,7 +25,9 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| {
         let name = latency.claim("mean");
         let is_defect = told.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
-        let values = told.requests.as_ref().map(|requests| requests.low);
+        // There are as many connections as connecting times, and not as many as requests.
+        let of_requests = told.requests.as_ref().filter(|_| latency.since != Since::Other);
+        let values = of_requests.map(|requests| requests.low);
         if is_defect { Vec::new() } else { of_one(latency, values) }
     };
     told.latencies.iter().flat_map(of).collect()

@@ -3,9 +3,10 @@
 //! A request without a response is slower than every one that has one, so above the share of those
 //! that have one there is no percentile. A response that sheds a request is often the fastest.
 
+use super::failures::has_response;
 use super::{Listed, open};
 use crate::say::{number, percent};
-use model::audit::{Finding, Foreign, Given, Latencies, Outcome, Since};
+use model::audit::{Counts, Finding, Foreign, Given, Latencies, Outcome, Since};
 
 pub(super) const LISTED: Listed = Listed {
     id: "survivors",
@@ -24,9 +25,13 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let is_asked = |one: &&Latencies| one.since != Since::Other;
     let lost: f64 = told.errors.iter().map(|class| class.count.value).sum();
     let good = told.good.as_ref().map(|good| good.value);
-    let failed = told.failed.as_ref().map(|failed| failed.value);
-    let bad = failed.map(|failed| (failed - lost).max(0.0));
-    let all = requests.value.max(good.unwrap_or(0.0) + failed.unwrap_or(0.0)).max(1.0);
+    if !has_response(told) && requests.value >= 1.0 {
+        return told.latencies.iter().filter(is_asked).map(of_nothing).collect();
+    }
+    // Where the count is of responses, what was lost is not in it.
+    let outside = if told.meaning.counts == Counts::Requests { 0.0 } else { lost };
+    let all = (requests.value + outside).max(1.0);
+    let bad = good.map(|good| (all - good - lost).max(0.0));
     let of = |latency: &Latencies| {
         let missing =
             finding(latency, (lost, all), "have no response and are in no percentile", 1.0);
@@ -39,6 +44,16 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
         [missing, mixed]
     };
     told.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
+}
+
+/// Times of what got no response are no latencies; zeros are no times.
+fn of_nothing(latency: &Latencies) -> Finding {
+    let names: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
+    let claims: Vec<&str> = names.iter().map(String::as_str).collect();
+    let is_time = latency.max.as_ref().is_some_and(|max| max.value > 0.0);
+    let outcome = if is_time { Outcome::CannotBe } else { Outcome::CannotTell };
+    let words = "no request has a response: these are no times of responses".to_string();
+    open(outcome, &claims, words, SETTLE)
 }
 
 fn finding(latency: &Latencies, of: (f64, f64), words: &str, share_max: f64) -> Option<Finding> {

@@ -9,7 +9,8 @@ use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
 use crate::printed::{bytes, count, digits, rounded, scaled, seconds};
 use model::audit::{
-    Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, RateIs, Since, Tally,
+    Counts, Figure, Finding, Foreign, Latencies, Loop, Meaning, Outcome, Percentile, RateIs, Since,
+    Tally,
 };
 
 pub(super) const FORMAT: Format = Format {
@@ -32,7 +33,8 @@ fn read(page: Page<'_>) -> Told {
     let lost: f64 = errors.iter().map(|class| class.count.value).sum();
     let not_good = bad.as_ref().map_or(0.0, |bad| bad.value);
     let line = bad.as_ref().map_or(complete.line, |bad| bad.line);
-    let failed = Figure::exact(not_good + lost, line);
+    let failed = counted("Failed requests:").unwrap_or(Figure::exact(not_good + lost, line));
+    let contradicted = (failed.value < not_good).then(|| hidden(&failed, not_good, &complete));
     let name = "not 2xx".to_string();
     let transfer = page.starting("Transfer rate:");
     Ok(Foreign {
@@ -43,7 +45,7 @@ fn read(page: Page<'_>) -> Told {
         depth: Some(Figure::exact(1.0, 0)),
         duration_s: page.starting("Time taken for tests:").and_then(|spot| spot.read(seconds)),
         rate: page.starting("Requests per second:").and_then(|spot| spot.read(rounded)),
-        good: Some(Figure::exact((complete.value - failed.value).max(0.0), line)),
+        good: Some(Figure::exact((complete.value - not_good - lost).max(0.0), line)),
         failed: Some(failed),
         bytes: page
             .starting("Total transferred:")
@@ -60,10 +62,26 @@ fn read(page: Page<'_>) -> Told {
             counts: Counts::Responses,
             rate_is: RateIs::Quotient,
             edge_s: Some(0.0),
+            defects: contradicted.into_iter().collect(),
             ..Meaning::default()
         },
         ..Foreign::default()
     })
+}
+
+/// `Failed requests` does not count statuses.
+fn hidden(failed: &Figure, bad: f64, complete: &Figure) -> Finding {
+    Finding {
+        check: String::new(),
+        claims: vec!["errors".into()],
+        outcome: Outcome::CannotBe,
+        arithmetic: format!(
+            "failed requests {}, and {bad} of {} responses are not 2xx",
+            failed.value, complete.value
+        ),
+        settle: "count statuses: `ceiling load`, or the line Non-2xx responses".into(),
+        bound: Some((Some(bad), None)),
+    }
 }
 
 /// `(Connect: 0, Receive: 0, Length: 5, Exceptions: 0)`: a length is no failure to us.

@@ -10,7 +10,8 @@ use crate::document::Object;
 use crate::page::Page;
 use crate::printed::count;
 use model::audit::{
-    Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, RateIs, Since, Sum, Tally,
+    Counts, Figure, Finding, Foreign, Latencies, Loop, Meaning, Outcome, Percentile, RateIs, Since,
+    Sum, Tally,
 };
 
 pub(super) const FORMAT: Format = Format {
@@ -40,13 +41,21 @@ fn read(root: &Object<'_>) -> Told {
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
     let all = requests.count("total").ok_or("requests.total")?;
     let lost = total(&errors).value;
-    let latency = root.object("latency").ok_or("latency")?;
+    let of_latency = root.object("latency").ok_or("latency")?;
+    let latency = latencies(&of_latency, &all);
+    let kept = of_latency.count("totalCount");
+    let defects = [min_without_zeros(&latency), more_added(&latency, kept, &all)];
     Ok(Foreign {
         url: root.words("url"),
         connections: root.count("connections"),
         depth: root.count("pipelining"),
         threads: root.count("workers"),
-        duration_s: root.scaled("duration", 1.0),
+        // Rounded to two digits, of which JSON leaves out zeros.
+        duration_s: root.scaled("duration", 1.0).map(|told| Figure {
+            low: told.value - 0.01,
+            high: told.value + 0.01,
+            ..told
+        }),
         rate: requests.scaled("average", 1.0),
         bytes: throughput.as_ref().and_then(|of| of.count("total")),
         bytes_rate: throughput.as_ref().and_then(|of| of.scaled("average", 1.0)),
@@ -60,12 +69,52 @@ fn read(root: &Object<'_>) -> Told {
             slack: 0.0,
         }],
         good: Some(good),
-        latencies: vec![latencies(&latency, &all)],
+        latencies: vec![latency],
         requests: Some(all),
         statuses,
         errors,
-        meaning: meaning(),
+        meaning: Meaning { defects: defects.into_iter().flatten().collect(), ..meaning() },
         ..Foreign::default()
+    })
+}
+
+/// Values below a millisecond are kept as 0, and left out of the minimum.
+fn min_without_zeros(latency: &Latencies) -> Option<Finding> {
+    let zero = latency.percentiles.iter().find(|one| one.value.value == 0.0)?;
+    let min = latency.min.as_ref().filter(|min| min.value > 0.0)?;
+    Some(Finding {
+        check: String::new(),
+        claims: vec![latency.claim("min")],
+        outcome: Outcome::CannotBe,
+        arithmetic: format!(
+            "{} is 0 ms, so the least of them is not {} ms",
+            zero.name(),
+            min.printed
+        ),
+        settle: "use a tool that keeps microseconds".into(),
+        bound: Some((Some(0.0), Some(STEP_S))),
+    })
+}
+
+/// Where more values were added than measured, mean and percentiles are not of the requests.
+fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option<Finding> {
+    let kept = kept.filter(|kept| kept.value > 2.0 * all.value)?;
+    // The highest of all were measured: a value is added below another one.
+    let is_reached = |share: f64| share >= 0.5 && kept.value * (1.0 - share) >= 10.0;
+    let ranks = latency.percentiles.iter().filter(|one| is_reached(one.share));
+    let claims = ranks.map(|one| latency.claim(&one.name())).chain([latency.claim("mean")]);
+    Some(Finding {
+        check: String::new(),
+        claims: claims.collect(),
+        outcome: Outcome::CannotBe,
+        arithmetic: format!(
+            "{} latencies of {} responses: {} were added and not measured",
+            kept.value,
+            all.value,
+            kept.value - all.value
+        ),
+        settle: "run it with -C, which adds none, or `ceiling load -R RATE`".into(),
+        bound: None,
     })
 }
 

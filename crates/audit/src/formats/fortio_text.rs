@@ -30,7 +30,7 @@ fn read(page: Page<'_>) -> Told {
     let row = page.after(HISTOGRAM).ok_or("histogram")?;
     let all = row.read(count).ok_or("number of calls")?;
     let asked = page.after(" running at ").and_then(|spot| spot.read(rounded));
-    let buckets: Vec<(f64, f64)> = page.below(HISTOGRAM).take(10_000).filter_map(bucket).collect();
+    let buckets: Vec<(f64, f64)> = block(page).filter_map(bucket).collect();
     let named = |label: &str| {
         let word = row.after(label)?.words().into_iter().next()?.to_string();
         Some(scaled(digits(&word)?, 1.0, row.line, &word))
@@ -43,15 +43,13 @@ fn read(page: Page<'_>) -> Told {
             .contains(&share)
             .then(|| Percentile { share: share / 100.0, value: within(value, &buckets) })
     };
-    let first_block =
-        page.below(HISTOGRAM).take_while(|spot| !spot.text.contains("Function Time :"));
     let latency = Latencies {
         since: Since::Send,
         mean: named(" avg "),
         stdev: named(" +/- "),
         min: named(" min "),
         max: named(" max "),
-        percentiles: first_block.filter_map(rank).take(100).collect(),
+        percentiles: block(page).filter_map(rank).take(100).collect(),
         samples: Some(all.clone()),
         ..Latencies::default()
     };
@@ -71,6 +69,11 @@ fn read(page: Page<'_>) -> Told {
     };
     finish(&mut told, all, statuses(page), latency);
     Ok(told)
+}
+
+/// The rows of the first histogram; another one is of errors or of connecting.
+fn block(page: Page<'_>) -> impl Iterator<Item = Spot<'_>> {
+    page.below(HISTOGRAM).take_while(|spot| !spot.text.contains(" : count ")).take(10_000)
 }
 
 /// `>= 0.0003 <= 0.001 , 0.0006 , 20.00, 2469`.

@@ -38,7 +38,7 @@ fn read(page: Page<'_>) -> Told {
     let rate = line.before("/s ").or(line.before("/s")).and_then(|spot| spot.read(rounded));
     Ok(Foreign {
         duration_s: after(" in ").and_then(|spot| clock(spot)),
-        rate: Some(rate.ok_or("rate")?),
+        rate,
         good: failed.as_ref().map(good),
         failed,
         latencies: vec![Latencies {

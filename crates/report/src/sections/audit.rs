@@ -26,7 +26,8 @@ pub fn audit(of: &Audit) -> Page {
 }
 
 fn banner(claims: &[&Claim]) -> Banner {
-    let many = |outcome| claims.iter().filter(|claim| claim.outcome == outcome).count() as u64;
+    let asked: Vec<&&Claim> = claims.iter().filter(|claim| !claim.findings.is_empty()).collect();
+    let many = |outcome| asked.iter().filter(|claim| claim.outcome == outcome).count() as u64;
     let (wrong, open) = (many(Outcome::CannotBe), many(Outcome::CannotTell));
     let (tone, text) = match (wrong, open) {
         (0, 0) => (Tone::Good, "EVERY FIGURE AGREES WITH THE OTHERS.".to_string()),
@@ -48,6 +49,11 @@ fn account_blocks(account: &Account) -> Vec<Block> {
         vec![Block::Heading(format!("{}{part}: {}", account.file, account.foreign.format))];
     blocks.push(Block::Text(told(&account.foreign)));
     blocks.push(Block::Table(rows_of(grouped(&account.claims).into_iter())));
+    let unasked = account.claims.iter().filter(|claim| claim.findings.is_empty());
+    let names: Vec<&str> = unasked.map(|claim| claim.name.as_str()).collect();
+    if !names.is_empty() {
+        blocks.push(Block::Text(format!("Nothing to hold against: {}.", names.join(", "))));
+    }
     let worst = account.claims.iter().filter_map(|claim| claim.findings.first());
     blocks.extend(to_settle(worst));
     blocks
@@ -93,7 +99,8 @@ fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
 /// Claims of which the same is said stand in one row.
 fn grouped(claims: &[Claim]) -> Vec<Cells> {
     let mut rows: Vec<(Outcome, &str, Vec<&Claim>)> = Vec::new();
-    for claim in claims {
+    // What no check could look at is told by the document.
+    for claim in claims.iter().filter(|claim| !claim.findings.is_empty()) {
         let why = claim.findings.first().map_or("", |worst| worst.arithmetic.as_str());
         match rows.iter_mut().find(|(outcome, same, _)| (*outcome, *same) == (claim.outcome, why)) {
             Some((_, _, same)) => same.push(claim),
@@ -103,7 +110,6 @@ fn grouped(claims: &[Claim]) -> Vec<Cells> {
     let cells = |(outcome, why, claims): (Outcome, &str, Vec<&Claim>)| {
         let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
         let values: Vec<String> = claims.iter().map(|claim| value(claim)).collect();
-        let why = if why.is_empty() { "nothing to hold it against" } else { why };
         (outcome, [names.join(", "), values.join(", "), outcome.words().into(), why.into()])
     };
     rows.into_iter().map(cells).collect()
