@@ -18,6 +18,9 @@ pub(super) const LISTED: Listed = Listed {
 /// The share of failures from which a rate is another one.
 const SHARE_MIN: f64 = 0.01;
 
+/// How oha calls requests that were in flight when its time was over.
+const CUT_OFF: &str = "aborted due to deadline";
+
 const SETTLE: &str = "divide the good responses by the time; `ceiling load` counts only these";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
@@ -25,8 +28,16 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     if requests.value < 1.0 {
         return Vec::new();
     }
-    let share = (good.value / requests.value).clamp(0.0, 1.0);
-    [of_rate(told, share), of_success(told, share)].into_iter().flatten().collect()
+    let share = |all: f64| (good.value / all.max(1.0)).clamp(0.0, 1.0);
+    let ended = requests.value - cut_off(told);
+    let of_success = of_success(told, share(ended));
+    [of_rate(told, share(requests.value)), of_success].into_iter().flatten().collect()
+}
+
+/// Requests that the tool itself cut off at its end: nobody knows what would have become of them.
+fn cut_off(told: &Foreign) -> f64 {
+    let by_us = told.errors.iter().filter(|one| one.name == CUT_OFF);
+    by_us.map(|one| one.count.value).sum()
 }
 
 fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
@@ -63,7 +74,7 @@ pub(super) fn has_response(told: &Foreign) -> bool {
 
 fn of_success(told: &Foreign, share: f64) -> Option<Finding> {
     let success = told.success.as_ref()?;
-    let words = format!("{} of the requests have a good response", percent(share));
+    let words = format!("{} of the requests that ended have a good response", percent(share));
     if success.low <= share + SHARE_MIN {
         return Some(said(Outcome::Holds, &["success"], words));
     }

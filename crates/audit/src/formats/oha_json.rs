@@ -31,7 +31,7 @@ fn read(root: &Object<'_>) -> Told {
     let mut told = Foreign {
         duration_s: summary.scaled("total", 1.0),
         rate: Some(summary.scaled("requestsPerSec", 1.0).ok_or("summary.requestsPerSec")?),
-        success: summary.scaled("successRate", 1.0),
+        success: summary.scaled("successRate", 1.0).map(exactly),
         bytes: summary.count("totalData"),
         bytes_rate: summary.scaled("sizePerSec", 1.0),
         latencies: vec![latencies(root, &summary, responses.clone())],
@@ -39,6 +39,11 @@ fn read(root: &Object<'_>) -> Told {
     };
     finish(&mut told, (statuses, errors), (responses, good));
     Ok(told)
+}
+
+/// A number as it was: the digits are the shortest that give it back, so 1.0 was not 0.96.
+fn exactly(figure: Figure) -> Figure {
+    Figure::exact(figure.value, figure.line)
 }
 
 /// What text and JSON tell alike: counts, and what they mean.
