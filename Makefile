@@ -26,7 +26,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch
-.PHONY: behaviours noise outputs picture test-bench
+.PHONY: behaviours noise outputs picture test-bench bench-audit
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering
 .PHONY: bench-guard dist deny test-dist
@@ -156,6 +156,10 @@ behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a
 	  echo "oha cannot be had here, and is left out"
 	node bench/behaviours.mjs
 
+bench-audit: build ## crates/audit/corpus: outputs of other tools on servers with known truth
+	bench/audit/install
+	node bench/audit.mjs
+
 outputs: build ## docs/output.md: what is printed of four servers, beside wrk and oha
 	./scripts/outputs
 
@@ -166,7 +170,7 @@ noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load
 	node bench/noise.mjs
 
 test-bench: ## the parts of the comparisons that could make a tool look wrong
-	node --test bench/behaviours/test.mjs bench/noise/test.mjs
+	node --test bench/behaviours/test.mjs bench/noise/test.mjs bench/audit/test.mjs
 
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2

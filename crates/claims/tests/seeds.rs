@@ -6,7 +6,8 @@ use std::path::Path;
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 8] = [
+const CLAIMS: [Claim; 9] = [
+    ("foreign_outputs", claims::foreign_outputs::hold),
     ("http1_oracle", claims::http1_oracle::hold),
     ("http1_pieces", claims::http1_pieces::hold),
     ("probe_parsers", claims::probe_parsers::hold),
@@ -26,6 +27,7 @@ const RANDOM: usize = 2000;
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = match name {
+        "foreign_outputs" => root.join("bench/fixtures"),
         "probe_parsers" => root.join("crates/probe/fixtures/linux-6.18-vm"),
         _ => root.join("fuzz/seeds").join(name),
     };

@@ -173,8 +173,8 @@ impl File {
     /// Whether the bytes were written by another program or project, so that our style has no say:
     /// vendored code, recorded fixtures, snapshots, lock files.
     pub fn is_foreign(&self) -> bool {
-        const FOLDERS: [&str; 6] =
-            ["vendor", "fixtures", "seeds", "testdata", "snapshots", "node_modules"];
+        const FOLDERS: [&str; 7] =
+            ["vendor", "fixtures", "corpus", "seeds", "testdata", "snapshots", "node_modules"];
         self.folder().split('/').any(|part| FOLDERS.contains(&part))
             || self.extension() == "lock"
             || matches!(self.name(), "go.sum" | "package-lock.json")
@@ -275,6 +275,7 @@ mod tests {
         let foreign = |path: &str| File::sample(path, b"").is_foreign();
         assert!(foreign("crates/report/assets/vendor/uPlot.js"));
         assert!(foreign("crates/probe/fixtures/6.8/stat.txt"));
+        assert!(foreign("crates/audit/corpus/wrk-pool.txt"));
         assert!(foreign("Cargo.lock") && foreign("targets/go/go.sum"));
         assert!(!foreign("crates/model/src/units.rs"));
         assert!(!foreign("docs/vendor.md"));

@@ -8,6 +8,7 @@
 mod harness;
 
 mod advise;
+mod audit;
 mod churn;
 mod ci;
 mod doctor;

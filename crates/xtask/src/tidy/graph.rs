@@ -77,6 +77,11 @@ const ROOMS: &[Room] = &[
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
+        folder: "crates/audit",
+        may_use: &["crates/model"],
+        why: "what another tool printed is text and arithmetic, whoever ran it",
+    },
+    Room {
         folder: "crates/mix",
         may_use: &["crates/model"],
         why: "what people write becomes plain requests, whoever sends them",
@@ -113,6 +118,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",
@@ -132,6 +138,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/claims",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",

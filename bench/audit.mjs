@@ -1,0 +1,165 @@
+#!/usr/bin/env node
+// Outputs that load generators really produced on servers with known truth: the corpus of
+// `ceiling audit`. Server on CPU 0, client on CPU 1. Each load writes its files into
+// crates/audit/corpus and its rows into expected.tsv, with what the server itself counted.
+//
+// node bench/audit.mjs; ONLY=wrk,k6 makes those of some tools anew, NEW=1 only files that are
+// missing; ONLY=none writes the table alone. What cannot be in a file is judged by hand, in
+// bench/audit/judged.tsv, which names the bytes it speaks of: a file made anew is judged anew.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
+  from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { CASES } from "./audit/cases.mjs";
+import { SERVERS } from "./audit/servers.mjs";
+import { cut, scrubbed } from "./audit/scrub.mjs";
+import { CORPUS, readTable, writeTable } from "./audit/table.mjs";
+
+const BIN = process.env.BIN ?? "bin";
+const PEERS = resolve(".cache/peers");
+process.env.PATH = [join(PEERS, "bin"), join(PEERS, "node_modules/.bin"), process.env.PATH]
+  .join(delimiter);
+// A tool that has not ended after so long hangs.
+const PATIENCE_S = 120;
+// The exit code of a shell that finds no such program.
+const NOT_FOUND = 127;
+
+const running = new Set();
+process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
+
+function start(cpu, words) {
+  const child = spawn("taskset", ["-c", cpu, ...words],
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, GOMAXPROCS: "1" } });
+  running.add(child);
+  child.on("exit", () => running.delete(child));
+  return child;
+}
+
+async function collected(stream) {
+  const pieces = [];
+  for await (const piece of stream) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
+
+async function serve(server, scratch) {
+  if (!server.program) return { url: `http://127.0.0.1:${await freePort()}/`, stop: () => [] };
+  const log = join(scratch, "server.tsv");
+  const words = [join(BIN, server.program), ...server.words];
+  const child = start("0", server.isLogged ? [...words, "--log", log] : words);
+  const lines = [];
+  const reader = createInterface({ input: child.stdout });
+  reader.on("line", (line) => lines.push(JSON.parse(line)));
+  await once(reader, "line");
+  const closed = once(reader, "close");
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await closed;
+    return server.account(lines.at(-1), log);
+  };
+  return { url: `http://${lines[0].addr}/${server.path}`, stop };
+}
+
+async function freePort() {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address();
+  listener.close();
+  return port;
+}
+
+// Runs a tool; its CPU time and the time that it took come with what it printed.
+async function drive(words) {
+  const timed = 'TIMEFORMAT="%R %U %S"; { time timeout "$@" 2>&3; } 3>&2 2>"$TIMES"';
+  const times = join(tmpdir(), `times-${process.pid}`);
+  process.env.TIMES = times;
+  const child = start("1", ["bash", "-c", timed, "bash", `${PATIENCE_S}`, ...words]);
+  const exit = once(child, "exit");
+  const [stdout, stderr] = await Promise.all([collected(child.stdout), collected(child.stderr)]);
+  const [code] = await exit;
+  const [real, user, system] = readFileSync(times, "utf8").trim().split("\n").at(-1).split(" ");
+  rmSync(times);
+  return { stdout, stderr, both: stdout + stderr, code,
+    cpu: `client_cpu=${(Number(user) + Number(system)).toFixed(2)}s/${Number(real).toFixed(2)}s` };
+}
+
+const filled = (words, values) => words.split(/\s+/).filter((word) => word !== "")
+  .map((word) => word.replace(/\{(\w+)\}/g, (_, name) => values[name]));
+
+// What a user would type, without what is of this machine.
+const typed = (words) => words.split(/\s+/).join(" ").replace(/\{scratch\}\/?/g, "")
+  .replace(/\{gatling\}/g, "GATLING").replace(/\{url\}/g, "URL");
+
+function content(source, ran, values) {
+  if (["stdout", "stderr", "both"].includes(source)) return ran[source];
+  if (source.includes(" ")) {
+    const [program, ...words] = filled(source, values);
+    return execFileSync(program, words, { encoding: "utf8" });
+  }
+  // A star stands for the one folder there.
+  const step = (path, part) => join(path, part === "*" ? readdirSync(path)[0] : part);
+  return readFileSync(source.split("/").reduce(step, values.scratch), "utf8");
+}
+
+async function make(one, scratch) {
+  const server = SERVERS[one.server];
+  const { url, stop } = await serve(server, scratch);
+  writeFileSync(join(scratch, "target.txt"), `GET ${url}\n`);
+  const values = { url, scratch, gatling: gatling(one, scratch) };
+  const burners = Array.from({ length: one.burners ?? 0 },
+    () => start("1", ["bash", "-c", "while :; do :; done"]));
+  let ran, account;
+  try {
+    ran = await drive(filled(one.words, values));
+  } finally {
+    for (const burner of burners) burner.kill("SIGKILL");
+    account = await stop();
+  }
+  if (ran.code === NOT_FOUND) throw new Error("it is not installed");
+  const beside = burners.length ? [`busy_beside_client=${burners.length}`] : [];
+  const truth = [server.what, [...account, ran.cpu, `exit=${ran.code}`, ...beside].join(" ")];
+  return Object.entries(one.files).map(([file, source]) => {
+    const text = scrubbed(content(source, ran, values), scratch);
+    const kept = cut(text);
+    writeFileSync(join(CORPUS, file), kept);
+    const isCut = kept.length < text.length ? ["the file is cut short"] : [];
+    return { file, tool: one.tool, scenario: one.scenario, command: typed(one.words),
+      truth: [...truth, ...isCut].join("; ") };
+  });
+}
+
+// Gatling runs compiled classes only.
+function gatling(one, scratch) {
+  if (one.tool !== "gatling") return "";
+  const path = readFileSync(join(PEERS, "gatling.classpath"), "utf8").trim();
+  execFileSync("javac", ["-cp", path, "-d", scratch, "bench/audit/Load.java"]);
+  return path;
+}
+
+mkdirSync(CORPUS, { recursive: true });
+const only = process.env.ONLY?.split(",");
+const rows = new Map(readTable().map((row) => [row.file, row]));
+for (const one of CASES) {
+  if (only && !only.includes(one.tool)) continue;
+  if (process.env.NEW && Object.keys(one.files).every((file) => existsSync(join(CORPUS, file)))) {
+    continue;
+  }
+  const scratch = mkdtempSync(join(tmpdir(), "audit-"));
+  try {
+    for (const row of await make(one, scratch)) {
+      rows.set(row.file, row);
+      console.log(`${row.file}: ${row.truth}`);
+    }
+  } catch (error) {
+    console.log(`${one.tool}, ${one.scenario}: left out: ${error.message}`);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  writeTable([...rows.values()]);
+}
+writeTable([...rows.values()]);
+process.exit(0);

@@ -1,0 +1,88 @@
+//! Every request is counted once: sums agree, and rate x duration is the count.
+
+use super::{Listed, open, said};
+use crate::bounds::Range;
+use crate::say::{number, rate, time};
+use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
+
+pub(super) const LISTED: Listed = Listed {
+    id: "conservation",
+    asks: "Are the parts as many as the whole, and is rate x duration the number of requests?",
+    source: "what each tool counts, in its own code (docs/audit.md)",
+    check,
+};
+
+/// Clocks are read at slightly different instants.
+const CLOCKS: f64 = 0.001;
+/// A mean of windows that is nearer to the rate of the run is the same to a reader.
+const WINDOWS: f64 = 0.01;
+
+const AGAIN: &str = "take the output as the tool wrote it; one of these figures was changed";
+
+fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
+    told.sums.iter().map(of_sum).chain(of_rate(told)).collect()
+}
+
+fn of_sum(sum: &Sum) -> Finding {
+    let zero = Range::of(0.0);
+    let parts = sum.parts.iter().map(Range::read).fold(zero, |sum, part| sum + part);
+    let whole = Range::read(&sum.whole);
+    let claims: Vec<&str> = sum.claims.iter().map(String::as_str).collect();
+    let words = format!(
+        "{} {}; {} are {}",
+        sum.whole_is,
+        number_exact(whole),
+        sum.parts_are,
+        number_exact(parts)
+    );
+    let near = Range { low: whole.low - sum.slack, high: whole.high + sum.slack };
+    match near.excludes(parts) {
+        true => open(Outcome::CannotBe, &claims, words, AGAIN),
+        false => said(Outcome::Holds, &claims, words),
+    }
+}
+
+fn number_exact(range: Range) -> String {
+    if range.low == range.high { format!("{}", range.low) } else { number(range.high) }
+}
+
+/// A mean over whole windows is not the rate of the run when the last one was cut off.
+fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
+    let over_all = Range::read(requests) / Range::read(duration);
+    let words = format!(
+        "{} / {} = {}, and the mean of its windows {} is told",
+        requests.printed,
+        time(duration.value),
+        rate(requests.value / duration.value.max(1e-9)),
+        rate(told.value)
+    );
+    if !over_all.wider(WINDOWS).excludes(Range::read(told)) {
+        return said(Outcome::Holds, &["rate", "requests"], words);
+    }
+    let settle = "divide the responses by the duration";
+    let finding = open(Outcome::CannotBe, &["rate"], words, settle);
+    Finding { bound: Some((Some(over_all.low), Some(over_all.high))), ..finding }
+}
+
+fn of_rate(told: &Foreign) -> Option<Finding> {
+    let (rate_told, duration) = (told.rate.as_ref()?, told.duration_s.as_ref()?);
+    let requests = told.requests.as_ref()?;
+    match told.meaning.rate_is {
+        RateIs::Quotient => {}
+        RateIs::MeanOfWindows => return Some(of_windows(rate_told, duration, requests)),
+        RateIs::Unknown => return None,
+    }
+    let product = (Range::read(rate_told) * Range::read(duration)).wider(CLOCKS);
+    let words = format!(
+        "{} x {} = {}, and {} are told",
+        rate(rate_told.value),
+        time(duration.value),
+        number(rate_told.value * duration.value),
+        requests.printed
+    );
+    let claims = ["rate", "requests", "duration"];
+    Some(match product.excludes(Range::read(requests)) {
+        true => open(Outcome::CannotBe, &claims, words, AGAIN),
+        false => said(Outcome::Holds, &claims, words),
+    })
+}

@@ -1,0 +1,157 @@
+//! autocannon, `-j`.
+//!
+//! Source: autocannon 8 `lib/run.js`, `lib/histUtil.js`. Latencies are kept in whole milliseconds,
+//! three digits of them. `requests.average` is the mean of counts per second; `requests.total` are
+//! responses, `requests.sent` requests, of which the table prints the number. With a rate and
+//! without `-C` values are added to the latencies, one for each millisecond of a response.
+
+use super::{Format, Reader, Told, total};
+use crate::document::Object;
+use crate::page::Page;
+use crate::printed::count;
+use model::audit::{
+    Counts, Figure, Finding, Foreign, Latencies, Loop, Meaning, Outcome, Percentile, RateIs, Since,
+    Sum, Tally,
+};
+
+pub(super) const FORMAT: Format = Format {
+    id: "autocannon-json",
+    tool: "autocannon",
+    about: "JSON of autocannon",
+    example: "autocannon -c 64 -d 30 -j URL > autocannon.json",
+    reader: Reader::Document(is, read),
+};
+
+pub(super) const STEP_S: f64 = 1e-3;
+pub(super) const ERROR_SHARE: f64 = 0.001;
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+fn is(root: &Object<'_>) -> bool {
+    root.has(&["latency", "requests", "throughput", "non2xx"])
+}
+
+fn read(root: &Object<'_>) -> Told {
+    let requests = root.object("requests").ok_or("requests")?;
+    let throughput = root.object("throughput");
+    let class = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });
+    let statuses: Vec<Tally> = CLASSES.iter().filter_map(class).collect();
+    let error = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });
+    // `errors` holds the time-outs.
+    let errors: Vec<Tally> = ["errors"].iter().filter_map(error).collect();
+    let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
+    let all = requests.count("total").ok_or("requests.total")?;
+    let lost = total(&errors).value;
+    let of_latency = root.object("latency").ok_or("latency")?;
+    let latency = latencies(&of_latency, &all);
+    let kept = of_latency.count("totalCount");
+    let defects = [min_without_zeros(&latency), more_added(&latency, kept, &all)];
+    Ok(Foreign {
+        url: root.words("url"),
+        connections: root.count("connections"),
+        depth: root.count("pipelining"),
+        threads: root.count("workers"),
+        // Rounded to two digits, of which JSON leaves out zeros.
+        duration_s: root.scaled("duration", 1.0).map(|told| Figure {
+            low: told.value - 0.01,
+            high: told.value + 0.01,
+            ..told
+        }),
+        rate: requests.scaled("average", 1.0),
+        bytes: throughput.as_ref().and_then(|of| of.count("total")),
+        bytes_rate: throughput.as_ref().and_then(|of| of.scaled("average", 1.0)),
+        failed: Some(Figure::exact((all.value - good.value).max(0.0) + lost, all.line)),
+        sums: vec![Sum {
+            claims: vec!["requests".into(), "good".into()],
+            whole_is: "requests".into(),
+            whole: all.clone(),
+            parts_are: "1xx + 2xx + 3xx + 4xx + 5xx".into(),
+            parts: statuses.iter().map(|one| one.count.clone()).collect(),
+            slack: 0.0,
+        }],
+        good: Some(good),
+        latencies: vec![latency],
+        requests: Some(all),
+        statuses,
+        errors,
+        meaning: Meaning { defects: defects.into_iter().flatten().collect(), ..meaning() },
+        ..Foreign::default()
+    })
+}
+
+/// Values below a millisecond are kept as 0, and left out of the minimum.
+fn min_without_zeros(latency: &Latencies) -> Option<Finding> {
+    let zero = latency.percentiles.iter().find(|one| one.value.value == 0.0)?;
+    let min = latency.min.as_ref().filter(|min| min.value > 0.0)?;
+    Some(Finding {
+        check: String::new(),
+        claims: vec![latency.claim("min")],
+        outcome: Outcome::CannotBe,
+        arithmetic: format!(
+            "{} is 0 ms, so the least of them is not {} ms",
+            zero.name(),
+            min.printed
+        ),
+        settle: "use a tool that keeps microseconds".into(),
+        bound: Some((Some(0.0), Some(STEP_S))),
+    })
+}
+
+/// Where more values were added than measured, mean and percentiles are not of the requests.
+fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option<Finding> {
+    let kept = kept.filter(|kept| kept.value > 2.0 * all.value)?;
+    // The highest of all were measured: a value is added below another one.
+    let is_reached = |share: f64| share >= 0.5 && kept.value * (1.0 - share) >= 10.0;
+    let ranks = latency.percentiles.iter().filter(|one| is_reached(one.share));
+    let claims = ranks.map(|one| latency.claim(&one.name())).chain([latency.claim("mean")]);
+    Some(Finding {
+        check: String::new(),
+        claims: claims.collect(),
+        outcome: Outcome::CannotBe,
+        arithmetic: format!(
+            "{} latencies of {} responses: {} were added and not measured",
+            kept.value,
+            all.value,
+            kept.value - all.value
+        ),
+        settle: "run it with -C, which adds none, or `ceiling load -R RATE`".into(),
+        bound: None,
+    })
+}
+
+pub(super) fn meaning() -> Meaning {
+    Meaning {
+        load: Loop::Closed,
+        counts: Counts::Responses,
+        rate_is: RateIs::MeanOfWindows,
+        edge_s: Some(0.05),
+        ..Meaning::default()
+    }
+}
+
+fn latencies(of: &Object<'_>, responses: &Figure) -> Latencies {
+    let rank = |(key, node): (&str, crate::document::Node<'_>)| {
+        let share: f64 = key.strip_prefix('p')?.replace('_', ".").parse().ok()?;
+        Some(Percentile { share: share / 100.0, value: node.scaled(1e-3)? })
+    };
+    let mut percentiles: Vec<Percentile> = of.entries().filter_map(rank).collect();
+    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    let kept = of.count("totalCount");
+    let has_added = kept.as_ref().is_some_and(|kept| kept.value > responses.value * 1.001 + 10.0);
+    Latencies {
+        since: if has_added { Since::SendWithAdded } else { Since::Send },
+        mean: of.scaled("average", 1e-3),
+        stdev: of.scaled("stddev", 1e-3),
+        min: of.scaled("min", 1e-3),
+        max: of.scaled("max", 1e-3),
+        percentiles,
+        samples: Some(responses.clone()),
+        step_s: STEP_S,
+        error_share: ERROR_SHARE,
+        ..Latencies::default()
+    }
+}
+
+/// A count with a suffix of thousands, which is rounded to it: `19765k requests in`.
+pub(super) fn before(page: Page<'_>, label: &str) -> Option<Figure> {
+    page.before(label).and_then(|spot| spot.read(count))
+}

@@ -1,0 +1,118 @@
+//! What tools really printed (`bench/fixtures`, `crates/audit/corpus`): exactly what their server's
+//! own account refutes is refuted, and nothing else.
+
+use audit::{Unread, account, read};
+use model::audit::{Account, Given, Outcome};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+/// Figures that the table has refuted, and that the file's arithmetic leaves open, with the reason.
+const OPEN: &[(&str, &str, &str)] = &[
+    ("wrk-stalls.txt", "p50", "the percentiles cannot all be; each but p90 can"),
+    ("wrk-stalls.txt", "p75", "the percentiles cannot all be; each but p90 can"),
+    ("wrk-stalls.txt", "p99", "the percentiles cannot all be; each but p90 can"),
+];
+
+fn audited(path: &Path, given: &Given) -> Result<Account, Unread> {
+    let told = read(&mut File::open(path).unwrap(), given)?;
+    Ok(account("-".into(), String::new(), told, given))
+}
+
+fn with(of: &Account, outcome: Outcome) -> BTreeSet<String> {
+    let claims = of.claims.iter().filter(|claim| claim.outcome == outcome);
+    claims.map(|claim| claim.name.clone()).collect()
+}
+
+/// `depth=1 connections=16`.
+fn given(words: &str) -> Given {
+    let number = |name: &str| {
+        let mut pairs = words.split([',', ' ']).filter_map(|word| word.trim().split_once('='));
+        pairs.find(|(key, _)| *key == name)?.1.parse::<u64>().ok()
+    };
+    Given {
+        depth: number("depth"),
+        connections: number("connections"),
+        client_cpus: number("client-cpus"),
+        ..Given::default()
+    }
+}
+
+#[test]
+fn exactly_what_the_server_refutes_is_refuted() {
+    let Ok(table) = std::fs::read_to_string(folder().join("expected.tsv")) else { return };
+    let mut wrong = Vec::new();
+    for row in table.lines().skip(1) {
+        let columns: Vec<&str> = row.split('\t').collect();
+        let [file, _, _, command, _, refuted, beside, open, ..] = columns[..] else {
+            panic!("a row with fewer columns: {row}");
+        };
+        let mut given = given(beside);
+        given.command = (!beside.is_empty()).then(|| command.to_string());
+        let names = |list: &str| -> BTreeSet<String> {
+            list.split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(String::from)
+                .collect()
+        };
+        let excused: BTreeSet<String> =
+            OPEN.iter().filter(|row| row.0 == file).map(|row| row.1.to_string()).collect();
+        match audited(&folder().join(file), &given) {
+            Ok(of) => {
+                let found = with(&of, Outcome::CannotBe);
+                let expected = &names(refuted) - &excused;
+                if found != expected {
+                    wrong.push(format!("{file}: {expected:?} expected, {found:?} found"));
+                }
+            }
+            Err(_) if refuted.is_empty() && open.is_empty() => {}
+            Err(error) => wrong.push(format!("{file}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Of each fixture: what is refuted with a depth of 1, which all of these had.
+#[test]
+fn fixtures_are_judged_like_this() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/fixtures");
+    let known = Given { depth: Some(1), ..Given::default() };
+    let refuted = |file: &str| {
+        let of =
+            audited(&fixtures.join(file), &known).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let names: Vec<String> = with(&of, Outcome::CannotBe).into_iter().collect();
+        names.join(" ")
+    };
+    for (file, expected) in [
+        ("wrk.txt", ""),
+        // The mean has times in it that were added: 109 requests in flight on 50 connections.
+        ("wrk-404.txt", "mean"),
+        ("wrk-resetting.txt", ""),
+        ("h2load.txt", ""),
+        ("h2load-404.txt", ""),
+        ("oha.json", ""),
+        // Every response is a 404, and a success.
+        ("oha-404.json", "success"),
+        // p50 is 0 ms, and the least value 1 ms.
+        ("autocannon.json", "min"),
+        // 53536 / 1.03 s are 52k/s, and 53.6k/s is told.
+        ("autocannon-404.json", "min rate"),
+        ("hey.txt", ""),
+        ("hey-404.txt", ""),
+        ("ab.txt", ""),
+        // No failed requests, and every response a 404.
+        ("ab-404.txt", "errors"),
+        ("ab-read.txt", ""),
+        ("k6.json", ""),
+        ("k6-refused.json", ""),
+        ("k6-truth.json", ""),
+        ("vegeta.json", ""),
+    ] {
+        assert_eq!(refuted(file), expected, "{file}");
+    }
+}

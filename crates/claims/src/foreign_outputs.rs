@@ -1,0 +1,33 @@
+//! What other tools print is read and audited without a panic, and every outcome has its reason.
+
+use model::audit::{Audit, Foreign, Given, Outcome};
+
+/// Ends with a panic where one of them does not hold.
+pub fn hold(bytes: &[u8]) {
+    let given = Given {
+        link_bits_per_s: Some(1e9),
+        client_cpus: Some(2),
+        depth: Some(1),
+        connections: Some(8),
+        ..Given::default()
+    };
+    for given in [Given::default(), given] {
+        if let Ok(told) = audit::read(&mut &bytes[..], &given) {
+            check(vec![(String::new(), told)], &given);
+        }
+        if let Ok(told) = audit::read_text(&mut &bytes[..], &given) {
+            check(told, &given);
+        }
+    }
+}
+
+fn check(told: Vec<(String, Foreign)>, given: &Given) {
+    let told = told.into_iter().map(|(name, told)| ("-".to_string(), name, told)).collect();
+    let audited: Audit = audit::audit(told, given);
+    for claim in audited.accounts.iter().flat_map(|account| &account.claims) {
+        let worst = claim.findings.iter().map(|finding| finding.outcome).max();
+        assert_eq!(worst.unwrap_or(Outcome::CannotTell), claim.outcome);
+        assert!(claim.findings.iter().all(|finding| !finding.arithmetic.is_empty()));
+        assert!(claim.figure.low <= claim.figure.high, "{claim:?}");
+    }
+}
