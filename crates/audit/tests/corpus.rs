@@ -44,7 +44,8 @@ fn given(words: &str) -> Given {
 
 #[test]
 fn exactly_what_the_server_refutes_is_refuted() {
-    let Ok(table) = std::fs::read_to_string(folder().join("expected.tsv")) else { return };
+    let table = std::fs::read_to_string(folder().join("expected.tsv")).unwrap();
+    assert!(table.lines().count() > 60, "a table that was cut");
     let mut wrong = Vec::new();
     for row in table.lines().skip(1) {
         let columns: Vec<&str> = row.split('\t').collect();
