@@ -49,6 +49,7 @@ pub mod wall;
 pub mod across;
 pub mod advice;
 pub mod analysis;
+pub mod audit;
 pub mod experiment;
 pub mod inventory;
 pub mod starting;

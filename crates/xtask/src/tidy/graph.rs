@@ -82,6 +82,11 @@ const ROOMS: &[Room] = &[
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
+        folder: "crates/audit",
+        may_use: &["crates/model"],
+        why: "what another tool printed is text and arithmetic, whoever ran it",
+    },
+    Room {
         folder: "crates/mix",
         may_use: &["crates/model"],
         why: "what people write becomes plain requests, whoever sends them",
