@@ -116,7 +116,7 @@ fn from_an_empty_folder_to_a_journal_that_is_checked() {
     fs::write(journal.file("notes.md"), text).unwrap();
     assert_eq!(journal.remarks(0), [""; 0]);
     let said = journal.says(0, &["check"]);
-    assert!(said.stdout.contains("1 of 1 finding hold"), "{}", said.stdout);
+    assert!(said.stdout.contains("1 of 1 finding found to hold"), "{}", said.stdout);
     let shown = journal.says(0, &["show", "deep"]).stdout;
     assert!(shown.contains("true: 0 % == 0 %; 0 % == 0 %"), "{shown}");
     assert!(shown.contains("All of it: 0 %, ") && !shown.contains("{{"), "{shown}");

@@ -93,15 +93,17 @@ impl Figure {
         self.basis == Basis::Exact && self.unit == Unit::Number
     }
 
-    /// Both in one unit; the error names them. A number that was written takes the unit of a rate,
-    /// and 0 that of anything.
+    /// Both in one unit; the error names them. A number that was written takes the unit of a rate
+    /// or a share, and 0 that of anything.
     fn fitted(self, other: Self) -> Result<(Self, Self), String> {
-        let takes =
-            |bare: &Self, unit| bare.is_bare() && (bare.value == 0.0 || unit == Unit::PerSecond);
+        let takes = |bare: &Self, unit| {
+            let is_plain = matches!(unit, Unit::PerSecond | Unit::Share);
+            bare.is_bare() && (bare.value == 0.0 || is_plain)
+        };
         match () {
-            () if self.unit.fits(other.unit) => Ok((self, other)),
             () if takes(&self, other.unit) => Ok((Self { unit: other.unit, ..self }, other)),
             () if takes(&other, self.unit) => Ok((self, Self { unit: self.unit, ..other })),
+            () if self.unit.fits(other.unit) => Ok((self, other)),
             () => Err(format!(
                 "{} and {} do not go together; give numbers a unit, for example 2ms, 40% or 10k/s",
                 self.unit.name(),

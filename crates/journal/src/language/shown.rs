@@ -118,12 +118,13 @@ fn drawn(figure: &Figure, word: &str, factor: f64, decimals: Option<u8>) -> Stri
     }
 }
 
-/// Decimals that leave the width of the interval two digits; without an interval, about four digits
-/// of the value.
+/// Decimals that leave the width of the interval two digits, and the value two however wide that is;
+/// without an interval, about four digits of the value.
 fn decimals_of(figure: &Figure, value: f64, width: f64) -> i32 {
     let order = |value: f64| value.abs().log10().floor() as i32;
-    let by_width = (width > 0.0 && width.is_finite()).then(|| 1 - order(width));
     let by_value = if value == 0.0 { 0 } else { 3 - order(value) };
+    let has_width = width > 0.0 && width.is_finite();
+    let by_width = has_width.then(|| (1 - order(width)).max(by_value - 2));
     let decimals = match figure.basis {
         // A number that was written or counted has the digits that it has.
         Basis::Exact => (0..=DECIMALS_MAX).find(|at| is_at(value, *at)).unwrap_or(by_value),

@@ -113,7 +113,7 @@ fn page(title: &str, checked: &Checked) -> Page {
         Some(Weight::Doubtful) => (Tone::Caution, "All holds; something is doubtful"),
         Some(Weight::Result) | None => (Tone::Good, "All holds"),
     };
-    let findings = format!("{holding} of {} hold", count(all, "finding", "findings"));
+    let findings = format!("{holding} of {} found to hold.", count(all, "finding", "findings"));
     let banner = Banner { tone, text: text.to_string(), lines: vec![findings] };
     let mut blocks = vec![Block::Banner(banner)];
     for weight in [Weight::Invalid, Weight::Failed, Weight::Doubtful, Weight::Result] {
