@@ -132,7 +132,9 @@ impl Journal {
         }
         let made = fs::create_dir(&draft).and_then(|()| {
             fs::write(draft.join(ENTRY), skeleton.entry())?;
-            fs::write(draft.join(PLAN), skeleton.plan())?;
+            if let Some(plan) = skeleton.plan() {
+                fs::write(draft.join(PLAN), plan)?;
+            }
             fs::write(draft.join(NOTES_FILE), skeleton.notes())?;
             // Fails when another process made one meanwhile.
             fs::rename(&draft, &path)

@@ -14,13 +14,15 @@ pub struct Skeleton {
     title: String,
     question: String,
     plan: Option<String>,
+    /// Whose experiment it is, when it is not one's own: it has no plan then.
+    source: Option<String>,
 }
 
 impl Skeleton {
     /// That of an entry with this name.
     pub fn new(slug: &Slug) -> Self {
         let question = QUESTION.to_string();
-        Self { title: slug.title(), question, plan: None }
+        Self { title: slug.title(), question, plan: None, source: None }
     }
 
     /// With a title.
@@ -38,6 +40,11 @@ impl Skeleton {
         Self { plan: Some(plan.to_string()), ..self }
     }
 
+    /// Of the experiment of others, which is not measured here and has no plan.
+    pub fn of_others(self, source: &str) -> Self {
+        Self { source: Some(source.to_string()), ..self }
+    }
+
     /// `journal.toml` of a new journal.
     pub fn about() -> &'static str {
         "title = \"Journal\"\n\
@@ -49,15 +56,21 @@ impl Skeleton {
     pub fn entry(&self) -> String {
         let (date, title) = (Date::today(), Value::from(self.title.as_str()));
         let question = Value::from(self.question.as_str());
+        let (status, source) = match &self.source {
+            None => ("\"planned\"".to_string(), String::new()),
+            Some(source) => {
+                ("\"done\"   ".to_string(), format!("source = {}\n", Value::from(source.as_str())))
+            }
+        };
         format!(
             r#"schema = "{SCHEMA}"
 title = {title}
 date = {date}
 tags = []
-status = "planned"        # planned, running, done or superseded
+status = {status}        # planned, running, done or superseded
 # superseded_by = "SLUG"  # with status = "superseded"
 question = {question}
-# answer = "One line, when it is known."
+{source}# answer = "One line, when it is known."
 # lesson = "What to do differently from now on."
 
 # Before the experiment: what you expect of the cells of plan.toml.
@@ -75,10 +88,10 @@ question = {question}
         )
     }
 
-    /// `plan.toml`.
-    pub fn plan(&self) -> String {
+    /// `plan.toml`; nothing for the experiment of others.
+    pub fn plan(&self) -> Option<String> {
         let question = Value::from(self.question.as_str());
-        self.plan.clone().unwrap_or_else(|| {
+        let own = || {
             format!(
                 r#"# docs/experiments.md says what a plan may hold.
 schema = "ceiling.plan/1"
@@ -108,7 +121,8 @@ blocks = 6
 baseline = "few"
 "#
             )
-        })
+        };
+        self.source.is_none().then(|| self.plan.clone().unwrap_or_else(own))
     }
 
     /// `notes.md`.
@@ -143,6 +157,11 @@ mod tests {
         let skeleton = Skeleton::new(&slug).title("A \"title\"").question("Why\n\\so?");
         let entry = Entry::parse(&skeleton.entry()).unwrap();
         assert_eq!((entry.title.as_str(), entry.question.as_str()), ("A \"title\"", "Why\n\\so?"));
+        assert!(skeleton.plan().is_some());
+        let foreign = skeleton.clone().of_others("A \"story\"");
+        let entry = Entry::parse(&foreign.entry()).unwrap();
+        assert_eq!((entry.source.as_deref(), foreign.plan()), (Some("A \"story\""), None));
+        assert_eq!(entry.status.word(), "done");
         let whole = skeleton.entry().replace("# superseded_by", "## superseded_by");
         let is_comment = |line: &str| line.starts_with("# ") && line.contains(['=', '[']);
         let whole: Vec<&str> =

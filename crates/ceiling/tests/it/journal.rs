@@ -196,6 +196,14 @@ fn what_another_tool_printed_is_imported_once() {
                    Transfer/sec:     81.00MB\n";
     let file = journal.folder.file("wrk.txt");
     fs::write(&file, printed).unwrap();
+    let story = ["new", "story", "--source", "A story", "--title", "A story of others"];
+    let said = journal.says(0, &story);
+    assert!(said.stdout.contains("import story") && !said.stdout.contains("plan.toml"));
+    let refused = journal.says(2, &["run", "story"]);
+    assert!(refused.stderr.contains("it has no plan.toml"), "{}", refused.stderr);
+    std::os::unix::fs::symlink(&journal.folder.path, journal.path().join("story/foreign")).unwrap();
+    let refused = journal.says(2, &["import", "story", &file]);
+    assert!(refused.stderr.contains("out of the journal"), "{}", refused.stderr);
     let said = journal.says(0, &["import", "deep", &file]);
     assert!(said.stdout.contains("foreign.wrk.rate"), "{}", said.stdout);
     assert_eq!(fs::read_to_string(journal.file("foreign/wrk.txt")).unwrap(), printed);

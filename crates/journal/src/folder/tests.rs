@@ -11,7 +11,7 @@ fn what_was_made_is_valid_and_is_never_made_twice() {
     let skeleton = Skeleton::new(&slug("gzip-helps"));
     let made = journal.create(&slug("gzip-helps"), &skeleton).unwrap();
     assert_eq!(made.entry.title, "Gzip helps");
-    assert_eq!(made.plan().unwrap().unwrap(), skeleton.plan());
+    assert_eq!(made.plan().unwrap(), skeleton.plan());
     assert!(made.notes().unwrap().contains("{{"));
     assert_eq!((made.results().unwrap().len(), made.chosen().unwrap()), (0, None));
     journal.about().unwrap();

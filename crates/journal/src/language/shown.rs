@@ -118,7 +118,7 @@ fn drawn(figure: &Figure, word: &str, factor: f64, decimals: Option<u8>) -> Stri
     }
 }
 
-/// Decimals that leave the width of the interval two digits, and the value two however wide that is;
+/// Decimals that leave two digits of the width of the interval, and at least two of the value;
 /// without an interval, about four digits of the value.
 fn decimals_of(figure: &Figure, value: f64, width: f64) -> i32 {
     let order = |value: f64| value.abs().log10().floor() as i32;

@@ -177,6 +177,11 @@ fn interval() -> impl Strategy<Value = (f64, f64, f64)> {
         .prop_map(|(low, width, at)| (low, low + width * at, low + width))
 }
 
+/// The value of an interval that lies at this share of it.
+fn within((low, _, high): (f64, f64, f64), at: f64) -> f64 {
+    (low + (high - low) * at).clamp(low, high)
+}
+
 fn figure((low, value, high): (f64, f64, f64)) -> Figure {
     Figure::between(value, (low, high), Unit::Number, Basis::Visits(6))
 }
@@ -187,7 +192,6 @@ proptest! {
     fn no_possible_value_is_left_out(
         one in interval(), two in interval(), a in 0.0..=1.0f64, b in 0.0..=1.0f64,
     ) {
-        let within = |(low, _, high): (f64, f64, f64), at: f64| (low + (high - low) * at).clamp(low, high);
         let (x, y) = (within(one, a), within(two, b));
         let (one, two) = (figure(one), figure(two));
         let all = [
@@ -214,11 +218,11 @@ proptest! {
                 Ok(Value::Figure(if path.names()[1] == "a" { self.0 } else { self.1 }))
             }
         }
-        let within = |(low, _, high): (f64, f64, f64), at: f64| (low + (high - low) * at).clamp(low, high);
         let (x, y) = (within(one, a), within(two, b));
         let two = Two(figure(one), figure(two));
         for (sign, holds) in [
-            ("<", x < y), ("<=", x <= y), (">", x > y), (">=", x >= y), ("==", x == y), ("!=", x != y),
+            ("<", x < y), ("<=", x <= y), (">", x > y),
+            (">=", x >= y), ("==", x == y), ("!=", x != y),
         ] {
             let condition = Condition::parse(&format!("cells.a {sign} cells.b")).unwrap();
             match condition.decide(&two).unwrap().truth {

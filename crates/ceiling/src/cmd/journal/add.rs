@@ -43,6 +43,8 @@ pub struct Add {
 
 pub fn run(command: &Add) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
+    // A folder that is a link out of the journal is refused.
+    entry.runs()?;
     if command.name.is_some() && command.run.len() > 1 {
         return Err(Failure::Usage(
             "--name: several runs cannot have one name; add them one by one".to_string(),

@@ -49,6 +49,8 @@ pub struct Import {
 
 pub fn run(command: &Import) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
+    // A folder that is a link out of the journal is refused.
+    entry.foreign()?;
     let name = match &command.name {
         Some(name) => name.0.clone(),
         None => stem(&command.file),

@@ -19,7 +19,8 @@ Exit codes: 0 made, 2 there is such an entry, or the plan is none.
 Examples:
   ceiling journal new gzip-helps
   ceiling journal new gzip-helps --plan experiments/12-gzip/plan.toml
-  ceiling journal new gzip-helps --title 'Gzip' --question 'Does it help?'")]
+  ceiling journal new gzip-helps --title 'Gzip' --question 'Does it help?'
+  ceiling journal new story-12 --source 'Entry 12 of a journal of others'")]
 pub struct New {
     /// The name of the entry, and of its folder
     slug: SlugWord,
@@ -35,6 +36,10 @@ pub struct New {
     /// Copy this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PlanFile>,
+
+    /// Whose experiment it is, in words: an entry about results of others, without a plan
+    #[arg(long, value_name = "TEXT", conflicts_with = "plan")]
+    source: Option<Line>,
 
     #[command(flatten)]
     place: Place,
@@ -52,14 +57,23 @@ pub fn run(command: &New) -> Result<Code, Failure> {
     if let Some(Line(title)) = &command.title {
         skeleton = skeleton.title(title);
     }
+    if let Some(Line(source)) = &command.source {
+        skeleton = skeleton.of_others(source);
+    }
     let journal = Journal::open_or_make(&command.place.journal)?;
     let made = journal.create(&command.slug, &skeleton)?;
     let (path, slug) = (made.path.display(), &made.slug);
+    let plan = match command.source {
+        None => format!("{path}/plan.toml   what is measured\n"),
+        Some(_) => String::new(),
+    };
+    let next = match command.source {
+        None => format!("edit them, then ceiling journal run {slug}"),
+        Some(_) => format!("edit them; ceiling journal import {slug} FILE copies a result"),
+    };
     to_stdout(&format!(
-        "{path}/entry.toml  question, hypothesis, findings\n\
-         {path}/plan.toml   what is measured\n\
-         {path}/notes.md    the text, with figures as references\n\
-         Next: edit them, then ceiling journal run {slug}\n"
+        "{path}/entry.toml  question, hypothesis, findings\n{plan}\
+         {path}/notes.md    the text, with figures as references\nNext: {next}\n"
     ))?;
     Ok(Code::Good)
 }

@@ -35,6 +35,8 @@ pub struct RunEntry {
 
 pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
+    // A folder that is a link out of the journal is refused.
+    entry.results()?;
     if entry.plan()?.is_none() {
         return Err(Failure::Usage(format!(
             "{}: it has no plan.toml, and nothing to run; ceiling journal import and add bring \
