@@ -4,10 +4,26 @@
 //! *Cannot be* is said only where no value that rounds to the printed digits agrees with the
 //! others, and where the words say which other figures these are.
 
+mod added;
+mod bytes;
 mod conservation;
+mod defects;
+mod failures;
+mod hardware;
 mod littles_law;
+mod omission;
+mod order;
+mod pace;
+mod resolution;
+mod spread;
+mod support;
+mod survivors;
+mod together;
+mod window;
 
-use model::audit::{Account, Finding, Foreign, Given, Outcome};
+pub(crate) use together::check as together;
+
+use model::audit::{Finding, Foreign, Given, Outcome};
 
 /// A check as listed.
 pub struct Listed {
@@ -22,12 +38,23 @@ pub struct Listed {
 }
 
 /// Every check.
-pub const CHECKS: &[Listed] = &[littles_law::LISTED, conservation::LISTED];
-
-/// What can be said of several accounts together.
-pub(crate) fn together(_: &[Account]) -> Vec<Finding> {
-    Vec::new()
-}
+pub const CHECKS: &[Listed] = &[
+    defects::LISTED,
+    littles_law::LISTED,
+    conservation::LISTED,
+    bytes::LISTED,
+    order::LISTED,
+    spread::LISTED,
+    failures::LISTED,
+    survivors::LISTED,
+    added::LISTED,
+    omission::LISTED,
+    pace::LISTED,
+    window::LISTED,
+    resolution::LISTED,
+    support::LISTED,
+    hardware::LISTED,
+];
 
 /// A finding without the name of its check, which the registry adds.
 fn said(outcome: Outcome, claims: &[&str], arithmetic: String) -> Finding {

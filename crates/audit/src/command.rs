@@ -5,7 +5,7 @@
 
 use crate::page::Page;
 use crate::printed::{count, go_duration, rounded, seconds};
-use model::audit::{Figure, Foreign, Given};
+use model::audit::{Figure, Foreign, Given, Loop, Since};
 
 /// The flags of a tool that say how much load there is.
 struct Flags {
@@ -111,6 +111,9 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     if let (Some(flags), Some(typed)) = (flags, &typed) {
         from_flags(told, flags, typed);
     }
+    if told.tool == "oha" {
+        of_oha(told, typed.as_deref());
+    }
     told.command = typed.or(told.command.take());
     let by_person = |figure: &mut Option<Figure>, told: Option<u64>| {
         *figure = figure.take().or(told.map(|value| Figure::exact(value as f64, 0)));
@@ -119,12 +122,22 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     by_person(&mut told.depth, given.depth);
 }
 
+/// From when oha counts is on its command line only.
+fn of_oha(told: &mut Foreign, typed: Option<&str>) {
+    let Some(typed) = typed else { return };
+    let has = |flag: &str| typed.split_whitespace().any(|word| word == flag);
+    let is_from_plan = has("--latency-correction");
+    let since = if is_from_plan { Since::Plan } else { Since::Send };
+    told.latencies.iter_mut().for_each(|latency| latency.since = since);
+    told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
+}
+
 /// A line that a prompt begins and the tool's name follows.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let typed = spot.text.trim_start().strip_prefix(['$', '#', '>'])?.trim();
         let is_it = |word: &str| word.rsplit('/').next() == Some(tool);
-        typed.split_whitespace().take(8).any(is_it).then(|| typed.chars().take(2000).collect())
+        typed.split_whitespace().take(8).any(is_it).then(|| model::secret::text(typed))
     })
 }
 

@@ -3,12 +3,34 @@
 //! One file per form, all of one shape: how it is recognised, how it is read, and what its figures
 //! mean, from the source of the tool.
 
+mod ab;
+mod autocannon_json;
+mod autocannon_text;
+mod fortio_json;
+mod fortio_text;
+mod gatling_json;
+mod gatling_text;
+mod h2load;
+mod hdrplot;
+mod hey;
+mod jmeter_json;
+mod jmeter_rows;
+mod jmeter_text;
+mod k6_json;
+mod k6_rows;
+mod k6_text;
+mod oha_json;
+mod oha_text;
+mod vegeta_json;
+mod vegeta_text;
 mod wrk;
 mod wrk2;
 
 use crate::document::Object;
 use crate::page::Page;
-use model::audit::Foreign;
+use crate::page::Spot;
+use crate::printed::count;
+use model::audit::{Figure, Foreign, Tally};
 use std::io::{self, BufRead};
 
 /// A form as listed.
@@ -39,7 +61,30 @@ pub enum Reader {
 }
 
 /// Every form. One that holds another's marks comes before it.
-pub const FORMATS: &[Format] = &[wrk2::FORMAT, wrk::FORMAT];
+pub const FORMATS: &[Format] = &[
+    wrk2::FORMAT,
+    wrk::FORMAT,
+    oha_json::FORMAT,
+    oha_text::FORMAT,
+    hey::FORMAT,
+    h2load::FORMAT,
+    ab::FORMAT,
+    vegeta_json::FORMAT,
+    vegeta_text::FORMAT,
+    hdrplot::FORMAT,
+    k6_json::FORMAT,
+    k6_text::FORMAT,
+    k6_rows::FORMAT,
+    autocannon_json::FORMAT,
+    autocannon_text::FORMAT,
+    fortio_json::FORMAT,
+    fortio_text::FORMAT,
+    gatling_json::FORMAT,
+    gatling_text::FORMAT,
+    jmeter_rows::FORMAT,
+    jmeter_text::FORMAT,
+    jmeter_json::FORMAT,
+];
 
 /// What an error names.
 pub(crate) const EXAMPLE: &str = "wrk -t2 -c64 -d30s --latency URL > wrk.txt";
@@ -49,4 +94,41 @@ pub(crate) fn tools() -> String {
     let mut tools: Vec<&str> = FORMATS.iter().map(|format| format.tool).collect();
     tools.dedup();
     tools.join(", ")
+}
+
+/// Classes of statuses or errors that are kept.
+const TALLIES_MAX: usize = 64;
+
+/// The sum of some tallies, on the line of the first.
+fn total<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Figure {
+    let (mut sum, mut line) = (0.0, 0);
+    for tally in tallies {
+        sum += tally.count.value;
+        line = if line == 0 { tally.count.line } else { line };
+    }
+    Figure::exact(sum, line)
+}
+
+/// Whether a status is that of a good response.
+fn is_good(status: &str) -> bool {
+    status.starts_with(['2', '3'])
+}
+
+/// An object of counts.
+fn tallies(root: &Object<'_>, key: &str) -> Vec<Tally> {
+    let object = root.object(key);
+    let entries = object.iter().flat_map(Object::entries);
+    let tally = |(name, node): (&str, crate::document::Node<'_>)| {
+        Some(Tally { name: name.chars().take(200).collect(), count: node.count()? })
+    };
+    entries.filter_map(tally).take(TALLIES_MAX).collect()
+}
+
+/// `  [200] 41892 responses`, below a heading.
+fn bracketed(page: Page<'_>, heading: &'static str) -> Vec<Tally> {
+    let line = |spot: Spot<'_>| {
+        let (name, many) = spot.text.trim().strip_prefix('[')?.split_once(']')?;
+        Some(Tally { name: name.chars().take(40).collect(), count: count(many, spot.line)? })
+    };
+    page.below(heading).map_while(line).take(TALLIES_MAX).collect()
 }

@@ -12,12 +12,16 @@ mod printed;
 
 mod document;
 mod page;
+mod rows;
 
 mod command;
 mod formats;
 mod read;
 pub use formats::{FORMATS, Format};
 pub use read::{SIZE_MAX, Unread, read};
+
+mod text;
+pub use text::read_text;
 
 mod bounds;
 

@@ -36,6 +36,12 @@ pub enum Unread {
         /// How to get a whole one.
         example: &'static str,
     },
+    /// A text without a rate or a latency.
+    #[error(
+        "no rate and no latency in this text; accepted are sentences such as `1.2M requests/s \
+             over 128 connections, p99 of 3 ms`, and tables with such columns"
+    )]
+    NoFigure,
     /// It could not be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),

@@ -47,6 +47,8 @@ pub enum Command {
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
     Advise(cmd::advise::Advise),
+    /// Figures of any load generator, or of a text, held against arithmetic.
+    Audit(cmd::audit::Audit),
     /// Entries about experiments, whose figures and findings are checked against their results.
     Journal(cmd::journal::Journal),
     /// Is this host fit to measure on: what would disturb a measurement, and how to change it.

@@ -185,6 +185,8 @@ pub struct Foreign {
     pub good: Option<Figure>,
     /// Per second.
     pub rate: Option<Figure>,
+    /// Good responses per second, where they are told apart.
+    pub good_rate: Option<Figure>,
     /// Per second that were asked for.
     pub target_rate: Option<Figure>,
     /// Requests without a good response.
@@ -259,6 +261,8 @@ pub enum Since {
     Plan,
     /// From the send, with values added for requests that were never made.
     SendWithAdded,
+    /// It is a time of something else than whole requests: connecting, the first byte.
+    Other,
 }
 
 /// A sum that the tool's counting makes true.
@@ -347,6 +351,7 @@ impl Foreign {
     pub fn figures(&self) -> Vec<(String, Unit, &Figure)> {
         let plain = [
             ("rate", Unit::PerSecond, &self.rate),
+            ("good_rate", Unit::PerSecond, &self.good_rate),
             ("target_rate", Unit::PerSecond, &self.target_rate),
             ("requests", Unit::Count, &self.requests),
             ("good", Unit::Count, &self.good),

@@ -46,6 +46,12 @@ typed! {
     file PemFile(PathBuf), "a file", "client.pem";
     /// A token.
     file TokenFile(PathBuf), "a file", "probe.token";
+    /// What another tool printed.
+    file ForeignFile(PathBuf), "a file with what a load generator printed, or - for the standard \
+                                input", "wrk.txt";
+    /// A command line of another tool.
+    option CommandLine(String), "a command line", "'wrk -t1 -c50 -d10s http://host/'",
+        |text| (!text.trim().is_empty()).then(|| text.to_string());
     /// Where runs are kept.
     file RunsFolder(PathBuf), "a directory or none", "none";
     /// Where the journal of changed knobs is.

@@ -7,7 +7,7 @@
 //! that is in no figure.
 
 use super::{Listed, open, percentiles, said};
-use crate::bounds::{Range, mean_at_least};
+use crate::bounds::{Range, kept, mean_at_least, rank_slack};
 use crate::say::{number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Latencies, Loop, Outcome, Since};
 
@@ -24,12 +24,15 @@ const CLOCKS: f64 = 0.02;
 const SHARE_MIN: f64 = 0.5;
 
 const PIPELINE: &str = "run it with a depth that is known, and name it: --depth 1";
+const COMMAND: &str = "name the command line (--command): from the send, or from a planned instant, \
+                       when it holds a wait outside of connections";
 const AGAIN: &str =
     "run `ceiling load -c CONNECTIONS`: its gate littles_law compares three accounts";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| of_one(told, latency);
-    told.latencies.iter().filter(|one| one.since != Since::Plan).flat_map(of).collect()
+    let is_asked = |one: &&Latencies| !matches!(one.since, Since::Plan | Since::Other);
+    told.latencies.iter().filter(is_asked).flat_map(of).collect()
 }
 
 /// What the law is asked of: a mean, and the names of the claims it comes from.
@@ -49,16 +52,46 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Vec<Finding> {
         return Vec::new();
     };
     let means = means(told, latency);
-    let too_many = means.iter().filter(|mean| (answered * mean.seconds).low > room);
-    let excess: Vec<Finding> =
-        too_many.map(|mean| excess(told, latency, (answered, mean), room)).collect();
+    let is_too_many = |mean: &&Mean| (answered * mean.seconds).low > room;
+    let excess: Vec<Finding> = means
+        .iter()
+        .filter(is_too_many)
+        .map(|mean| excess(told, latency, (answered, mean), room))
+        .collect();
     if !excess.is_empty() {
         return excess;
     }
     match means.into_iter().find(|mean| mean.seconds.high.is_finite()) {
         Some(mean) => vec![fits(told, (answered, &mean), connections)],
-        None => Vec::new(),
+        None => bounded(latency, answered, room),
     }
+}
+
+/// Percentiles without a mean: each by itself fits.
+fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
+    let names = percentiles(latency, 0.0);
+    let claims: Vec<&str> = names.iter().map(String::as_str).chain(["rate"]).collect();
+    let Some(least) = mean_at_least(latency, None).filter(|least| *least > 0.0) else {
+        return Vec::new();
+    };
+    let product = answered.low * least;
+    if product > room {
+        let words = format!(
+            "{} x {} by all percentiles = {}: at least one of them cannot be",
+            rate(answered.low),
+            time(least),
+            number(product)
+        );
+        return vec![open(Outcome::CannotTell, &claims, words, AGAIN)];
+    }
+    let words = format!(
+        "{} x at least {} = {} in flight; {} fit",
+        rate(answered.low),
+        time(least),
+        number(product),
+        number(room)
+    );
+    vec![said(Outcome::Holds, &claims, words)]
 }
 
 /// The mean as told, and the least one that the percentiles leave.
@@ -71,12 +104,17 @@ fn means(told: &Foreign, latency: &Latencies) -> Vec<Mean> {
         claims: vec![name],
     });
     let values = told.requests.as_ref().map(|requests| requests.low);
-    let least = mean_at_least(latency, values).map(|least| Mean {
-        seconds: Range { low: least, high: f64::INFINITY },
-        words: format!("mean of at least {} by its percentiles", time(least)),
-        claims: percentiles(latency, 0.0),
+    // One percentile bounds the mean by itself: so many values lie above it.
+    let slack = rank_slack(latency, values);
+    let each = latency.percentiles.iter().map(|one| {
+        let least = kept(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
+        Mean {
+            seconds: Range { low: least, high: f64::INFINITY },
+            words: format!("mean of at least {} by {}", time(least), one.name()),
+            claims: vec![latency.claim(&one.name())],
+        }
     });
-    as_told.into_iter().chain(least).collect()
+    as_told.into_iter().chain(each).collect()
 }
 
 /// How many requests per second have a latency in this distribution.
@@ -110,6 +148,10 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
     let words = format!("{} x {} = {}", rate(answered.low), mean.words, number(product));
     let mut claims: Vec<&str> = mean.claims.iter().map(String::as_str).collect();
     let connections = told.connections.as_ref().map_or(0.0, |one| one.value);
+    if latency.since == Since::Unknown {
+        let words = format!("{words} in flight on {} connections", number(connections));
+        return open(Outcome::CannotTell, &claims, words, COMMAND);
+    }
     let Some(depth) = &told.depth else {
         let each = product / connections.max(1.0);
         claims.push("rate");

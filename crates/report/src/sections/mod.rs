@@ -8,6 +8,8 @@ pub mod summary;
 
 mod advice;
 pub use advice::advice;
+mod audit;
+pub use audit::audit;
 mod checkup;
 pub use checkup::checkup;
 mod inventory;

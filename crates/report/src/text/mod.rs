@@ -14,13 +14,14 @@ pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
 use crate::sections::{
-    Detail, across, advice, beside, calibration, checkup, compare, experiment_briefly, hosts_page,
-    inventory, page_of,
+    Detail, across, advice, audit, beside, calibration, checkup, compare, experiment_briefly,
+    hosts_page, inventory, page_of,
 };
 use jiff::Timestamp;
 use line::{Ink, TextLine};
 use model::across::Across;
 use model::advice::{Advice, Calibration};
+use model::audit::Audit;
 use model::checkup::Checkup;
 use model::comparison::Comparison;
 use model::experiment::Experiment;
@@ -110,6 +111,11 @@ pub fn text_advice(of: &Advice, style: Style) -> String {
 /// Whether a host is fit to measure on, as text.
 pub fn text_checkup(of: &Checkup, style: Style) -> String {
     draw(&checkup(of), style)
+}
+
+/// What can be said of figures of other tools, as text.
+pub fn text_audit(of: &Audit, style: Style) -> String {
+    verdict_first(&audit(of), style)
 }
 
 /// What a directory of runs holds, as text.

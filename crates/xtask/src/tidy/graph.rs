@@ -123,6 +123,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",
@@ -144,6 +145,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/claims",
         may_use: &[
             "crates/model",
+            "crates/audit",
             "crates/wire",
             "crates/engine",
             "crates/host",

@@ -1,0 +1,104 @@
+//! autocannon, its tables.
+//!
+//! Source: as of the JSON (`autocannon_json.rs`). The line `N requests in T` counts requests that
+//! were sent, so the number of responses is not told. A table that lost its heading has the columns
+//! that autocannon prints when nothing else is asked for.
+
+use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning};
+use super::{Format, Reader, Told};
+use crate::page::{Page, Spot};
+use crate::printed::{bytes, count, rounded, seconds};
+use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Tally};
+
+pub(super) const FORMAT: Format = Format {
+    id: "autocannon-text",
+    tool: "autocannon",
+    about: "tables of autocannon",
+    example: "autocannon -c 64 -d 30 URL 2> autocannon.txt",
+    reader: Reader::Text(is, read),
+};
+
+const LATENCY_COLUMNS: [&str; 7] = ["2.5%", "50%", "97.5%", "99%", "Avg", "Stdev", "Max"];
+const RATE_COLUMNS: [&str; 7] = ["1%", "2.5%", "50%", "97.5%", "Avg", "Stdev", "Min"];
+
+fn is(page: Page<'_>) -> bool {
+    row(page, "Latency").is_some() && row(page, "Req/Sec").is_some()
+}
+
+/// Cells of a row after its label.
+fn row<'a>(page: Page<'a>, label: &str) -> Option<(Spot<'a>, Vec<&'a str>)> {
+    page.lines().find_map(|spot| {
+        let cells = cells(spot)?;
+        (cells.first() == Some(&label)).then(|| (spot, cells[1..].to_vec()))
+    })
+}
+
+fn cells(spot: Spot<'_>) -> Option<Vec<&str>> {
+    let text = spot.text.trim();
+    let inner = text.strip_prefix(['│', '|'])?;
+    let cells = inner.split(['│', '|']).map(str::trim).take(20);
+    Some(cells.filter(|cell| !cell.is_empty()).collect())
+}
+
+/// The value of a column, by the heading above the row or by what is printed without one; some
+/// copies name it in the cell.
+fn cell<'a>(page: Page<'a>, label: &str, name: &str, columns: &[&str]) -> Option<(&'a str, u64)> {
+    let (spot, values) = row(page, label)?;
+    let labelled = values.iter().find_map(|cell| cell.strip_prefix(name)?.strip_prefix(':'));
+    if let Some(value) = labelled {
+        return Some((value.trim(), spot.line));
+    }
+    let headings = page.lines().take_while(|above| above.line < spot.line);
+    let heading = headings.filter_map(cells).filter(|cells| cells.first() == Some(&"Stat")).last();
+    let index = match heading {
+        Some(heading) => heading[1..].iter().position(|one| *one == name)?,
+        None if values.len() == columns.len() => columns.iter().position(|one| *one == name)?,
+        None => return None,
+    };
+    Some((values.get(index)?, spot.line))
+}
+
+fn read(page: Page<'_>) -> Told {
+    let time = |name: &str| {
+        let (text, line) = cell(page, "Latency", name, &LATENCY_COLUMNS)?;
+        seconds(text, line)
+    };
+    let rate =
+        cell(page, "Req/Sec", "Avg", &RATE_COLUMNS).and_then(|(text, line)| rounded(text, line));
+    let shares = [("2.5%", 0.025), ("50%", 0.5), ("97.5%", 0.975), ("99%", 0.99)];
+    let rank = |(name, share): (&str, f64)| Some(Percentile { share, value: time(name)? });
+    let latency = Latencies {
+        since: Since::Send,
+        mean: time("Avg"),
+        stdev: time("Stdev"),
+        max: time("Max"),
+        percentiles: shares.into_iter().filter_map(rank).collect(),
+        step_s: STEP_S,
+        error_share: ERROR_SHARE,
+        ..Latencies::default()
+    };
+    let total = page.lines().find(|spot| spot.text.contains(" requests in "));
+    let connections = page.before(" connections").and_then(|spot| spot.read(count));
+    let depth =
+        before(page, " pipelining factor").or(connections.as_ref().map(|_| Figure::exact(1.0, 0)));
+    let bad = before(page, " non 2xx responses");
+    let lost = before(page, " errors (");
+    let read_bytes =
+        total.and_then(|spot| spot.after(", ")?.read(|text, line| bytes(text, 1e3, line)));
+    Ok(Foreign {
+        url: page.after(" test @ ").map(|spot| spot.text.chars().take(500).collect()),
+        connections,
+        depth,
+        threads: before(page, " workers"),
+        asked_s: page.starting("Running ").and_then(|spot| spot.read(seconds)),
+        duration_s: total.and_then(|spot| spot.after(" requests in ")?.read(seconds)),
+        rate: Some(rate.ok_or("average of Req/Sec")?),
+        bytes: read_bytes,
+        failed: bad.clone().or(lost.clone()),
+        statuses: bad.map(|count| Tally { name: "not 2xx".into(), count }).into_iter().collect(),
+        errors: lost.map(|count| Tally { name: "errors".into(), count }).into_iter().collect(),
+        latencies: vec![latency],
+        meaning: meaning(),
+        ..Foreign::default()
+    })
+}

@@ -1,0 +1,83 @@
+//! JMeter, the lines of its summariser.
+//!
+//! Source: JMeter 5.6 `reporters/Summariser`. The last line `summary =` is of the whole test. Times
+//! are whole milliseconds, the duration whole seconds; the rate is of milliseconds.
+
+use super::{Format, Reader, Told};
+use crate::page::{Page, Spot};
+use crate::printed::{count, digits, rounded, scaled};
+use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, RateIs, Since};
+
+pub(super) const FORMAT: Format = Format {
+    id: "jmeter-text",
+    tool: "jmeter",
+    about: "summary lines of JMeter",
+    example: "jmeter -n -t plan.jmx > jmeter.txt",
+    reader: Reader::Text(is, read),
+};
+
+fn is(page: Page<'_>) -> bool {
+    last(page).is_some()
+}
+
+fn last(page: Page<'_>) -> Option<Spot<'_>> {
+    let lines = page.lines().filter(|spot| spot.text.contains("summary ="));
+    lines.filter(|spot| spot.text.contains("Avg:")).last()
+}
+
+fn read(page: Page<'_>) -> Told {
+    let line = last(page).ok_or("line `summary = ..`")?;
+    let after = |label: &str| line.after(label);
+    let all = after("summary =").and_then(|spot| spot.read(count)).ok_or("number of samples")?;
+    let failed = after("Err:").and_then(|spot| spot.read(count));
+    let good = |failed: &Figure| Figure::exact((all.value - failed.value).max(0.0), line.line);
+    let ms = |label: &str| {
+        let text = line.after(label)?.words().into_iter().next()?.to_string();
+        Some(scaled(digits(&text)?, 1e-3, line.line, &text))
+    };
+    let rate = line.before("/s ").or(line.before("/s")).and_then(|spot| spot.read(rounded));
+    Ok(Foreign {
+        duration_s: after(" in ").and_then(|spot| clock(spot)),
+        rate: Some(rate.ok_or("rate")?),
+        good: failed.as_ref().map(good),
+        failed,
+        latencies: vec![Latencies {
+            since: Since::Send,
+            mean: ms("Avg:"),
+            min: ms("Min:"),
+            max: ms("Max:"),
+            samples: Some(all.clone()),
+            step_s: 1e-3,
+            ..Latencies::default()
+        }],
+        requests: Some(all),
+        meaning: Meaning {
+            counts: Counts::Requests,
+            rate_is: RateIs::Quotient,
+            edge_s: Some(0.0),
+            ..Meaning::default()
+        },
+        ..Foreign::default()
+    })
+}
+
+/// `00:01:30`, or seconds in older versions.
+fn clock(spot: Spot<'_>) -> Option<Figure> {
+    let word = spot.words().into_iter().next()?;
+    let parts: Vec<f64> =
+        word.split(':').map_while(|part| part.trim_end_matches('s').parse().ok()).collect();
+    let value = match parts[..] {
+        [hours, minutes, seconds] => hours * 3600.0 + minutes * 60.0 + seconds,
+        [seconds] => seconds,
+        _ => return None,
+    };
+    let is_sound = value.is_finite() && value >= 0.0;
+    let (low, high) = ((value - 1.0).max(0.0), value + 1.0);
+    is_sound.then(|| Figure {
+        value,
+        low,
+        high,
+        line: spot.line,
+        printed: word.chars().take(20).collect(),
+    })
+}

@@ -1,0 +1,179 @@
+//! Figures in text that people wrote: sentences and tables of a page.
+//!
+//! Each row of a table, and each sentence, is one account. A sentence with two values of one figure
+//! does not say which goes with what, so each of them stands alone. Latencies count from the send,
+//! unless the text says that it measured in open loop; then Little's law says nothing of them.
+
+mod prose;
+mod table;
+
+use crate::command;
+use crate::page::Page;
+use crate::read::{SIZE_MAX, Unread};
+use model::audit::{Figure, Foreign, Given, Latencies, Meaning, Percentile, Since};
+use std::io::Read;
+
+/// Accounts of one text.
+const ACCOUNTS_MAX: usize = 10_000;
+/// A text tells no window. Requests may have begun as long before it as it lasts.
+const EDGE_S: f64 = 1.0;
+/// Words after which latencies may count from a plan.
+const OF_A_PLAN: [&str; 6] =
+    ["wrk2", "open loop", "open-loop", "latency-correction", "coordinated omission", "hyperfoil"];
+
+/// A figure of a text, and of what.
+#[derive(Debug, Clone, PartialEq)]
+enum Told {
+    Rate(Figure),
+    Connections(Figure),
+    Depth(Figure),
+    InFlight(Figure),
+    Requests(Figure),
+    BytesRate(Figure),
+    Mean(Figure),
+    Max(Figure),
+    Rank(f64, Figure),
+}
+
+/// Reads every account of a text: its name and what it tells.
+pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Foreign)>, Unread> {
+    let mut bytes = Vec::new();
+    source.take(SIZE_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > SIZE_MAX {
+        return Err(Unread::Long);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let small = text.to_lowercase();
+    let is_of_a_plan = OF_A_PLAN.iter().any(|word| small.contains(word));
+    let since = if is_of_a_plan { Since::Unknown } else { Since::Send };
+    let page = Page(&text);
+    let (rows, in_tables) = table::rows(page);
+    let sentences = page.lines().filter(|spot| !in_tables.contains(&spot.line));
+    let mut told: Vec<(u64, Vec<Told>)> =
+        rows.into_iter().chain(sentences.flat_map(prose::sentences)).take(ACCOUNTS_MAX).collect();
+    told.sort_by_key(|(line, _)| *line);
+    let accounts: Vec<Foreign> =
+        told.into_iter().filter_map(|(_, figures)| foreign(&figures, since)).collect();
+    if accounts.is_empty() {
+        return Err(Unread::NoFigure);
+    }
+    Ok(named(accounts, given))
+}
+
+/// Names accounts by their line, so that adding one below changes no name.
+fn named(accounts: Vec<Foreign>, given: &Given) -> Vec<(String, Foreign)> {
+    let (mut before, mut same) = (0, 0);
+    let name = |mut foreign: Foreign| {
+        command::complete(&mut foreign, given, Page(""));
+        let line = foreign.figures().first().map_or(0, |(_, _, figure)| figure.line);
+        same = if line == before { same + 1 } else { 1 };
+        before = line;
+        let part = if same == 1 { format!("line{line}") } else { format!("line{line}_{same}") };
+        (part, foreign)
+    };
+    accounts.into_iter().map(name).collect()
+}
+
+/// An account, if there is a rate or a latency in it.
+fn foreign(figures: &[Told], since: Since) -> Option<Foreign> {
+    let mut of = Foreign {
+        tool: "text".into(),
+        format: "text".into(),
+        meaning: Meaning { edge_s: Some(EDGE_S), ..Meaning::default() },
+        ..Foreign::default()
+    };
+    let mut latency = Latencies { since, ..Latencies::default() };
+    for told in figures {
+        match told.clone() {
+            Told::Rate(figure) => of.rate = Some(figure),
+            Told::Connections(figure) => of.connections = Some(figure),
+            Told::Depth(figure) => of.depth = Some(figure),
+            Told::Requests(figure) => of.requests = Some(figure),
+            Told::BytesRate(figure) => of.bytes_rate = Some(figure),
+            Told::Mean(figure) => latency.mean = Some(figure),
+            Told::Max(figure) => latency.max = Some(figure),
+            Told::Rank(share, value) => latency.percentiles.push(Percentile { share, value }),
+            Told::InFlight(_) => {}
+        }
+    }
+    // Connections x depth in one figure.
+    for told in figures {
+        if let Told::InFlight(figure) = told {
+            (of.connections, of.depth) =
+                (Some(figure.clone()), Some(Figure::exact(1.0, figure.line)));
+        }
+    }
+    latency.percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    latency.percentiles.dedup_by(|a, b| a.share == b.share);
+    let has_latency =
+        !latency.percentiles.is_empty() || latency.mean.is_some() || latency.max.is_some();
+    of.latencies.extend(has_latency.then_some(latency));
+    (of.rate.is_some() || has_latency).then_some(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::account;
+    use model::audit::{Account, Outcome};
+
+    fn audited(text: &str, given: &Given) -> Vec<Account> {
+        let told = read_text(&mut text.as_bytes(), given).unwrap();
+        told.into_iter().map(|(name, told)| account("-".into(), name, told, given)).collect()
+    }
+
+    fn outcomes(account: &Account) -> String {
+        let one = |claim: &model::audit::Claim| format!("{} {}", claim.name, claim.outcome.words());
+        account.claims.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// 4.9M/s with half of the responses after 1225 ms need 3M in flight; 2000 x 100 are 200k.
+    #[test]
+    fn a_rate_that_its_median_refutes_cannot_be() {
+        let table = "approach connections RPS p50 latency\n\
+                     no workers 2000 4,913,152 1225ms\n\
+                     30 workers 1000 2,299,162 38ms\n";
+        let given = Given { depth: Some(100), ..Given::default() };
+        let of = audited(table, &given);
+        assert_eq!(of.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["line2", "line3"]);
+        assert_eq!(outcomes(&of[0]), "rate cannot be, p50 cannot be");
+        assert_eq!(outcomes(&of[1]), "rate holds, p50 holds");
+        let unknown = audited(table, &Given::default());
+        assert_eq!(outcomes(&unknown[0]), "rate cannot be told, p50 cannot be told");
+        let open = audited(&format!("measured with wrk2\n{table}"), &given);
+        assert!(
+            open.iter().flat_map(|one| &one.claims).all(|one| one.outcome != Outcome::CannotBe)
+        );
+    }
+
+    #[test]
+    fn tables_in_markdown_have_units_in_their_heads() {
+        let table = "| connections | in-flight | RPS | p50 ms | p99 ms | throughput MB/s |\n\
+                     |---|---|---|---|---|---|\n\
+                     | 1000 | 100,000 | 2,299,162 | 38 | 89 | 285 |\n\
+                     | 100 | 100 | 444,621 | <1 | <1 | 1964 |\n";
+        let of = audited(table, &Given::default());
+        let figures: Vec<String> =
+            of[0].claims.iter().map(|one| format!("{} {}", one.name, one.figure.value)).collect();
+        assert_eq!(figures.join(", "), "rate 2299162, bytes_rate 285000000, p50 0.038, p99 0.089");
+        assert_eq!(of[1].claims[2].figure.low, 0.0);
+        assert_eq!(of.len(), 2);
+    }
+
+    #[test]
+    fn sentences_hold_figures_in_either_order() {
+        let text = "We saw 1.2M requests/s over 128 connections, p99 of 3 ms.\n\
+                    It had 20 ms p50 and an average latency of 25ms at 800 req/s with 16 connections.";
+        let of = audited(text, &Given { depth: Some(1), ..Given::default() });
+        assert_eq!(outcomes(&of[0]), "rate holds, p99 holds");
+        assert_eq!(outcomes(&of[1]), "rate holds, mean holds, p50 holds");
+        let twice = audited("from 200k RPS to 4.9M RPS at 5 ms p50\n", &Given::default());
+        assert_eq!(twice.len(), 3, "two rates do not say whose the median is");
+    }
+
+    #[test]
+    fn a_text_without_a_figure_is_refused() {
+        let error = read_text(&mut "nothing here".as_bytes(), &Given::default()).unwrap_err();
+        assert!(matches!(error, Unread::NoFigure), "{error}");
+    }
+}

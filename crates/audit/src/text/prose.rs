@@ -1,0 +1,150 @@
+//! Figures of a sentence: a number, its unit, and the words beside it.
+
+use super::Told;
+use crate::page::Spot;
+use crate::printed::{Digits, bytes, digits, rounded, scaled, second_unit};
+use model::audit::Figure;
+
+/// Words of one line that are looked at.
+const WORDS_MAX: usize = 2000;
+
+const RATES: [&str; 12] = [
+    "rps",
+    "req/s",
+    "reqs/s",
+    "request/s",
+    "requests/s",
+    "requests/sec",
+    "req/sec",
+    "qps",
+    "reqs/sec",
+    "requests/second",
+    "rq/s",
+    "r/s",
+];
+
+/// Every sentence of a line, with the figures that belong together.
+pub(super) fn sentences(spot: Spot<'_>) -> Vec<(u64, Vec<Told>)> {
+    let parts = spot.text.split(". ").take(200);
+    parts.flat_map(|text| of_sentence(Spot { text, ..spot })).collect()
+}
+
+fn of_sentence(spot: Spot<'_>) -> Vec<(u64, Vec<Told>)> {
+    let words: Vec<&str> = spot.text.split_whitespace().take(WORDS_MAX).collect();
+    let told: Vec<Told> = (0..words.len()).filter_map(|at| figure(&words, at, spot.line)).collect();
+    let kind = std::mem::discriminant::<Told>;
+    let is_same = |a: &Told, b: &Told| match (a, b) {
+        (Told::Rank(a, _), Told::Rank(b, _)) => a == b,
+        _ => kind(a) == kind(b),
+    };
+    let is_twice = |one: &Told| told.iter().filter(|other| is_same(one, other)).count() > 1;
+    match told.iter().any(is_twice) {
+        true => told.into_iter().map(|one| (spot.line, vec![one])).collect(),
+        false => vec![(spot.line, told)],
+    }
+}
+
+/// The figure that begins with a word, by what stands before and behind it.
+fn figure(words: &[&str], at: usize, line: u64) -> Option<Told> {
+    let word = words[at].trim_start_matches(['(', '~', '≈', '<', '*', '`', '"', '“']);
+    let number = digits(word)?;
+    if number.value < 0.0 {
+        return None;
+    }
+    let (unit, behind) = unit(number.rest, words, at);
+    let before =
+        |back: usize| at.checked_sub(back).map_or(String::new(), |index| plain(words[index]));
+    if let Some(scale) = second_unit(&unit) {
+        return latency(scaled(number, scale, line, word), words, (at, behind));
+    }
+    if let Some(rate) = rate(number, word, &unit, line) {
+        return Some(rate);
+    }
+    let next = plain(words.get(behind).unwrap_or(&""));
+    let next = if unit.is_empty() { next } else { unit.clone() };
+    let counted = || rounded(word, line).map(|figure| exact_if_whole(number, figure));
+    match next.as_str() {
+        "connections" | "connection" | "conns" => Some(Told::Connections(counted()?)),
+        "requests" if before(1) != "per" => Some(Told::Requests(counted()?)),
+        "in-flight" => Some(Told::InFlight(counted()?)),
+        _ if before(1) == "pipelining" || before(1) == "depth" => Some(Told::Depth(counted()?)),
+        _ => None,
+    }
+}
+
+fn exact_if_whole(number: Digits<'_>, figure: Figure) -> Figure {
+    let has_suffix = number.rest.starts_with(['k', 'K', 'M', 'G', 'T']);
+    if number.is_whole && !has_suffix { Figure::exact(number.value, figure.line) } else { figure }
+}
+
+/// The unit of a number, and the index of the word after it.
+fn unit(rest: &str, words: &[&str], at: usize) -> (String, usize) {
+    let is_thousands = ["k", "K", "M", "G"].contains(&rest.trim_end_matches(['*', '`', '"']));
+    let here = if is_thousands { String::new() } else { plain(rest) };
+    if !here.is_empty() {
+        return (here, at + 1);
+    }
+    let next = words.get(at + 1).map(|word| plain(word)).unwrap_or_default();
+    let is_unit = second_unit(&next).is_some() || is_rate(&next);
+    if is_unit { (next, at + 2) } else { (here, at + 1) }
+}
+
+/// Small letters, without punctuation around.
+fn plain(word: &str) -> String {
+    let trimmed = word.trim_matches(|char: char| !(char.is_alphanumeric() || char == '/'));
+    trimmed.chars().take(40).collect::<String>().to_lowercase()
+}
+
+fn is_rate(word: &str) -> bool {
+    RATES.contains(&word)
+}
+
+/// `1.2M requests/s`, `200k RPS`, `790k rps`, `3.49 GB/s`.
+fn rate(number: Digits<'_>, word: &str, unit: &str, line: u64) -> Option<Told> {
+    let bare = unit.trim_start_matches(['k', 'm']);
+    if is_rate(unit) || is_rate(bare) {
+        return Some(Told::Rate(rounded(word, line)?));
+    }
+    let is_bytes = ["kb/s", "mb/s", "gb/s"].contains(&unit) && number.rest.contains("B/s");
+    if is_bytes { Some(Told::BytesRate(bytes(word, 1e3, line)?)) } else { None }
+}
+
+/// A time is a latency when a percentile, a mean or a maximum is named beside it.
+fn latency(figure: Figure, words: &[&str], (at, behind): (usize, usize)) -> Option<Told> {
+    let names = |index: usize| words.get(index).map(|word| plain(word)).unwrap_or_default();
+    let behind_it = [names(behind)];
+    let before = (1..=4).filter_map(|back| at.checked_sub(back)).map(names);
+    // Another number in between has its own name.
+    let before = before.take_while(|word| rank(word).is_some() || digits(word).is_none());
+    let near: Vec<String> = behind_it.into_iter().chain(before).collect();
+    let named = near.iter().find_map(|word| rank(word));
+    if let Some(share) = named {
+        return Some(Told::Rank(share, figure));
+    }
+    let holds = |names: &[&str]| near.iter().any(|word| names.contains(&word.as_str()));
+    let is_latency = holds(&["latency", "response", "latencies"]);
+    match () {
+        () if holds(&["mean", "average", "avg"]) => Some(Told::Mean(figure)),
+        () if holds(&["maximum", "max", "worst"]) => Some(Told::Max(figure)),
+        () if is_latency && holds(&["median"]) => Some(Told::Rank(0.5, figure)),
+        () => None,
+    }
+}
+
+/// The share of a name: `p99`, `p99.9`, `median`.
+pub(super) fn rank(word: &str) -> Option<f64> {
+    if word == "median" {
+        return Some(0.5);
+    }
+    let text = word.strip_prefix('p')?;
+    let is_number =
+        !text.is_empty() && text.chars().all(|char| char.is_ascii_digit() || char == '.');
+    let share: f64 = if is_number { text.parse().ok()? } else { return None };
+    let percent = if share > 100.0 && text.starts_with('9') {
+        // p999 is 99.9, p9999 is 99.99.
+        share / 10_f64.powi(text.len() as i32 - 2)
+    } else {
+        share
+    };
+    (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
+}

@@ -1,0 +1,170 @@
+//! Tables of a text: Markdown, tabs, or columns between spaces, below a heading that names figures.
+
+use super::Told;
+use super::prose::rank;
+use crate::page::{Page, Spot};
+use crate::printed::{bytes, digits, rounded, scaled, second_unit};
+use model::audit::Figure;
+use std::collections::BTreeSet;
+
+/// Columns of a row.
+const COLUMNS_MAX: usize = 64;
+/// Heads with a known figure that make a line a heading.
+const KNOWN_MIN: usize = 2;
+
+/// What a column holds, and the unit that its head names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Rate,
+    Connections,
+    Depth,
+    InFlight,
+    BytesRate(f64),
+    Mean(f64),
+    Max(f64),
+    Rank(f64, f64),
+    Other,
+}
+
+/// Accounts of all tables, and the lines that belong to one.
+pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<Told>)>, BTreeSet<u64>) {
+    let (mut rows, mut lines) = (Vec::new(), BTreeSet::new());
+    let mut heading: Option<Vec<Column>> = None;
+    for spot in page.lines() {
+        let cells = cells(spot.text);
+        if is_rule(spot.text) && heading.is_some() {
+            lines.insert(spot.line);
+            continue;
+        }
+        if let Some(columns) = columns(&cells, spot.text) {
+            lines.insert(spot.line);
+            heading = Some(columns);
+            continue;
+        }
+        let told = heading.as_ref().and_then(|columns| row(columns, &cells, spot));
+        match told {
+            Some(told) => {
+                lines.insert(spot.line);
+                rows.push((spot.line, told));
+            }
+            None => heading = None,
+        }
+    }
+    (rows, lines)
+}
+
+/// `|---|---|`.
+fn is_rule(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 2 && text.contains('-') && text.chars().all(|char| "|-: +".contains(char))
+}
+
+fn cells(text: &str) -> Vec<&str> {
+    let text = text.trim();
+    let cells: Vec<&str> = if text.contains('|') {
+        text.trim_matches('|').split('|').map(str::trim).take(COLUMNS_MAX).collect()
+    } else if text.contains('\t') {
+        text.split('\t').map(str::trim).take(COLUMNS_MAX).collect()
+    } else {
+        text.split_whitespace().take(COLUMNS_MAX).collect()
+    };
+    cells
+}
+
+/// The columns of a heading: two known figures, one of them a rate or a time, and no number.
+fn columns(cells: &[&str], text: &str) -> Option<Vec<Column>> {
+    let is_split = text.contains('|') || text.contains('\t');
+    // Between spaces, a word that says more of the one before is no column.
+    let heads = cells.iter().filter(|cell| is_split || !is_part(cell));
+    let columns: Vec<Column> = heads.map(|cell| column(cell)).collect();
+    let is_known = |column: &&Column| **column != Column::Other;
+    let has_number = cells.iter().any(|cell| digits(cell).is_some());
+    let known = columns.iter().filter(is_known).count();
+    let is_figure =
+        |column: &Column| !matches!(column, Column::Other | Column::Connections | Column::Depth);
+    (known >= KNOWN_MIN && !has_number && columns.iter().any(is_figure)).then_some(columns)
+}
+
+fn is_part(word: &str) -> bool {
+    ["latency", "avg", "(ms)", "ms", "time"].contains(&word.to_lowercase().as_str())
+}
+
+fn column(cell: &str) -> Column {
+    let small = cell.trim_matches(['*', '`']).to_lowercase();
+    let words: Vec<&str> = small
+        .split(|char: char| char.is_whitespace() || "()[],".contains(char))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let unit = words.iter().find_map(|word| second_unit(word)).unwrap_or(0.0);
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    if let Some(share) = words.iter().find_map(|word| rank(word)) {
+        return Column::Rank(share, unit);
+    }
+    let mega = [("kb/s", 1e3), ("mb/s", 1e6), ("gb/s", 1e9)];
+    if let Some((_, scale)) = mega.iter().find(|(name, _)| words.contains(name)) {
+        return Column::BytesRate(*scale);
+    }
+    match () {
+        () if has(&["in-flight", "inflight"]) || small == "in flight" => Column::InFlight,
+        () if has(&["rps", "req/s", "requests/s", "requests/sec", "req/sec", "qps"]) => {
+            // Which of two rates a table means is said by its words.
+            if has(&["peak", "max", "stdev", "min"]) { Column::Other } else { Column::Rate }
+        }
+        () if has(&["connections", "conns", "clients"]) => Column::Connections,
+        () if has(&["depth", "pipelining", "pipeline"]) => Column::Depth,
+        () if has(&["mean", "avg", "average"]) && (unit > 0.0 || has(&["latency"])) => {
+            Column::Mean(unit)
+        }
+        () if has(&["max"]) && (unit > 0.0 || has(&["latency"])) => Column::Max(unit),
+        () => Column::Other,
+    }
+}
+
+/// The figures of a row. With fewer cells than columns it is none; with more, words in front are
+/// its name.
+fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Told>> {
+    let extra = cells.len().checked_sub(columns.len())?;
+    let told: Vec<Told> = columns
+        .iter()
+        .zip(&cells[extra..])
+        .filter_map(|(column, cell)| figure(*column, cell.trim_matches(['*', '`', ' ']), spot.line))
+        .collect();
+    (!told.is_empty()).then_some(told)
+}
+
+fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
+    let is_below = cell.starts_with('<');
+    let bare = cell.trim_start_matches(['<', '~', '≈']).trim();
+    let below = |figure: Figure| Figure { low: if is_below { 0.0 } else { figure.low }, ..figure };
+    let time = |unit: f64| {
+        let number = digits(bare)?;
+        let named = second_unit(number.rest.trim());
+        let scale = named.or((unit > 0.0 && number.rest.trim().is_empty()).then_some(unit))?;
+        Some(below(scaled(number, scale, line, cell)))
+    };
+    let count = || {
+        let number = digits(bare)?;
+        let figure = rounded(bare, line)?;
+        let is_exact = number.is_whole && number.rest.is_empty();
+        Some(if is_exact { Figure::exact(number.value, line) } else { figure })
+    };
+    Some(match column {
+        Column::Rate => Told::Rate(rounded(bare, line)?),
+        Column::Connections => Told::Connections(count()?),
+        Column::Depth => Told::Depth(count()?),
+        Column::InFlight => Told::InFlight(count()?),
+        Column::BytesRate(scale) => {
+            let number = digits(bare)?;
+            let is_bare = number.rest.trim().is_empty();
+            Told::BytesRate(if is_bare {
+                scaled(number, scale, line, cell)
+            } else {
+                bytes(bare, 1e3, line)?
+            })
+        }
+        Column::Mean(unit) => Told::Mean(time(unit)?),
+        Column::Max(unit) => Told::Max(time(unit)?),
+        Column::Rank(share, unit) => Told::Rank(share, time(unit)?),
+        Column::Other => return None,
+    })
+}

@@ -1,0 +1,191 @@
+//! What another tool told, and what can be said of each figure.
+
+use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
+use crate::wording::plural;
+use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Outcome, Unit};
+use model::units::{show_bytes, show_count, show_ns};
+
+/// The page of an audit: one section for each account.
+pub fn audit(of: &Audit) -> Page {
+    let claims: Vec<&Claim> = of.accounts.iter().flat_map(|one| &one.claims).collect();
+    let mut blocks = vec![Block::Banner(banner(&claims))];
+    for account in &of.accounts {
+        blocks.extend(account_blocks(account));
+    }
+    if !of.together.is_empty() {
+        blocks.push(Block::Heading("All together".into()));
+        blocks.push(Block::Table(rows_of(of.together.iter().map(together_row))));
+        blocks.extend(to_settle(of.together.iter()));
+    }
+    let (files, figures) = (of.accounts.len() as u64, claims.len() as u64);
+    Page {
+        title: "ceiling audit".into(),
+        subtitle: format!("{}, {}", plural(files, "account"), plural(figures, "figure")),
+        blocks,
+    }
+}
+
+fn banner(claims: &[&Claim]) -> Banner {
+    let many = |outcome| claims.iter().filter(|claim| claim.outcome == outcome).count() as u64;
+    let (wrong, open) = (many(Outcome::CannotBe), many(Outcome::CannotTell));
+    let (tone, text) = match (wrong, open) {
+        (0, 0) => (Tone::Good, "EVERY FIGURE AGREES WITH THE OTHERS.".to_string()),
+        (0, open) => (
+            Tone::Caution,
+            format!("NOTHING IS REFUTED; {} cannot be told.", plural(open, "figure")),
+        ),
+        (wrong, open) => {
+            let open = plural(open, "figure");
+            (Tone::Bad, format!("{} CANNOT BE; {open} cannot be told.", plural(wrong, "FIGURE")))
+        }
+    };
+    Banner { tone, text, lines: vec![] }
+}
+
+fn account_blocks(account: &Account) -> Vec<Block> {
+    let part = if account.name.is_empty() { String::new() } else { format!(", {}", account.name) };
+    let mut blocks =
+        vec![Block::Heading(format!("{}{part}: {}", account.file, account.foreign.format))];
+    blocks.push(Block::Text(told(&account.foreign)));
+    blocks.push(Block::Table(rows_of(grouped(&account.claims).into_iter())));
+    let worst = account.claims.iter().filter_map(|claim| claim.findings.first());
+    blocks.extend(to_settle(worst));
+    blocks
+}
+
+/// What was told of the load, in one sentence.
+fn told(of: &Foreign) -> String {
+    let count = |figure: &Option<Figure>, word: &str| {
+        figure.as_ref().map(|figure| format!("{} {word}", show_count(figure.value)))
+    };
+    let time = of.duration_s.as_ref().or(of.asked_s.as_ref());
+    let parts = [
+        of.version.as_ref().map(|version| format!("version {version}")),
+        of.url.clone(),
+        count(&of.threads, "threads"),
+        count(&of.connections, "connections"),
+        count(&of.depth, "in flight on each"),
+        time.map(|time| show_ns(time.value * 1e9)),
+        of.command.as_ref().map(|command| format!("`{command}`")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let tool = if of.tool == "text" { "Figures of a text" } else { &of.tool };
+    if parts.is_empty() { format!("{tool}.") } else { format!("{tool}: {}.", parts.join(", ")) }
+}
+
+/// Names, values, result and arithmetic of a row.
+type Cells = (Outcome, [String; 4]);
+
+fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
+    let columns = ["figure", "told", "result", "arithmetic"].map(Column::words);
+    let mut table = Table::new(columns.to_vec());
+    for (outcome, cells) in rows {
+        let mark = match outcome {
+            Outcome::Holds => Mark::None,
+            Outcome::CannotTell => Mark::Caution,
+            Outcome::CannotBe => Mark::Broken,
+        };
+        table.push(mark, cells.to_vec());
+    }
+    table
+}
+
+/// Claims of which the same is said stand in one row.
+fn grouped(claims: &[Claim]) -> Vec<Cells> {
+    let mut rows: Vec<(Outcome, &str, Vec<&Claim>)> = Vec::new();
+    for claim in claims {
+        let why = claim.findings.first().map_or("", |worst| worst.arithmetic.as_str());
+        match rows.iter_mut().find(|(outcome, same, _)| (*outcome, *same) == (claim.outcome, why)) {
+            Some((_, _, same)) => same.push(claim),
+            None => rows.push((claim.outcome, why, vec![claim])),
+        }
+    }
+    let cells = |(outcome, why, claims): (Outcome, &str, Vec<&Claim>)| {
+        let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
+        let values: Vec<String> = claims.iter().map(|claim| value(claim)).collect();
+        let why = if why.is_empty() { "nothing to hold it against" } else { why };
+        (outcome, [names.join(", "), values.join(", "), outcome.words().into(), why.into()])
+    };
+    rows.into_iter().map(cells).collect()
+}
+
+fn together_row(finding: &Finding) -> Cells {
+    let names = finding.claims.join(", ");
+    let words = finding.outcome.words().into();
+    (finding.outcome, [names, String::new(), words, finding.arithmetic.clone()])
+}
+
+fn value(claim: &Claim) -> String {
+    let value = claim.figure.value;
+    match claim.unit {
+        Unit::Count => show_count(value),
+        Unit::PerSecond => format!("{}/s", show_count(value)),
+        Unit::Seconds => show_ns(value * 1e9),
+        Unit::Bytes => show_bytes(value),
+        Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
+        Unit::Share => format!("{:.2} %", value * 100.0),
+    }
+}
+
+/// What to run, each once.
+fn to_settle<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<Block> {
+    let mut items: Vec<String> = Vec::new();
+    for finding in findings.filter(|finding| finding.outcome != Outcome::Holds) {
+        if !finding.settle.is_empty() && !items.contains(&finding.settle) {
+            items.push(finding.settle.clone());
+        }
+    }
+    let lead = "To settle it:".to_string();
+    (!items.is_empty()).then_some(Block::List(List { lead, kind: ListKind::Sentences, items }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Style, text_audit};
+    use model::audit::{Given, SCHEMA};
+
+    fn claim(name: &str, unit: Unit, value: f64, of: (Outcome, &str, &str)) -> Claim {
+        let (outcome, arithmetic, settle) = of;
+        let finding = Finding {
+            check: "littles_law".into(),
+            claims: vec![name.into()],
+            outcome,
+            arithmetic: arithmetic.into(),
+            settle: settle.into(),
+            bound: None,
+        };
+        let findings = if arithmetic.is_empty() { vec![] } else { vec![finding] };
+        let figure = Figure::exact(value, 1);
+        Claim { name: name.into(), unit, figure, outcome, bound: None, findings }
+    }
+
+    #[test]
+    fn an_audit_reads_like_this() {
+        let foreign = Foreign {
+            tool: "wrk".into(),
+            format: "wrk".into(),
+            url: Some("http://127.0.0.1:8083/".into()),
+            connections: Some(Figure::exact(50.0, 2)),
+            ..Foreign::default()
+        };
+        let both =
+            (Outcome::CannotBe, "108k/s x 1.01ms = 109 in flight, but at most 50 fit", "run again");
+        let claims = vec![
+            claim(
+                "rate",
+                Unit::PerSecond,
+                108_037.0,
+                (Outcome::Holds, "108k/s x 1.01s is told", ""),
+            ),
+            claim("bytes", Unit::Bytes, 15.5e6, (Outcome::CannotTell, "", "")),
+            claim("mean", Unit::Seconds, 0.00101, both),
+            claim("p99", Unit::Seconds, 0.0168, both),
+        ];
+        let account = Account { file: "wrk.txt".into(), name: String::new(), foreign, claims };
+        let given = Given::default();
+        let audit =
+            Audit { schema: SCHEMA.into(), given, accounts: vec![account], together: vec![] };
+        insta::assert_snapshot!(text_audit(&audit, Style::Plain));
+    }
+}
