@@ -132,7 +132,6 @@ const ROOMS: &[Room] = &[
             "crates/tune",
             "crates/judge",
             "crates/store",
-            "crates/audit",
             "crates/journal",
             "crates/report",
             "crates/mix",

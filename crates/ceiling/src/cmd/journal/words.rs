@@ -20,8 +20,6 @@ plan::typed! {
             format!("'{text}' is not a name of letters, digits, hyphens and _ (at most 100)")
         })
     };
-    /// What another tool printed.
-    file ToolOutput(PathBuf), "a file", "wrk.txt";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
 }
