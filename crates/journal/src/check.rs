@@ -10,6 +10,7 @@ mod hosts;
 
 pub use entry::{Judged, judged};
 
+use crate::entry::Status;
 use crate::folder::{EntryFolder, Listing};
 use crate::language::Truth;
 use crate::slug::Slug;
@@ -175,8 +176,11 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
         checked.entries.push(stated);
         checked.remarks.extend(remarks);
         checked.remarks.extend(entry::successor(&listing.entries, entry));
-        checked.remarks.extend(hosts::check(&world, entry));
-        checked.remarks.extend(again::check(entry));
+        // What an entry says that another one replaced is history.
+        if !matches!(entry.entry.status, Status::Superseded { .. }) {
+            checked.remarks.extend(hosts::check(&world, entry));
+            checked.remarks.extend(again::check(entry));
+        }
     }
     checked.remarks.extend(between::check(&world, &listing.entries, &asked));
     checked.remarks.sort_by(|one, two| {

@@ -31,7 +31,7 @@ pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};
 pub use skeleton::Skeleton;
 pub use slug::Slug;
-pub use world::{Scope, World};
+pub use world::{ReadResult, Scope, World};
 
 use std::io;
 use std::path::{Path, PathBuf};

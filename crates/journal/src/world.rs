@@ -22,11 +22,11 @@ pub struct World<'a> {
 }
 
 /// A result that was read, or why it could not be.
-type Kept = Result<Arc<Read>, String>;
+type Kept = Result<Arc<ReadResult>, String>;
 
 /// A result that was read.
 #[derive(Debug)]
-pub struct Read {
+pub struct ReadResult {
     /// Its document.
     pub experiment: Experiment,
     /// Its figures.
@@ -67,7 +67,7 @@ impl<'a> World<'a> {
         }
         let read = entry.result(id).map_err(|error| error.to_string()).map(|data| {
             let figures = ResultFigures::of(&data.experiment, &data.records);
-            Arc::new(Read { experiment: data.experiment, figures })
+            Arc::new(ReadResult { experiment: data.experiment, figures })
         });
         kept().insert(key, read.clone());
         read

@@ -1,9 +1,10 @@
 //! A journal from an empty folder to a check that holds, and one that does not any longer.
 
-use crate::harness::{Folder, Said, ceiling, run, targets_file, turn};
+use crate::harness::{Folder, Said, ceiling, run, signal, targets_file, turn, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 const PLAN: &str = r#"schema = "ceiling.plan/1"
 question = "Do two cells of one server fail?"
@@ -36,7 +37,7 @@ impl Journal {
     /// A command of `ceiling journal` on it.
     fn say(&self, arguments: &[&str]) -> Said {
         let place = self.path().display().to_string();
-        run(&[&["journal"], arguments, &["--journal", &place]].concat())
+        run(&[&["journal", arguments[0], "--journal", &place], &arguments[1..]].concat())
     }
 
     /// The same, which has to end with this code.
@@ -156,6 +157,52 @@ fn a_result_that_changed_makes_a_finding_false() {
     assert_eq!(journal.remarks(0), [""; 0]);
     journal.replace("entry.toml", &first, "20000101T000000-deep");
     assert!(journal.remarks(3).contains(&"dangling".to_string()));
+}
+
+#[test]
+fn an_interrupted_run_leaves_the_status_as_it_was() {
+    let journal = Journal::new("journal-interrupted");
+    journal.new_entry();
+    journal.replace("plan.toml", "requests = 300", "duration = \"100s\"");
+    let place = journal.path().display().to_string();
+    let targets = targets_file();
+    let words = ["journal", "run", "deep", "--servers", &targets, "-q", "--journal", &place];
+    let _turn = turn();
+    let mut child = ceiling(&words).stdout(Stdio::null()).spawn().unwrap();
+    let is_running = || {
+        let text = fs::read_to_string(journal.file("entry.toml")).unwrap();
+        let begun = fs::read_dir(journal.file("results")).is_ok_and(|mut all| all.next().is_some());
+        begun && text.contains("status = \"running\"")
+    };
+    wait_until("the status is running", is_running);
+    signal(child.id(), "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let text = fs::read_to_string(journal.file("entry.toml")).unwrap();
+    assert!(text.contains("status = \"planned\" "), "{text}");
+    let elsewhere = journal.folder.path.display().to_string();
+    for wrong in ["20000101T000000-deep", &elsewhere] {
+        let refused = journal.says(2, &["run", "deep", "--servers", &targets, "--resume", wrong]);
+        assert!(refused.stderr.contains("no result of the entry 'deep'"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn wrong_words_are_told_with_an_example() {
+    let journal = Journal::new("journal-words");
+    for wrong in ["Deep", "a/b", "..", "-x"] {
+        let said = journal.says(2, &["new", "--", wrong]);
+        assert!(said.stderr.contains("for example gzip-helps"), "{}", said.stderr);
+        assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
+    }
+    journal.new_entry();
+    journal.append("entry.toml", "[[finding]]\ntext = \"So.\"\ncondition = \"rate > 1\"\n");
+    let said = journal.says(2, &["check"]);
+    assert!(said.stdout.contains("Not valid"), "{}", said.stdout);
+    journal.append("entry.toml", "answr = \"x\"\n");
+    let said = journal.says(2, &["show", "deep"]);
+    assert!(said.stderr.contains("unknown field `answr`"), "{}", said.stderr);
+    let said = journal.says(2, &["list"]);
+    assert!(said.stderr.contains("deep/entry.toml"), "{}", said.stderr);
 }
 
 #[test]

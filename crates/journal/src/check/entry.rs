@@ -171,7 +171,10 @@ fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
             Fault::Dangling { .. } => {
                 remarks.push(remark(entry, Kind::Dangling, about, fault.to_string()));
             }
-            Fault::Wrong(why) => remarks.push(remark(entry, Kind::Invalid, about, why.clone())),
+            Fault::Wrong(why) => {
+                let why = format!("{why}; braces that are no reference are written \\{{{{");
+                remarks.push(remark(entry, Kind::Invalid, about, why));
+            }
         }
     }
     remarks
