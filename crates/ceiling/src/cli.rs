@@ -49,6 +49,8 @@ pub enum Command {
     Advise(cmd::advise::Advise),
     /// Figures of any load generator, or of a text, held against arithmetic.
     Audit(cmd::audit::Audit),
+    /// Entries about experiments, whose figures and findings are checked against their results.
+    Journal(cmd::journal::Journal),
     /// Is this host fit to measure on: what would disturb a measurement, and how to change it.
     Doctor(cmd::doctor::Doctor),
     /// Prints completions for a shell.
@@ -108,7 +110,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
 
 /// The kinds of values of all options.
 pub fn kinds() -> Vec<Kind> {
-    [plan::kinds(), cmd::tune::kinds()].concat()
+    [plan::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
 }
 
 /// What is wrong, what is accepted, and an example.

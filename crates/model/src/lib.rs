@@ -43,6 +43,7 @@ pub mod run;
 pub mod size;
 pub mod standing;
 pub mod verdict;
+pub mod visit;
 pub mod wall;
 
 pub mod across;

@@ -32,6 +32,20 @@ pub struct Audit {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<ForeignFile>,
 
+    #[command(flatten)]
+    beside: Beside,
+
+    /// Print one JSON document (ceiling.audit/1) instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    colour: Colour,
+}
+
+/// What a file does not tell.
+#[derive(Debug, Args)]
+pub struct Beside {
     /// The files are texts of people: figures are taken from sentences and tables
     #[arg(long)]
     text: bool,
@@ -55,27 +69,36 @@ pub struct Audit {
     /// CPUs of the client's host
     #[arg(long, value_name = "N")]
     client_cpus: Option<Count>,
+}
 
-    /// Print one JSON document (ceiling.audit/1) instead of text
-    #[arg(long)]
-    json: bool,
+impl Beside {
+    /// What was given beside the files.
+    pub fn given(&self) -> Given {
+        Given {
+            command: self.command.as_ref().map(|line| without_secrets(line)),
+            connections: self.connections.as_ref().map(|count| count.0),
+            depth: self.depth.as_ref().map(|depth| u64::from(depth.0)),
+            link_bits_per_s: self.link.as_ref().map(|link| link.0),
+            client_cpus: self.client_cpus.as_ref().map(|count| count.0),
+        }
+    }
 
-    #[command(flatten)]
-    colour: Colour,
+    /// What one file tells, by parts.
+    pub fn read(&self, mut source: &mut dyn Read) -> Result<Vec<(String, Foreign)>, Unread> {
+        let given = self.given();
+        match self.text {
+            true => audit::read_text(&mut source, &given),
+            false => Ok(vec![(String::new(), audit::read(&mut source, &given)?)]),
+        }
+    }
 }
 
 pub fn run(command: Audit) -> Result<Code, Failure> {
-    let given = Given {
-        command: command.command.as_ref().map(|line| without_secrets(line)),
-        connections: command.connections.as_ref().map(|count| count.0),
-        depth: command.depth.as_ref().map(|depth| u64::from(depth.0)),
-        link_bits_per_s: command.link.as_ref().map(|link| link.0),
-        client_cpus: command.client_cpus.as_ref().map(|count| count.0),
-    };
+    let given = command.beside.given();
     let mut told: Vec<(String, String, Foreign)> = Vec::new();
     for file in &command.files {
         let name = file.display().to_string();
-        let accounts = read(file, command.text, &given);
+        let accounts = read(file, &command.beside);
         let accounts = accounts.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
         told.extend(accounts.into_iter().map(|(part, foreign)| (name.clone(), part, foreign)));
     }
@@ -99,17 +122,10 @@ fn without_secrets(line: &str) -> String {
 }
 
 /// What one file tells, by parts.
-fn read(
-    file: &ForeignFile,
-    is_text: bool,
-    given: &Given,
-) -> Result<Vec<(String, Foreign)>, Unread> {
+fn read(file: &ForeignFile, beside: &Beside) -> Result<Vec<(String, Foreign)>, Unread> {
     let mut source: Box<dyn Read> = match file.as_os_str() == "-" {
         true => Box::new(stdin().lock()),
         false => Box::new(File::open(&file.0)?),
     };
-    match is_text {
-        true => audit::read_text(&mut source, given),
-        false => Ok(vec![(String::new(), audit::read(&mut source, given)?)]),
-    }
+    beside.read(&mut source)
 }

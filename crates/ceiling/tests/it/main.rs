@@ -18,6 +18,7 @@ mod experiments;
 mod failures;
 mod fanout;
 mod find;
+mod journal;
 mod levels;
 mod limits;
 mod mixes;
