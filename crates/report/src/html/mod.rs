@@ -5,6 +5,7 @@
 //! they are escaped in markup and in JSON, and a content security policy lets the browser run
 //! only the scripts whose hashes are in it.
 
+mod document;
 mod dots;
 mod escape;
 mod flame;
@@ -13,31 +14,13 @@ mod markup;
 
 use crate::page::Page;
 use crate::sections::{Detail, across, beside, compare, experiment, page_of};
-use base64::Engine as _;
-pub(crate) use escape::escape;
-use escape::{json_for_script, shortened};
+pub use document::Document;
+pub use escape::escape;
 use model::across::Across;
 use model::comparison::Comparison;
 use model::experiment::Experiment;
 use model::run::Run;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-
-/// Styles in the order they apply.
-const STYLE: &str = concat!(
-    include_str!("../../assets/vendor/uPlot.min.css"),
-    include_str!("../../assets/style.css")
-);
-
-/// Scripts in the order they run. The first one watches over the others.
-const SCRIPTS: [&str; 6] = [
-    include_str!("../../assets/guard.js"),
-    include_str!("../../assets/vendor/uPlot.iife.min.js"),
-    include_str!("../../assets/format.js"),
-    include_str!("../../assets/charts.js"),
-    include_str!("../../assets/flame.js"),
-    include_str!("../../assets/page.js"),
-];
 
 /// A run as one HTML file.
 pub fn html(run: &Run) -> String {
@@ -67,59 +50,19 @@ pub fn html_across(of: &Across) -> String {
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {
-    let charts = page.charts();
-    let mut file = head(page);
-    file.push_str("<body>\n");
-    file.push_str(&markup::page(page));
-    file.push_str(&data_script("charts", &json_for_script(&shortened(&charts))));
-    file.push_str(&data_script("record", &json_for_script(record)));
-    for script in SCRIPTS {
-        file.push_str("<script>");
-        file.push_str(script);
-        file.push_str("</script>\n");
-    }
-    file.push_str("</body>\n</html>\n");
-    file
-}
-
-fn head(page: &Page) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
-        policy(),
-        escape(&page.title)
-    )
-}
-
-/// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
-/// through the escaping would still not run.
-fn policy() -> String {
-    let scripts: Vec<String> = SCRIPTS.iter().map(|script| source_hash(script)).collect();
-    format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        scripts.join(" "),
-        source_hash(STYLE)
-    )
-}
-
-fn source_hash(source: &str) -> String {
-    let digest = Sha256::digest(source.as_bytes());
-    format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest))
-}
-
-fn data_script(id: &str, json: &str) -> String {
-    format!("<script type=\"application/json\" id=\"{id}\">{json}</script>\n")
+    let mut document = Document::new(&page.title);
+    document.page(page);
+    document.data("record", record);
+    document.finish()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::document::{ALL_SCRIPTS, STYLE};
     use super::*;
     use crate::fixtures;
     use crate::page::Block;
+    use sha2::{Digest, Sha256};
 
     #[test]
     fn vendored_files_are_those_of_the_versions_file() {
@@ -140,7 +83,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_style_or_script_ends_its_element() {
-        for source in SCRIPTS.iter().chain([&STYLE]) {
+        for source in ALL_SCRIPTS.iter().chain([&STYLE]) {
             let lower = source.to_lowercase();
             assert!(!lower.contains("</script") && !lower.contains("</style"));
             assert!(!lower.contains("<!--"));
@@ -184,7 +127,7 @@ mod tests {
     fn hostile_strings_stay_text() {
         let file = html(&fixtures::hostile());
         let scripts = file.matches("<script").count();
-        assert_eq!(scripts, SCRIPTS.len() + 2, "two blocks of data");
+        assert_eq!(scripts, ALL_SCRIPTS.len() + 2, "two blocks of data");
         assert_eq!(file.matches("</script").count(), scripts);
         assert!(file.contains("&lt;script&gt;alert"), "shown, not run");
         assert!(!file.contains('\u{202e}'), "nothing reverses the direction of text in markup");
