@@ -2,12 +2,12 @@
 
 use crate::SCHEMA;
 use crate::date::Date;
+use crate::language::Condition;
 use crate::slug::Slug;
 use crate::text::{check_line, parse};
 use model::wall::WallId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Letters of a line at most, and of a text that may have several.
 const LINE_MAX: usize = 300;
@@ -100,32 +100,6 @@ pub struct Finding {
     pub text: String,
     /// What must hold.
     pub condition: Condition,
-}
-
-/// A condition over figures, such as `cells.free.rate > 2 * cells.starved.rate`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Condition {
-    text: String,
-}
-
-impl Condition {
-    /// Reads a condition.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        check_line("condition", text, 1000)?;
-        Ok(Self { text: text.to_string() })
-    }
-
-    /// As it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
 }
 
 #[derive(Deserialize)]

@@ -10,13 +10,14 @@ mod date;
 mod entry;
 mod files;
 mod folder;
+pub mod language;
 mod skeleton;
 mod slug;
 mod text;
 
 pub use about::About;
 pub use date::Date;
-pub use entry::{Condition, Entry, Finding, Hypothesis, Prediction, Status};
+pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};
 pub use skeleton::Skeleton;
 pub use slug::Slug;

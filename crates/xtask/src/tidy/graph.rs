@@ -87,6 +87,11 @@ const ROOMS: &[Room] = &[
         why: "a site is drawn from the values of a journal, with the blocks of a report",
     },
     Room {
+        folder: "crates/audit",
+        may_use: &["crates/model"],
+        why: "what another tool printed is text and arithmetic, whoever ran it",
+    },
+    Room {
         folder: "crates/mix",
         may_use: &["crates/model"],
         why: "what people write becomes plain requests, whoever sends them",
