@@ -1,6 +1,7 @@
 //! What the pages of an entry are made of, beside what its `entry.toml` says.
 
-use crate::notes::Filling;
+use journal::language::{Decision, Fault, Piece};
+use model::audit::Audit;
 use model::experiment::Experiment;
 use model::run::Run;
 
@@ -9,14 +10,12 @@ use model::run::Run;
 pub struct Contents {
     /// The plan as it is written; nothing for an entry without one.
     pub plan: Option<String>,
-    /// The notes as they are written.
-    pub notes: String,
-    /// What stands in the notes in place of references.
-    pub fillings: Vec<Filling>,
-    /// What became of each prediction, in the order of the entry.
-    pub predictions: Vec<Judged>,
-    /// What became of each finding, in the order of the entry.
-    pub findings: Vec<Judged>,
+    /// The notes with their references filled.
+    pub notes: Vec<Piece>,
+    /// What became of each prediction, in the order of the entry; empty before there is data.
+    pub predictions: Vec<Result<Decision, Fault>>,
+    /// What became of each finding, in the same way.
+    pub findings: Vec<Result<Decision, Fault>>,
     /// Results, the oldest first.
     pub results: Vec<Measured>,
     /// The result that the entry speaks of: its place among the results.
@@ -27,49 +26,6 @@ pub struct Contents {
     pub foreign: Vec<Foreign>,
     /// What is wrong with the entry, one sentence each.
     pub complaints: Vec<String>,
-}
-
-/// Whether a condition holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It holds.
-    Holds,
-    /// It does not.
-    Fails,
-    /// The intervals do not decide it.
-    Undecided,
-    /// It names a figure that is not there.
-    Dangling,
-}
-
-impl State {
-    /// The word on the page, which is also its class.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Fails => "fails",
-            Self::Undecided => "undecided",
-            Self::Dangling => "dangling",
-        }
-    }
-
-    /// The sign before the word.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Holds => "\u{2713}",
-            Self::Fails | Self::Dangling => "\u{2717}",
-            Self::Undecided => "?",
-        }
-    }
-}
-
-/// A condition with what became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
-    /// Whether it holds.
-    pub state: State,
-    /// The figures that decided it, or why it could not be decided.
-    pub why: String,
 }
 
 /// A result: what one experiment measured.
@@ -93,27 +49,12 @@ pub struct Added {
 }
 
 /// What another tool printed or wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Foreign {
     /// Its name in the entry.
     pub name: String,
-    /// What made it, in words.
-    pub tool: String,
     /// As it was.
     pub text: String,
     /// What an audit says of its figures; nothing when none was made.
-    pub claims: Option<Vec<Claim>>,
-}
-
-/// What an audit says of one figure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// What it is of.
-    pub name: String,
-    /// The figure as the tool gave it.
-    pub value: String,
-    /// `holds`, `cannot be`, or `cannot be told from this`.
-    pub result: String,
-    /// The arithmetic in one line.
-    pub why: String,
+    pub audit: Option<Audit>,
 }

@@ -41,7 +41,8 @@ pub fn draw(site: &Site, at: usize, of: &Contents) -> Drawn {
     let listed = &site.entries[at];
     let path = page_of(&listed.slug);
     let frame = Frame { about: &site.about, root: "../", path: &path };
-    let notes = notes::draw(&of.notes, &of.fillings);
+    let result = chosen(of).map_or("", |result| result.id.as_str());
+    let notes = notes::draw(&of.notes, result);
     let scene = Scene { site, frame, listed, at, of, notes: &notes };
     let mut files = Files::new();
     files.insert(path.clone(), page(&scene));

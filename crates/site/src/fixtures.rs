@@ -1,10 +1,13 @@
 //! A journal for the tests: entries of every status, one that was measured, and one whose strings
 //! try to be more than text.
 
-use crate::contents::{Added, Claim, Contents, Foreign, Judged, Measured, State};
-use crate::notes::Filling;
+use crate::contents::{Added, Contents, Foreign, Measured};
 use crate::{Listed, Site};
+use journal::language::{
+    Basis, Condition, Decision, Fault, Figure, Figures, Path, Piece, Unit, Value, filled,
+};
 use journal::{About, Entry, Slug};
+use model::audit::{self, Account, Audit, Claim, Finding, Given, Outcome};
 use model::experiment::{Experiment, Fate};
 use model::run::Run;
 
@@ -59,18 +62,18 @@ text = "The network is the wall, so smaller responses are faster."
 walls = { "as it is" = "S3", "starved generator" = "C2", gone = "N1" }
 [[hypothesis.prediction]]
 text = "Compression is worth 20 %."
-condition = "contrasts.rps.rate.ratio > 1.2"
+condition = "cells.rps.rate > 2 * cells.one.rate"
 [[hypothesis.prediction]]
-condition = "cells.rfs.rate > cells.rps.rate"
+condition = "cells.rfs.rate > cells.one.rate"
 [[finding]]
 text = "Steering on the server's CPUs is worth 10 %."
-condition = "contrasts.rps.rate.ratio > 1.1"
+condition = "cells.rps.rate > 1.1 * cells.one.rate"
 [[finding]]
 text = "Two workers are faster than one."
-condition = "cells.two.rate > cells.one.rate"
+condition = "cells.one.rate > cells.rps.rate"
 [[finding]]
 text = "The cost falls."
-condition = "cells.two.cpu_server < cells.one.cpu_server"
+condition = "cells.one.cpu_server < cells.rps.cpu_server"
 [[finding]]
 text = "Nobody measured this."
 condition = "cells.gone.rate > 1"
@@ -99,7 +102,7 @@ text = "<iframe src='//evil.example'></iframe>"
 walls = { "<b>cell</b>" = "S1" }
 [[finding]]
 text = "<svg onload=window.pwned=1>"
-condition = "cells.\"<script>\".rate > 1"
+condition = "cells.'<script>'.rate > 1"
 "##;
 
 /// Notes that try the same.
@@ -145,28 +148,55 @@ fn result(experiment: Experiment, runs: Vec<Option<Run>>) -> Measured {
     Measured { id: experiment.id.clone(), experiment, runs }
 }
 
+/// The figures that notes and conditions speak of.
+struct Known;
+
+impl Figures for Known {
+    fn find(&self, path: &Path) -> Result<Value, String> {
+        let rate = |value: f64, low: f64, high: f64| {
+            let basis = Basis::Visits(6);
+            Ok(Value::Figure(Figure::between(value, (low, high), Unit::PerSecond, basis)))
+        };
+        match path.names()[..] {
+            ["cells", "rps", "rate"] => rate(12_350.0, 12_100.0, 12_600.0),
+            ["cells", "rfs", "rate"] => rate(10_020.0, 9_900.0, 10_100.0),
+            ["cells", "one", "rate"] => rate(10_000.0, 9_800.0, 10_050.0),
+            ["cells", _, "cpu_server"] => Ok(Value::Unknown("the server was not observed".into())),
+            ["cells", "<script>", "rate"] => {
+                Err("no cell '<script>window.pwned = 1</script>'".into())
+            }
+            _ => Err("the result has no such cell; it has one, rfs and rps".to_string()),
+        }
+    }
+}
+
+fn decided(condition: &str) -> Result<Decision, Fault> {
+    Condition::parse(condition).unwrap().decide(&Known)
+}
+
 /// Notes with figures, an older result and the one it speaks of, a run and an output.
 fn gzip() -> Contents {
-    let notes = "It is worth {{a}} of the rate, and `{{b}}` is there too.\n\n## How\n\n- one\n- \
-                 two, see [before](lesson.html)\n\n| cell | rate |\n|---|---|\n| free | {{c|k|1}} \
-                 |\n\nNobody measured {{gone}}.\n";
+    let notes = "It reaches {{cells.rps.rate}}, and `{{cells.rps.rate|k/s|1}}` is there too; of \
+                 the server {{cells.one.cpu_server}}.\n\n## How\n\n- one\n- two, see \
+                 [before](lesson.html)\n\n| cell | rate |\n|---|---|\n| free | \
+                 {{cells.rps.rate|k/s|1}} |\n\nNobody measured {{cells.gone.rate}}, and \
+                 {{cells.one.rate|ms}} is no time.\n";
     let (mut older, runs) = report::fixtures::experiment();
     older.id = "20260201T120000-lesson".to_string();
     older.started_at = "2026-02-01T12:00:00Z".to_string();
     let (newer, visits) = report::fixtures::visits();
     Contents {
         plan: Some(PLAN.to_string()),
-        notes: notes.to_string(),
-        fillings: fillings(notes),
+        notes: filled(notes, &Known),
         predictions: vec![
-            judged(State::Fails, "1.118 (1.101 to 1.135) > 1.2"),
-            judged(State::Undecided, "2.06k (2.01k to 2.1k) > 2.05k (2.02k to 2.08k)"),
+            decided("cells.rps.rate > 2 * cells.one.rate"),
+            decided("cells.rfs.rate > cells.one.rate"),
         ],
         findings: vec![
-            judged(State::Holds, "1.118 (1.101 to 1.135) > 1.1"),
-            judged(State::Fails, "2.0k (1.9k to 2.1k) > 2.4k (2.3k to 2.5k)"),
-            judged(State::Undecided, "the intervals overlap"),
-            judged(State::Dangling, "cells.gone: the result has no cell 'gone'"),
+            decided("cells.rps.rate > 1.1 * cells.one.rate"),
+            decided("cells.one.rate > cells.rps.rate"),
+            decided("cells.one.cpu_server < cells.rps.cpu_server"),
+            decided("cells.gone.rate > 1"),
         ],
         results: vec![result(older, runs), result(newer, visits)],
         chosen: Some(1),
@@ -176,40 +206,43 @@ fn gzip() -> Contents {
     }
 }
 
-fn judged(state: State, why: &str) -> Judged {
-    Judged { state, why: why.to_string() }
-}
-
-fn fillings(notes: &str) -> Vec<Filling> {
-    let filling = |(written, markup): (&str, &str)| {
-        let from = notes.find(written).unwrap();
-        let (markup, words) = (markup.to_string(), "filled".to_string());
-        Filling { at: from..from + written.len(), markup, words }
-    };
-    let data = "<span class=\"figure\" title=\"contrasts.rps.rate.ratio of 20260101T120000-lesson\">\
-                +11.8 % <span class=\"interval\">(+10.1 to +13.5)</span></span>";
-    let dangling = "<span class=\"dangling\" title=\"gone: there is no such cell\">{{gone}}: there \
-                    is no such cell</span>";
-    let all = [("{{a}}", data), ("{{b}}", data), ("{{c|k|1}}", data), ("{{gone}}", dangling)];
-    all.into_iter().map(filling).collect()
-}
-
 fn wrk() -> Foreign {
-    let claim = |name: &str, value: &str, result: &str, why: &str| Claim {
+    let finding = |outcome, arithmetic: &str| Finding {
+        check: "littles_law".to_string(),
+        claims: vec!["rate".to_string()],
+        outcome,
+        arithmetic: arithmetic.to_string(),
+        settle: String::new(),
+        bound: None,
+    };
+    let claim = |name: &str, printed: &str, outcome, findings| Claim {
         name: name.to_string(),
-        value: value.to_string(),
-        result: result.to_string(),
-        why: why.to_string(),
+        unit: audit::Unit::PerSecond,
+        figure: audit::Figure { printed: printed.to_string(), ..audit::Figure::default() },
+        outcome,
+        bound: None,
+        findings,
+    };
+    let excluded = finding(Outcome::CannotBe, "4.9M x 13 ms = 63.7k in flight of 1000");
+    let account = Account {
+        file: "wrk.txt".to_string(),
+        name: String::new(),
+        foreign: audit::Foreign { tool: "wrk".to_string(), ..audit::Foreign::default() },
+        claims: vec![
+            claim("rate", "4.9M/s", Outcome::CannotBe, vec![excluded]),
+            claim("p99", "13 ms", Outcome::CannotTell, Vec::new()),
+        ],
     };
     Foreign {
         name: "wrk.txt".to_string(),
-        tool: "wrk".to_string(),
         text: "Running 10s test @ http://127.0.0.1:8080/\n  2 threads\n\tReq/Sec 4.9M\n"
             .to_string(),
-        claims: Some(vec![
-            claim("rate", "4.9M/s", "cannot be", "4.9M x 13 ms = 63.7k in flight of 1000"),
-            claim("p99", "13 ms", "cannot be told from this", "no count of samples"),
-        ]),
+        audit: Some(Audit {
+            schema: audit::SCHEMA.to_string(),
+            given: Given::default(),
+            accounts: vec![account],
+            together: Vec::new(),
+        }),
     }
 }
 
@@ -217,16 +250,15 @@ fn hostile() -> Contents {
     let text = "</pre><script>window.pwned = 1</script>\u{1b}[31m";
     Contents {
         plan: Some("</code><script>window.pwned = 1</script>".to_string()),
-        notes: HOSTILE_NOTES.to_string(),
-        findings: vec![judged(State::Dangling, "<script>window.pwned = 1</script>")],
+        notes: filled(HOSTILE_NOTES, &Known),
+        findings: vec![decided("cells.\"<script>\".rate > 1")],
         runs: vec![Added { name: "../<b>".into(), run: report::fixtures::hostile() }],
         results: vec![hostile_result()],
         chosen: Some(0),
         foreign: vec![Foreign {
             name: "<img src=x onerror=window.pwned=1>".to_string(),
-            tool: "<script>".to_string(),
             text: text.to_string(),
-            claims: None,
+            audit: None,
         }],
         complaints: vec!["<script>window.pwned = 1</script>".to_string()],
         ..Contents::default()

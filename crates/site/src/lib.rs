@@ -20,8 +20,7 @@ mod listing;
 mod markup;
 mod notes;
 
-pub use contents::{Added, Claim, Contents, Foreign, Judged, Measured, State};
-pub use notes::Filling;
+pub use contents::{Added, Contents, Foreign, Measured};
 
 use figures::Measure;
 use frame::Frame;

@@ -1,24 +1,13 @@
 //! Notes of an entry: CommonMark and tables, made into markup that cannot do anything.
 //!
-//! In: the text, and the parts of it that are filled with figures. Out: markup, and the words for
+//! In: the text in pieces, references filled. Out: markup, and the words for
 //! the search. Markup in the text is shown as text; links go to the web, to mail or to a place
 //! beside the page, and all others are shown as text; pictures become links, because a page loads
 //! nothing.
 
 use crate::markup::{TAB, escape};
+use journal::language::{Fault, Filled, Piece, Value};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
-use std::ops::Range;
-
-/// A part of the text that a figure stands in place of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filling {
-    /// Where, in bytes.
-    pub at: Range<usize>,
-    /// What stands there: markup.
-    pub markup: String,
-    /// The same in words.
-    pub words: String,
-}
 
 /// Notes that were drawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,37 +23,43 @@ pub struct Drawn {
 const OPEN: char = '\u{e000}';
 const CLOSE: char = '\u{e001}';
 
-/// Draws notes. Fillings are in the order of the text and do not overlap; others are left out.
-pub fn draw(text: &str, fillings: &[Filling]) -> Drawn {
-    let marked = marked(text, fillings);
+/// Draws notes. `result` is the name of the result that paths without one are about.
+pub fn draw(pieces: &[Piece], result: &str) -> Drawn {
+    let references = pieces.iter().filter_map(|piece| match piece {
+        Piece::Reference(filled) => Some(filled),
+        Piece::Text(_) => None,
+    });
+    let references: Vec<&Filled> = references.collect();
+    let marked = marked(pieces);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events = Parser::new_ext(&marked, options);
-    let mut writer =
-        Writer { text, fillings, words: String::new(), unsafe_links: Vec::new(), code: None };
+    let (words, unsafe_links) = (String::new(), Vec::new());
+    let mut writer = Writer { references, result, words, unsafe_links, code: None };
     let mut drawn = String::new();
     let written: Vec<Event<'_>> = events.flat_map(|event| writer.event(event)).collect();
     pulldown_cmark::html::push_html(&mut drawn, written.into_iter());
     Drawn { markup: drawn, words: writer.words }
 }
 
-/// The text with each filling as its number.
-fn marked(text: &str, fillings: &[Filling]) -> String {
-    let clear = |part: &str| part.replace([OPEN, CLOSE], "\u{fffd}");
-    let mut marked = String::with_capacity(text.len());
-    let mut done = 0;
-    for (nth, filling) in fillings.iter().enumerate() {
-        let Some(before) = text.get(done..filling.at.start) else { continue };
-        marked.push_str(&clear(before));
-        marked.push_str(&format!("{OPEN}{nth}{CLOSE}"));
-        done = filling.at.end;
+/// The text with each reference as its number.
+fn marked(pieces: &[Piece]) -> String {
+    let mut marked = String::new();
+    let mut references = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => marked.push_str(&text.replace([OPEN, CLOSE], "\u{fffd}")),
+            Piece::Reference(_) => {
+                marked.push_str(&format!("{OPEN}{references}{CLOSE}"));
+                references += 1;
+            }
+        }
     }
-    marked.push_str(&clear(text.get(done..).unwrap_or("")));
     marked
 }
 
 struct Writer<'a> {
-    text: &'a str,
-    fillings: &'a [Filling],
+    references: Vec<&'a Filled>,
+    result: &'a str,
     words: String,
     /// For each link that is open: its address when it is not one to follow.
     unsafe_links: Vec<Option<String>>,
@@ -159,7 +154,8 @@ impl<'a> Writer<'a> {
         for part in self.parts(text) {
             match part {
                 Part::Text(text) => self.words.push_str(text),
-                Part::Filling(filling) => self.words.push_str(&filling.words),
+                Part::Reference(Filled { filled: Ok((_, shown)), .. }) => self.words += shown,
+                Part::Reference(filled) => self.words += &filled.source,
             }
         }
         self.words.push(' ');
@@ -173,7 +169,7 @@ impl<'a> Writer<'a> {
                 .map(|line| escape(&line.replace('\t', TAB)))
                 .collect::<Vec<_>>()
                 .join("\n"),
-            Part::Filling(filling) => filling.markup.clone(),
+            Part::Reference(filled) => reference(filled, self.result),
         };
         self.parts(text).into_iter().map(shown).collect()
     }
@@ -182,7 +178,7 @@ impl<'a> Writer<'a> {
     fn as_written(&self, address: &str) -> String {
         let written = |part: Part<'_>| match part {
             Part::Text(text) => text.to_string(),
-            Part::Filling(filling) => self.text[filling.at.clone()].to_string(),
+            Part::Reference(filled) => format!("{{{{{}}}}}", filled.source),
         };
         self.parts(address).into_iter().map(written).collect()
     }
@@ -193,13 +189,13 @@ impl<'a> Writer<'a> {
     {
         let mut parts = Vec::new();
         for piece in text.split_inclusive(CLOSE) {
-            let filling = piece.strip_suffix(CLOSE).and_then(|piece| piece.split_once(OPEN));
-            let found = filling.and_then(|(before, nth)| {
-                Some((before, self.fillings.get(nth.parse::<usize>().ok()?)?))
+            let marked = piece.strip_suffix(CLOSE).and_then(|piece| piece.split_once(OPEN));
+            let found = marked.and_then(|(before, nth)| {
+                Some((before, self.references.get(nth.parse::<usize>().ok()?)?))
             });
             match found {
-                Some((before, filling)) => {
-                    parts.extend([Part::Text(before), Part::Filling(filling)]);
+                Some((before, reference)) => {
+                    parts.extend([Part::Text(before), Part::Reference(reference)]);
                 }
                 None => parts.push(Part::Text(piece)),
             }
@@ -210,7 +206,43 @@ impl<'a> Writer<'a> {
 
 enum Part<'t> {
     Text(&'t str),
-    Filling(&'t Filling),
+    Reference(&'t Filled),
+}
+
+/// A figure, marked as data with where it comes from; or what is wrong with the reference.
+fn reference(of: &Filled, result: &str) -> String {
+    let source = escape(&of.source);
+    match &of.filled {
+        Ok((value, shown)) => {
+            let paths: Vec<String> = of.paths.iter().map(ToString::to_string).collect();
+            let is_of_result =
+                |path: &&String| path.starts_with("cells.") || path.starts_with("contrasts.");
+            let from = match paths.iter().any(|path| is_of_result(&path)) {
+                true => format!("data: {} of {result}", paths.join(", ")),
+                false => format!("data: {}", paths.join(", ")),
+            };
+            let class =
+                if matches!(value, Value::Unknown(_)) { "figure unknown" } else { "figure" };
+            let shown = match shown.split_once(" (") {
+                Some((middle, interval)) => format!(
+                    "{} <span class=\"interval\">({}</span>",
+                    escape(middle),
+                    escape(interval)
+                ),
+                None => escape(shown),
+            };
+            format!("<span class=\"{class}\" title=\"{}\">{shown}</span>", escape(&from))
+        }
+        Err(Fault::Dangling { path, why }) => format!(
+            "<span class=\"dangling\" title=\"{source}\">[{}: {}]</span>",
+            escape(path),
+            escape(why)
+        ),
+        Err(Fault::Wrong(why)) => format!(
+            "<span class=\"dangling\" title=\"{source}\">[{source}: {}]</span>",
+            escape(why)
+        ),
+    }
 }
 
 /// Wide tables scroll, by keyboard as well.

@@ -1,9 +1,9 @@
 //! What was expected, and what was found, each with what became of it.
 
 use super::{Scene, chosen};
-use crate::contents::{Judged, State};
 use crate::markup::{escape, joined, paragraphs};
 use journal::Hypothesis;
+use journal::language::{Decision, Fault, Truth};
 use model::experiment::CellResult;
 use model::wall::WallId;
 use report::is_expected;
@@ -80,27 +80,38 @@ pub fn findings(scene: &Scene<'_>) -> String {
     }
 }
 
-fn claim(text: Option<&str>, condition: &str, judged: Option<&Judged>) -> String {
+/// What became of a condition; nothing before there is data.
+type Became<'a> = Option<&'a Result<Decision, Fault>>;
+
+fn claim(text: Option<&str>, condition: &str, became: Became<'_>) -> String {
     let text = text.map_or(String::new(), |text| escape(&joined(text)));
-    let why = judged.map(|one| one.why.as_str()).filter(|why| !why.is_empty());
-    let why = why.map_or(String::new(), |why| format!("<p class=\"note\">{}</p>\n", escape(why)));
+    let why = match became {
+        Some(Ok(decision)) => decision.why.clone(),
+        Some(Err(fault)) => fault.to_string(),
+        None => String::new(),
+    };
+    let why = match why.as_str() {
+        "" => why,
+        why => format!("<p class=\"note\">{}</p>\n", escape(why)),
+    };
     format!(
         "<li>\n<p>{} {text}</p>\n<p class=\"note\"><code>{}</code></p>\n{why}</li>\n",
-        state(judged),
+        state(became),
         escape(condition)
     )
 }
 
 /// The state as a sign, a word and a colour.
-fn state(judged: Option<&Judged>) -> String {
-    let Some(Judged { state, .. }) = judged else {
-        return "<span class=\"state\">not measured yet</span>".to_string();
+fn state(became: Became<'_>) -> String {
+    let (class, said) = match became {
+        None => return "<span class=\"state\">not measured yet</span>".to_string(),
+        Some(Ok(Decision { truth: Truth::True, .. })) => ("holds", "\u{2713} holds"),
+        Some(Ok(Decision { truth: Truth::False, .. })) => ("fails", "\u{2717} fails"),
+        Some(Ok(Decision { truth: Truth::Undecided, .. })) => ("undecided", "? undecided"),
+        Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} names what is not there"),
+        Some(Err(Fault::Wrong(_))) => ("fails", "\u{2717} cannot be decided"),
     };
-    let word = match state {
-        State::Dangling => "names a figure that is not there",
-        other => other.word(),
-    };
-    format!("<span class=\"state {}\">{} {word}</span>", state.word(), state.sign())
+    format!("<span class=\"state {class}\">{said}</span>")
 }
 
 /// A small table; cells are markup.

@@ -2,8 +2,8 @@
 
 use super::{Scene, claims};
 use crate::Foreign;
-use crate::contents::Claim;
 use crate::markup::{escape, lines};
+use model::audit::{Account, Claim};
 
 /// Bytes of an output that are shown.
 const SHOWN_MAX: usize = 64 << 10;
@@ -14,29 +14,35 @@ pub fn list(scene: &Scene<'_>) -> String {
 }
 
 fn one(of: &Foreign) -> String {
-    let tool = match of.tool.as_str() {
-        "" => String::new(),
-        tool => format!(" <span class=\"faint\">{}</span>", escape(tool)),
+    let accounts = of.audit.iter().flat_map(|audit| &audit.accounts);
+    let audit: String = accounts.map(account).collect();
+    let audit = match audit.as_str() {
+        "" => "<p class=\"note\">It was not audited.</p>\n",
+        audit => audit,
     };
-    format!("<h3>{}{tool}</h3>\n{}{}", escape(&of.name), audit(of), output(of))
+    format!("<h3>{}</h3>\n{audit}{}", escape(&of.name), output(of))
 }
 
-fn audit(of: &Foreign) -> String {
-    let Some(claims) = &of.claims else {
-        return "<p class=\"note\">It was not audited.</p>\n".to_string();
-    };
+/// What an audit says of one account.
+fn account(of: &Account) -> String {
     let row = |claim: &Claim| {
+        let said = claim.findings.iter().filter(|one| one.outcome == claim.outcome);
+        let why: Vec<&str> = said.map(|one| one.arithmetic.as_str()).collect();
+        let why =
+            if why.is_empty() { "no check could look at it".to_string() } else { why.join("; ") };
         format!(
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td>{}</td>\
-             <td class=\"long\">{}</td></tr>\n",
+            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td>\
+             <td class=\"short\">{}</td><td class=\"long\">{}</td></tr>\n",
             escape(&claim.name),
-            escape(&claim.value),
-            escape(&claim.result),
-            escape(&claim.why)
+            escape(&claim.figure.printed),
+            claim.outcome.words(),
+            escape(&why)
         )
     };
-    let rows: String = claims.iter().map(row).collect();
-    claims::table(&format!("Audit of {}", of.name), &["figure", "value", "result", "why"], &rows)
+    let rows: String = of.claims.iter().map(row).collect();
+    let part = if of.name.is_empty() { String::new() } else { format!(", {}", of.name) };
+    let caption = format!("What {} told{part}", of.foreign.tool);
+    claims::table(&caption, &["figure", "value", "audit", "why"], &rows)
 }
 
 /// The output as it was, up to a size.

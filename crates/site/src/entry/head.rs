@@ -1,12 +1,12 @@
 //! The head of the page: title, answer, what replaces it, and the entries before and after it.
 
 use super::Scene;
-use crate::contents::State;
+use crate::Listed;
 use crate::frame::page_of;
 use crate::listing;
 use crate::markup::{counted, escape, joined, link, paragraphs};
-use crate::{Judged, Listed};
 use journal::Status;
+use journal::language::Truth;
 
 /// Title, status, answer and lesson.
 pub fn head(scene: &Scene<'_>) -> String {
@@ -66,20 +66,15 @@ fn replaced(scene: &Scene<'_>) -> String {
 /// What is wrong with the entry: it is said before its answer.
 fn complaints(scene: &Scene<'_>) -> String {
     let of = scene.of;
-    let count = |state: State, what: &str, many: &str| {
-        let number = of.findings.iter().filter(|one: &&Judged| one.state == state).count();
-        (number > 0).then(|| counted(number, what, many))
-    };
+    let fails = of.findings.iter().flatten().filter(|one| one.truth == Truth::False).count();
+    let dangles = of.findings.iter().filter(|one| one.is_err()).count();
     let states = [
-        count(State::Fails, "finding does not hold", "findings do not hold"),
-        count(
-            State::Dangling,
-            "finding names a figure that is not there",
-            "findings name figures that are not there",
-        ),
+        (fails, "finding does not hold", "findings do not hold"),
+        (dangles, "finding cannot be decided", "findings cannot be decided"),
     ];
-    let said: Vec<String> =
-        states.into_iter().flatten().chain(of.complaints.iter().cloned()).collect();
+    let states = states.into_iter().filter(|(number, _, _)| *number > 0);
+    let states = states.map(|(number, one, many)| counted(number, one, many));
+    let said: Vec<String> = states.chain(of.complaints.iter().cloned()).collect();
     if said.is_empty() {
         return String::new();
     }
