@@ -78,7 +78,10 @@ fn subject(cell: &CellResult) -> String {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let Some((program, arguments)) = cell.server.split_first() else {
-        return format!("{host} {path}").trim().to_string();
+        return match url {
+            "" => "server and path are not known".to_string(),
+            _ => format!("{host} {path}").trim().to_string(),
+        };
     };
     let mut words = vec![program.rsplit('/').next().unwrap_or(program)];
     let mut is_value = false;

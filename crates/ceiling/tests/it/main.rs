@@ -29,6 +29,7 @@ mod regressions;
 mod routes;
 mod runs;
 mod secrets;
+mod site;
 mod size;
 mod starting;
 mod targets;

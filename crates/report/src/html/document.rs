@@ -3,30 +3,14 @@
 //! In: blocks, data, and markup whose maker answers for it. Out: one file that needs no network.
 //! Never: a string of a run or a journal that is not escaped.
 
-use super::escape::{escape, json_for_script, shortened};
-use super::markup;
+use super::{SCRIPTS, STYLE, data_script, escape, json_for_script, markup, shortened, source_hash};
 use crate::page::{Block, Chart, Page};
-use base64::Engine as _;
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-/// Styles in the order they apply.
-pub(super) const STYLE: &str = concat!(
-    include_str!("../../assets/vendor/uPlot.min.css"),
-    include_str!("../../assets/style.css")
-);
-
-/// Scripts in the order they run. The first one watches over the others.
-#[cfg(test)]
-pub(super) const ALL_SCRIPTS: [&str; 6] = [GUARD, UPLOT, FORMAT, CHARTS, FLAME, PAGE];
-
-const GUARD: &str = include_str!("../../assets/guard.js");
-const UPLOT: &str = include_str!("../../assets/vendor/uPlot.iife.min.js");
-const FORMAT: &str = include_str!("../../assets/format.js");
-const CHARTS: &str = include_str!("../../assets/charts.js");
-const FLAME: &str = include_str!("../../assets/flame.js");
-const PAGE: &str = include_str!("../../assets/page.js");
+/// Stands below what scripts would draw.
+const WITHOUT_SCRIPTS: &str =
+    "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n";
 
 /// A file that is being put together, from top to bottom.
 #[derive(Debug)]
@@ -92,12 +76,11 @@ impl<'a> Document<'a> {
         self.markup("<main>\n<section id=\"verdict\" aria-label=\"Verdict\">\n");
         self.blocks(page);
         self.markup("</section>\n</main>\n");
-        self.markup(markup::WITHOUT_SCRIPTS);
     }
 
     /// Adds a document of JSON for scripts. `record` is the one that a reader can save.
     pub fn data(&mut self, id: &str, value: &impl Serialize) {
-        self.data.push_str(&data_script(id, &json_for_script(value)));
+        self.data.push_str(&data_script(&escape(id), &json_for_script(value)));
     }
 
     /// The file.
@@ -106,6 +89,9 @@ impl<'a> Document<'a> {
         let mut file = self.head(&scripts);
         file.push_str("<body>\n");
         file.push_str(&self.body);
+        if self.has_drawings {
+            file.push_str(WITHOUT_SCRIPTS);
+        }
         file.push_str(&data_script("charts", &json_for_script(&self.charts)));
         file.push_str(&self.data);
         for script in scripts {
@@ -119,9 +105,9 @@ impl<'a> Document<'a> {
 
     /// What is not needed is left out: it is most of a small page.
     fn scripts(&self) -> Vec<&'static str> {
-        let drawing: &[&str] =
-            if self.has_drawings { &[UPLOT, FORMAT, CHARTS, FLAME] } else { &[] };
-        [&[GUARD], drawing, &[PAGE]].concat().into_iter().chain(self.script).collect()
+        let [guard, drawing @ .., page] = SCRIPTS;
+        let drawing: &[&str] = if self.has_drawings { &drawing } else { &[] };
+        [&[guard], drawing, &[page]].concat().into_iter().chain(self.script).collect()
     }
 
     fn head(&self, scripts: &[&str]) -> String {
@@ -152,13 +138,4 @@ fn policy(scripts: &[&str], style: &str) -> String {
         scripts.join(" "),
         source_hash(style)
     )
-}
-
-fn source_hash(source: &str) -> String {
-    let digest = Sha256::digest(source.as_bytes());
-    format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest))
-}
-
-fn data_script(id: &str, json: &str) -> String {
-    format!("<script type=\"application/json\" id=\"{}\">{json}</script>\n", escape(id))
 }

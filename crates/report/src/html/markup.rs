@@ -34,10 +34,6 @@ pub(super) fn blocks(page: &Page) -> String {
     markup
 }
 
-/// Stands at the end of pages with charts.
-pub(super) const WITHOUT_SCRIPTS: &str =
-    "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n";
-
 /// Stands once, above the first charts.
 const HINT: &str = "<p class=\"note hint\">Drag across a chart to zoom in, double-click to see all \
     of it; click a name in a legend to hide its line.</p>\n";
