@@ -6,21 +6,32 @@
 //! Never: a measurement, a page, the network, a file outside of the journal.
 
 mod about;
+mod data;
 mod date;
 mod entry;
 mod files;
 mod folder;
-pub mod language;
 mod skeleton;
 mod slug;
 mod text;
 
+pub mod figures;
+pub mod language;
+
+pub mod check;
+mod world;
+
+#[cfg(test)]
+mod fixture;
+
 pub use about::About;
+pub use data::{ResultData, RunKept};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};
 pub use skeleton::Skeleton;
 pub use slug::Slug;
+pub use world::{Scope, World};
 
 use std::io;
 use std::path::{Path, PathBuf};
