@@ -4,7 +4,7 @@
 use crate::contents::{Added, Contents, Foreign, Measured};
 use crate::{Listed, Site};
 use journal::language::{
-    Basis, Condition, Decision, Fault, Figure, Figures, Path, Piece, Unit, Value, filled,
+    Basis, Condition, Decision, Fault, Figure, Figures, Path, Unit, Value, filled,
 };
 use journal::{About, Entry, Slug};
 use model::audit::{self, Account, Audit, Claim, Finding, Given, Outcome};

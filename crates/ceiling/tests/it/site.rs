@@ -1,32 +1,26 @@
 //! `ceiling journal build`: what stands in the folder, and what it never replaces.
 
-use crate::harness::{Server, run, turn};
+use crate::harness::{Folder, Server, run, turn};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-struct Folder(PathBuf);
+/// A folder with a journal and its site.
+struct Place(Folder);
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = format!("ceiling-site-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(folder);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
+impl Place {
     fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
+        self.0.file(name)
     }
 
     fn write(&self, name: &str, text: &str) {
-        let path = self.0.join(name);
+        let path = self.0.path.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        fs::read_to_string(self.0.path.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Builds into `site`; gives the exit code and what was said on stderr.
@@ -37,18 +31,12 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 const ENTRY: &str = "schema = \"ceiling.entry/1\"\ntitle = \"Do sinks drain?\"\ndate = 2026-11-23\n\
                      tags = [\"sink\"]\nstatus = \"done\"\nquestion = \"Does a sink drain?\"\n\
                      answer = \"It does.\"\n";
 
-fn journal(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn journal(name: &str) -> Place {
+    let folder = Place(Folder::new(&format!("site-{name}")));
     folder.write("journal/journal.toml", "title = \"Sinks\"\nurl = \"https://example.org\"\n");
     folder.write("journal/drains/entry.toml", ENTRY);
     folder
@@ -116,22 +104,22 @@ fn a_result_becomes_a_page_whose_figures_and_findings_are_filled() {
     assert!(folder.read("site/figures.html").contains("Do sinks drain?"));
 
     // The same journal gives the same bytes, in place of the old ones.
-    let before = files(&folder.0.join("site"));
+    let before = files(&folder.0.path.join("site"));
     assert_eq!(folder.build("site").0, 0);
-    assert!(files(&folder.0.join("site")) == before);
+    assert!(files(&folder.0.path.join("site")) == before);
 }
 
 #[test]
 fn a_build_that_fails_leaves_the_old_site() {
     let folder = journal("fails");
     assert_eq!(folder.build("site").0, 0);
-    let before = files(&folder.0.join("site"));
+    let before = files(&folder.0.path.join("site"));
     folder.write("journal/broken/entry.toml", "title = 1");
     let (code, stdout, stderr) = folder.build("site");
     assert_eq!((code, stdout.as_str()), (2, ""));
     assert!(stderr.contains("broken/entry.toml"), "{stderr}");
-    assert!(files(&folder.0.join("site")) == before);
-    let names: Vec<_> = fs::read_dir(&folder.0).unwrap().flatten().collect();
+    assert!(files(&folder.0.path.join("site")) == before);
+    let names: Vec<_> = fs::read_dir(&folder.0.path).unwrap().flatten().collect();
     assert_eq!(names.len(), 2, "no draft is left: {names:?}");
 }
 
@@ -145,13 +133,13 @@ fn what_is_no_site_is_not_replaced() {
     assert_eq!(folder.read("mine/letter.txt"), "Dear");
     assert_eq!(folder.build("journal").0, 2, "nor is the journal itself");
     // An empty folder is, and what an entry no longer has is gone.
-    fs::create_dir(folder.0.join("site")).unwrap();
+    fs::create_dir(folder.0.path.join("site")).unwrap();
     folder.write("journal/gone/entry.toml", ENTRY);
     assert_eq!(folder.build("site").0, 0);
-    assert!(folder.0.join("site/entries/gone.html").exists());
-    fs::remove_dir_all(folder.0.join("journal/gone")).unwrap();
+    assert!(folder.0.path.join("site/entries/gone.html").exists());
+    fs::remove_dir_all(folder.0.path.join("journal/gone")).unwrap();
     assert_eq!(folder.build("site").0, 0);
-    assert!(!folder.0.join("site/entries/gone.html").exists());
+    assert!(!folder.0.path.join("site/entries/gone.html").exists());
 }
 
 #[test]
@@ -161,5 +149,5 @@ fn without_an_address_there_is_no_feed_and_it_says_so() {
     let (code, stdout, stderr) = folder.build("site");
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("No feed: journal.toml has no url."), "{stdout}");
-    assert!(!folder.0.join("site/feed.xml").exists());
+    assert!(!folder.0.path.join("site/feed.xml").exists());
 }

@@ -121,11 +121,7 @@ fn predictions(
 }
 
 /// Results with their runs, and which one the entry speaks of.
-fn results(
-    entry: &EntryFolder,
-    world: &World<'_>,
-    of: &mut Contents,
-) -> Result<(), JournalError> {
+fn results(entry: &EntryFolder, world: &World<'_>, of: &mut Contents) -> Result<(), JournalError> {
     let chosen = entry.chosen().unwrap_or_else(|why| {
         of.complaints.push(why.to_string());
         None

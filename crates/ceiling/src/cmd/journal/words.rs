@@ -22,6 +22,8 @@ plan::typed! {
     };
     /// What another tool printed.
     file ToolOutput(PathBuf), "a file", "wrk.txt";
+    /// The folder of a site.
+    file SiteFolder(PathBuf), "a directory", "site";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
 }
