@@ -47,17 +47,15 @@ pub fn measures(listed: &Listed, of: &Contents) -> Vec<Measure> {
 }
 
 fn of_result(listed: &Listed, of: &Measured) -> Vec<Measure> {
-    let mut seen = BTreeSet::new();
-    let mut measures = Vec::new();
-    for cell in &of.experiment.cells {
-        if !seen.insert(cell.name.as_str()) {
-            continue;
-        }
-        let figures = figures_of(of, &cell.name);
-        if figures.is_empty() {
-            continue;
-        }
-        measures.push(Measure {
+    let cells = &of.experiment.cells;
+    let names: Vec<&str> = match &of.experiment.design {
+        Some(design) => design.cells.iter().map(String::as_str).collect(),
+        None => cells.iter().map(|cell| cell.name.as_str()).collect(),
+    };
+    let measure = |name: &&str| {
+        let cell = cells.iter().find(|cell| cell.name == **name)?;
+        let figures = figures_of(of, name);
+        (!figures.is_empty()).then(|| Measure {
             subject: subject(cell),
             at: of.experiment.started_at.clone(),
             slug: listed.slug.clone(),
@@ -67,9 +65,9 @@ fn of_result(listed: &Listed, of: &Measured) -> Vec<Measure> {
             load: load(cell),
             wall: wall(of, &cell.name),
             figures,
-        });
-    }
-    measures
+        })
+    };
+    names.iter().filter_map(measure).collect()
 }
 
 /// The server without its address, and the path of the requests.

@@ -33,8 +33,8 @@ pub fn draw(pieces: &[Piece], result: &str) -> Drawn {
     let marked = marked(pieces);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events = Parser::new_ext(&marked, options);
-    let (words, unsafe_links) = (String::new(), Vec::new());
-    let mut writer = Writer { references, result, words, unsafe_links, code: None };
+    let (words, links) = (String::new(), Vec::new());
+    let mut writer = Writer { references, result, words, links, code: None };
     let mut drawn = String::new();
     let written: Vec<Event<'_>> = events.flat_map(|event| writer.event(event)).collect();
     pulldown_cmark::html::push_html(&mut drawn, written.into_iter());
@@ -61,8 +61,8 @@ struct Writer<'a> {
     references: Vec<&'a Filled>,
     result: &'a str,
     words: String,
-    /// For each link that is open: its address when it is not one to follow.
-    unsafe_links: Vec<Option<String>>,
+    /// Links that are open, the outermost first.
+    links: Vec<Link>,
     /// The text of the block of code that is open.
     code: Option<String>,
 }
@@ -124,9 +124,10 @@ impl<'a> Writer<'a> {
                 let inner: String = code.lines().map(|line| self.filled(line) + "\n").collect();
                 vec![raw(format!("{PRE}{inner}</code></pre>\n"))]
             }
-            TagEnd::Link | TagEnd::Image => match self.unsafe_links.pop().flatten() {
-                Some(address) => vec![raw(format!(" ({})", escape(&address)))],
-                None => vec![raw("</a>".to_string())],
+            TagEnd::Link | TagEnd::Image => match self.links.pop() {
+                Some(Link::Followed) => vec![raw("</a>".to_string())],
+                Some(Link::Told(address)) => vec![raw(format!(" ({})", escape(&address)))],
+                Some(Link::Inner) | None => Vec::new(),
             },
             TagEnd::Table => vec![Event::End(tag), raw("</div>\n".to_string())],
             TagEnd::HtmlBlock => vec![raw("</p>\n".to_string())],
@@ -136,11 +137,15 @@ impl<'a> Writer<'a> {
 
     fn open_link<'e>(&mut self, address: &str, before: &str) -> Vec<Event<'e>> {
         let address = self.as_written(address);
+        if !self.links.is_empty() {
+            self.links.push(Link::Inner);
+            return vec![raw(before.to_string())];
+        }
         if is_safe(&address) {
-            self.unsafe_links.push(None);
+            self.links.push(Link::Followed);
             return vec![raw(format!("<a href=\"{}\">{before}", escape(&address)))];
         }
-        self.unsafe_links.push(Some(address));
+        self.links.push(Link::Told(address));
         vec![raw(before.to_string())]
     }
 
@@ -202,6 +207,16 @@ impl<'a> Writer<'a> {
         }
         parts
     }
+}
+
+/// A link that is open.
+enum Link {
+    /// It can be followed.
+    Followed,
+    /// It is no address to follow, which is shown behind its text.
+    Told(String),
+    /// It is inside of another one, which pictures can be.
+    Inner,
 }
 
 enum Part<'t> {

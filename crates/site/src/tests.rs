@@ -76,7 +76,7 @@ fn the_same_journal_gives_the_same_bytes() {
 fn an_entry_has_the_blocks_of_its_report() {
     let files = built();
     let entry = page(files, "entries/gzip-helps.html");
-    for part in ["id=\"rate-visits\"", "Over time", "Differences", "id=\"visit-1\""] {
+    for part in ["id=\"visits-rate\"", "Over time", "Differences", "id=\"visit-1\""] {
         assert!(entry.contains(part), "{part}");
     }
     let (of, runs) = report::fixtures::visits();
@@ -136,7 +136,7 @@ const ELEMENTS: &str = "a abbr blockquote body button caption circle code dd del
     path pre rect section select span strong summary svg table tbody td text tfoot th thead time \
     title tr ul wbr";
 
-const ATTRIBUTES: &str = "aria-current aria-label autocomplete class cx cy d data-index data-status \
+const ATTRIBUTES: &str = "aria-current aria-label autocomplete class cx cy d data-index data-status for \
     data-tags datetime height hidden href id preserveAspectRatio r role rowspan scope spellcheck \
     tabindex title type value viewBox width x y";
 

@@ -202,9 +202,8 @@ const check = async (browser, folder, file, pictures) => {
   const paper = await tab.evaluate(
     "getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()");
   if (paper !== "#ffffff") faults.push(`print: paper is ${paper}`);
-  const wide = await tab.evaluate(
-    "document.documentElement.scrollWidth - document.documentElement.clientWidth");
-  if (wide > 0) faults.push(`print: ${wide} pixels too wide`);
+  const cut = await tab.evaluate(`(${inspect})()`);
+  if (cut.leaving.length > 0) faults.push(`print: leaves the paper: ${cut.leaving.join(", ")}`);
   await picture("print");
   await media("light");
   await tab.size(1280, 1000);

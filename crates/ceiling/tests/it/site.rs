@@ -92,7 +92,7 @@ fn a_result_becomes_a_page_whose_figures_and_findings_are_filled() {
         "\u{2713} holds",
         "\u{2717} fails",
         "\u{2717} names what is not there",
-        "1 finding does not hold",
+        "1 finding does not hold.",
         "id=\"entry-result\"",
         "ceiling journal run drains",
         "entries/drains/cell-1.html",

@@ -57,7 +57,8 @@ fn found(scene: &Scene<'_>, name: &str, wall: WallId) -> String {
 fn predictions(scene: &Scene<'_>, of: &Hypothesis) -> String {
     let one = |(nth, prediction): (usize, &journal::Prediction)| {
         let text = prediction.text.as_deref();
-        claim(text, prediction.condition.text(), scene.of.predictions.get(nth))
+        let became = scene.of.predictions.get(nth);
+        claim(text, prediction.condition.text(), became, &PREDICTED)
     };
     let items: String = of.predictions.iter().enumerate().map(one).collect();
     match items.as_str() {
@@ -71,7 +72,8 @@ fn predictions(scene: &Scene<'_>, of: &Hypothesis) -> String {
 /// What was found, each with its condition and whether it holds.
 pub fn findings(scene: &Scene<'_>) -> String {
     let one = |(nth, finding): (usize, &journal::Finding)| {
-        claim(Some(&finding.text), finding.condition.text(), scene.of.findings.get(nth))
+        let became = scene.of.findings.get(nth);
+        claim(Some(&finding.text), finding.condition.text(), became, &FOUND)
     };
     let items: String = scene.listed.entry.findings.iter().enumerate().map(one).collect();
     match items.as_str() {
@@ -83,7 +85,14 @@ pub fn findings(scene: &Scene<'_>) -> String {
 /// What became of a condition; nothing before there is data.
 type Became<'a> = Option<&'a Result<Decision, Fault>>;
 
-fn claim(text: Option<&str>, condition: &str, became: Became<'_>) -> String {
+/// The words for a condition that is true and one that is false, each with its class.
+type Words = [(&'static str, &'static str); 2];
+
+const FOUND: Words = [("holds", "\u{2713} holds"), ("fails", "\u{2717} fails")];
+/// That a prediction did not come true is a result and no mistake.
+const PREDICTED: Words = [("came", "\u{2713} came true"), ("other", "\u{2717} did not come true")];
+
+fn claim(text: Option<&str>, condition: &str, became: Became<'_>, words: &Words) -> String {
     let text = text.map_or(String::new(), |text| escape(&joined(text)));
     let why = match became {
         Some(Ok(decision)) => decision.why.clone(),
@@ -96,17 +105,17 @@ fn claim(text: Option<&str>, condition: &str, became: Became<'_>) -> String {
     };
     format!(
         "<li>\n<p>{} {text}</p>\n<p class=\"note\"><code>{}</code></p>\n{why}</li>\n",
-        state(became),
+        state(became, words),
         escape(condition)
     )
 }
 
 /// The state as a sign, a word and a colour.
-fn state(became: Became<'_>) -> String {
+fn state(became: Became<'_>, words: &Words) -> String {
     let (class, said) = match became {
         None => return "<span class=\"state\">not measured yet</span>".to_string(),
-        Some(Ok(Decision { truth: Truth::True, .. })) => ("holds", "\u{2713} holds"),
-        Some(Ok(Decision { truth: Truth::False, .. })) => ("fails", "\u{2717} fails"),
+        Some(Ok(Decision { truth: Truth::True, .. })) => words[0],
+        Some(Ok(Decision { truth: Truth::False, .. })) => words[1],
         Some(Ok(Decision { truth: Truth::Undecided, .. })) => ("undecided", "? undecided"),
         Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} names what is not there"),
         Some(Err(Fault::Wrong(_))) => ("fails", "\u{2717} cannot be decided"),

@@ -69,8 +69,8 @@ fn complaints(scene: &Scene<'_>) -> String {
     let fails = of.findings.iter().flatten().filter(|one| one.truth == Truth::False).count();
     let dangles = of.findings.iter().filter(|one| one.is_err()).count();
     let states = [
-        (fails, "finding does not hold", "findings do not hold"),
-        (dangles, "finding cannot be decided", "findings cannot be decided"),
+        (fails, "finding does not hold.", "findings do not hold."),
+        (dangles, "finding cannot be decided.", "findings cannot be decided."),
     ];
     let states = states.into_iter().filter(|(number, _, _)| *number > 0);
     let states = states.map(|(number, one, many)| counted(number, one, many));
