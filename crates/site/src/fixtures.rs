@@ -26,11 +26,17 @@ pub fn journal() -> (Site, Vec<(Slug, Contents)>) {
     ];
     let listed = entries.iter().map(|(slug, text, _)| Listed {
         slug: Slug::parse(slug).unwrap(),
-        entry: Entry::parse(&format!("schema = \"ceiling.entry/1\"\n{text}")).unwrap(),
+        entry: Entry::parse(&whole(text)).unwrap(),
     });
     let site = Site::new(about.unwrap(), listed.collect());
     let named = |(slug, _, of): (&str, _, _)| (Slug::parse(slug).unwrap(), of);
     (site, entries.into_iter().map(named).collect())
+}
+
+/// An `entry.toml`.
+fn whole(text: &str) -> String {
+    let text = text.replace("LONG", &"w".repeat(200));
+    format!("schema = \"ceiling.entry/1\"\n{text}")
 }
 
 const LESSON: &str = r#"
@@ -93,7 +99,7 @@ title = "</title><script>window.pwned = 1</script>"
 date = 2026-11-24
 tags = ["http"]
 status = "running"
-question = "\"><img src=x onerror=window.pwned=1> \u202Eexe.txt wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww"
+question = "\"><img src=x onerror=window.pwned=1> \u202Eexe.txt LONG"
 answer = "</script><script>window.pwned = 1</script><!-- &amp; ]]>"
 lesson = "'; alert(1); //"
 source = "javascript:alert(1)"

@@ -136,9 +136,9 @@ const ELEMENTS: &str = "a abbr blockquote body button caption circle code dd del
     path pre rect section select span strong summary svg table tbody td text tfoot th thead time \
     title tr ul wbr";
 
-const ATTRIBUTES: &str = "aria-current aria-label autocomplete class cx cy d data-index data-status for \
-    data-tags datetime height hidden href id preserveAspectRatio r role rowspan scope spellcheck \
-    tabindex title type value viewBox width x y";
+const ATTRIBUTES: &str = "aria-current aria-label autocomplete class cx cy d data-index \
+    data-status data-tags datetime for height hidden href id preserveAspectRatio r role rowspan \
+    scope spellcheck tabindex title type value viewBox width x y";
 
 #[test]
 fn there_is_no_markup_but_ours() {

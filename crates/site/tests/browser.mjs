@@ -223,7 +223,8 @@ const searchElsewhere = async (browser, folder, file) => {
     + "box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })); 1";
   await tab.evaluate(asked);
   const until = Date.now() + READY_WITHIN_MS;
-  const there = "document.querySelector('ol.entries') ? document.documentElement.dataset.report : ''";
+  const there =
+    "document.querySelector('ol.entries') ? document.documentElement.dataset.report : ''";
   while ((await tab.evaluate(there).catch(() => "")) !== "ready" && Date.now() < until) {
     await new Promise((done) => setTimeout(done, 50));
   }
