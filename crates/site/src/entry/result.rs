@@ -108,12 +108,10 @@ fn cell_page(nth: usize) -> String {
 /// Of each cell the visit whose rate is nearest to the median of the cell; where there is none, the
 /// first that was measured.
 fn visits(of: &Measured) -> Vec<(&str, &Run)> {
-    let mut names: Vec<&str> = Vec::new();
-    for cell in &of.experiment.cells {
-        if !names.contains(&cell.name.as_str()) {
-            names.push(&cell.name);
-        }
-    }
+    let names: Vec<&str> = match &of.experiment.design {
+        Some(design) => design.cells.iter().map(String::as_str).collect(),
+        None => of.experiment.cells.iter().map(|cell| cell.name.as_str()).collect(),
+    };
     let nearest = |name: &str| {
         let of_cell =
             |summary: &&CellSummary| summary.cell == name && summary.figure == Figure::Rate;
