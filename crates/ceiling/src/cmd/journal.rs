@@ -1,10 +1,12 @@
 //! `ceiling journal ..`: entries about experiments, whose figures and findings are checked.
 
 mod add;
+mod build;
 mod check;
 mod import;
 mod list;
 mod new;
+pub mod pages;
 mod run;
 mod show;
 mod words;
@@ -23,7 +25,8 @@ Examples:
   ceiling journal new gzip-helps --title 'Do compressed responses help?'
   ceiling journal run gzip-helps
   ceiling journal show gzip-helps
-  ceiling journal check")]
+  ceiling journal check
+  ceiling journal build -o site/")]
 pub struct Journal {
     #[command(subcommand)]
     command: What,
@@ -45,6 +48,8 @@ enum What {
     Show(show::Show),
     /// Says what no longer holds, is open, or has changed.
     Check(check::Check),
+    /// Builds the journal as a static site.
+    Build(build::Build),
 }
 
 pub fn run(command: Journal) -> Result<Code, Failure> {
@@ -56,6 +61,7 @@ pub fn run(command: Journal) -> Result<Code, Failure> {
         What::Import(import) => import::run(&import),
         What::Show(show) => show::run(&show),
         What::Check(check) => check::run(&check),
+        What::Build(build) => build::run(&build),
     }
 }
 

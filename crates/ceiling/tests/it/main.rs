@@ -31,6 +31,7 @@ mod regressions;
 mod routes;
 mod runs;
 mod secrets;
+mod site;
 mod size;
 mod starting;
 mod targets;

@@ -5,6 +5,7 @@
 //! they are escaped in markup and in JSON, and a content security policy lets the browser run
 //! only the scripts whose hashes are in it.
 
+mod document;
 mod dots;
 mod escape;
 mod flame;
@@ -14,7 +15,8 @@ mod markup;
 use crate::page::Page;
 use crate::sections::{Detail, across, beside, compare, experiment, page_of};
 use base64::Engine as _;
-pub(crate) use escape::escape;
+pub use document::Document;
+pub use escape::escape;
 use escape::{json_for_script, shortened};
 use model::across::Across;
 use model::comparison::Comparison;
@@ -67,43 +69,10 @@ pub fn html_across(of: &Across) -> String {
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {
-    let charts = page.charts();
-    let mut file = head(page);
-    file.push_str("<body>\n");
-    file.push_str(&markup::page(page));
-    file.push_str(&data_script("charts", &json_for_script(&shortened(&charts))));
-    file.push_str(&data_script("record", &json_for_script(record)));
-    for script in SCRIPTS {
-        file.push_str("<script>");
-        file.push_str(script);
-        file.push_str("</script>\n");
-    }
-    file.push_str("</body>\n</html>\n");
-    file
-}
-
-fn head(page: &Page) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
-        policy(),
-        escape(&page.title)
-    )
-}
-
-/// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
-/// through the escaping would still not run.
-fn policy() -> String {
-    let scripts: Vec<String> = SCRIPTS.iter().map(|script| source_hash(script)).collect();
-    format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        scripts.join(" "),
-        source_hash(STYLE)
-    )
+    let mut document = Document::new(&page.title);
+    document.page(page);
+    document.data("record", record);
+    document.finish()
 }
 
 fn source_hash(source: &str) -> String {

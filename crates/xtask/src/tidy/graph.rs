@@ -82,6 +82,11 @@ const ROOMS: &[Room] = &[
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
+        folder: "crates/site",
+        may_use: &["crates/model", "crates/journal", "crates/report"],
+        why: "a site is drawn from the values of a journal, with the blocks of a report",
+    },
+    Room {
         folder: "crates/audit",
         may_use: &["crates/model"],
         why: "what another tool printed is text and arithmetic, whoever ran it",
@@ -134,6 +139,7 @@ const ROOMS: &[Room] = &[
             "crates/store",
             "crates/journal",
             "crates/report",
+            "crates/site",
             "crates/mix",
             "crates/plan",
             "crates/lab",

@@ -20,6 +20,8 @@ plan::typed! {
             format!("'{text}' is not a name of letters, digits, hyphens and _ (at most 100)")
         })
     };
+    /// The folder of a site.
+    file SiteFolder(PathBuf), "a directory", "site";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
 }
