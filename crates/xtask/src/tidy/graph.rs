@@ -77,6 +77,11 @@ const ROOMS: &[Room] = &[
         why: "a page is drawn from values, wherever they come from",
     },
     Room {
+        folder: "crates/pack",
+        may_use: &[],
+        why: "an archive is names and bytes, whatever they say",
+    },
+    Room {
         folder: "crates/mix",
         may_use: &["crates/model"],
         why: "what people write becomes plain requests, whoever sends them",
