@@ -59,8 +59,9 @@ pub fn check(name: &str) -> Result<(), NameFault> {
     if name.starts_with('/') {
         return Err(NameFault::Absolute);
     }
-    let is_allowed =
-        |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'/' || SIGNS.as_bytes().contains(byte);
+    let is_allowed = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || *byte == b'/' || SIGNS.as_bytes().contains(byte)
+    };
     if let Some(byte) = name.bytes().find(|byte| !is_allowed(byte)) {
         return Err(NameFault::Byte(byte));
     }
@@ -121,7 +122,8 @@ mod tests {
 
     #[test]
     fn names_of_an_entry_are_good() {
-        for name in ["entry.toml", "results/20260101T120000-a/runs/20260101T120000-0000002a/run.json"]
+        for name in
+            ["entry.toml", "results/20260101T120000-a/runs/20260101T120000-0000002a/run.json"]
         {
             assert_eq!(check(name), Ok(()), "{name}");
         }

@@ -136,9 +136,11 @@ impl Refused {
 pub(crate) fn shown(name: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(name).escape_debug().take(SHOWN_LETTERS).collect();
     // Letters that look like others, or turn the direction, are shown by their numbers.
-    shown.chars().flat_map(|letter| match letter.is_ascii() {
-        true => vec![letter],
-        false => letter.escape_unicode().collect(),
-    })
-    .collect()
+    shown
+        .chars()
+        .flat_map(|letter| match letter.is_ascii() {
+            true => vec![letter],
+            false => letter.escape_unicode().collect(),
+        })
+        .collect()
 }

@@ -11,7 +11,7 @@ pub use trusted::{NoKey, Trusted};
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use ssh_key::public::KeyData;
-use ssh_key::{Algorithm, HashAlg, SshSig};
+use ssh_key::{Algorithm, HashAlg, LineEnding, SshSig};
 
 /// What the signature is for: one of another purpose is none of an archive.
 pub const NAMESPACE: &str = "ceiling.pack";
@@ -51,6 +51,10 @@ pub fn check(message: &[u8], signature: Option<&str>, trusted: Option<&Trusted>)
         Ok(signature) => signature,
         Err(error) => return bad(format!("it cannot be read: {error}")),
     };
+    // The reader passes over lengths that are wrong; what it read has one text.
+    if signature.to_pem(LineEnding::LF).map_or(true, |same| joined(&same) != joined(text)) {
+        return bad("it is not written as ssh-keygen does".to_string());
+    }
     if let Err(why) = verify(message, &signature) {
         return bad(why);
     }
@@ -59,9 +63,14 @@ pub fn check(message: &[u8], signature: Option<&str>, trusted: Option<&Trusted>)
     match trusted.map(|trusted| trusted.name_of(key)) {
         None => Signed::Unknown { key: fingerprint },
         Some(None) => Signed::Other { key: fingerprint },
-        Some(Some(name)) if name.is_empty() => Signed::Good { key: fingerprint },
+        Some(Some("")) => Signed::Good { key: fingerprint },
         Some(Some(name)) => Signed::Good { key: name.to_string() },
     }
+}
+
+/// A text without its line ends, wherever they are.
+fn joined(text: &str) -> String {
+    text.split_ascii_whitespace().collect()
 }
 
 /// Whether a signature is one of this message and of its own key.
