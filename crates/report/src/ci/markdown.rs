@@ -9,6 +9,7 @@ use model::experiment::Experiment;
 use model::objective::Expectation;
 use model::run::{Point, Run};
 use model::standing::Figure;
+use model::visit::failures_of;
 
 /// Rows of a table: a page of a job is no report.
 const ROWS_MAX: usize = 30;
@@ -64,9 +65,7 @@ pub(super) fn figures(point: &Point) -> Vec<String> {
 }
 
 fn figures_of(point: &Point) -> Vec<String> {
-    let requests = &point.requests;
-    let due = requests.sent + requests.unsent;
-    let without = requests.failed + requests.unanswered + requests.unsent;
+    let (due, without) = failures_of(point);
     let failed = (due > 0).then(|| format!("{} %", percent(100.0 * without as f64 / due as f64)));
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
     vec![rate_cell(point), p50, p99, or_dash(failed, |share| share)]

@@ -72,6 +72,11 @@ const ROOMS: &[Room] = &[
         why: "a run directory outlives the program that wrote it",
     },
     Room {
+        folder: "crates/journal",
+        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
+        why: "an entry is checked against kept results, and measures and draws nothing",
+    },
+    Room {
         folder: "crates/report",
         may_use: &["crates/model", "crates/observe"],
         why: "a page is drawn from values, wherever they come from",
@@ -80,6 +85,11 @@ const ROOMS: &[Room] = &[
         folder: "crates/pack",
         may_use: &[],
         why: "an archive is names and bytes, whatever they say",
+    },
+    Room {
+        folder: "crates/audit",
+        may_use: &["crates/model"],
+        why: "what another tool printed is text and arithmetic, whoever ran it",
     },
     Room {
         folder: "crates/mix",
@@ -126,6 +136,7 @@ const ROOMS: &[Room] = &[
             "crates/tune",
             "crates/judge",
             "crates/store",
+            "crates/journal",
             "crates/report",
             "crates/mix",
             "crates/plan",

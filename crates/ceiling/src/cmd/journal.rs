@@ -1,0 +1,46 @@
+//! `ceiling journal ..`: entries about experiments, whose figures and findings are checked.
+
+mod list;
+mod new;
+mod words;
+
+use crate::exit::{Code, Failure};
+use ::journal::JournalError;
+use clap::{Args, Subcommand};
+pub use words::kinds;
+
+/// A folder of entries. Each has a question, a plan, results, and notes whose figures are filled
+/// from the results. What an entry finds has a condition, and `check` says when it no longer holds.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling journal new gzip-helps --title 'Do compressed responses help?'
+  ceiling journal list")]
+pub struct Journal {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Makes an entry: entry.toml, plan.toml and notes.md.
+    New(new::New),
+    /// Lists the entries: date, status, title and answer.
+    List(list::List),
+}
+
+pub fn run(command: Journal) -> Result<Code, Failure> {
+    match command.command {
+        What::New(new) => new::run(&new),
+        What::List(list) => list::run(&list),
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Io { .. } => Self::File(error.to_string()),
+            JournalError::Wrong { .. } => Self::Usage(error.to_string()),
+        }
+    }
+}
