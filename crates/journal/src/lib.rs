@@ -6,6 +6,7 @@
 //! Never: a measurement, a page, the network, a file outside of the journal.
 
 mod about;
+mod contents;
 mod date;
 mod entry;
 mod files;
@@ -16,6 +17,7 @@ mod slug;
 mod text;
 
 pub use about::About;
+pub use contents::{Content, Contents};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};

@@ -5,6 +5,7 @@
 use crate::{Limits, MANIFEST, Names, Refused, SIGNATURE};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io::{self, Read};
 
 /// Schema of [`Manifest`].
 pub const SCHEMA: &str = "ceiling.pack/1";
@@ -49,6 +50,19 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Bytes as digits of small letters.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl File {
+    /// A file of this name, by its bytes.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    pub fn of(path: &str, mut bytes: impl Read) -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        let length = io::copy(&mut bytes, &mut hash)?;
+        Ok(Self { path: path.to_string(), bytes: length, sha256: hex(&hash.finalize()) })
+    }
 }
 
 impl Manifest {

@@ -2,6 +2,8 @@
 
 mod list;
 mod new;
+mod pack;
+mod verify;
 mod words;
 
 use crate::exit::{Code, Failure};
@@ -15,7 +17,9 @@ pub use words::kinds;
 #[command(after_help = "\
 Examples:
   ceiling journal new gzip-helps --title 'Do compressed responses help?'
-  ceiling journal list")]
+  ceiling journal list
+  ceiling journal pack gzip-helps --key ~/.ssh/id_ed25519
+  ceiling journal verify gzip-helps.tar.zst --pub ann.pub")]
 pub struct Journal {
     #[command(subcommand)]
     command: What,
@@ -27,12 +31,18 @@ enum What {
     New(new::New),
     /// Lists the entries: date, status, title and answer.
     List(list::List),
+    /// Packs an entry with everything it rests on into one archive, signed with a key of yours.
+    Pack(pack::Pack),
+    /// Checks such an archive, and makes its figures and findings again from the raw readings.
+    Verify(verify::Verify),
 }
 
 pub fn run(command: Journal) -> Result<Code, Failure> {
     match command.command {
         What::New(new) => new::run(&new),
         What::List(list) => list::run(&list),
+        What::Pack(pack) => pack::run(&pack),
+        What::Verify(verify) => verify::run(&verify),
     }
 }
 

@@ -139,6 +139,7 @@ const ROOMS: &[Room] = &[
             "crates/journal",
             "crates/report",
             "crates/mix",
+            "crates/pack",
             "crates/plan",
             "crates/lab",
         ],
