@@ -76,8 +76,7 @@ fn counts(of: &Experiment, cell: &CellResult) -> bool {
 
 fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
     let visits = of.cells.iter().zip(records);
-    let visits: Vec<_> =
-        visits.filter(|(cell, _)| cell.name == name && counts(of, cell)).collect();
+    let visits: Vec<_> = visits.filter(|(cell, _)| cell.name == name && counts(of, cell)).collect();
     let measured: Vec<&Record> = visits.iter().filter_map(|(_, record)| record.as_ref()).collect();
     if measured.is_empty() {
         let why = why_none(visits.iter().map(|(cell, _)| *cell));
@@ -159,9 +158,13 @@ fn known(value: Value) -> Option<f64> {
 /// Requests without a good response, of all that were due; from the visit with the least share to
 /// the one with the largest.
 fn errors_over(records: &[&Record]) -> Value {
-    let counts = records.iter().filter_map(|record| best_point(record));
+    // They are counted also where no rate is known.
+    let point = |record: &'_ &Record| {
+        let best = best_point(record).map(|(_, point)| point);
+        best.or(record.points.last()).map(failures_of)
+    };
     let counts: Vec<(u64, u64)> =
-        counts.map(|(_, point)| failures_of(point)).filter(|(due, _)| *due > 0).collect();
+        records.iter().filter_map(point).filter(|(due, _)| *due > 0).collect();
     let share = |(due, without): (u64, u64)| without as f64 / due as f64;
     let all = counts.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     if all.0 == 0 {
@@ -248,8 +251,10 @@ fn of_standing(
             let ends = ends(*low, high.unwrap_or(f64::INFINITY));
             Value::Figure(Figure::between(value * factor, ends, unit, Basis::Bounds))
         }
-        (Standing::Sound, Some(Ceiling { low: Some(low), high: Some(high), interval, visits, .. })) =>
-        {
+        (
+            Standing::Sound,
+            Some(Ceiling { low: Some(low), high: Some(high), interval, visits, .. }),
+        ) => {
             let basis = match interval {
                 IntervalKind::Visits95 => Basis::Visits(*visits),
                 IntervalKind::MinMax => Basis::Range(*visits),
@@ -269,7 +274,10 @@ fn of_contrast(of: &Contrast) -> Named {
             Unit::Number,
             Basis::Visits(of.pairs),
         )),
-        _ => Value::Unknown(format!("a ratio takes three pairs of visits, and there are {}", of.pairs)),
+        _ => Value::Unknown(format!(
+            "a ratio takes three pairs of visits, and there are {}",
+            of.pairs
+        )),
     };
     let word = of.conclusion.map(|conclusion| match conclusion {
         Conclusion::More => "more",
@@ -279,7 +287,9 @@ fn of_contrast(of: &Contrast) -> Named {
     });
     let conclusion = match word {
         Some(word) => Value::Word([(word.to_string(), 1)].into()),
-        None => Value::Unknown(format!("it takes three pairs of visits, and there are {}", of.pairs)),
+        None => {
+            Value::Unknown(format!("it takes three pairs of visits, and there are {}", of.pairs))
+        }
     };
     [("ratio".to_string(), ratio), ("conclusion".to_string(), conclusion)].into()
 }

@@ -16,6 +16,9 @@ pub const NOTES: Most = Most(1 << 20);
 /// `experiment.json`, and what an audit left.
 pub const DOCUMENT: Most = Most(64 << 20);
 
+/// A run's record, and its readings.
+pub const RUN: Most = Most(1 << 30);
+
 /// Folders in one folder at most.
 const FOLDERS_MAX: usize = 10_000;
 
@@ -38,20 +41,28 @@ pub fn text(root: &Path, path: &Path, most: Most) -> Result<Option<String>, Jour
 
 /// The bytes of a file; nothing when there is no such file.
 pub fn bytes(root: &Path, path: &Path, most: Most) -> Result<Option<Vec<u8>>, JournalError> {
+    let Some(place) = checked(root, path, most)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let file = File::open(&place).map_err(io_error(path))?;
+    file.take(most.0).read_to_end(&mut bytes).map_err(io_error(path))?;
+    Ok(Some(bytes))
+}
+
+/// Where a file really is, if it is one in the journal that is not too large; nothing when there is
+/// no such file.
+pub fn checked(root: &Path, path: &Path, most: Most) -> Result<Option<PathBuf>, JournalError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(None);
     }
     let place = inside(root, path)?;
+    let data = fs::metadata(&place).map_err(io_error(path))?;
     // A pipe would never end.
-    if !fs::metadata(&place).map_err(io_error(path))?.is_file() {
+    if !data.is_file() {
         return Err(wrong(path, "it is no file"));
     }
-    let mut bytes = Vec::new();
-    let file = File::open(&place).map_err(io_error(path))?;
-    file.take(most.0 + 1).read_to_end(&mut bytes).map_err(io_error(path))?;
-    match bytes.len() as u64 > most.0 {
+    match data.len() > most.0 {
         true => Err(wrong(path, format!("it has more than {} bytes", most.0))),
-        false => Ok(Some(bytes)),
+        false => Ok(Some(place)),
     }
 }
 
@@ -62,7 +73,6 @@ pub fn folders(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
 }
 
 /// Names of the files in a folder, in the same way.
-#[cfg(test)]
 pub fn files(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
     names(root, path, |place| place.is_file())
 }

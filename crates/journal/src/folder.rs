@@ -2,14 +2,15 @@
 
 use crate::about::About;
 use crate::entry::Entry;
-use crate::files::{self, DOCUMENT, NOTES, TOML, folders, inside};
+use crate::files::{self, NOTES, TOML, folders};
 use crate::skeleton::Skeleton;
 use crate::slug::Slug;
 use crate::{JournalError, io_error, wrong};
-use model::experiment::{Experiment, SCHEMA};
+use serde::Deserialize;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use toml::Spanned;
 
 /// What a journal is called.
 const ABOUT: &str = "journal.toml";
@@ -17,7 +18,6 @@ const ABOUT: &str = "journal.toml";
 const ENTRY: &str = "entry.toml";
 const PLAN: &str = "plan.toml";
 const NOTES_FILE: &str = "notes.md";
-const EXPERIMENT: &str = "experiment.json";
 
 /// The folder of a journal.
 #[derive(Debug, Clone)]
@@ -184,28 +184,33 @@ impl EntryFolder {
         self.path.join("results").join(id)
     }
 
-    /// The document of a result.
-    pub fn experiment(&self, id: &str) -> Result<Experiment, JournalError> {
-        let path = self.result_path(id).join(EXPERIMENT);
-        let bytes = files::bytes(&self.root, &path, DOCUMENT)?
-            .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not begin"))?;
-        let of: Experiment = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
-        match of.schema == SCHEMA {
-            true => Ok(of),
-            false => Err(wrong(&path, format!("its schema is not '{SCHEMA}'"))),
-        }
+    /// Replaces the word of the status in `entry.toml`, and nothing else of it.
+    pub fn write_status(&self, word: &str) -> Result<(), JournalError> {
+        let file = self.path.join(ENTRY);
+        let text = files::text(&self.root, &file, TOML)?;
+        let text = text.ok_or_else(|| wrong(&file, "it was removed meanwhile"))?;
+        let text = with_status(&text, word).map_err(|why| wrong(&file, why))?;
+        Entry::parse(&text).map_err(|why| wrong(&file, why))?;
+        files::replace(&file, text.as_bytes())
     }
 
-    /// Names of the runs that were added by hand.
-    pub fn runs(&self) -> Result<Vec<String>, JournalError> {
-        folders(&self.root, &self.path.join("runs"))
+    /// Where the journal really is.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
+}
 
-    /// The folder of a run that was added by hand, which is in the journal.
-    pub fn run_path(&self, name: &str) -> Result<PathBuf, JournalError> {
-        let path = self.path.join("runs").join(name);
-        inside(&self.root, &path).map(|_| path)
+/// A text of `entry.toml` with another status.
+fn with_status(text: &str, word: &str) -> Result<String, String> {
+    #[derive(Deserialize)]
+    struct StatusText {
+        status: Spanned<String>,
     }
+    let read: StatusText = crate::text::parse(text)?;
+    let place = read.status.span();
+    let (before, behind) = (text.get(..place.start), text.get(place.end..));
+    let (before, behind) = before.zip(behind).ok_or("its status cannot be found")?;
+    Ok(format!("{before}\"{word}\"{behind}"))
 }
 
 #[cfg(test)]

@@ -7,22 +7,35 @@
 
 mod about;
 mod contents;
+mod data;
 mod date;
 mod entry;
 mod files;
 mod folder;
-pub mod language;
 mod skeleton;
 mod slug;
 mod text;
 
+pub mod figures;
+pub mod language;
+
+pub mod check;
+mod remade;
+mod world;
+
+#[cfg(test)]
+mod fixture;
+
 pub use about::About;
 pub use contents::{Content, Contents};
+pub use data::{ResultData, RunKept};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};
+pub use remade::{Line, Outcome, Remade, remade};
 pub use skeleton::Skeleton;
 pub use slug::Slug;
+pub use world::{Scope, World};
 
 use std::io;
 use std::path::{Path, PathBuf};

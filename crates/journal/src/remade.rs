@@ -7,19 +7,18 @@
 
 mod run;
 
+use crate::JournalError;
 use crate::check::{EntryChecked, Judged, judged};
 use crate::data::ResultData;
 use crate::figures::{Named, ResultFigures};
 use crate::folder::EntryFolder;
 use crate::language::{Figure, Truth, Value, shown_value};
 use crate::world::World;
-use crate::JournalError;
 use judge::experiment::analysed;
 use model::experiment::Experiment;
 use model::run::Record;
 use run::Again;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::slice;
 
 /// Ratios that are calculated on another processor may differ in the last bits.

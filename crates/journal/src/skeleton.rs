@@ -5,6 +5,9 @@ use crate::date::Date;
 use crate::slug::Slug;
 use toml::Value;
 
+/// The question of an entry whose author did not write one yet.
+pub const QUESTION: &str = "What is to be known after this experiment?";
+
 /// The files of a new entry.
 #[derive(Debug, Clone)]
 pub struct Skeleton {
@@ -16,7 +19,7 @@ pub struct Skeleton {
 impl Skeleton {
     /// That of an entry with this name.
     pub fn new(slug: &Slug) -> Self {
-        let question = "What is to be known after this experiment?".to_string();
+        let question = QUESTION.to_string();
         Self { title: slug.title(), question, plan: None }
     }
 

@@ -1,14 +1,20 @@
 //! `ceiling journal ..`: entries about experiments, whose figures and findings are checked.
 
+mod add;
+mod check;
+mod import;
 mod list;
 mod new;
 mod pack;
+mod run;
+mod show;
 mod verify;
 mod words;
 
 use crate::exit::{Code, Failure};
-use ::journal::JournalError;
+use ::journal::{EntryFolder, Journal as Opened, JournalError, Slug};
 use clap::{Args, Subcommand};
+use words::Place;
 pub use words::kinds;
 
 /// A folder of entries. Each has a question, a plan, results, and notes whose figures are filled
@@ -17,7 +23,9 @@ pub use words::kinds;
 #[command(after_help = "\
 Examples:
   ceiling journal new gzip-helps --title 'Do compressed responses help?'
-  ceiling journal list
+  ceiling journal run gzip-helps
+  ceiling journal show gzip-helps
+  ceiling journal check
   ceiling journal pack gzip-helps --key ~/.ssh/id_ed25519
   ceiling journal verify gzip-helps.tar.zst --pub ann.pub")]
 pub struct Journal {
@@ -31,6 +39,16 @@ enum What {
     New(new::New),
     /// Lists the entries: date, status, title and answer.
     List(list::List),
+    /// Runs the plan of an entry, and keeps the result in it.
+    Run(run::RunEntry),
+    /// Copies runs into an entry.
+    Add(add::Add),
+    /// Copies what another tool printed into an entry, and audits it.
+    Import(import::Import),
+    /// Prints an entry with its figures filled.
+    Show(show::Show),
+    /// Says what no longer holds, is open, or has changed.
+    Check(check::Check),
     /// Packs an entry with everything it rests on into one archive, signed with a key of yours.
     Pack(pack::Pack),
     /// Checks such an archive, and makes its figures and findings again from the raw readings.
@@ -41,9 +59,19 @@ pub fn run(command: Journal) -> Result<Code, Failure> {
     match command.command {
         What::New(new) => new::run(&new),
         What::List(list) => list::run(&list),
+        What::Run(run) => run::run(run),
+        What::Add(add) => add::run(&add),
+        What::Import(import) => import::run(&import),
+        What::Show(show) => show::run(&show),
+        What::Check(check) => check::run(&check),
         What::Pack(pack) => pack::run(&pack),
         What::Verify(verify) => verify::run(&verify),
     }
+}
+
+/// An entry that is there.
+fn entry(place: &Place, slug: &Slug) -> Result<EntryFolder, Failure> {
+    Ok(Opened::open(&place.journal)?.entry(slug)?)
 }
 
 impl From<JournalError> for Failure {

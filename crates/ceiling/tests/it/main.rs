@@ -17,6 +17,7 @@ mod experiments;
 mod failures;
 mod fanout;
 mod find;
+mod journal;
 mod levels;
 mod limits;
 mod mixes;

@@ -1,59 +1,8 @@
 //! Figures of results that are made up of one kept run.
 
 use super::*;
-use model::analysis::Analysis;
-use model::experiment::{CellSummary, SCHEMA};
-use serde_json::Value as Json;
-
-const KEPT: &str = include_str!("../../../judge/tests/kept/full-event-loop.json");
-
-/// A run whose rate was this.
-fn record(rate: f64) -> Record {
-    let kept: Json = serde_json::from_str(KEPT).unwrap();
-    let mut record: Record = serde_json::from_value(kept["record"].clone()).unwrap();
-    record.points.truncate(1);
-    record.points[0].rate = rate;
-    record.points[0].standing = Default::default();
-    record.verdict.ceiling = None;
-    record
-}
-
-fn visit(name: &str, block: u32, fate: Fate) -> CellResult {
-    CellResult {
-        name: name.to_string(),
-        host: None,
-        block: Some(block),
-        server: vec![],
-        command: vec![],
-        expected: vec![],
-        fate,
-        tuned: vec![],
-        stopped: None,
-    }
-}
-
-fn measured(name: &str, block: u32) -> CellResult {
-    visit(name, block, Fate::Measured { run: format!("{name}-{block}") })
-}
-
-fn experiment(cells: Vec<CellResult>) -> Experiment {
-    Experiment {
-        schema: SCHEMA.to_string(),
-        id: "20260101T000000-a".to_string(),
-        version: "0.1.0".to_string(),
-        started_at: "2026-01-01T00:00:00Z".to_string(),
-        plan: "plan.toml".to_string(),
-        question: "Why?".to_string(),
-        design: None,
-        ended: None,
-        hosts: vec![],
-        cells,
-        summaries: vec![],
-        contrasts: vec![],
-        predictions: vec![],
-        analysis: Some(Analysis::default()),
-    }
-}
+use crate::fixture::{experiment, measured, record, visit};
+use model::experiment::CellSummary;
 
 fn figure(of: &ResultFigures, cell: &str, name: &str) -> Figure {
     match &of.cells[cell][name] {

@@ -1,28 +1,8 @@
 //! A journal on disk: made, listed, and hostile.
 
 use super::*;
+use crate::fixture::{Folder, slug};
 use std::os::unix::fs::symlink;
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("journal-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn slug(text: &str) -> Slug {
-    Slug::parse(text).unwrap()
-}
 
 #[test]
 fn what_was_made_is_valid_and_is_never_made_twice() {
@@ -103,4 +83,18 @@ fn the_entry_speaks_of_the_result_it_names_or_of_the_newest() {
     assert_eq!(named("20260101T000000-a").unwrap().as_deref(), Some("20260101T000000-a"));
     assert!(named("20260103T000000-a").unwrap_err().to_string().contains("20260102T000000-a"));
     assert!(made.experiment("20260102T000000-a").is_err());
+}
+
+#[test]
+fn a_status_is_replaced_and_nothing_else() {
+    let folder = Folder::new("status");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let made = journal.create(&slug("a"), &Skeleton::new(&slug("a"))).unwrap();
+    let read = || fs::read_to_string(made.path.join("entry.toml")).unwrap();
+    let before = read();
+    made.write_status("running").unwrap();
+    assert_eq!(read(), before.replace("status = \"planned\" ", "status = \"running\" "));
+    assert_eq!(journal.entry(&slug("a")).unwrap().entry.status.word(), "running");
+    assert!(made.write_status("superseded").is_err(), "nobody says by what");
+    assert!(read().contains("\"running\""));
 }

@@ -141,7 +141,7 @@ fn references_are_filled_with_unit_and_interval() {
         ("{{cells.free.p99}}", "1.234ms"),
         ("{{cells.free.p50|us|0}}", "1,000us (900 to 1,100)"),
         ("{{cells.free.errors}}", "0 %"),
-        ("{{contrasts.free-gz.rate.ratio}}", "1.250 (1.200 to 1.300)"),
+        ("{{contrasts.free-gz.rate.ratio}}", "1.25 (1.20 to 1.30)"),
         ("{{contrasts.free-gz.rate.ratio - 1|%|0}}", "25 % (20 to 30)"),
         ("{{cells.free.wall}}", "S1"),
         ("{{foreign.wrk.rate}}", "4,900,000/s"),

@@ -39,12 +39,13 @@ pub fn of_run(run: &Run, report: &Report) -> String {
 pub fn of_experiment(of: &Experiment, report: &Report) -> String {
     let mut text = heading(report) + &format!("{}\n\n", plain(&of.question));
     text.extend(conclusion(of).map(|said| format!("**{}**\n\n", plain(&said))));
-    let rows = report.cases.iter().map(|case| {
-        let (word, said) = word_of(&case.outcome);
-        vec![case.name.clone(), word.to_string(), said.clone()]
-    });
-    text += &table(&["cell", "", "because"], rows.collect());
+    text += &cases(report, "cell");
     text + &format!("ceiling {}, experiment {}\n\n", plain(&of.version), plain(&of.id))
+}
+
+/// Cases of any kind, each called by this word.
+pub fn of_cases(report: &Report, word: &str) -> String {
+    heading(report) + &cases(report, word)
 }
 
 /// A command that measured nothing.
@@ -54,6 +55,15 @@ pub fn of_failure(report: &Report) -> String {
         text += &format!("**{}**\n\n", plain(word_of(&case.outcome).1));
     }
     text
+}
+
+/// A row for each case.
+fn cases(report: &Report, word: &str) -> String {
+    let rows = report.cases.iter().map(|case| {
+        let (word, said) = word_of(&case.outcome);
+        vec![case.name.clone(), word.to_string(), said.clone()]
+    });
+    table(&[word, "", "because"], rows.collect())
 }
 
 /// Rate, p50, p99 and share of failures of a level, each with its name.

@@ -136,6 +136,7 @@ const ROOMS: &[Room] = &[
             "crates/tune",
             "crates/judge",
             "crates/store",
+            "crates/audit",
             "crates/journal",
             "crates/report",
             "crates/mix",

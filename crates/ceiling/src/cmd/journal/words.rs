@@ -9,6 +9,19 @@ plan::typed! {
         "gzip-helps", journal::Slug::parse;
     /// The folder of a journal.
     file Entries(PathBuf), "a directory", "journal";
+    /// What a run is called in an entry.
+    result RunName(String), "a name of letters, digits, hyphens and _", "by-hand", |text| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let is_inner = |byte: u8| is_plain(byte) || byte == b'-';
+        let ends = text.bytes().next().zip(text.bytes().next_back());
+        let fits = text.len() <= 100 && text.bytes().all(is_inner);
+        let is_one = fits && ends.is_some_and(|(first, last)| is_plain(first) && is_plain(last));
+        is_one.then(|| text.to_string()).ok_or_else(|| {
+            format!("'{text}' is not a name of letters, digits, hyphens and _ (at most 100)")
+        })
+    };
+    /// What another tool printed.
+    file ToolOutput(PathBuf), "a file", "wrk.txt";
     /// Keys whose signatures are good.
     text PublicKey(String), "a public key of SSH, or a file with some", "id_ed25519.pub";
     /// A key to sign with.
@@ -19,6 +32,14 @@ plan::typed! {
     file NewFolder(PathBuf), "a folder that is not there yet", "gzip-helps";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
+}
+
+impl RunName {
+    /// Reads a name. The error says what is accepted, with an example.
+    pub fn parse(text: &str) -> Result<String, String> {
+        let read: Result<Self, String> = text.parse();
+        read.map(|name| name.0).map_err(|why| format!("{why}; for example --name by-hand"))
+    }
 }
 
 /// Which journal.

@@ -57,9 +57,8 @@ pub fn page(of: &Verified, is_authentic: bool) -> Page {
 }
 
 fn banner(of: &Verified, is_authentic: bool) -> Banner {
-    let count = |is_it: fn(&Outcome) -> bool| {
-        of.remade.lines().filter(|line| is_it(&line.outcome)).count()
-    };
+    let count =
+        |is_it: fn(&Outcome) -> bool| of.remade.lines().filter(|line| is_it(&line.outcome)).count();
     let same = count(|one| matches!(one, Outcome::Same));
     let differ = count(|one| matches!(one, Outcome::Differs { .. }));
     let open = count(|one| matches!(one, Outcome::CannotBe { .. }));
