@@ -10,15 +10,16 @@ mod run;
 use crate::JournalError;
 use crate::check::{EntryChecked, Judged, judged};
 use crate::data::ResultData;
-use crate::figures::{Named, ResultFigures};
+use crate::figures::{Named, ResultFigures, name_of};
 use crate::folder::EntryFolder;
-use crate::language::{Figure, Truth, Value, shown_value};
+use crate::language::{Figure, Path, Truth, Value, shown_value};
 use crate::world::World;
 use judge::experiment::analysed;
-use model::experiment::Experiment;
+use model::experiment::{CellSummary, Experiment};
 use model::run::Record;
 use run::Again;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::slice;
 
 /// Ratios that are calculated on another processor may differ in the last bits.
@@ -79,7 +80,19 @@ struct ResultAgain {
     experiment: Experiment,
     records: Vec<Option<Record>>,
     /// Cells that have a visit which cannot be made again, with the reason.
-    open: Vec<(String, String)>,
+    open_cells: BTreeMap<String, String>,
+}
+
+impl ResultAgain {
+    /// Cells whose figures, or whose contrasts, cannot be made again, with the reason.
+    fn open(&self) -> BTreeMap<String, String> {
+        let of = &self.was.experiment;
+        if of.analysis.is_some() {
+            return self.open_cells.clone();
+        }
+        let why = "the experiment did not end".to_string();
+        of.cells.iter().map(|cell| (cell.name.clone(), why.clone())).collect()
+    }
 }
 
 /// Makes everything that an entry says again.
@@ -87,15 +100,27 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     let mut made = Remade::default();
     let entries = slice::from_ref(entry);
     let (was, now) = (World::of(entries), World::of(entries));
+    let mut open = BTreeMap::new();
     for id in entry.results()? {
         let again = of_result(entry, &id, &mut made.runs)?;
         made.figures.extend(figures(&again));
+        open.insert(id.clone(), again.open());
         now.put(entry, &id, again.experiment, &again.records);
     }
     for kept in entry.all_runs(None)? {
         made.runs.push(run::again(entry, &kept).line);
     }
-    made.findings = findings(&judged(&was, entry), &judged(&now, entry));
+    let why_open = |path: &Path| {
+        let (_, id) = was.within(entry).result_of(path)?;
+        let cells: &BTreeMap<String, String> = open.get(&id)?;
+        let names = path.names();
+        // A contrast is one of two cells, and the conclusions of all of a figure are made together.
+        match names.contains(&"contrasts") {
+            true => cells.values().next().cloned(),
+            false => names.iter().find_map(|name| cells.get(*name).cloned()),
+        }
+    };
+    made.findings = findings(&judged(&was, entry), &judged(&now, entry), &why_open);
     Ok(made)
 }
 
@@ -106,7 +131,7 @@ fn of_result(
     lines: &mut Vec<Line>,
 ) -> Result<ResultAgain, JournalError> {
     let was = entry.result(id)?;
-    let mut open = Vec::new();
+    let mut open_cells = BTreeMap::new();
     let mut runs = Vec::new();
     for (cell, kept) in was.experiment.cells.iter().zip(entry.visits(id)?) {
         let Some(kept) = kept else {
@@ -115,32 +140,28 @@ fn of_result(
         };
         let Again { line, run } = run::again(entry, &kept);
         if let Outcome::CannotBe { why } = &line.outcome {
-            open.push((cell.name.clone(), format!("{}: {why}", kept.about)));
+            open_cells.insert(cell.name.clone(), format!("{}: {why}", kept.about));
         }
         lines.push(Line { about: format!("{id}, {}", line.about), ..line });
         runs.push(run);
     }
     let experiment = analysed(was.experiment.clone(), &runs);
     let records = runs.into_iter().map(|run| run.map(|run| run.record)).collect();
-    Ok(ResultAgain { id: id.to_string(), was, experiment, records, open })
+    Ok(ResultAgain { id: id.to_string(), was, experiment, records, open_cells })
 }
 
 /// Each figure of a result.
 fn figures(of: &ResultAgain) -> Vec<Line> {
     let was = ResultFigures::of(&of.was.experiment, &of.was.records);
     let now = ResultFigures::of(&of.experiment, &of.records);
-    let ended = match of.was.experiment.analysis {
-        Some(_) => None,
-        None => Some("the experiment did not end".to_string()),
-    };
-    let open = |cells: &[&str]| {
-        let one = of.open.iter().find(|(cell, _)| cells.contains(&cell.as_str()));
-        ended.clone().or(one.map(|(_, why)| why.clone()))
-    };
+    let open = of.open();
+    let open = |cells: &[&str]| cells.iter().find_map(|cell| open.get(*cell).cloned());
     let mut lines = Vec::new();
     for (cell, named) in &was.cells {
         let path = format!("results.{}.cells.{cell}", of.id);
-        lines.extend(each(&path, named, now.cells.get(cell), open(&[cell])));
+        let mut cell_lines = each(&path, named, now.cells.get(cell), open(&[cell]));
+        cell_lines.extend(medians(of, cell).filter(|_| open(&[cell]).is_none()));
+        lines.extend(cell_lines);
     }
     let design = of.was.experiment.design.as_ref();
     let baseline = design.map_or("", |design| design.baseline.as_str());
@@ -152,6 +173,23 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Medians of the document that the visits do not make. Where a median has an interval it is a
+/// figure of the cell as well.
+fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
+    let mut lines = Vec::new();
+    for was in of.was.experiment.summaries.iter().filter(|one| one.cell == cell) {
+        let same = |now: &&CellSummary| now.cell == was.cell && now.figure == was.figure;
+        let now = of.experiment.summaries.iter().find(same).map(|now| now.median);
+        if now.is_none_or(|now| !is_close(was.median, now)) {
+            let about = format!("results.{}.summaries.{cell}.{}", of.id, name_of(was.figure));
+            let now = now.map_or("nothing".to_string(), |now| now.to_string());
+            let outcome = Outcome::Differs { now };
+            lines.push(Line { about, value: was.median.to_string(), outcome });
+        }
+    }
+    lines.into_iter()
 }
 
 fn each(path: &str, was: &Named, now: Option<&Named>, open: Option<String>) -> Vec<Line> {
@@ -168,10 +206,11 @@ fn each(path: &str, was: &Named, now: Option<&Named>, open: Option<String>) -> V
     was.iter().map(line).collect()
 }
 
+fn is_close(one: f64, two: f64) -> bool {
+    one == two || (one - two).abs() <= SAME_WITHIN * one.abs().max(two.abs())
+}
+
 fn is_same(was: &Value, now: &Value) -> bool {
-    let is_close = |one: f64, two: f64| {
-        one == two || (one - two).abs() <= SAME_WITHIN * one.abs().max(two.abs())
-    };
     match (was, now) {
         (Value::Figure(was), Value::Figure(now)) => {
             let ends = |of: &Figure| [of.value, of.low, of.high];
@@ -185,14 +224,21 @@ fn is_same(was: &Value, now: &Value) -> bool {
 }
 
 /// Findings and predictions, by the figures of the entry and by those that were made again.
-fn findings(was: &EntryChecked, now: &EntryChecked) -> Vec<Line> {
+/// `why_open` says why the figures at a path cannot be.
+fn findings(
+    was: &EntryChecked,
+    now: &EntryChecked,
+    why_open: &dyn Fn(&Path) -> Option<String>,
+) -> Vec<Line> {
     let both = |of: &EntryChecked| -> Vec<Judged> {
         of.findings.iter().chain(&of.predictions).cloned().collect()
     };
     let word = |truth: Option<Truth>| truth.map_or("not known", Truth::word).to_string();
     let line = |(was, now): (Judged, Judged)| {
+        let open = was.condition.paths().into_iter().find_map(why_open);
         let outcome = match (was.truth, now.truth) {
             (None, _) => Outcome::CannotBe { why: was.why },
+            _ if open.is_some() => Outcome::CannotBe { why: open.unwrap_or_default() },
             (Some(was), Some(now)) if was == now => Outcome::Same,
             (_, truth) => Outcome::Differs { now: format!("{}: {}", word(truth), now.why) },
         };
@@ -200,3 +246,6 @@ fn findings(was: &EntryChecked, now: &EntryChecked) -> Vec<Line> {
     };
     both(was).into_iter().zip(both(now)).map(line).collect()
 }
+
+#[cfg(test)]
+mod tests;

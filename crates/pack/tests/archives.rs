@@ -1,8 +1,8 @@
 //! Archives as they are made, and as others may make them.
 
-mod common;
+mod by_hand;
 
-use common::{FILES, Made, flipped, made, opened};
+use by_hand::{FILES, Made, flipped, made, opened};
 use pack::{Limits, Manifest, Opened, Refused, WriteError, write};
 use std::io::Cursor;
 

@@ -1,8 +1,8 @@
 //! Archives of an enemy: each is refused with its reason.
 
-mod common;
+mod by_hand;
 
-use common::{ByHand, listed, opened, opened_within};
+use by_hand::{ByHand, listed, opened, opened_within};
 use pack::{Limits, MANIFEST, Refused};
 
 const A: &[(&str, &[u8])] = &[("a", b"1234")];

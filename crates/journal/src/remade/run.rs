@@ -47,7 +47,7 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
 }
 
 /// The latency of a point, with the percentiles of its whole distribution.
-fn again_of(point: &Point, whole: &Histogram) -> Summary {
+pub(super) fn again_of(point: &Point, whole: &Histogram) -> Summary {
     let was = &point.latency_ns;
     let now = whole.summary(was.censored);
     let Summary { p50, p75, p90, p95, p99, p99_9, p99_99, .. } = now;

@@ -154,6 +154,7 @@ const ROOMS: &[Room] = &[
             "crates/engine",
             "crates/host",
             "crates/probe",
+            "crates/pack",
             "crates/profile",
             "crates/remote",
         ],

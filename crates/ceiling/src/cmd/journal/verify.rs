@@ -58,20 +58,13 @@ pub struct Verify {
 struct Verified {
     opened: Opened,
     signed: Signed,
+    /// Whether it is as it should be: the bytes are those that were packed, and when keys were
+    /// named, one of them signed them.
+    is_authentic: bool,
     remade: Remade,
 }
 
 impl Verified {
-    /// Whether the bytes are those that were packed, and a key that was asked for signed them.
-    fn is_authentic(&self, is_asked: bool) -> bool {
-        let is_signed = match self.signed {
-            Signed::Good { .. } => true,
-            Signed::No | Signed::Unknown { .. } => !is_asked,
-            Signed::Other { .. } | Signed::Bad { .. } => false,
-        };
-        is_signed && self.opened.is_whole && self.opened.changed.is_empty()
-    }
-
     fn differs(&self) -> bool {
         self.remade.lines().any(|line| matches!(line.outcome, Outcome::Differs { .. }))
     }
@@ -86,11 +79,16 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     let entry = Journal::open(&scratch.journal()).and_then(|journal| journal.entry(&slug));
     let entry = entry.map_err(|error| none(&scratch.without(&error.to_string())))?;
     let remade = remade(&entry).map_err(|error| none(&scratch.without(&error.to_string())))?;
-    let verified = Verified { opened, signed, remade };
-    let is_authentic = verified.is_authentic(trusted.is_some());
+    let is_signed = match signed {
+        Signed::Good { .. } => true,
+        Signed::No | Signed::Unknown { .. } => trusted.is_none(),
+        Signed::Other { .. } | Signed::Bad { .. } => false,
+    };
+    let is_authentic = is_signed && opened.is_whole && opened.changed.is_empty();
+    let verified = Verified { opened, signed, is_authentic, remade };
     let text = match command.json {
         true => String::from_utf8(report::json::json(&drawn::document(&verified))),
-        false => Ok(draw(&drawn::page(&verified, is_authentic), style(&command.colour))),
+        false => Ok(draw(&drawn::page(&verified), style(&command.colour))),
     };
     to_stdout(&scratch.without(&text.unwrap_or_default()))?;
     if let Some(folder) = command.extract.as_ref().filter(|_| is_authentic) {

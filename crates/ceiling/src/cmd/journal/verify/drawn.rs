@@ -38,9 +38,9 @@ pub fn document(of: &Verified) -> Value {
 }
 
 /// As a page.
-pub fn page(of: &Verified, is_authentic: bool) -> Page {
+pub fn page(of: &Verified) -> Page {
     let manifest = &of.opened.manifest;
-    let mut blocks = vec![Block::Banner(banner(of, is_authentic)), Block::Facts(facts(of))];
+    let mut blocks = vec![Block::Banner(banner(of)), Block::Facts(facts(of))];
     let parts = [
         ("Runs, judged again", "run", "the record says", &of.remade.runs),
         ("Figures", "figure", "the entry says", &of.remade.figures),
@@ -56,12 +56,13 @@ pub fn page(of: &Verified, is_authentic: bool) -> Page {
     Page { title: manifest.slug.clone(), subtitle, blocks }
 }
 
-fn banner(of: &Verified, is_authentic: bool) -> Banner {
+fn banner(of: &Verified) -> Banner {
     let count =
         |is_it: fn(&Outcome) -> bool| of.remade.lines().filter(|line| is_it(&line.outcome)).count();
     let same = count(|one| matches!(one, Outcome::Same));
     let differ = count(|one| matches!(one, Outcome::Differs { .. }));
     let open = count(|one| matches!(one, Outcome::CannotBe { .. }));
+    let is_authentic = of.is_authentic;
     let text = match (is_authentic, differ) {
         (false, _) => "The archive is not as it should be.".to_string(),
         (true, 0) if same == 0 => "Nothing in it could be made again.".to_string(),
