@@ -41,8 +41,10 @@ pub fn made(signature: Option<&str>) -> Made {
     Made { archive: archive.unwrap(), manifest }
 }
 
+type Files = Vec<(String, Vec<u8>)>;
+
 /// Where a file is kept.
-struct Kept(Rc<RefCell<Vec<(String, Vec<u8>)>>>);
+struct Kept(Rc<RefCell<Files>>);
 
 impl Write for Kept {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -54,8 +56,6 @@ impl Write for Kept {
         Ok(())
     }
 }
-
-type Files = Vec<(String, Vec<u8>)>;
 
 /// Reads an archive, with its files.
 pub fn opened(archive: &[u8]) -> Result<(Opened, Files), Refused> {

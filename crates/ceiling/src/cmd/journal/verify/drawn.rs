@@ -65,6 +65,7 @@ fn banner(of: &Verified) -> Banner {
     let is_authentic = of.is_authentic;
     let text = match (is_authentic, differ) {
         (false, _) => "The archive is not as it should be.".to_string(),
+        (true, 0) if same + open == 0 => "It is as it was packed. It has no result.".to_string(),
         (true, 0) if same == 0 => "Nothing in it could be made again.".to_string(),
         (true, 0) => "All that could be made again is the same.".to_string(),
         (true, _) => "Made again, something differs.".to_string(),
