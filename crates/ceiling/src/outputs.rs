@@ -5,7 +5,7 @@ use model::run::Run;
 use plan::values::OutFile;
 use report::Format;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Names that are tried for a draft.
@@ -90,8 +90,16 @@ impl Replaced {
     }
 
     /// Writes it whole, or leaves what was there.
-    pub fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.file.write_all(bytes).and_then(|()| self.file.flush());
+    pub fn write(self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write_with(|file| file.write_all(bytes))
+    }
+
+    /// The same piece by piece.
+    pub fn write_with(
+        mut self,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let written = write(&mut self.file).and_then(|()| self.file.flush());
         let moved = written.and_then(|()| match &self.draft {
             Some(draft) => fs::rename(draft, &self.path),
             None => Ok(()),

@@ -7,6 +7,7 @@
 //! Out: nothing, or a panic.
 //! Never: a file, a socket or a clock.
 
+pub mod archives;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;

@@ -3,7 +3,7 @@
 //! In: its entries with their results. Out: each finding with its truth, and remarks about what
 //! does not hold, is open, or has changed.
 
-mod again;
+pub(crate) mod again;
 mod between;
 mod entry;
 mod hosts;

@@ -4,7 +4,7 @@ use crate::files::{self, DOCUMENT, RUN, checked, folders};
 use crate::folder::EntryFolder;
 use crate::{JournalError, wrong};
 use model::audit::Audit;
-use model::experiment::{Experiment, Fate, SCHEMA};
+use model::experiment::{CellResult, Experiment, Fate, SCHEMA};
 use model::run::{Record, Run};
 use std::path::{Path, PathBuf};
 
@@ -74,21 +74,25 @@ impl EntryFolder {
     pub fn all_runs(&self, result: Option<&str>) -> Result<Vec<RunKept>, JournalError> {
         let mut all = Vec::new();
         if let Some(id) = result {
-            let runs = self.result_path(id).join("runs");
-            for cell in self.experiment(id)?.cells {
-                let Fate::Measured { run } = &cell.fate else { continue };
-                let block = cell.block.map_or(String::new(), |block| format!(", block {block}"));
-                if is_name(run) {
-                    let about = format!("cell {}{block}", cell.name);
-                    all.push(RunKept { about, path: runs.join(run) });
-                }
-            }
+            all.extend(self.visits(id)?.into_iter().flatten());
         }
         for name in self.runs()? {
             let path = self.path.join("runs").join(&name);
             all.push(RunKept { about: format!("run {name}"), path });
         }
         Ok(all)
+    }
+
+    /// The run of each visit of a result, in their order; nothing for a visit without one.
+    pub fn visits(&self, id: &str) -> Result<Vec<Option<RunKept>>, JournalError> {
+        let runs = self.result_path(id).join("runs");
+        let visit = |cell: CellResult| {
+            let Fate::Measured { run } = &cell.fate else { return None };
+            let block = cell.block.map_or(String::new(), |block| format!(", block {block}"));
+            let about = format!("cell {}{block}", cell.name);
+            is_name(run).then(|| RunKept { about, path: runs.join(run) })
+        };
+        Ok(self.experiment(id)?.cells.into_iter().map(visit).collect())
     }
 
     /// A run with its readings; without them when they are not there.

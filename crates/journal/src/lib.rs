@@ -6,6 +6,7 @@
 //! Never: a measurement, a page, the network, a file outside of the journal.
 
 mod about;
+mod contents;
 mod data;
 mod date;
 mod entry;
@@ -19,16 +20,19 @@ pub mod figures;
 pub mod language;
 
 pub mod check;
+mod remade;
 mod world;
 
 #[cfg(test)]
 mod fixture;
 
 pub use about::About;
+pub use contents::{Content, Contents};
 pub use data::{ResultData, RunKept};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};
+pub use remade::{Line, Outcome, Remade, remade};
 pub use skeleton::Skeleton;
 pub use slug::Slug;
 pub use world::{ReadResult, Scope, World};

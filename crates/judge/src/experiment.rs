@@ -6,9 +6,11 @@
 //! out.
 
 use crate::contrast::{Contrast, Rules, conclude};
-use crate::{course, effects, outliers, stats};
+use crate::{conditions, course, effects, hosts, outliers, stats};
 use model::analysis::{Analysis, Conditions, Effect, Excluded, Floor, HostSeen, VisitSeen};
-use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Figure};
+use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
+use model::run::Run;
+use model::visit::figures;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One visit of a cell, by its figures. A figure without a valid value is left out.
@@ -63,6 +65,25 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
     };
     let summaries = summaries(design, &counted);
     Found { summaries, contrasts: compared.contrasts, analysis }
+}
+
+/// An experiment with all that follows from its visits; `runs` has what each of them left, in their
+/// order. What the document said before of summaries, contrasts and analysis is replaced.
+pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
+    let visits: Vec<Visited<'_>> = of
+        .cells
+        .iter()
+        .zip(runs)
+        .filter_map(|(cell, run)| {
+            let run = run.as_ref()?;
+            let (figures, conditions) = (figures(&run.record), conditions(run));
+            Some(Visited { cell: &cell.name, block: cell.block, figures, conditions })
+        })
+        .collect();
+    let hosts: Vec<_> = runs.iter().flatten().flat_map(hosts).collect();
+    let found = analyse(of.design.as_ref(), &visits, &hosts);
+    let (summaries, contrasts, analysis) = (found.summaries, found.contrasts, found.analysis);
+    Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
 }
 
 /// Why an experiment may end after a block: what its design asks for is known.

@@ -7,8 +7,10 @@ mod import;
 mod list;
 mod new;
 pub mod pages;
+mod pack;
 mod run;
 mod show;
+mod verify;
 mod words;
 
 use crate::exit::{Code, Failure};
@@ -26,7 +28,9 @@ Examples:
   ceiling journal run gzip-helps
   ceiling journal show gzip-helps
   ceiling journal check
-  ceiling journal build -o site/")]
+  ceiling journal build -o site/
+  ceiling journal pack gzip-helps --key ~/.ssh/id_ed25519
+  ceiling journal verify gzip-helps.tar.zst --pub ann.pub")]
 pub struct Journal {
     #[command(subcommand)]
     command: What,
@@ -50,6 +54,10 @@ enum What {
     Check(check::Check),
     /// Builds the journal as a static site.
     Build(build::Build),
+    /// Packs an entry with everything it rests on into one archive, signed with a key of yours.
+    Pack(pack::Pack),
+    /// Checks such an archive, and makes its figures and findings again from the raw readings.
+    Verify(verify::Verify),
 }
 
 pub fn run(command: Journal) -> Result<Code, Failure> {
@@ -62,6 +70,8 @@ pub fn run(command: Journal) -> Result<Code, Failure> {
         What::Show(show) => show::run(&show),
         What::Check(check) => check::run(&check),
         What::Build(build) => build::run(&build),
+        What::Pack(pack) => pack::run(&pack),
+        What::Verify(verify) => verify::run(&verify),
     }
 }
 

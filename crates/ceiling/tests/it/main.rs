@@ -19,6 +19,7 @@ mod failures;
 mod fanout;
 mod find;
 mod journal;
+mod journal_pack;
 mod levels;
 mod limits;
 mod mixes;

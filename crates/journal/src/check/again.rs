@@ -39,7 +39,7 @@ fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
 }
 
 /// What differs in the verdict: the wall, or what may be claimed of the rate.
-fn verdicts(was: &Run, now: &Record) -> Option<String> {
+pub(crate) fn verdicts(was: &Run, now: &Record) -> Option<String> {
     let (was, version) = (&was.record, env!("CARGO_PKG_VERSION"));
     let claim = |record: &Record| match record.claim() {
         Claim::Known => "its rate is known".to_string(),
@@ -58,7 +58,7 @@ fn verdicts(was: &Run, now: &Record) -> Option<String> {
 }
 
 /// Gates that hold in one and not in the other.
-fn gates(was: &Record, now: &Record) -> Option<String> {
+pub(crate) fn gates(was: &Record, now: &Record) -> Option<String> {
     let word = |ok: Option<bool>| match ok {
         Some(true) => "holds",
         Some(false) => "is broken",

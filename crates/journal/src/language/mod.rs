@@ -19,6 +19,7 @@ pub use expression::{Expression, Fault};
 pub use figure::{Basis, Figure, Value};
 pub use path::Path;
 pub use reference::{Filled, Piece, filled, plain};
+pub use shown::shown_value;
 pub use unit::Unit;
 
 /// Who knows the figures.

@@ -87,6 +87,11 @@ const ROOMS: &[Room] = &[
         why: "a site is drawn from the values of a journal, with the blocks of a report",
     },
     Room {
+        folder: "crates/pack",
+        may_use: &[],
+        why: "an archive is names and bytes, whatever they say",
+    },
+    Room {
         folder: "crates/audit",
         may_use: &["crates/model"],
         why: "what another tool printed is text and arithmetic, whoever ran it",
@@ -141,6 +146,7 @@ const ROOMS: &[Room] = &[
             "crates/report",
             "crates/site",
             "crates/mix",
+            "crates/pack",
             "crates/plan",
             "crates/lab",
         ],
@@ -155,6 +161,7 @@ const ROOMS: &[Room] = &[
             "crates/engine",
             "crates/host",
             "crates/probe",
+            "crates/pack",
             "crates/profile",
             "crates/remote",
         ],

@@ -1,11 +1,11 @@
 //! Two experiments, by the figures of their visits.
 
 use super::Compare;
-use crate::cmd::run::analysed;
 use crate::cmd::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{style, to_stdout};
+use judge::experiment::analysed;
 use model::across::{Across, Outcome};
 use model::experiment::{Experiment, Fate};
 use model::run::Run;

@@ -22,6 +22,14 @@ plan::typed! {
     };
     /// The folder of a site.
     file SiteFolder(PathBuf), "a directory", "site";
+    /// Keys whose signatures are good.
+    text PublicKey(String), "a public key of SSH, or a file with some", "id_ed25519.pub";
+    /// A key to sign with.
+    file KeyFile(PathBuf), "a key file of SSH", "~/.ssh/id_ed25519";
+    /// An archive of an entry.
+    file Archive(PathBuf), "an archive of ceiling journal pack", "gzip-helps.tar.zst";
+    /// A folder that is made.
+    file NewFolder(PathBuf), "a folder that is not there yet", "gzip-helps";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
 }

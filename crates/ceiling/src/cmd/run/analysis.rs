@@ -1,9 +1,9 @@
-//! What the visits of an experiment say so far: after each block, and at its end.
+//! What the visits of an experiment say so far, after each block.
 
-use judge::experiment::{Visited, analyse, enough};
+use judge::experiment::{Visited, enough};
 use model::analysis::Conditions;
-use model::experiment::{CellResult, Design, Ended, Experiment, Fate, Figure};
-use model::run::Run as Kept;
+use model::experiment::{CellResult, Design, Ended, Fate, Figure};
+use model::visit::figures;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -35,7 +35,7 @@ impl<'a> Looks<'a> {
                 && !self.known.contains_key(run)
             {
                 let read = super::kept(cell, self.runs);
-                let figures = read.as_ref().map(report::figures).unwrap_or_default();
+                let figures = read.as_ref().map(|run| figures(&run.record)).unwrap_or_default();
                 let conditions = read.as_ref().map(judge::conditions).unwrap_or_default();
                 self.known.insert(run.clone(), (figures, conditions));
             }
@@ -53,22 +53,4 @@ impl<'a> Looks<'a> {
             .collect();
         enough(&design, &visits, last)
     }
-}
-
-/// An experiment with all that follows from its visits.
-pub fn analysed(of: Experiment, runs: &[Option<Kept>]) -> Experiment {
-    let visits: Vec<Visited<'_>> = of
-        .cells
-        .iter()
-        .zip(runs)
-        .filter_map(|(cell, run)| {
-            let run = run.as_ref()?;
-            let (figures, conditions) = (report::figures(run), judge::conditions(run));
-            Some(Visited { cell: &cell.name, block: cell.block, figures, conditions })
-        })
-        .collect();
-    let hosts: Vec<_> = runs.iter().flatten().flat_map(judge::hosts).collect();
-    let found = analyse(of.design.as_ref(), &visits, &hosts);
-    let (summaries, contrasts, analysis) = (found.summaries, found.contrasts, found.analysis);
-    Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
 }

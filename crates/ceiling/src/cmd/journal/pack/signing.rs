@@ -1,0 +1,62 @@
+//! The signature of a manifest: by the key itself, or by `ssh-keygen` where a passphrase or an
+//! agent is needed, which it knows how to ask.
+
+use crate::exit::Failure;
+use pack::signature::{Key, KeyFault, NAMESPACE, Signed, Trusted, check};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Bytes of a key file.
+const KEY_BYTES_MAX: u64 = 64 << 10;
+
+/// A signature.
+pub struct Signature {
+    /// As `ssh-keygen` writes it.
+    pub text: String,
+    /// Fingerprint of its key.
+    pub key: String,
+}
+
+/// Signs a manifest.
+pub fn sign(path: &Path, manifest: &[u8]) -> Result<Signature, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("--key {}: {why}", path.display()));
+    let key = read(path).map_err(|error| wrong(error.to_string()))?;
+    let text = match Key::parse(&key) {
+        Ok(key) => key.sign(manifest),
+        Err(KeyFault::Protected) => by_ssh_keygen(path, manifest).map_err(wrong)?,
+        Err(_) if Trusted::parse(&key).is_ok() => by_ssh_keygen(path, manifest).map_err(wrong)?,
+        Err(fault) => return Err(wrong(fault.to_string())),
+    };
+    match check(manifest, Some(&text), None) {
+        Signed::Unknown { key } => Ok(Signature { text, key }),
+        Signed::Bad { why } => Err(wrong(format!("its signature would not be read: {why}"))),
+        _ => Err(wrong("ssh-keygen made no signature".to_string())),
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(KEY_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn by_ssh_keygen(path: &Path, manifest: &[u8]) -> Result<String, String> {
+    let mut child = Command::new("ssh-keygen")
+        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            format!("the key has a passphrase or is in an agent, and ssh-keygen: {error}")
+        })?;
+    // When it ends before it reads, its exit code says so.
+    let _ = child.stdin.take().map(|mut input| input.write_all(manifest));
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => String::from_utf8(output.stdout).map_err(|error| error.to_string()),
+        false => Err("ssh-keygen did not sign; its reason is above".to_string()),
+    }
+}

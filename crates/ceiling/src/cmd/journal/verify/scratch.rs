@@ -1,0 +1,89 @@
+//! A new folder for what an archive holds, which nobody else reads and which is removed.
+
+use crate::exit::Failure;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Names that are tried.
+const NAMES_MAX: u32 = 100;
+/// For its owner only.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+/// Where files go before the name of the entry is known.
+const UNNAMED: &str = ".entry";
+
+/// A folder that is removed in the end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes it: beside the folder that the entry is to be kept in, else among temporary files.
+    pub fn new(kept: Option<&Path>) -> Result<Self, Failure> {
+        let parent = match kept {
+            Some(folder) if fs::symlink_metadata(folder).is_ok() => {
+                return Err(Failure::Usage(format!(
+                    "--extract {}: it is there already; give a folder that is not",
+                    folder.display()
+                )));
+            }
+            Some(folder) => match folder.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+                _ => PathBuf::from("."),
+            },
+            None => std::env::temp_dir(),
+        };
+        let make = |path: &Path| DirBuilder::new().mode(FOLDER_MODE).create(path);
+        for attempt in 0..NAMES_MAX {
+            let path = parent.join(format!(".ceiling-verify-{}-{attempt}", std::process::id()));
+            match make(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path.clone())).map_err(file_error(&path)),
+            }
+        }
+        Err(file_error(&parent)(ErrorKind::AlreadyExists.into()))
+    }
+
+    /// The folder as a journal.
+    pub fn journal(&self) -> PathBuf {
+        self.0.clone()
+    }
+
+    /// A new file of the entry, by a name that was checked.
+    pub fn create(&self, name: &str) -> io::Result<File> {
+        let path = self.0.join(UNNAMED).join(name);
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)?;
+        }
+        File::options().write(true).create_new(true).mode(FILE_MODE).open(&path)
+    }
+
+    /// Gives the entry its name.
+    pub fn name(&self, slug: &str) -> Result<(), Failure> {
+        let (from, to) = (self.0.join(UNNAMED), self.0.join(slug));
+        fs::rename(&from, &to).map_err(file_error(&from))
+    }
+
+    /// Keeps the entry in a folder that is not there yet.
+    pub fn keep(&self, slug: &str, folder: &Path) -> Result<(), Failure> {
+        // A rename would replace an empty folder.
+        fs::create_dir(folder).map_err(file_error(folder))?;
+        fs::rename(self.0.join(slug), folder).map_err(file_error(folder))
+    }
+
+    /// A text without the way to this folder, which says nothing to a reader.
+    pub fn without(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn file_error(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.display().to_string();
+    move |error| Failure::File(format!("{path}: {error}"))
+}

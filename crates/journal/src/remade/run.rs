@@ -1,0 +1,77 @@
+//! One run, judged again.
+
+use super::{Line, Outcome};
+use crate::check::again::{gates, verdicts};
+use crate::data::RunKept;
+use crate::folder::EntryFolder;
+use judge::rejudge;
+use model::histogram::{Histogram, Summary};
+use model::run::{Point, Run};
+use observe::Raw;
+
+/// A run that was judged again.
+pub struct Again {
+    /// What came out.
+    pub line: Line,
+    /// The run as it is now: as it was where it could not be judged again, nothing where it cannot
+    /// be read.
+    pub run: Option<Run>,
+}
+
+/// Judges a run of an entry again.
+pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
+    let about = kept.about.clone();
+    let open = |value: String, why: String, run| {
+        let outcome = Outcome::CannotBe { why };
+        Again { line: Line { about: about.clone(), value, outcome }, run }
+    };
+    let run = match entry.whole_run(kept) {
+        Ok(run) => run,
+        Err(error) => return open("not known".to_string(), error.to_string(), None),
+    };
+    let value = format!("wall {}", run.record.verdict.wall.word());
+    if run.readings.is_empty() {
+        return open(value, "its raw readings are not there".to_string(), Some(run));
+    }
+    let mut record = rejudge::again(run.record.clone(), Raw::from(&run));
+    let told = [verdicts(&run, &record), gates(&run.record, &record), percentiles(&run)];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    for (point, whole) in record.points.iter_mut().zip(&run.latencies) {
+        point.latency_ns = again_of(point, whole);
+    }
+    let outcome = match told.is_empty() {
+        true => Outcome::Same,
+        false => Outcome::Differs { now: told.join("; ") },
+    };
+    Again { line: Line { about, value, outcome }, run: Some(Run { record, ..run }) }
+}
+
+/// The latency of a point, with the percentiles of its whole distribution.
+pub(super) fn again_of(point: &Point, whole: &Histogram) -> Summary {
+    let was = &point.latency_ns;
+    let now = whole.summary(was.censored);
+    let Summary { p50, p75, p90, p95, p99, p99_9, p99_99, .. } = now;
+    Summary { count: now.count, p50, p75, p90, p95, p99, p99_9, p99_99, ..was.clone() }
+}
+
+/// Points whose percentiles are not those of their whole distribution.
+fn percentiles(run: &Run) -> Option<String> {
+    let of_point = |(nth, (point, whole)): (usize, (&Point, &Histogram))| {
+        let (was, now) = (&point.latency_ns, again_of(point, whole));
+        let shown = |of: &Summary| format!("{:?}, {:?}", of.p50, of.p99);
+        (*was != now).then(|| {
+            format!(
+                "point {}: its distribution has {} values with p50 and p99 of {} ns, and the \
+                 record {} with {}",
+                nth + 1,
+                now.count,
+                shown(&now),
+                was.count,
+                shown(was)
+            )
+        })
+    };
+    let points = run.record.points.iter().zip(&run.latencies).enumerate();
+    let told: Vec<String> = points.filter_map(of_point).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}

@@ -1,0 +1,63 @@
+//! Entries that cannot be made again, and what counts as the same.
+
+use super::*;
+use crate::Journal;
+use crate::fixture::{Folder, entry, experiment, finding, measured, of_rate};
+use model::histogram::Summary;
+
+fn made(name: &str, of: Experiment) -> Remade {
+    let folder = Folder::new(name);
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    remade(&entry(&journal, "a", &finding("cells.a.rate > 50"), Some(of))).unwrap()
+}
+
+fn why(line: &Line) -> &str {
+    match &line.outcome {
+        Outcome::CannotBe { why } => why,
+        other => panic!("{}: {other:?}", line.about),
+    }
+}
+
+#[test]
+fn without_raw_readings_nothing_is_told_to_be_the_same() {
+    let made = made("remade-readings", of_rate(100.0, "6.1"));
+    assert_eq!((made.runs.len(), made.figures.len(), made.findings.len()), (2, 8, 1));
+    assert_eq!(made.runs[1].about, "20260101T000000-a, cell a, block 2");
+    for line in made.lines() {
+        assert!(why(line).contains("its raw readings are not there"), "{}", line.about);
+    }
+}
+
+#[test]
+fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
+    let of = Experiment { analysis: None, ..experiment(vec![measured("a", 1)]) };
+    let made = made("remade-ended", of);
+    for line in made.figures.iter().chain(&made.findings) {
+        assert_eq!(why(line), "the experiment did not end", "{}", line.about);
+    }
+}
+
+#[test]
+fn figures_are_the_same_to_the_last_bits_and_no_further() {
+    let of = |value: f64| Value::Figure(Figure::exact(value, crate::language::Unit::Seconds));
+    assert!(is_same(&of(0.1 + 0.2), &of(0.3)));
+    assert!(!is_same(&of(0.3), &of(0.300_000_001)));
+    assert!(is_same(&of(0.0), &of(0.0)) && !is_same(&of(0.0), &of(1e-300)));
+    let unknown = |why: &str| Value::Unknown(why.to_string());
+    assert!(is_same(&unknown("a"), &unknown("b")) && !is_same(&unknown("a"), &of(1.0)));
+    let wall = |word: &str| Value::Word([(word.to_string(), 2)].into());
+    assert!(is_same(&wall("S1"), &wall("S1")) && !is_same(&wall("S1"), &wall("K1")));
+}
+
+#[test]
+fn the_percentiles_of_a_point_are_those_of_its_distribution() {
+    let mut record = crate::fixture::record(100.0);
+    let mut whole = model::histogram::Histogram::new();
+    whole.record_n(1_000_000, 5000);
+    record.points[0].latency_ns = Summary { censored: 0, ..whole.summary(0) };
+    let point = &record.points[0];
+    assert_eq!(run::again_of(point, &whole), point.latency_ns);
+    whole.record_n(9_000_000, 5000);
+    assert_eq!(run::again_of(point, &whole).p99, whole.summary(0).p99);
+    assert_ne!(run::again_of(point, &whole), point.latency_ns);
+}

@@ -1,0 +1,161 @@
+//! The manifest: what is in an archive.
+//!
+//! Names in this file are the schema `ceiling.pack/1`. Adding a field is free.
+
+use crate::{Limits, MANIFEST, Names, Refused, SIGNATURE};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io::{self, Read};
+
+/// Schema of [`Manifest`].
+pub const SCHEMA: &str = "ceiling.pack/1";
+
+/// Letters of each of the short texts.
+const TEXT_LETTERS_MAX: usize = 64;
+/// Digits of a SHA-256.
+const SHA256_DIGITS: usize = 64;
+
+/// What is in an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of ceiling that made it.
+    pub version: String,
+    /// Name of what was packed: small letters, digits and `-`.
+    pub slug: String,
+    /// When the newest part of it was made, RFC 3339; not when it was packed, so that the same
+    /// files make the same archive.
+    pub created: String,
+    /// Its files, sorted by path.
+    pub files: Vec<File>,
+}
+
+/// A file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Its name, with `/` between folders.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its bytes: 64 digits of small letters.
+    pub sha256: String,
+}
+
+/// The SHA-256 of bytes as a manifest has it.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes as digits of small letters.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl File {
+    /// A file of this name, by its bytes.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    pub fn of(path: &str, mut bytes: impl Read) -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        let length = io::copy(&mut bytes, &mut hash)?;
+        Ok(Self { path: path.to_string(), bytes: length, sha256: hex(&hash.finalize()) })
+    }
+}
+
+impl Manifest {
+    /// The bytes that are packed and signed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).expect("text and numbers are JSON");
+        text.push(b'\n');
+        text
+    }
+
+    /// Reads a manifest of another person.
+    ///
+    /// # Errors
+    ///
+    /// It is no such document, or what it lists is refused.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Refused> {
+        #[derive(Deserialize)]
+        struct Stamp {
+            schema: String,
+        }
+        let malformed = |why: serde_json::Error| Refused::Manifest(why.to_string());
+        let stamp: Stamp = serde_json::from_slice(bytes).map_err(malformed)?;
+        if stamp.schema != SCHEMA {
+            let found = stamp.schema.escape_debug().take(TEXT_LETTERS_MAX).collect::<String>();
+            return Err(Refused::Manifest(format!(
+                "unknown schema '{found}'; this version reads '{SCHEMA}'"
+            )));
+        }
+        let manifest: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        manifest.check(limits)?;
+        Ok(manifest)
+    }
+
+    /// Bytes of all files.
+    pub fn total_bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+
+    /// Whether all that is listed may be in an archive.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that may not.
+    pub fn check(&self, limits: &Limits) -> Result<(), Refused> {
+        self.check_texts()?;
+        let mut names = Names::default();
+        // They are not listed, and no file may stand in their place.
+        for name in [MANIFEST, SIGNATURE] {
+            names.add(name).map_err(|fault| Refused::name(name, fault))?;
+        }
+        for file in &self.files {
+            names.add(&file.path).map_err(|fault| Refused::name(&file.path, fault))?;
+            let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if file.sha256.len() != SHA256_DIGITS || !file.sha256.bytes().all(is_digit) {
+                return Err(Refused::Manifest(format!("'{}' has no SHA-256", file.path)));
+            }
+            if file.bytes > limits.file_bytes {
+                let (path, most) = (file.path.clone(), limits.file_bytes);
+                return Err(Refused::LargeFile { path, bytes: file.bytes, most });
+            }
+        }
+        if !self.files.is_sorted_by(|left, right| left.path < right.path) {
+            return Err(Refused::Manifest("its files are not sorted by path".to_string()));
+        }
+        if self.files.len() > limits.files {
+            return Err(Refused::ManyFiles { files: self.files.len(), most: limits.files });
+        }
+        match self.total_bytes() {
+            bytes if bytes > limits.total_bytes => {
+                Err(Refused::Large { bytes, most: limits.total_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_texts(&self) -> Result<(), Refused> {
+        let is_short = |text: &str| (1..=TEXT_LETTERS_MAX).contains(&text.len());
+        let is_plain = |byte: u8| byte.is_ascii_graphic();
+        for (name, text) in [("version", &self.version), ("created", &self.created)] {
+            if !is_short(text) || !text.bytes().all(is_plain) {
+                return Err(Refused::Manifest(format!("its {name} is no short text")));
+            }
+        }
+        let is_of_slug =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_slug = is_short(&self.slug)
+            && self.slug.bytes().all(is_of_slug)
+            && !self.slug.starts_with('-');
+        match is_slug {
+            true => Ok(()),
+            false => Err(Refused::Manifest(
+                "its slug is not of small letters, digits and '-'".to_string(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A small archive, and one made by hand.
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
+use pack::{File, Limits, MANIFEST, Manifest, Opened, Refused, SCHEMA, digest, read, write};
+use std::cell::RefCell;
+use std::io::{Cursor, Write};
+use std::rc::Rc;
+
+pub const FILES: &[(&str, &[u8])] = &[
+    ("entry.toml", b"schema = 1"),
+    ("notes.md", b""),
+    ("results/20260101T120000-a/runs/20260101T120000-0000002a/run.json", &[b'a'; 1500]),
+];
+
+pub struct Made {
+    pub manifest: Manifest,
+    pub archive: Vec<u8>,
+}
+
+/// The manifest of files.
+pub fn listed(files: &[(&str, &[u8])]) -> Manifest {
+    let file = |(path, bytes): &(&str, &[u8])| File {
+        path: path.to_string(),
+        bytes: bytes.len() as u64,
+        sha256: digest(bytes),
+    };
+    Manifest {
+        schema: SCHEMA.to_string(),
+        version: "0.1.0".to_string(),
+        slug: "gzip-helps".to_string(),
+        created: "2026-01-01T12:00:00Z".to_string(),
+        files: files.iter().map(file).collect(),
+    }
+}
+
+/// The archive of [`FILES`].
+pub fn made(signature: Option<&str>) -> Made {
+    let manifest = listed(FILES);
+    let bytes = |file: &File| FILES.iter().find(|(path, _)| *path == file.path).unwrap().1;
+    let archive = write(Vec::new(), &manifest, signature, |file| Ok(Cursor::new(bytes(file))));
+    Made { archive: archive.unwrap(), manifest }
+}
+
+type Files = Vec<(String, Vec<u8>)>;
+
+/// Where a file is kept.
+struct Kept(Rc<RefCell<Files>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().last_mut().unwrap().1.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads an archive, with its files.
+pub fn opened(archive: &[u8]) -> Result<(Opened, Files), Refused> {
+    opened_within(archive, &Limits::default())
+}
+
+pub fn opened_within(archive: &[u8], limits: &Limits) -> Result<(Opened, Files), Refused> {
+    let kept = Rc::new(RefCell::new(Vec::new()));
+    let opened = read(Cursor::new(archive), limits, |path| {
+        kept.borrow_mut().push((path.to_string(), Vec::new()));
+        Ok(Kept(Rc::clone(&kept)))
+    })?;
+    Ok((opened, kept.take()))
+}
+
+/// The same bytes with one other bit.
+pub fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
+    let mut other = bytes.to_vec();
+    other[bit / 8] ^= 1 << (bit % 8);
+    other
+}
+
+/// A tar written by hand: any name, kind and size. Nothing here is of the code that is tested.
+#[derive(Default)]
+pub struct ByHand(Vec<u8>);
+
+impl ByHand {
+    /// Begins with the manifest of files.
+    pub fn listing(files: &[(&str, &[u8])]) -> Self {
+        Self::default().file(MANIFEST, &listed(files).to_bytes())
+    }
+
+    pub fn file(self, name: &str, bytes: &[u8]) -> Self {
+        self.entry(name.as_bytes(), b'0', "", bytes.len() as u64, bytes)
+    }
+
+    /// One entry of a tar: `size` is what the header says, `bytes` what follows.
+    pub fn entry(mut self, name: &[u8], kind: u8, link: &str, size: u64, bytes: &[u8]) -> Self {
+        let mut block = [0_u8; 512];
+        let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
+        put(0, &name[..name.len().min(100)]);
+        put(100, b"0000644\0");
+        put(108, b"0000000\0");
+        put(116, b"0000000\0");
+        put(124, format!("{size:011o}\0").as_bytes());
+        put(136, b"00000000000\0");
+        put(148, b"        ");
+        put(156, &[kind]);
+        put(157, link.as_bytes());
+        put(257, b"ustar\x0000");
+        let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+        block[148..156].copy_from_slice(format!("{sum:07o}\0").as_bytes());
+        self.0.extend(block);
+        self.0.extend(bytes);
+        self.0.resize(self.0.len().next_multiple_of(512), 0);
+        self
+    }
+
+    /// Any bytes.
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.extend(bytes);
+        self
+    }
+
+    /// The archive, with the end of a tar.
+    pub fn archive(self) -> Vec<u8> {
+        pack::fuzzing::packed(&self.raw(&[0; 1024]).0)
+    }
+
+    /// Why it is refused.
+    pub fn refused(self) -> String {
+        opened(&self.archive()).expect_err("it was read").to_string()
+    }
+}
