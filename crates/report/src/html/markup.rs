@@ -15,7 +15,17 @@ pub(super) fn page(page: &Page) -> String {
         escape(&page.subtitle),
         links(page)
     );
-    markup.push_str("<section id=\"verdict\" aria-label=\"Verdict\">\n");
+    markup.push_str(&section(page));
+    markup.push_str("</main>\n");
+    markup.push_str(
+        "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n",
+    );
+    markup
+}
+
+/// The sections.
+pub(super) fn section(page: &Page) -> String {
+    let mut markup = String::from("<section id=\"verdict\" aria-label=\"Verdict\">\n");
     let anchors = page.anchors();
     let mut hint = HINT;
     for neighbours in page.blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
@@ -27,10 +37,7 @@ pub(super) fn page(page: &Page) -> String {
             markup.push_str(&drawn);
         }
     }
-    markup.push_str("</section>\n</main>\n");
-    markup.push_str(
-        "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n",
-    );
+    markup.push_str("</section>\n");
     markup
 }
 
@@ -240,7 +247,7 @@ fn symbol(mark: Mark, meaning: &str) -> String {
 }
 
 /// The place of a chart; scripts fill it, in the order of the data.
-fn figure(chart: &Chart) -> String {
+pub(super) fn figure(chart: &Chart) -> String {
     let (id, title, note) = (escape(&chart.id), escape(&chart.title), escape(&chart.note));
     format!(
         "<figure class=\"chart\" id=\"{id}\">\n<figcaption><h3>{title}</h3>\n\
