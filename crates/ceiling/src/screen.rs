@@ -88,7 +88,7 @@ impl Screen {
                 let _ = writeln!(stderr(), "ceiling: {text}");
             }
             Event::Point(point) => self.show_point(point),
-            Event::Notice(_) | Event::Progress(_) | Event::Profile { .. } => {}
+            Event::Notice(_) | Event::Progress(_) | Event::Present(_) | Event::Profile { .. } => {}
         }
     }
 

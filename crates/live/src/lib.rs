@@ -21,6 +21,9 @@ pub mod page;
 pub mod relay;
 pub mod terminal;
 
+pub mod changes;
+pub mod site;
+
 mod live;
 
 pub use live::{Colours, Live, LiveError, Wanted};

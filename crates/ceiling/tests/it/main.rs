@@ -19,6 +19,7 @@ mod fanout;
 mod find;
 mod levels;
 mod limits;
+mod live;
 mod mixes;
 mod open;
 mod output;

