@@ -402,6 +402,11 @@ impl Gathered {
     pub fn settle(&mut self) {
         let in_flight = self.in_flight();
         self.measured.sent -= in_flight;
+        // How many each connection served is told at the end; how many served any is known.
+        let served = self.connections().served;
+        if self.per_connection.is_empty() && served > 0 {
+            self.per_connection.record_n(self.measured.responses() / served, served);
+        }
         let Starts { begun, established, failed, .. } = self.starts;
         self.starts.pending = begun.saturating_sub(established + failed);
     }

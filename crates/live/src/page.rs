@@ -104,9 +104,10 @@ fn body(now: &Now, charts: &[Chart]) -> String {
          <div id=\"conclusion\">{conclusion}</div>\n</div>\n\
          <section aria-label=\"Over time\" id=\"over-time\">\n<h2>Over time</h2>\n\
          <p class=\"note\" id=\"gap\"></p>\n<div class=\"charts\">\n{}</div>\n</section>\n\
-         <section aria-label=\"Levels and notices\">\n<h2>Levels</h2>\n\
-         <ol id=\"levels\" class=\"lines\">{}</ol>\n<h2>Notices</h2>\n\
-         <ul id=\"notices\">{}</ul>\n</section>\n</main>\n",
+         <section aria-label=\"Levels\">\n<h2>Levels</h2>\n\
+         <ol id=\"levels\" class=\"log\">{}</ol>\n</section>\n\
+         <section aria-label=\"Notices\">\n<h2>Notices</h2>\n\
+         <ul id=\"notices\" class=\"log\">{}</ul>\n</section>\n</main>\n",
         text(title),
         text(&now.begin.subtitle),
         text(&visit),
