@@ -111,9 +111,11 @@ test-go: build-go build-ranch build-nginx services
 
 test-web:
 	./scripts/need chromium chromium
-	rm -rf out/pages && mkdir -p out/pages
-	REPORT_PAGES=$(CURDIR)/out/pages cargo test --quiet --locked --workspace --lib files_are_left
+	rm -rf out/pages out/pages-site && mkdir -p out/pages
+	REPORT_PAGES=$(CURDIR)/out/pages SITE_PAGES=$(CURDIR)/out/pages-site \
+	  cargo test --quiet --locked --workspace --lib files_are_left
 	node crates/report/tests/browser.mjs out/pages/*.html
+	node crates/site/tests/browser.mjs out/pages-site
 	cargo test --quiet --locked --workspace --no-run
 	node crates/live/tests/browser.mjs target/debug/ceiling target/debug/target-sink
 

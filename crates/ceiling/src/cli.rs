@@ -47,6 +47,8 @@ pub enum Command {
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
     Advise(cmd::advise::Advise),
+    /// Entries about experiments, whose figures and findings are checked against their results.
+    Journal(cmd::journal::Journal),
     /// Is this host fit to measure on: what would disturb a measurement, and how to change it.
     Doctor(cmd::doctor::Doctor),
     /// Prints completions for a shell.
@@ -106,7 +108,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
 
 /// The kinds of values of all options.
 pub fn kinds() -> Vec<Kind> {
-    [plan::kinds(), cmd::tune::kinds()].concat()
+    [plan::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
 }
 
 /// What is wrong, what is accepted, and an example.

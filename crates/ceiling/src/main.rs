@@ -56,6 +56,7 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Compare(command) => cmd::compare::run(command),
         cli::Command::Tune(command) => cmd::tune::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
+        cli::Command::Journal(command) => cmd::journal::run(command),
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Doctor(command) => cmd::doctor::run(&command),

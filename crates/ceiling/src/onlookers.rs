@@ -16,7 +16,7 @@ use plan::{Colour, LiveOptions, Options, Plan};
 use std::env;
 use std::io::{Write, stderr};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names the folder of the socket of a process that shows what this one measures.
 pub const OUTLET: &str = "CEILING_LIVE";
@@ -33,7 +33,7 @@ pub struct Onlookers {
 impl Onlookers {
     /// Opens what is asked for of a run that is about to begin.
     pub fn of_a_run(options: &Options, trial: &Trial) -> Result<Self, Failure> {
-        let live = open(&options.live, &options.colour, &trial.cpus)?;
+        let live = open(&options.live, &options.colour, &trial.cpus, None)?;
         if let Some(live) = &live {
             let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
             let version = env!("CARGO_PKG_VERSION");
@@ -82,19 +82,25 @@ impl Onlookers {
     }
 }
 
+/// The folder in a journal that `ceiling journal serve` takes in what is measured by.
+pub const OF_JOURNAL: &str = ".live";
+/// So far above a result is its journal.
+const JOURNAL_ABOVE: usize = 3;
+
 /// Opens what is asked for, and says where it is; nothing when nobody looks on. `taken_cpus` are
-/// those the workers are pinned to.
-pub fn open(
+/// those the workers are pinned to, `journal` is where a journal that is served takes runs in.
+fn open(
     options: &LiveOptions,
     colour: &Colour,
     taken_cpus: &[usize],
+    journal: Option<PathBuf>,
 ) -> Result<Option<Live>, Failure> {
     let listen = options.live.as_ref().map(|address| address.0);
     let colours = if colour.is_plain() { Colours::None } else { Colours::Some };
     let wanted = Wanted {
         listen,
         terminal: options.tui.then_some(colours),
-        outlet: env::var_os(OUTLET).filter(|path| !path.is_empty()).map(PathBuf::from),
+        outlet: env::var_os(OUTLET).filter(|path| !path.is_empty()).map(PathBuf::from).or(journal),
         taken_cpus: taken_cpus.to_vec(),
     };
     if let Some(warning) = listen.and_then(warning) {
@@ -136,8 +142,16 @@ pub struct OfExperiment {
 
 impl OfExperiment {
     /// Opens what is asked for of an experiment that is about to begin.
-    pub fn open(options: &LiveOptions, colour: &Colour, plan: &Plan) -> Result<Self, Failure> {
-        let Some(mut live) = open(options, colour, &[])? else {
+    /// A journal around the folder of its result shows it when it is served.
+    pub fn open(
+        options: &LiveOptions,
+        colour: &Colour,
+        plan: &Plan,
+        result: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        let above = result.into_iter().flat_map(|folder| folder.ancestors().take(JOURNAL_ABOVE));
+        let journal = above.map(|folder| folder.join(OF_JOURNAL)).find(|folder| folder.is_dir());
+        let Some(mut live) = open(options, colour, &[], journal)? else {
             return Ok(Self { live: None, folder: None });
         };
         // Of processes that end there is one more, and each may have the same number again.

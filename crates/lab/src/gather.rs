@@ -402,8 +402,8 @@ impl Gathered {
     pub fn settle(&mut self) {
         let in_flight = self.in_flight();
         self.measured.sent -= in_flight;
-        // How many each connection served is told at the end; how many served any is known.
-        let served = self.connections().served;
+        // Which connections were served is told at the end; until then all that are open count.
+        let served = self.connections().open;
         if self.per_connection.is_empty() && served > 0 {
             self.per_connection.record_n(self.measured.responses() / served, served);
         }
@@ -494,6 +494,24 @@ mod tests {
         tick.unmeasured.bytes_sent = 7;
         tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
         tick
+    }
+
+    #[test]
+    fn what_is_in_flight_counts_meanwhile_as_if_it_had_not_been_sent() {
+        let mut gathered = Gathered::new(2);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        let mut first = tick(0, 5);
+        (first.measured.sent, first.measured.failed, first.unmeasured.sent) = (9, 1, 2);
+        first.connections.open = 3;
+        gathered.add(&first);
+        assert!(!gathered.is_aligned(), "the other worker has told nothing");
+        gathered.add(&Tick { worker: 1, ..tick(1000, 0) });
+        assert!(gathered.is_aligned());
+        gathered.add(&Tick { worker: 1, ..tick(TENTH_NS, 0) });
+        assert!(!gathered.is_aligned(), "it is a tenth ahead");
+        assert_eq!((gathered.in_flight(), gathered.all_in_flight()), (3, 5));
+        gathered.settle();
+        assert_eq!((gathered.measured.sent, gathered.in_flight(), gathered.served()), (6, 0, 3));
     }
 
     #[test]

@@ -457,6 +457,24 @@ mod tests {
     }
 
     #[test]
+    fn how_busy_a_host_is_comes_of_the_last_second() {
+        let mut recent = RecentCpus::default();
+        assert_eq!(recent.busy(), None);
+        let reading = |tenth: u64, user, idle| {
+            let one = |cpu| CpuTimes { cpu, user, idle, ..CpuTimes::default() };
+            let at_ns = tenth * 100 * NS_PER_MS;
+            Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(vec![one(0), one(1)]) }
+        };
+        recent.add(&[reading(0, 0, 0)]);
+        assert_eq!(recent.busy(), None, "once is no change");
+        recent.add(&[reading(5, 0, 50)]);
+        assert_eq!(recent.busy(), Some(0.0), "idle was measured");
+        (6..60).for_each(|tenth| recent.add(&[reading(tenth, tenth * 3, tenth * 7)]));
+        assert!((recent.busy().unwrap() - 0.3).abs() < 1e-9);
+        assert!(recent.0.len() <= 12, "{}", recent.0.len());
+    }
+
+    #[test]
     fn what_may_be_missing_is_a_tenth_and_at_most_a_second() {
         let reaches = [(300, 300), (1000, 400), (5000, 500), (10_000, 1000), (60_000, 1000)];
         for (window_ms, reach_ms) in reaches {

@@ -1,6 +1,6 @@
 "use strict";
-// Fills the page from events (crates/live/src/message.rs) and lets its charts grow. It reports on
-// the root element as the page of a report does, and what it has seen: data-ticks, data-state.
+// Fills the page from events (crates/live/src/message.rs) and lets its charts grow. It says on the
+// root element what it has seen: data-ticks, data-state, data-over.
 (() => {
   const root = document.documentElement;
   const at = (id) => document.getElementById(id);
@@ -21,9 +21,7 @@
   const percent = (share) => (share == null ? null : 100 * share);
 
   root.dataset.script = "";
-  const charts = JSON.parse(at("charts").textContent);
-  const figures = [...document.querySelectorAll("figure.chart")];
-  const plots = ceilingCharts.mountAll(figures, charts);
+  const plots = ceilingCharts.mounted;
   let latest = null;
   let ticks = 0;
   let experiment = "";
@@ -218,10 +216,4 @@
   source.onerror = () => {
     if (!isOver) say("link", "the connection was lost; trying again");
   };
-
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    ceilingCharts.drawAll(plots);
-  });
-  root.dataset.charts = String(plots.length);
-  if (root.dataset.report === "loading") root.dataset.report = "ready";
 })();

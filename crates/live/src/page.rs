@@ -6,8 +6,9 @@ use crate::http::{Answer, Pages, Served};
 use crate::message::{Counts, Tick};
 use crate::now::{Now, State};
 use model::units::{show_count, show_ns};
-use report::html::{self, Shell};
-use report::page::{Axis, Chart, ChartShape, Series, Unit, View};
+use report::html::{Document, escape};
+use report::page::{Axis, Block, Chart, ChartShape, Page, Series, Unit, View};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 const STYLE: &str = include_str!("../assets/live.css");
@@ -32,8 +33,7 @@ impl RunPages {
 
     fn page(&self) -> Served {
         let page = self.feed.look(page_of);
-        let policy = Some(html::shell_policy(STYLE, SCRIPT));
-        Served { content_type: HTML, policy, bytes: page.into_bytes().into() }
+        Served { content_type: HTML, policy: own_policy(), bytes: page.into_bytes().into() }
     }
 }
 
@@ -44,9 +44,8 @@ impl Pages for RunPages {
             "/" => Answer::Bytes(self.page()),
             "/events" => Answer::Events(Arc::clone(&self.feed)),
             "/report.html" => files().map_or(Answer::Missing, |files| {
-                // It has a policy of its own in its head.
-                let policy = Some("frame-ancestors 'none'".to_string());
-                Answer::Bytes(Served { content_type: HTML, policy, bytes: files.report })
+                let (policy, bytes) = (own_policy(), files.report);
+                Answer::Bytes(Served { content_type: HTML, policy, bytes })
             }),
             "/record.json" => files().map_or(Answer::Missing, |files| {
                 let content_type = "application/json";
@@ -57,65 +56,88 @@ impl Pages for RunPages {
     }
 }
 
-/// The whole file.
-fn page_of(now: &Now) -> String {
-    let charts = charts();
-    let is_over = matches!(now.state, State::Ended | State::Failed) && now.experiment.is_none();
-    let head = if is_over { "" } else { AGAIN };
-    let body = body(now, &charts);
-    let title = if now.begin.title.is_empty() { "ceiling" } else { &now.begin.title };
-    html::shell(&Shell { title, head, style: STYLE, body: &body, charts: &charts, script: SCRIPT })
+/// A page of ours has a policy in its head; in a header there is what a head cannot say.
+fn own_policy() -> Option<String> {
+    Some("frame-ancestors 'none'".to_string())
 }
 
-fn body(now: &Now, charts: &[Chart]) -> String {
-    let text = html::text;
-    let title = if now.begin.title.is_empty() { "ceiling" } else { &now.begin.title };
+/// The whole file.
+fn page_of(now: &Now) -> String {
+    let is_over = matches!(now.state, State::Ended | State::Failed) && now.experiment.is_none();
+    let mut document = Document::new(title_of(now));
+    document.style(STYLE);
+    document.script(SCRIPT);
+    document.served(if is_over { "" } else { AGAIN });
+    document.markup(&header(now));
+    document.markup(&figures(now));
+    document.markup(
+        "<section aria-label=\"Over time\" id=\"over-time\">\n<h2>Over time</h2>\n\
+         <p class=\"note\" id=\"gap\"></p>\n",
+    );
+    let blocks = charts().into_iter().map(Block::Chart).collect();
+    document.blocks(&Page { title: String::new(), subtitle: String::new(), blocks });
+    document.markup("</section>\n");
+    document.markup(&lines(now));
+    document.finish()
+}
+
+fn title_of(now: &Now) -> &str {
+    if now.begin.title.is_empty() { "ceiling" } else { &now.begin.title }
+}
+
+fn header(now: &Now) -> String {
     let visit = now.experiment.as_ref().map_or_else(String::new, |(title, visit)| {
         format!("{title}{}{visit}", if visit.is_empty() { "" } else { ", " })
     });
-    let facts: String = facts(now.tick())
-        .into_iter()
-        .map(|(id, name, value)| {
-            format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", text(&value))
-        })
-        .collect();
-    let of_time = match (&now.conclusion, now.state) {
-        (Some(_), State::Ended) => String::new(),
-        (Some((t_s, _)), _) => format!("So far, after {t_s:.0} s:"),
-        (None, _) => "There is no verdict yet.".to_string(),
-    };
-    let conclusion = now.conclusion.as_ref().map_or("", |(_, conclusion)| &conclusion.html);
-    let list = |lines: &mut dyn Iterator<Item = &String>| {
-        lines.map(|line| format!("<li>{}</li>\n", text(line))).collect::<String>()
-    };
     format!(
         "<header>\n<h1 id=\"title\">{}</h1>\n<p class=\"faint\" id=\"subtitle\">{}</p>\n\
          <p id=\"visit\">{}</p>\n\
          <p class=\"stage\" role=\"status\"><strong id=\"stage\">{}</strong> \
          <span id=\"level\">{}</span> <span class=\"faint\" id=\"link\"></span></p>\n\
          <progress id=\"done\" max=\"1\" aria-label=\"Part of the stage that is over\" hidden>\
-         </progress>\n\
-         <p id=\"files\"></p>\n</header>\n\
+         </progress>\n<p id=\"files\"></p>\n</header>\n\
          <noscript><p>This page shows how the run stands every two seconds. With scripts it grows \
-         as the run goes on, and has charts.</p></noscript>\n<main>\n\
-         <section aria-label=\"Now\">\n<dl class=\"now\">\n{facts}</dl>\n\
+         as the run goes on, and has charts.</p></noscript>\n<main>\n",
+        escape(title_of(now)),
+        escape(&now.begin.subtitle),
+        escape(&visit),
+        escape(&now.stage()),
+        escape(&now.level),
+    )
+}
+
+/// The last moments, and what the run says so far.
+fn figures(now: &Now) -> String {
+    let fact = |(id, name, value): (&str, &str, String)| {
+        format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
+    };
+    let facts: String = facts(now.tick()).into_iter().map(fact).collect();
+    let of_time = match (&now.conclusion, now.state) {
+        (Some(_), State::Ended) => String::new(),
+        (Some((t_s, _)), _) => format!("So far, after {t_s:.0} s:"),
+        (None, _) => "There is no verdict yet.".to_string(),
+    };
+    let conclusion = now.conclusion.as_ref().map_or("", |(_, conclusion)| &conclusion.html);
+    format!(
+        "<section aria-label=\"Now\">\n<dl class=\"now\">\n{facts}</dl>\n\
          <p class=\"note\" id=\"failed\"></p>\n</section>\n\
          <div id=\"said\">\n<p class=\"faint\" id=\"of-time\">{of_time}</p>\n\
-         <div id=\"conclusion\">{conclusion}</div>\n</div>\n\
-         <section aria-label=\"Over time\" id=\"over-time\">\n<h2>Over time</h2>\n\
-         <p class=\"note\" id=\"gap\"></p>\n<div class=\"charts\">\n{}</div>\n</section>\n\
-         <section aria-label=\"Levels\">\n<h2>Levels</h2>\n\
+         <div id=\"conclusion\">{conclusion}</div>\n</div>\n"
+    )
+}
+
+/// Levels that have ended, and notices.
+fn lines(now: &Now) -> String {
+    let list = |lines: &VecDeque<String>| {
+        lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect::<String>()
+    };
+    format!(
+        "<section aria-label=\"Levels\">\n<h2>Levels</h2>\n\
          <ol id=\"levels\" class=\"log\">{}</ol>\n</section>\n\
          <section aria-label=\"Notices\">\n<h2>Notices</h2>\n\
          <ul id=\"notices\" class=\"log\">{}</ul>\n</section>\n</main>\n",
-        text(title),
-        text(&now.begin.subtitle),
-        text(&visit),
-        text(&now.stage()),
-        text(&now.level),
-        html::figures(charts),
-        list(&mut now.levels.iter()),
-        list(&mut now.notices.iter()),
+        list(&now.levels),
+        list(&now.notices),
     )
 }
 
@@ -244,9 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_allows_every_script_and_style_of_the_page_and_no_other() {
-        let policy = html::shell_policy(STYLE, SCRIPT);
-        assert!(!policy.contains("unsafe") && policy.contains("connect-src 'self'"));
+    fn the_page_may_ask_its_server_and_nothing_else() {
+        let page = page_of(&Now::default());
+        let policy = page.split("Content-Security-Policy").nth(1).unwrap();
+        let policy = policy.split('>').next().unwrap();
+        assert!(policy.contains("connect-src 'self'") && !policy.contains("unsafe"), "{policy}");
+        assert!(policy.contains("default-src 'none'"), "{policy}");
         assert!(!SCRIPT.contains("</script") && !SCRIPT.contains("<!--"));
     }
 }

@@ -7,12 +7,14 @@
 use crate::feed::Feed;
 use crate::hub::{Hub, Next};
 use crate::message::{BYTES_MAX, Message};
+use crate::now::State;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -32,6 +34,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Inlet {
     folder: PathBuf,
+    is_busy: Arc<AtomicBool>,
 }
 
 impl Inlet {
@@ -49,14 +52,27 @@ impl Inlet {
         // One that a killed process left behind.
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket)?;
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let busy = Arc::clone(&is_busy);
         let body = move || {
             // One at a time: of two runs each would be shown in pieces.
             for stream in listener.incoming().flatten() {
+                busy.store(true, Ordering::Relaxed);
                 take_in(stream, &feed);
+                busy.store(false, Ordering::Relaxed);
+                if feed.look(|now| now.state == State::Running) {
+                    let why = "the process that measured went away".to_string();
+                    feed.publish(&Message::Failed { why });
+                }
             }
         };
         thread::Builder::new().name("live inlet".to_string()).spawn(body)?;
-        Ok(Self { folder: folder.to_path_buf() })
+        Ok(Self { folder: folder.to_path_buf(), is_busy })
+    }
+
+    /// Whether a process that measures is connected.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
     }
 }
 
@@ -139,7 +155,6 @@ fn is_told(socket: &Path, hub: &Arc<Hub>) -> bool {
 mod tests {
     use super::*;
     use crate::message::Begin;
-    use crate::now::State;
     use std::env;
     use std::time::Instant;
 

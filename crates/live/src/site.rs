@@ -1,8 +1,7 @@
 //! A site that is kept in memory, and the run under way beside it.
 
 use crate::feed::Feed;
-use crate::http::{Answer, Pages, Server, Served};
-use crate::now::State;
+use crate::http::{Answer, Pages, Served, Server};
 use crate::page::RunPages;
 use crate::relay::Inlet;
 use std::collections::BTreeMap;
@@ -20,9 +19,8 @@ const INDEX: &str = "index.html";
 #[derive(Debug)]
 pub struct Showcase {
     site: Arc<SitePages>,
-    feed: Arc<Feed>,
     server: Server,
-    _inlet: Option<Inlet>,
+    inlet: Option<Inlet>,
 }
 
 #[derive(Debug)]
@@ -36,10 +34,10 @@ impl Showcase {
     pub fn start(address: SocketAddr, inlet: Option<&Path>) -> io::Result<Self> {
         let feed = Arc::new(Feed::default());
         let inlet = inlet.map(|folder| Inlet::open(folder, Arc::clone(&feed))).transpose()?;
-        let run = RunPages::new(Arc::clone(&feed));
+        let run = RunPages::new(feed);
         let site = Arc::new(SitePages { files: Mutex::default(), run });
         let server = Server::start(address, Arc::clone(&site) as Arc<dyn Pages>, &[])?;
-        Ok(Self { site, feed, server, _inlet: inlet })
+        Ok(Self { site, server, inlet })
     }
 
     /// Where it is found.
@@ -56,7 +54,7 @@ impl Showcase {
 
     /// Whether a run is measured now, which nothing should disturb.
     pub fn is_measuring(&self) -> bool {
-        self.feed.look(|now| now.state == State::Running)
+        self.inlet.as_ref().is_some_and(Inlet::is_busy)
     }
 }
 

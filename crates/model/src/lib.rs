@@ -43,11 +43,13 @@ pub mod run;
 pub mod size;
 pub mod standing;
 pub mod verdict;
+pub mod visit;
 pub mod wall;
 
 pub mod across;
 pub mod advice;
 pub mod analysis;
+pub mod audit;
 pub mod experiment;
 pub mod inventory;
 pub mod starting;

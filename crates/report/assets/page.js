@@ -6,8 +6,10 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
   const figures = [...document.querySelectorAll("figure.chart")];
-  const states = ceilingCharts.mountAll(figures, read("charts"));
-  const redraw = () => ceilingCharts.drawAll(states);
+  // A page without charts has no script that draws them.
+  const canDraw = typeof ceilingCharts !== "undefined";
+  const states = canDraw ? ceilingCharts.mountAll(figures, read("charts")) : [];
+  const redraw = () => canDraw && ceilingCharts.drawAll(states);
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
@@ -45,8 +47,8 @@
   }
 
   const save = document.getElementById("save-record");
-  save.hidden = false;
-  save.addEventListener("click", () => {
+  if (save) save.hidden = false;
+  save?.addEventListener("click", () => {
     // As it stands, not parsed and written again: whole numbers may be too large for scripts.
     const text = document.getElementById("record").textContent;
     const link = document.createElement("a");

@@ -11,11 +11,11 @@ mod readings;
 mod runs;
 mod shape;
 
-pub(crate) use self::experiments::{blocks, experiment, visits};
-pub(crate) use self::large::large_hosts;
-pub(crate) use self::profiled::load_profiled;
+pub use self::experiments::{blocks, experiment, visits};
+pub use self::large::large_hosts;
+pub use self::profiled::load_profiled;
 use self::readings::readings;
-pub(crate) use self::runs::*;
+pub use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
@@ -54,7 +54,7 @@ use model::verdict::{
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
 /// Every fixture, by name.
-pub(crate) fn all() -> Vec<(&'static str, Run)> {
+pub fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("ramp_quota", ramp_quota()),
         ("ramp_two_hosts", ramp_two_hosts()),
@@ -145,7 +145,7 @@ fn distribution(mean_ns: f64, count: u64) -> Histogram {
 }
 
 /// Client machines for ten times the rate of a ramp whose server was watched.
-pub(crate) fn sizing() -> Sizing {
+pub fn sizing() -> Sizing {
     let estimate = |value: f64| Estimate { value, low: 0.9 * value, high: 1.2 * value };
     let step = |what: &str, arithmetic: &str| Step {
         what: what.to_string(),
@@ -439,7 +439,7 @@ fn host() -> HostFacts {
 }
 
 /// A process that may use all CPUs.
-pub(crate) fn process(pid: u32, threads: u32, listeners: u32) -> ProcessFacts {
+pub fn process(pid: u32, threads: u32, listeners: u32) -> ProcessFacts {
     ProcessFacts {
         pid,
         name: "target-fasthttp".to_string(),

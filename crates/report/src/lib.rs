@@ -26,8 +26,8 @@ mod printable;
 pub mod story;
 mod wording;
 
-#[cfg(test)]
-mod fixtures;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 
 pub use export::{Format, UnknownSuffix, render};
 pub use html::{html_across, html_beside, html_compared, html_experiment};

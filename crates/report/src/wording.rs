@@ -6,13 +6,13 @@ use crate::text::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
-use model::objective;
 use model::run::{Outcome, Point, Run};
-use model::search::{SearchTrial, Trust};
 use model::standing::{Figure, Standing};
 use model::tick::ERROR_CLASSES;
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
+use model::visit;
+pub(crate) use model::visit::{rate_asked, rate_of};
 use model::wall::{Side, WallId};
 use std::iter;
 
@@ -369,12 +369,6 @@ pub(crate) fn unchecked_gates(point: &Point) -> impl Iterator<Item = &Gate> {
     point.gates.iter().filter(|gate| gate.ok.is_none())
 }
 
-/// Completed good responses per second. A window that never opened has no rate, not one of zero.
-pub(crate) fn rate_of(point: &Point) -> Option<f64> {
-    let (begin_ns, end_ns) = point.window_ns;
-    (begin_ns < end_ns).then_some(point.rate)
-}
-
 /// Whether the measured window of a point ended before it was over.
 pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
     let record = &run.record;
@@ -434,40 +428,9 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
     }
 }
 
-/// The rate that a level was asked for: of devices it is that of connections.
-pub(crate) fn rate_asked(point: &Point) -> Option<f64> {
-    match point.is_churn() {
-        true => rate_of(point).map(|_| point.headline_rate()),
-        false => rate_of(point),
-    }
-}
-
-/// The point to look at first: the least load whose rate lies in the interval of the ceiling, or
-/// the highest rate when there is no interval. Points whose rate is not known do not count.
-/// In a search it is the trial that shows the answer.
+/// The point to look at first, with its place ([`visit::best_point`]).
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
-    if let Some(search) = &run.record.search {
-        let answer = search.answer.as_ref().and_then(|answer| answer.rate);
-        let shows = |trial: &SearchTrial| {
-            Some(trial.rate) == answer
-                && trial.standing == objective::ObjectiveStanding::Met
-                && trial.trust != Trust::Invalid
-        };
-        let index = search.trials.iter().rposition(shows);
-        return index.and_then(|index| Some((index, run.record.points.get(index)?)));
-    }
-    let low = run.record.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
-    let sound = || {
-        let points = run.record.points.iter().enumerate();
-        let rated = points.filter_map(|(index, point)| Some((index, point, rate_asked(point)?)));
-        rated.filter(|(_, point, _)| mark_of(run, point) != Mark::Broken)
-    };
-    let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;
-    let reached = sound().filter(|(_, _, rate)| low.is_some_and(|low| *rate >= low));
-    let best = reached
-        .min_by(|(_, left, _), (_, right, _)| load(left).total_cmp(&load(right)))
-        .or_else(|| sound().max_by(|(_, _, left), (_, _, right)| left.total_cmp(right)));
-    best.map(|(index, point, _)| (index, point))
+    visit::best_point(&run.record)
 }
 
 /// A point in a few characters, for a first column: `400`, `400x10`, `400@20k/s`, `400#2`.

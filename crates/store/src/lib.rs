@@ -37,6 +37,9 @@ const READINGS: &str = "readings.ndjson";
 const SERVER_READINGS: &str = "server-readings.ndjson";
 const LATENCIES: &str = "latencies.json";
 
+/// The files of a run that make it again, the record last. Profiles are beside them.
+pub const RUN_FILES: [&str; 5] = [POINTS, READINGS, SERVER_READINGS, LATENCIES, RECORD];
+
 /// Why a run could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -4,6 +4,7 @@ pub mod probe;
 
 pub mod advise;
 pub mod compare;
+pub mod journal;
 pub mod run;
 pub mod runs;
 pub mod show;

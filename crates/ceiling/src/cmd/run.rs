@@ -30,7 +30,8 @@ use report::Format;
 use report::ci::{Report, markdown};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file beside a plan that says where its hosts are.
@@ -59,6 +60,16 @@ pub struct Run {
     /// A plan file
     plan: PlanFile,
 
+    #[command(flatten)]
+    options: RunOptions,
+
+    #[command(flatten)]
+    runs: Runs,
+}
+
+/// How a plan is run, wherever its result is kept.
+#[derive(Debug, Args)]
+pub struct RunOptions {
     /// Only these cells, by the beginning of their names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<CellName>,
@@ -80,12 +91,12 @@ pub struct Run {
 
     /// Print what would be done, and do nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
 
     /// Go on with the interrupted experiment of this folder: visits that it measured are kept, the
     /// others follow in the same order
     #[arg(long, value_name = "FOLDER")]
-    resume: Option<ExperimentFolder>,
+    pub resume: Option<ExperimentFolder>,
 
     /// Let the plan turn knobs of this host, and of others whose probes allow it; each is put back
     /// after its cell
@@ -107,7 +118,7 @@ pub struct Run {
 
     /// No progress
     #[arg(short = 'q', long)]
-    quiet: bool,
+    pub quiet: bool,
 
     #[command(flatten)]
     live: LiveOptions,
@@ -117,16 +128,39 @@ pub struct Run {
 
     #[command(flatten)]
     colour: Colour,
+}
 
-    #[command(flatten)]
-    runs: Runs,
+/// A plan that is run: its file, how, and the directory that its result goes to.
+#[derive(Debug)]
+struct Ordered<'a> {
+    plan: &'a Path,
+    options: &'a RunOptions,
+    directory: Option<PathBuf>,
+}
+
+impl Deref for Ordered<'_> {
+    type Target = RunOptions;
+
+    fn deref(&self) -> &RunOptions {
+        self.options
+    }
 }
 
 pub fn run(command: Run) -> Result<Code, Failure> {
-    let text = read(&command.plan)?;
+    carry_out(&command.plan, &command.options, command.runs.directory())
+}
+
+/// Runs a plan, and keeps its result in a folder of its own in a directory.
+pub fn carry_out(
+    plan: &Path,
+    options: &RunOptions,
+    directory: Option<PathBuf>,
+) -> Result<Code, Failure> {
+    let command = Ordered { plan, options, directory };
+    let text = read(command.plan)?;
     let list = match &command.servers {
         Some(list) => Ok(list.0.clone()),
-        None => experiment::list_above(&command.plan),
+        None => experiment::list_above(command.plan),
     };
     // A plan whose servers run already needs no list.
     let targets = match &list {
@@ -134,12 +168,12 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         Err(why) => Targets::absent(why.clone()),
     };
     let plan = Plan::parse(&text, &targets, &given_hosts(&command)?);
-    let mut plan = plan.map_err(|error| wrong(&command.plan, error))?;
+    let mut plan = plan.map_err(|error| wrong(command.plan, error))?;
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
     for cell in &plan.cells {
         let checked = experiment::check_tuning(cell).and(cell.check());
-        let named = |why| wrong(&command.plan, format!("cell '{}': {why}", cell.name));
+        let named = |why| wrong(command.plan, format!("cell '{}': {why}", cell.name));
         checked.map_err(named)?;
     }
     refuse_tuning(&command, &plan)?;
@@ -148,11 +182,12 @@ pub fn run(command: Run) -> Result<Code, Failure> {
         to_stdout(&plan.rehearsed())?;
         return Ok(Code::Good);
     }
-    let probes = probes(&plan).map_err(|error| wrong(&command.plan, error.0))?;
+    let probes = probes(&plan).map_err(|error| wrong(command.plan, error.0))?;
     refuse_formats(&command.out)?;
     let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let stop = signals::stop_flag()?;
-    let mut onlookers = OfExperiment::open(&command.live, &command.colour, &plan)?;
+    let result = command.directory.as_deref();
+    let mut onlookers = OfExperiment::open(&command.live, &command.colour, &plan, result)?;
     let (folder, begun) = begin(&command, &plan)?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let places = Places { probes, ..places };
@@ -189,8 +224,8 @@ pub fn run(command: Run) -> Result<Code, Failure> {
 }
 
 /// What the user says of the hosts of a plan, and what a file beside the plan does.
-fn given_hosts(command: &Run) -> Result<GivenHosts, Failure> {
-    let mut given = GivenHosts::of(&command.plan);
+fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
+    let mut given = GivenHosts::of(command.plan);
     let beside = command.plan.with_file_name(HOSTS);
     let file = match &command.hosts {
         Some(file) => Some((file.0.clone(), Origin::User)),
@@ -231,8 +266,8 @@ fn hosts_used(plan: &Plan) -> Vec<HostUsed> {
 }
 
 /// The folder of the experiment, and what it has measured: nothing yet, unless it is resumed.
-fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
-    let text = plan::without_secrets(&read(&command.plan)?);
+fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
+    let text = plan::without_secrets(&read(command.plan)?);
     if let Some(path) = &command.resume {
         let (folder, begun) = Folder::again(path).map_err(Failure::Usage)?;
         let was = read(&path.join("plan.toml"))?;
@@ -241,7 +276,7 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
         let asked = visits.iter().map(|visit| plan.cells[visit.cell].name.as_str());
         if was != text || !asked.take(cells.len()).eq(cells.iter().copied()) {
             return Err(wrong(
-                &command.plan,
+                command.plan,
                 format!(
                     "{} holds an experiment of another plan, or of other cells of it (--only); \
                      give the plan it was begun with, or begin anew without --resume",
@@ -259,10 +294,10 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
         }
         return Ok((folder, begun));
     }
-    let directory = command.runs.directory().ok_or_else(|| {
+    let directory = command.directory.as_ref().ok_or_else(|| {
         Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
     })?;
-    let folder = Folder::make(&directory, &command.plan).map_err(Failure::File)?;
+    let folder = Folder::make(directory, command.plan).map_err(Failure::File)?;
     folder.write("plan.toml", text.as_bytes()).map_err(Failure::File)?;
     let begun = Experiment {
         schema: SCHEMA.to_string(),
@@ -285,7 +320,7 @@ fn begin(command: &Run, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
 
 /// Makes the visits; what is known is written after each of them.
 fn conduct(
-    command: &Run,
+    command: &Ordered<'_>,
     plan: &Plan,
     (targets, places): (&Targets, &Places),
     folder: &Folder,
@@ -317,13 +352,13 @@ fn conduct(
 }
 
 /// A plan written by another person must not change this host by itself.
-fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
+fn refuse_tuning(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     let Some(cell) = plan.cells.iter().find(|cell| !cell.tune.is_empty()) else { return Ok(()) };
     if command.allow_tune || command.dry_run {
         return Ok(());
     }
     Err(wrong(
-        &command.plan,
+        command.plan,
         format!(
             "cell '{}' turns knobs of a host (docs/experiments.md); --allow-tune allows it, and \
              --dry-run shows which",
@@ -333,9 +368,9 @@ fn refuse_tuning(command: &Run, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Nor run programs, read files or reach other hosts.
-fn refuse_untrusted(command: &Run, plan: &Plan) -> Result<(), Failure> {
+fn refuse_untrusted(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     match plan::untrusted(plan) {
-        Some(why) if !command.trust && !command.dry_run => Err(wrong(&command.plan, why)),
+        Some(why) if !command.trust && !command.dry_run => Err(wrong(command.plan, why)),
         _ => Ok(()),
     }
 }

@@ -17,16 +17,19 @@ struct Watched {
 
 impl Watched {
     fn start(arguments: &[&str]) -> Self {
-        let mut command = ceiling(arguments);
-        command.args(["--live"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::started(ceiling(&[arguments, &["--live"]].concat()), "live at http://")
+    }
+
+    fn started(mut command: Command, announces: &str) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        while !line.contains("live at http://") {
+        while !line.contains(announces) {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended without a URL");
         }
-        let address = line.trim().rsplit("http://").next().unwrap().trim_end_matches('/');
+        let address = line.split(announces).nth(1).unwrap().split('/').next().unwrap();
         Self { address: address.to_string(), child, stderr }
     }
 
@@ -46,9 +49,13 @@ impl Watched {
     }
 
     fn events(&self, last: Option<&str>) -> Events {
+        self.events_at("/events", last)
+    }
+
+    fn events_at(&self, path: &str, last: Option<&str>) -> Events {
         let last = last.map_or(String::new(), |last| format!("Last-Event-ID: {last}\r\n"));
         let host = &self.address;
-        Events(self.ask(&format!("GET /events HTTP/1.1\r\nHost: {host}\r\n{last}\r\n")))
+        Events(self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n")))
     }
 
     fn end(mut self) -> Said {
@@ -227,6 +234,50 @@ fn the_cells_of_an_experiment_are_shown_one_after_the_other() {
     let cells = said.record()["cells"].as_array().unwrap().clone();
     let kept: Vec<_> = cells.iter().map(|cell| &cell["fate"]["measured"]["run"]).collect();
     assert!(kept.iter().zip(&ids).all(|(kept, id)| kept == id || kept.is_null()), "{cells:?}");
+}
+
+#[test]
+fn a_journal_is_served_drawn_anew_and_shows_the_run_under_way() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let folder = Folder::new("live-journal");
+    let journal = folder.file("journal");
+    let said = run(&["journal", "new", "one", "--title", "A first title", "--journal", &journal]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let command = ceiling(&["journal", "serve", "--journal", &journal]);
+    let served = Watched::started(command, "journal at http://");
+    let index = served.get("/");
+    assert!(index.contains("A first title") && index.contains("text/html"), "{index}");
+    assert!(served.get("/entries/one.html").contains("200 OK"));
+    assert!(served.get("/one/entry.toml").contains("404"), "only what the site has");
+    assert!(served.get("/_live/").contains("no run is under way"));
+
+    let entry = format!("{journal}/one/entry.toml");
+    let text = fs::read_to_string(&entry).unwrap();
+    fs::write(&entry, text.replace("A first title", "A second title")).unwrap();
+    wait_until("the new title", || served.get("/").contains("A second title"));
+    fs::write(&entry, "not = [").unwrap();
+    assert!(served.get("/").contains("A second title"), "what cannot be read changes nothing");
+
+    let mut load = ceiling(&["load", &server.url("/"), "-c", "2", "-n", "500", "-q"]);
+    load.env("CEILING_LIVE", format!("{journal}/.live"));
+    assert!(load.output().unwrap().status.code().is_some());
+    let kinds: Vec<_> = {
+        let events = served.events_at("/_live/events", None);
+        let mut kinds = Vec::new();
+        for (_, message) in events {
+            kinds.push(message["kind"].as_str().unwrap().to_string());
+            if kinds.last().is_some_and(|kind| kind == "end") {
+                break;
+            }
+        }
+        kinds
+    };
+    assert_eq!(kinds.first().map(String::as_str), Some("begin"), "{kinds:?}");
+    signal(served.child.id(), "TERM");
+    let said = served.end();
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(!std::path::Path::new(&format!("{journal}/.live")).exists());
 }
 
 /// Runs a script of the shell in a terminal of its own; gives what was written to it.

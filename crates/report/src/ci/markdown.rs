@@ -9,6 +9,7 @@ use model::experiment::Experiment;
 use model::objective::Expectation;
 use model::run::{Point, Run};
 use model::standing::Figure;
+use model::visit::failures_of;
 
 /// Rows of a table: a page of a job is no report.
 const ROWS_MAX: usize = 30;
@@ -38,12 +39,13 @@ pub fn of_run(run: &Run, report: &Report) -> String {
 pub fn of_experiment(of: &Experiment, report: &Report) -> String {
     let mut text = heading(report) + &format!("{}\n\n", plain(&of.question));
     text.extend(conclusion(of).map(|said| format!("**{}**\n\n", plain(&said))));
-    let rows = report.cases.iter().map(|case| {
-        let (word, said) = word_of(&case.outcome);
-        vec![case.name.clone(), word.to_string(), said.clone()]
-    });
-    text += &table(&["cell", "", "because"], rows.collect());
+    text += &cases(report, "cell");
     text + &format!("ceiling {}, experiment {}\n\n", plain(&of.version), plain(&of.id))
+}
+
+/// Cases of any kind, each called by this word.
+pub fn of_cases(report: &Report, word: &str) -> String {
+    heading(report) + &cases(report, word)
 }
 
 /// A command that measured nothing.
@@ -55,6 +57,15 @@ pub fn of_failure(report: &Report) -> String {
     text
 }
 
+/// A row for each case.
+fn cases(report: &Report, word: &str) -> String {
+    let rows = report.cases.iter().map(|case| {
+        let (word, said) = word_of(&case.outcome);
+        vec![case.name.clone(), word.to_string(), said.clone()]
+    });
+    table(&[word, "", "because"], rows.collect())
+}
+
 /// Rate, p50, p99 and share of failures of a level, each with its name.
 pub(super) fn figures(point: &Point) -> Vec<String> {
     let names = ["rate", "p50", "p99", "failed"];
@@ -64,9 +75,7 @@ pub(super) fn figures(point: &Point) -> Vec<String> {
 }
 
 fn figures_of(point: &Point) -> Vec<String> {
-    let requests = &point.requests;
-    let due = requests.sent + requests.unsent;
-    let without = requests.failed + requests.unanswered + requests.unsent;
+    let (due, without) = failures_of(point);
     let failed = (due > 0).then(|| format!("{} %", percent(100.0 * without as f64 / due as f64)));
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
     vec![rate_cell(point), p50, p99, or_dash(failed, |share| share)]

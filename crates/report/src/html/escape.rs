@@ -4,8 +4,9 @@ use crate::printable::printable;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Text for an element or a quoted attribute, of HTML and of XML.
-pub(crate) fn escape(text: &str) -> String {
+/// Text for an element or a quoted attribute, of HTML and of XML. Control characters and those that
+/// change the direction of text become visible.
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in printable(text).chars() {
         match character {

@@ -7,25 +7,19 @@ use crate::page::{
 };
 use std::collections::BTreeSet;
 
-/// Header, links to the sections, and the sections.
-pub(super) fn page(page: &Page) -> String {
-    let mut markup = format!(
-        "<header>\n<h1>{}</h1>\n<p class=\"faint\">{}</p>\n{}</header>\n<main>\n",
+/// The title, and links to the sections.
+pub(super) fn header(page: &Page) -> String {
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"faint\">{}</p>\n{}</header>\n",
         escape(&page.title),
         escape(&page.subtitle),
         links(page)
-    );
-    markup.push_str(&section(page));
-    markup.push_str("</main>\n");
-    markup.push_str(
-        "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n",
-    );
-    markup
+    )
 }
 
-/// The sections.
-pub(super) fn section(page: &Page) -> String {
-    let mut markup = String::from("<section id=\"verdict\" aria-label=\"Verdict\">\n");
+/// The blocks of a page, inside of a section that was begun.
+pub(super) fn blocks(page: &Page) -> String {
+    let mut markup = String::new();
     let anchors = page.anchors();
     let mut hint = HINT;
     for neighbours in page.blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
@@ -37,7 +31,6 @@ pub(super) fn section(page: &Page) -> String {
             markup.push_str(&drawn);
         }
     }
-    markup.push_str("</section>\n");
     markup
 }
 
@@ -247,7 +240,7 @@ fn symbol(mark: Mark, meaning: &str) -> String {
 }
 
 /// The place of a chart; scripts fill it, in the order of the data.
-pub(super) fn figure(chart: &Chart) -> String {
+fn figure(chart: &Chart) -> String {
     let (id, title, note) = (escape(&chart.id), escape(&chart.title), escape(&chart.note));
     format!(
         "<figure class=\"chart\" id=\"{id}\">\n<figcaption><h3>{title}</h3>\n\

@@ -5,16 +5,18 @@
 //! they are escaped in markup and in JSON, and a content security policy lets the browser run
 //! only the scripts whose hashes are in it.
 
+mod document;
 mod dots;
 mod escape;
 mod flame;
 mod grid;
 mod markup;
 
-use crate::page::{Chart, Page};
+use crate::page::Page;
 use crate::sections::{Detail, across, beside, compare, experiment, page_of};
 use base64::Engine as _;
-pub(crate) use escape::escape;
+pub use document::Document;
+pub use escape::escape;
 use escape::{json_for_script, shortened};
 use model::across::Across;
 use model::comparison::Comparison;
@@ -28,9 +30,6 @@ const STYLE: &str = concat!(
     include_str!("../../assets/vendor/uPlot.min.css"),
     include_str!("../../assets/style.css")
 );
-
-/// What draws charts.
-const DRAWING: [&str; 4] = [SCRIPTS[0], SCRIPTS[1], SCRIPTS[2], SCRIPTS[3]];
 
 /// Scripts in the order they run. The first one watches over the others.
 const SCRIPTS: [&str; 6] = [
@@ -71,106 +70,14 @@ pub fn html_across(of: &Across) -> String {
 
 /// The blocks of a page alone, as markup for a page that has our styles.
 pub fn blocks(page: &Page) -> String {
-    markup::section(page)
-}
-
-/// A page that another program serves and fills, with the styles and charts of a report.
-#[derive(Debug)]
-pub struct Shell<'a> {
-    /// Plain text.
-    pub title: &'a str,
-    /// Markup for the end of the head.
-    pub head: &'a str,
-    /// Styles that follow ours.
-    pub style: &'a str,
-    /// Markup.
-    pub body: &'a str,
-    /// Charts, in the order of their places in the body.
-    pub charts: &'a [Chart],
-    /// The script that runs last.
-    pub script: &'a str,
-}
-
-/// Such a page.
-pub fn shell(of: &Shell<'_>) -> String {
-    let mut file = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n<style>{}</style>\n{}</head>\n<body>\n{}",
-        escape(of.title),
-        of.style,
-        of.head,
-        of.body
-    );
-    file.push_str(&data_script("charts", &json_for_script(&of.charts)));
-    for script in DRAWING.iter().chain([&of.script]) {
-        file.push_str(&format!("<script>{script}</script>\n"));
-    }
-    file.push_str("</body>\n</html>\n");
-    file
-}
-
-/// The content security policy of such a page: it may ask its own server, and show a report.
-pub fn shell_policy(style: &str, script: &str) -> String {
-    let scripts: Vec<_> = SCRIPTS.iter().chain([&script]).map(|one| source_hash(one)).collect();
-    format!(
-        "default-src 'none'; script-src {}; style-src {} {}; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
-        scripts.join(" "),
-        source_hash(STYLE),
-        source_hash(style)
-    )
-}
-
-/// The places of a chart in a body, which scripts fill.
-pub fn figures(charts: &[Chart]) -> String {
-    charts.iter().map(markup::figure).collect()
-}
-
-/// Text as markup.
-pub fn text(text: &str) -> String {
-    escape(text)
+    format!("<section id=\"verdict\" aria-label=\"Verdict\">\n{}</section>\n", markup::blocks(page))
 }
 
 fn file_of(page: &Page, record: &impl Serialize) -> String {
-    let charts = page.charts();
-    let mut file = head(page);
-    file.push_str("<body>\n");
-    file.push_str(&markup::page(page));
-    file.push_str(&data_script("charts", &json_for_script(&shortened(&charts))));
-    file.push_str(&data_script("record", &json_for_script(record)));
-    for script in SCRIPTS {
-        file.push_str("<script>");
-        file.push_str(script);
-        file.push_str("</script>\n");
-    }
-    file.push_str("</body>\n</html>\n");
-    file
-}
-
-fn head(page: &Page) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
-        policy(),
-        escape(&page.title)
-    )
-}
-
-/// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
-/// through the escaping would still not run.
-fn policy() -> String {
-    let scripts: Vec<String> = SCRIPTS.iter().map(|script| source_hash(script)).collect();
-    format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        scripts.join(" "),
-        source_hash(STYLE)
-    )
+    let mut document = Document::new(&page.title);
+    document.page(page);
+    document.data("record", record);
+    document.finish()
 }
 
 fn source_hash(source: &str) -> String {

@@ -12,12 +12,13 @@ use crate::wording::{
     rate_of, wall_mark, wall_phrase,
 };
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
-use model::histogram::Summary;
 use model::run::{Point, Run};
-use model::standing::{self, Standing};
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
 use model::verdict::Named;
+use model::visit;
+pub(super) use model::visit::{FIGURES, figure_of, standing_of};
+use model::visit::{costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
@@ -167,50 +168,9 @@ pub(super) fn visit_anchor(nth: usize) -> String {
     format!("visit-{}", nth + 1)
 }
 
-/// The figures of a visit that are compared with those of other visits. What is not valid or is not
-/// known is left out.
+/// The figures of a visit that are compared with those of other visits.
 pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
-    let Some((_, point)) = best_point(run) else { return BTreeMap::new() };
-    let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
-    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
-    let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
-    FIGURES.into_iter().filter(is_known).filter_map(value).collect()
-}
-
-/// How far a figure of a point may be believed.
-pub(super) fn standing_of(point: &Point, figure: Figure) -> &Standing {
-    // Standings of times are those of requests.
-    let is_of_requests = point.events.is_none() && !point.is_churn();
-    let figure = match figure {
-        Figure::Rate => standing::Figure::Rate,
-        Figure::P50 if is_of_requests => standing::Figure::P50,
-        Figure::P99 if is_of_requests => standing::Figure::P99,
-        Figure::ClientUsPerRequest => standing::Figure::ClientCpu,
-        Figure::ServerUsPerRequest => standing::Figure::ServerCpu,
-        Figure::P50 | Figure::P99 => return &Standing::Sound,
-    };
-    point.standing.of(figure)
-}
-
-/// The figures of a visit, the main one first.
-pub(super) const FIGURES: [Figure; 5] = [
-    Figure::Rate,
-    Figure::P50,
-    Figure::P99,
-    Figure::ClientUsPerRequest,
-    Figure::ServerUsPerRequest,
-];
-
-/// A figure of a point, whether it is valid or not.
-pub(super) fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
-    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(times_of(point)?)? as f64);
-    match figure {
-        Figure::Rate => rate_of(point).map(|_| point.headline_rate()),
-        Figure::P50 => time(|times| times.p50),
-        Figure::P99 => time(|times| times.p99),
-        Figure::ClientUsPerRequest => costs_of(point).0,
-        Figure::ServerUsPerRequest => costs_of(point).1,
-    }
+    visit::figures(&run.record)
 }
 
 /// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
@@ -316,23 +276,6 @@ fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
 /// The best point; where none is valid the last one, which is marked.
 pub(super) fn point_of(run: &Run) -> Option<&Point> {
     best_point(run).map(|(_, point)| point).or(run.record.points.last())
-}
-
-/// Latency of requests; of devices, the time to connect; of events, their staleness.
-fn times_of(point: &Point) -> Option<&Summary> {
-    match (&point.events, &point.turnover) {
-        (Some(events), _) => events.staleness_ns.as_ref(),
-        (_, Some(turnover)) if point.is_churn() => Some(&turnover.connect_ns),
-        _ => Some(&point.latency_ns),
-    }
-}
-
-/// CPU time per request of both sides, microseconds; of devices per connection is not known.
-fn costs_of(point: &Point) -> (Option<f64>, Option<f64>) {
-    match &point.events {
-        Some(events) => (events.client_us_per_event, events.server_us_per_event),
-        None => (point.cpu.client_us_per_request, point.cpu.server_us_per_request),
-    }
 }
 
 /// What became of events, and of the writes beside them; nothing when no cell has any.

@@ -147,6 +147,14 @@ pub fn draw(page: &Page, style: Style) -> String {
     written(&lines, style)
 }
 
+/// A text of several lines as a terminal takes it: no control character but line ends.
+pub fn printed(text: &str) -> String {
+    let mut shown: String =
+        text.lines().map(|line| crate::printable::printable(line).into_owned() + "\n").collect();
+    shown.truncate(shown.trim_end().len());
+    shown + "\n"
+}
+
 /// What is below the title.
 fn blocks_lines(blocks: &[Block]) -> Vec<TextLine> {
     let mut lines = Vec::new();

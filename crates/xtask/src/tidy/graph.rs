@@ -72,9 +72,24 @@ const ROOMS: &[Room] = &[
         why: "a run directory outlives the program that wrote it",
     },
     Room {
+        folder: "crates/journal",
+        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
+        why: "an entry is checked against kept results, and measures and draws nothing",
+    },
+    Room {
         folder: "crates/report",
         may_use: &["crates/model", "crates/observe"],
         why: "a page is drawn from values, wherever they come from",
+    },
+    Room {
+        folder: "crates/site",
+        may_use: &["crates/model", "crates/journal", "crates/report"],
+        why: "a site is drawn from the values of a journal, with the blocks of a report",
+    },
+    Room {
+        folder: "crates/audit",
+        may_use: &["crates/model"],
+        why: "what another tool printed is text and arithmetic, whoever ran it",
     },
     Room {
         folder: "crates/mix",
@@ -126,7 +141,10 @@ const ROOMS: &[Room] = &[
             "crates/tune",
             "crates/judge",
             "crates/store",
+            "crates/audit",
+            "crates/journal",
             "crates/report",
+            "crates/site",
             "crates/mix",
             "crates/plan",
             "crates/lab",

@@ -1,0 +1,215 @@
+//! What a command line tells that an output does not, and what a person told.
+//!
+//! A command line is given, or stands in the first lines of the file after a prompt (`$ wrk ..`).
+//! The file goes before the command line, and the command line before what was given as a number.
+
+use crate::page::Page;
+use crate::printed::{count, go_duration, rounded, seconds};
+use model::audit::{Figure, Foreign, Given};
+
+/// The flags of a tool that say how much load there is.
+struct Flags {
+    tool: &'static str,
+    connections: &'static [&'static str],
+    threads: &'static [&'static str],
+    depth: &'static [&'static str],
+    duration: &'static [&'static str],
+    rate: &'static [&'static str],
+    /// With one of these, nothing on the command line tells the depth.
+    hides_depth: &'static [&'static str],
+    /// Connections without a flag.
+    connections_default: Option<f64>,
+}
+
+const NONE: Flags = Flags {
+    tool: "",
+    connections: &["-c"],
+    threads: &[],
+    depth: &[],
+    duration: &[],
+    rate: &[],
+    hides_depth: &[],
+    connections_default: None,
+};
+
+const FLAGS: &[Flags] = &[
+    Flags {
+        tool: "wrk",
+        connections: &["-c", "--connections"],
+        threads: &["-t", "--threads"],
+        duration: &["-d", "--duration"],
+        hides_depth: &["-s", "--script"],
+        connections_default: Some(10.0),
+        ..NONE
+    },
+    Flags {
+        tool: "wrk2",
+        connections: &["-c", "--connections"],
+        threads: &["-t", "--threads"],
+        duration: &["-d", "--duration"],
+        rate: &["-R", "--rate"],
+        hides_depth: &["-s", "--script"],
+        connections_default: Some(10.0),
+        ..NONE
+    },
+    Flags {
+        tool: "oha",
+        connections: &["-c"],
+        depth: &["-p"],
+        duration: &["-z"],
+        rate: &["-q"],
+        connections_default: Some(50.0),
+        ..NONE
+    },
+    Flags { tool: "hey", duration: &["-z"], connections_default: Some(50.0), ..NONE },
+    Flags {
+        tool: "h2load",
+        connections: &["-c", "--clients"],
+        threads: &["-t", "--threads"],
+        depth: &["-m", "--max-concurrent-streams"],
+        duration: &["-D", "--duration"],
+        connections_default: Some(1.0),
+        ..NONE
+    },
+    Flags { tool: "ab", duration: &["-t"], connections_default: Some(1.0), ..NONE },
+    Flags {
+        tool: "vegeta",
+        connections: &["-max-workers", "--max-workers"],
+        duration: &["-duration", "--duration"],
+        ..NONE
+    },
+    Flags {
+        tool: "autocannon",
+        connections: &["-c", "--connections"],
+        threads: &["-w", "--workers"],
+        depth: &["-p", "--pipelining"],
+        duration: &["-d", "--duration"],
+        rate: &["-R", "--overallRate"],
+        connections_default: Some(10.0),
+        ..NONE
+    },
+    Flags {
+        tool: "fortio",
+        connections: &["-c", "--c"],
+        duration: &["-t", "--t"],
+        rate: &["-qps", "--qps"],
+        connections_default: Some(4.0),
+        ..NONE
+    },
+    Flags { tool: "k6", connections: &["-u", "--vus"], duration: &["-d", "--duration"], ..NONE },
+];
+
+/// Lines of a file in which its command line is looked for.
+const HEAD_LINES: usize = 20;
+/// Words of a command line that are looked at.
+const WORDS_MAX: usize = 200;
+
+/// Adds what the command line and the person told to what the output tells.
+pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
+    let flags = FLAGS.iter().find(|flags| flags.tool == told.tool);
+    let typed = given.command.clone().or_else(|| in_head(&told.tool, head));
+    if let (Some(flags), Some(typed)) = (flags, &typed) {
+        from_flags(told, flags, typed);
+    }
+    told.command = typed.or(told.command.take());
+    let by_person = |figure: &mut Option<Figure>, told: Option<u64>| {
+        *figure = figure.take().or(told.map(|value| Figure::exact(value as f64, 0)));
+    };
+    by_person(&mut told.connections, given.connections);
+    by_person(&mut told.depth, given.depth);
+}
+
+/// A line that a prompt begins and the tool's name follows.
+fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
+    head.lines().take(HEAD_LINES).find_map(|spot| {
+        let typed = spot.text.trim_start().strip_prefix(['$', '#', '>'])?.trim();
+        let is_it = |word: &str| word.rsplit('/').next() == Some(tool);
+        typed.split_whitespace().take(8).any(is_it).then(|| typed.chars().take(2000).collect())
+    })
+}
+
+fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
+    let words: Vec<&str> = typed.split_whitespace().take(WORDS_MAX).collect();
+    let value = |names: &[&str]| value(&words, names);
+    let number = |names: &[&str]| value(names).and_then(|text| count(&text, 0));
+    let time = |text: String| match seconds(&text, 0) {
+        Some(figure) => Some(figure),
+        None => go_duration(&text, 0).or_else(|| rounded(&text, 0)),
+    };
+    let default = flags.connections_default.map(|value| Figure::exact(value, 0));
+    told.connections = told.connections.take().or(number(flags.connections)).or(default);
+    told.threads = told.threads.take().or(number(flags.threads));
+    told.asked_s = told.asked_s.take().or(value(flags.duration).and_then(time));
+    told.target_rate = told.target_rate.take().or(number(flags.rate));
+    if value(flags.hides_depth).is_none() {
+        let depth = number(flags.depth).or(Some(Figure::exact(1.0, 0)));
+        told.depth = told.depth.take().or(depth);
+    }
+}
+
+/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. Absent: the flag is not there.
+fn value(words: &[&str], names: &[&str]) -> Option<String> {
+    words.iter().enumerate().rev().find_map(|(index, word)| {
+        names.iter().find_map(|name| {
+            let rest = word.strip_prefix(name)?;
+            let is_short = name.len() == 2;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value.to_string()),
+                None if rest.is_empty() => Some(words.get(index + 1).unwrap_or(&"").to_string()),
+                None if is_short && !rest.starts_with('-') => Some(rest.to_string()),
+                None => None,
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(tool: &str, typed: &str) -> Foreign {
+        let mut told = Foreign { tool: tool.into(), ..Foreign::default() };
+        let given = Given { command: Some(typed.into()), ..Given::default() };
+        complete(&mut told, &given, Page(""));
+        told
+    }
+
+    fn figures(told: &Foreign) -> [Option<f64>; 4] {
+        let all = [&told.connections, &told.threads, &told.depth, &told.target_rate];
+        all.map(|figure| figure.as_ref().map(|figure| figure.value))
+    }
+
+    #[test]
+    fn flags_are_read_in_every_form() {
+        let told = completed("wrk", "wrk -t1 -c 32 --duration=3s http://h/");
+        assert_eq!(figures(&told), [Some(32.0), Some(1.0), Some(1.0), None]);
+        assert_eq!(told.asked_s.unwrap().value, 3.0);
+        let told = completed("wrk2", "wrk2 -c50 -R2k --latency http://h/");
+        assert_eq!(figures(&told), [Some(50.0), None, Some(1.0), Some(2000.0)]);
+        let told = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
+        assert_eq!(figures(&told), [Some(8.0), None, Some(16.0), None]);
+        assert_eq!(figures(&completed("oha", "oha http://h/"))[0], Some(50.0));
+    }
+
+    #[test]
+    fn a_script_hides_the_depth() {
+        let told = completed("wrk", "wrk -c 32 -s pipeline.lua http://h/");
+        assert_eq!(told.depth, None);
+    }
+
+    #[test]
+    fn a_command_line_above_the_output_is_read_and_the_output_goes_first() {
+        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        told.connections = Some(Figure::exact(64.0, 2));
+        complete(
+            &mut told,
+            &Given::default(),
+            Page("$ taskset -c 1 wrk -c 8 http://h/\nRunning\n"),
+        );
+        assert_eq!(figures(&told), [Some(64.0), None, Some(1.0), None]);
+        let other = Page("$ curl http://wrk/ -c 5\n");
+        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        complete(&mut told, &Given { connections: Some(7), ..Given::default() }, other);
+        assert_eq!(figures(&told), [Some(7.0), None, None, None]);
+    }
+}

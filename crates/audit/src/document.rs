@@ -1,0 +1,137 @@
+//! JSON of a tool, with the lines and the digits of its numbers.
+
+use crate::printed::{digits, scaled};
+use model::audit::Figure;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// A value of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a> {
+    text: &'a str,
+    root: &'a str,
+}
+
+/// An object of a document.
+#[derive(Debug, Clone)]
+pub struct Object<'a> {
+    entries: BTreeMap<String, Node<'a>>,
+}
+
+impl<'a> Node<'a> {
+    /// The whole of a document.
+    pub fn root(text: &'a str) -> Option<Self> {
+        let raw: &RawValue = serde_json::from_str(text).ok()?;
+        Some(Self { text: raw.get(), root: text })
+    }
+
+    /// Its entries, when it is an object.
+    pub fn object(self) -> Option<Object<'a>> {
+        let raw: BTreeMap<String, &'a RawValue> = serde_json::from_str(self.text).ok()?;
+        let node = |raw: &'a RawValue| Node { text: raw.get(), root: self.root };
+        Some(Object { entries: raw.into_iter().map(|(key, raw)| (key, node(raw))).collect() })
+    }
+
+    /// Its elements, when it is a list.
+    pub fn list(self) -> Vec<Node<'a>> {
+        let raw: Vec<&'a RawValue> = serde_json::from_str(self.text).unwrap_or_default();
+        raw.into_iter().map(|raw| Node { text: raw.get(), root: self.root }).collect()
+    }
+
+    /// Its text, when it is one.
+    pub fn words(self) -> Option<String> {
+        let text: String = serde_json::from_str(self.text).ok()?;
+        Some(text.chars().take(WORDS_MAX).collect())
+    }
+
+    /// A number in a unit, rounded to its digits.
+    pub fn scaled(self, scale: f64) -> Option<Figure> {
+        let digits = digits(self.text).filter(|digits| digits.rest.is_empty())?;
+        Some(scaled(digits, scale, self.line(), self.text))
+    }
+
+    /// A whole number, which is exact; another one is rounded to its digits.
+    pub fn count(self) -> Option<Figure> {
+        let digits = digits(self.text).filter(|digits| digits.rest.is_empty())?;
+        if digits.is_whole {
+            Some(Figure::exact(digits.value, self.line()))
+        } else {
+            self.scaled(1.0)
+        }
+    }
+
+    /// Number of its line, from 1.
+    fn line(self) -> u64 {
+        let at = (self.text.as_ptr() as usize).saturating_sub(self.root.as_ptr() as usize);
+        let before = self.root.as_bytes().get(..at).unwrap_or_default();
+        1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
+    }
+}
+
+/// Characters that are kept of a text.
+const WORDS_MAX: usize = 2000;
+
+impl<'a> Object<'a> {
+    /// An entry.
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        self.entries.get(key).copied()
+    }
+
+    /// An entry that is an object.
+    pub fn object(&self, key: &str) -> Option<Object<'a>> {
+        self.get(key)?.object()
+    }
+
+    /// An entry that is a count.
+    pub fn count(&self, key: &str) -> Option<Figure> {
+        self.get(key)?.count()
+    }
+
+    /// An entry that is a number in a unit.
+    pub fn scaled(&self, key: &str, scale: f64) -> Option<Figure> {
+        self.get(key)?.scaled(scale)
+    }
+
+    /// An entry that is a text.
+    pub fn words(&self, key: &str) -> Option<String> {
+        self.get(key)?.words()
+    }
+
+    /// Whether it has all of these entries.
+    pub fn has(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| self.entries.contains_key(*key))
+    }
+
+    /// All entries in the order of their keys.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Node<'a>)> {
+        self.entries.iter().map(|(key, node)| (key.as_str(), *node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_line_and_their_digits() {
+        let text = "{\n \"a\": {\n  \"p\": 0.436, \"n\": 12 },\n \"b\": \"x\", \"c\": [1, 2.5]\n}";
+        let root = Node::root(text).unwrap().object().unwrap();
+        let a = root.object("a").unwrap();
+        let p = a.scaled("p", 1e-3).unwrap();
+        assert_eq!((p.line, p.printed.as_str()), (3, "0.436"));
+        assert!((p.high - 0.000_437).abs() < 1e-12 && (p.low - 0.000_435).abs() < 1e-12);
+        assert_eq!(a.count("n").unwrap(), Figure::exact(12.0, 3));
+        assert_eq!(root.words("b").as_deref(), Some("x"));
+        assert_eq!(root.get("c").unwrap().list().len(), 2);
+        assert!(root.scaled("b", 1.0).is_none() && root.object("c").is_none());
+    }
+
+    #[test]
+    fn what_is_no_document_is_none() {
+        for text in ["", "{", "[1", "{\"a\":1} x", "\u{0}"] {
+            assert!(Node::root(text).is_none(), "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(Node::root(&deep).is_none());
+    }
+}

@@ -1,0 +1,226 @@
+//! Numbers as they were printed, with every value that rounds to their digits.
+//!
+//! Tools round and truncate in different ways, so a printed number stands for one unit of its last
+//! digit below it and above it. Whole numbers without a unit are counts and stand for themselves.
+
+use model::audit::Figure;
+
+/// Digits that are kept of a printed number.
+const PRINTED_MAX: usize = 40;
+/// Digits from which a number counts as printed in full.
+const FULL_DIGITS: usize = 15;
+
+/// The digits of a number, and what follows them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Digits<'a> {
+    /// The number.
+    pub value: f64,
+    /// One unit of its last digit; 0 when it was printed in full.
+    pub step: f64,
+    /// Whether it has neither a decimal point nor an exponent.
+    pub is_whole: bool,
+    /// What follows.
+    pub rest: &'a str,
+}
+
+/// Reads a number at the beginning of a text: `1,234.5`, `12`, `1e-5`.
+pub fn digits(text: &str) -> Option<Digits<'_>> {
+    let bytes = text.as_bytes();
+    let mut end = usize::from(bytes.first() == Some(&b'-'));
+    let (mut plain, mut decimals, mut has_point) = (String::new(), 0_i32, false);
+    plain.push_str(&text[..end]);
+    while let Some(&byte) = bytes.get(end) {
+        let digit_next = bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
+        match byte {
+            b'0'..=b'9' => {
+                plain.push(byte as char);
+                decimals += i32::from(has_point);
+            }
+            b'.' if !has_point && digit_next => {
+                has_point = true;
+                plain.push('.');
+            }
+            b',' | b'_' if !has_point && groups(bytes, end) => {}
+            _ => break,
+        }
+        end += 1;
+    }
+    let significant = plain.bytes().filter(u8::is_ascii_digit).count();
+    if significant == 0 || significant > PRINTED_MAX {
+        return None;
+    }
+    let exponent = exponent(&bytes[end..]);
+    let power = exponent.map_or(0, |(power, _)| power);
+    let rest = &text[end + exponent.map_or(0, |(_, length)| length)..];
+    let value = plain.parse::<f64>().ok()? * 10_f64.powi(power);
+    let step = if significant >= FULL_DIGITS { 0.0 } else { 10_f64.powi(power - decimals) };
+    let is_whole = !has_point && exponent.is_none();
+    value.is_finite().then_some(Digits { value, step, is_whole, rest })
+}
+
+/// Whether a separator stands between groups of three digits.
+fn groups(bytes: &[u8], at: usize) -> bool {
+    let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
+    at > 0 && is_digit(at - 1) && (1..=3).all(|ahead| is_digit(at + ahead)) && !is_digit(at + 4)
+}
+
+/// `e-5`, and its length.
+fn exponent(bytes: &[u8]) -> Option<(i32, usize)> {
+    if !bytes.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&b'e')) {
+        return None;
+    }
+    let signed = usize::from(bytes.get(1).is_some_and(|byte| b"+-".contains(byte)));
+    let length = bytes[1 + signed..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let text = std::str::from_utf8(&bytes[1..1 + signed + length]).ok()?;
+    let power: i32 = text.parse().ok()?;
+    (-300..=300).contains(&power).then_some((power, 1 + signed + length))
+}
+
+/// A figure out of digits in a unit: `scale` units of the figure each.
+pub fn scaled(digits: Digits<'_>, scale: f64, line: u64, printed: &str) -> Figure {
+    let (value, step) = (digits.value * scale, digits.step * scale);
+    // The last bits of a product say nothing.
+    let noise = value.abs() * 1e-12;
+    Figure {
+        value,
+        low: if value >= 0.0 { (value - step - noise).max(0.0) } else { value - step },
+        high: value + step + noise,
+        line,
+        printed: printed.trim().chars().take(PRINTED_MAX).collect(),
+    }
+}
+
+/// A count: exact when it is whole and has no suffix, else rounded to its digits (`19765k`).
+pub fn count(text: &str, line: u64) -> Option<Figure> {
+    let text = text.trim();
+    let digits = digits(text)?;
+    let scale = metric(digits.rest);
+    if digits.is_whole && scale == 1.0 {
+        let printed = text[..text.len() - digits.rest.len()].to_string();
+        return Some(Figure { printed, ..Figure::exact(digits.value, line) });
+    }
+    Some(scaled(digits, scale, line, text))
+}
+
+/// A number with a suffix of thousands, never exact: `1.61k`, `175225.20`.
+pub fn rounded(text: &str, line: u64) -> Option<Figure> {
+    let text = text.trim();
+    let digits = digits(text)?;
+    let scale = metric(digits.rest);
+    Some(scaled(digits, scale, line, text))
+}
+
+/// The factor of a suffix `k`, `M`, `G`, `T`.
+fn metric(rest: &str) -> f64 {
+    match rest.as_bytes().first() {
+        Some(b'k' | b'K') => 1e3,
+        Some(b'M') => 1e6,
+        Some(b'G') => 1e9,
+        Some(b'T') => 1e12,
+        _ => 1.0,
+    }
+}
+
+/// Seconds: `244.60us`, `1.5m`, `3 ms`, `12µs`.
+pub fn seconds(text: &str, line: u64) -> Option<Figure> {
+    let text = text.trim();
+    let digits = digits(text)?;
+    let unit = digits.rest.trim_start();
+    let end = unit.find(|char: char| !char.is_alphabetic()).unwrap_or(unit.len());
+    let scale = second_unit(&unit[..end])?;
+    let length = text.len() - unit.len() + end;
+    Some(scaled(digits, scale, line, &text[..length]))
+}
+
+/// Seconds in a unit of time.
+pub fn second_unit(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" | "µs" | "μs" | "usec" => 1e-6,
+        "ms" | "msec" | "millisecond" | "milliseconds" => 1e-3,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        _ => return None,
+    })
+}
+
+/// A duration of several parts as Go prints it: `1m30.5s`, `2.5ms`.
+pub fn go_duration(text: &str, line: u64) -> Option<Figure> {
+    let text = text.trim();
+    let (mut rest, mut sum, mut step) = (text, 0.0, 0.0);
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let part = digits(rest)?;
+        let end = part.rest.find(|char: char| !char.is_alphabetic()).unwrap_or(part.rest.len());
+        let scale = second_unit(&part.rest[..end])?;
+        (sum, step) = (sum + part.value * scale, part.step * scale);
+        (rest, parts) = (&part.rest[end..], parts + 1);
+        if parts > 4 {
+            return None;
+        }
+    }
+    let whole = Digits { value: sum, step, is_whole: false, rest: "" };
+    (parts > 0).then(|| scaled(whole, 1.0, line, text))
+}
+
+/// Bytes with a unit, powers of `base` each: `26.10MB`, `2.44 GB`.
+pub fn bytes(text: &str, base: f64, line: u64) -> Option<Figure> {
+    let text = text.trim();
+    let digits = digits(text)?;
+    let unit = digits.rest.trim_start();
+    let power = match unit.as_bytes().first().map(u8::to_ascii_uppercase) {
+        Some(b'K') => 1,
+        Some(b'M') => 2,
+        Some(b'G') => 3,
+        Some(b'T') => 4,
+        Some(b'P') => 5,
+        _ => 0,
+    };
+    if power == 0 && digits.is_whole {
+        return Some(Figure { printed: text.to_string(), ..Figure::exact(digits.value, line) });
+    }
+    let base = if unit.as_bytes().get(1) == Some(&b'i') { 1024.0 } else { base };
+    Some(scaled(digits, base.powi(power), line, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(figure: Option<Figure>) -> (f64, f64, f64) {
+        let figure = figure.expect("a number");
+        // Ten digits: the others are noise of the product.
+        let round = |value: f64| format!("{value:.9e}").parse::<f64>().unwrap();
+        (round(figure.value), round(figure.low), round(figure.high))
+    }
+
+    #[test]
+    fn a_rounded_number_stands_for_a_unit_of_its_last_digit_each_way() {
+        assert_eq!(range(seconds("244.60us", 1)), (0.000_244_6, 0.000_244_59, 0.000_244_61));
+        assert_eq!(range(seconds("3 ms", 1)), (0.003, 0.002, 0.004));
+        assert_eq!(range(rounded("1.61k", 1)), (1610.0, 1600.0, 1620.0));
+        assert_eq!(range(count("192767 requests", 1)), (192767.0, 192767.0, 192767.0));
+        assert_eq!(range(count("19765k requests", 1)), (19_765e3, 19_764e3, 19_766e3));
+        assert_eq!(range(bytes("1.00KB", 1024.0, 1)), (1024.0, 1013.76, 1034.24));
+        assert_eq!(range(bytes("27660248 bytes", 1e3, 1)).0, 27_660_248.0);
+        assert_eq!(range(count("1,204,223", 1)).0, 1_204_223.0);
+        assert_eq!(range(go_duration("1m30.5s", 1)), (90.5, 90.4, 90.6));
+    }
+
+    #[test]
+    fn numbers_printed_in_full_are_exact_to_their_bits() {
+        let full = rounded("0.00043571129347740305", 1).unwrap();
+        assert!(full.high - full.low < 1e-14);
+    }
+
+    #[test]
+    fn what_is_no_number_is_none() {
+        for text in ["", "-", "abc", ".", "1e", "µ", "NaN", "inf"] {
+            let read = digits(text).filter(|digits| digits.rest.is_empty());
+            assert!(read.is_none(), "{text}: {read:?}");
+        }
+        assert_eq!(digits("1,2 ms").unwrap().rest, ",2 ms", "no group of three");
+        assert_eq!(digits("5. of").unwrap().rest, ". of");
+    }
+}

@@ -1,0 +1,99 @@
+//! From bytes to what they tell.
+
+use crate::command;
+use crate::document::Node;
+use crate::formats::{self, FORMATS, Format, Reader};
+use crate::page::{Page, without_colours};
+use model::audit::{Foreign, Given};
+use std::io::{BufRead, BufReader, Read};
+
+/// Bytes of a file that is read as a whole. Rows of any number are read one after the other.
+pub const SIZE_MAX: usize = 64 << 20;
+/// Bytes by which a form is recognised.
+const HEAD_SIZE: usize = 64 << 10;
+
+/// Why a file could not be audited.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// It is no form that is known.
+    #[error(
+        "not the output of a tool that is known ({}); for example {}",
+        formats::tools(),
+        formats::EXAMPLE
+    )]
+    Unknown,
+    /// It is larger than what is read at once.
+    #[error("longer than {} MiB; accepted of this length are rows only, for example \
+             `k6 run --out json=FILE` or a JMeter .jtl", SIZE_MAX >> 20)]
+    Long,
+    /// A form without a figure that it always has.
+    #[error("looks like {form}, but has no {missing}; for example {example}")]
+    Missing {
+        /// The form.
+        form: &'static str,
+        /// What is missing.
+        missing: &'static str,
+        /// How to get a whole one.
+        example: &'static str,
+    },
+    /// It could not be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads what one file tells.
+pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
+    let mut head = Vec::new();
+    source.take(HEAD_SIZE as u64).read_to_end(&mut head)?;
+    let shown = without_colours(&String::from_utf8_lossy(&head));
+    let is_all = head.len() < HEAD_SIZE;
+    let rows = FORMATS.iter().find(|format| match format.reader {
+        Reader::Rows(is, _) => is(Page(&shown)),
+        _ => false,
+    });
+    let mut foreign = match rows {
+        Some(format) => by_rows(format, &head, source)?,
+        None => {
+            if !is_all {
+                source.take((SIZE_MAX - HEAD_SIZE + 1) as u64).read_to_end(&mut head)?;
+            }
+            if head.len() > SIZE_MAX {
+                return Err(Unread::Long);
+            }
+            whole(&without_colours(&String::from_utf8_lossy(&head)))?
+        }
+    };
+    command::complete(&mut foreign, given, Page(&shown));
+    Ok(foreign)
+}
+
+fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<Foreign, Unread> {
+    let Reader::Rows(_, read) = format.reader else { return Err(Unread::Unknown) };
+    let mut source = BufReader::new(head.chain(rest));
+    let told = read(&mut source as &mut dyn BufRead)?;
+    Ok(named(format, told.map_err(|missing| incomplete(format, missing))?))
+}
+
+fn whole(text: &str) -> Result<Foreign, Unread> {
+    let page = Page(text);
+    // A log may stand before a document, and a newline after it.
+    let document = text.find(['{', '[']).and_then(|begin| Node::root(text.get(begin..)?));
+    let object = document.and_then(Node::object);
+    for format in FORMATS {
+        let told = match (&format.reader, &object) {
+            (Reader::Document(is, read), Some(object)) if is(object) => read(object),
+            (Reader::Text(is, read), None) if is(page) => read(page),
+            _ => continue,
+        };
+        return Ok(named(format, told.map_err(|missing| incomplete(format, missing))?));
+    }
+    Err(Unread::Unknown)
+}
+
+fn named(format: &Format, told: Foreign) -> Foreign {
+    Foreign { tool: format.tool.into(), format: format.id.into(), ..told }
+}
+
+fn incomplete(format: &'static Format, missing: &'static str) -> Unread {
+    Unread::Missing { form: format.about, missing, example: format.example }
+}

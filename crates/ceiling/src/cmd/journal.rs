@@ -1,0 +1,85 @@
+//! `ceiling journal ..`: entries about experiments, whose figures and findings are checked.
+
+mod add;
+mod build;
+mod check;
+mod import;
+mod list;
+mod new;
+pub mod pages;
+mod run;
+mod serve;
+mod show;
+mod words;
+
+use crate::exit::{Code, Failure};
+use ::journal::{EntryFolder, Journal as Opened, JournalError, Slug};
+use clap::{Args, Subcommand};
+use words::Place;
+pub use words::kinds;
+
+/// A folder of entries. Each has a question, a plan, results, and notes whose figures are filled
+/// from the results. What an entry finds has a condition, and `check` says when it no longer holds.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ceiling journal new gzip-helps --title 'Do compressed responses help?'
+  ceiling journal run gzip-helps
+  ceiling journal show gzip-helps
+  ceiling journal check
+  ceiling journal build -o site/
+  ceiling journal serve")]
+pub struct Journal {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Makes an entry: entry.toml, plan.toml and notes.md.
+    New(new::New),
+    /// Lists the entries: date, status, title and answer.
+    List(list::List),
+    /// Runs the plan of an entry, and keeps the result in it.
+    Run(run::RunEntry),
+    /// Copies runs into an entry.
+    Add(add::Add),
+    /// Copies what another tool printed into an entry, and audits it.
+    Import(import::Import),
+    /// Prints an entry with its figures filled.
+    Show(show::Show),
+    /// Says what no longer holds, is open, or has changed.
+    Check(check::Check),
+    /// Builds the journal as a static site.
+    Build(build::Build),
+    /// Serves the site, and shows the run under way.
+    Serve(serve::Serve),
+}
+
+pub fn run(command: Journal) -> Result<Code, Failure> {
+    match command.command {
+        What::New(new) => new::run(&new),
+        What::List(list) => list::run(&list),
+        What::Run(run) => run::run(run),
+        What::Add(add) => add::run(&add),
+        What::Import(import) => import::run(&import),
+        What::Show(show) => show::run(&show),
+        What::Check(check) => check::run(&check),
+        What::Build(build) => build::run(&build),
+        What::Serve(serve) => serve::run(&serve),
+    }
+}
+
+/// An entry that is there.
+fn entry(place: &Place, slug: &Slug) -> Result<EntryFolder, Failure> {
+    Ok(Opened::open(&place.journal)?.entry(slug)?)
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Io { .. } => Self::File(error.to_string()),
+            JournalError::Wrong { .. } => Self::Usage(error.to_string()),
+        }
+    }
+}

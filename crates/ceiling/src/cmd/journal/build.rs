@@ -1,0 +1,159 @@
+//! `ceiling journal build`: the journal as a static site.
+
+use super::pages::{Pages, pages};
+use super::words::{Place, SiteFolder};
+use crate::exit::{Code, Failure};
+use crate::screen::to_stdout;
+use clap::Args;
+use journal::Journal;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::json;
+use site::Files;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file of each site that says that it is one: only such a folder is replaced.
+const MARK: &str = ".ceiling-site";
+const MARKED: &str = "ceiling.site/1\nceiling journal build replaces this folder whole.\n";
+
+/// Builds the journal as a static site: an index, a page for each entry, entries by tag, figures
+/// over time, and with url in journal.toml a feed. It needs no network and reads without scripts.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The folder is replaced whole when everything has been drawn. A build that fails
+leaves it as it was. Only a site that this command built, or an empty folder, is
+replaced.
+
+Exit codes: 0 built, 1 the folder cannot be written, 2 an entry cannot be read.
+
+Examples:
+  ceiling journal build
+  ceiling journal build -o public --journal experiments/journal")]
+pub struct Build {
+    /// Folder of the site
+    #[arg(short = 'o', long = "out", value_name = "FOLDER", default_value = "site")]
+    out: SiteFolder,
+
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(command: &Build) -> Result<Code, Failure> {
+    let out: &Path = &command.out;
+    let place = replaceable(out)?;
+    let journal = Journal::open(&command.place.journal)?;
+    let pages = pages(&journal)?;
+    write(&place, &pages.files)?;
+    for complaint in &pages.complaints {
+        eprintln!("ceiling: {complaint}");
+    }
+    to_stdout(&told(command, &pages))?;
+    Ok(Code::Good)
+}
+
+fn told(command: &Build, pages: &Pages) -> String {
+    let index = command.out.join("index.html");
+    let bytes: usize = pages.files.values().map(Vec::len).sum();
+    if command.json {
+        let document = json!({
+            "schema": "ceiling.site/1",
+            "index": index,
+            "entries": pages.entries,
+            "files": pages.files.len(),
+            "bytes": bytes,
+            "feed": pages.has_feed,
+            "complaints": pages.complaints,
+        });
+        return String::from_utf8(report::json::json(&document)).unwrap_or_default();
+    }
+    let entries = match pages.entries {
+        1 => "1 entry".to_string(),
+        count => format!("{count} entries"),
+    };
+    let feed = match pages.has_feed {
+        true => "",
+        false => "No feed: journal.toml has no url.\n",
+    };
+    format!(
+        "{}: {entries}, {} files, {:.1} MB\n{feed}",
+        index.display(),
+        pages.files.len(),
+        bytes as f64 / 1e6
+    )
+}
+
+/// Where the folder is, when it is a site, empty, or not there.
+fn replaceable(out: &Path) -> Result<PathBuf, Failure> {
+    let refused = |why: String| Failure::Usage(format!("-o {}: {why}", out.display()));
+    if fs::symlink_metadata(out).is_err() {
+        return match out.file_name() {
+            Some(_) => Ok(out.to_path_buf()),
+            None => Err(refused("it is no folder; for example -o site".to_string())),
+        };
+    }
+    // A link stays a link to the folder that is replaced.
+    let place = fs::canonicalize(out).map_err(|error| refused(error.to_string()))?;
+    let mut files = fs::read_dir(&place).map_err(|error| refused(error.to_string()))?;
+    let is_site = fs::read(place.join(MARK)).is_ok_and(|mark| mark.starts_with(b"ceiling.site/"));
+    match is_site || files.next().is_none() {
+        true => Ok(place),
+        false => Err(refused(
+            "it holds files that are no site of ceiling, and is left as it is; give a new folder, \
+             for example -o site"
+                .to_string(),
+        )),
+    }
+}
+
+/// Writes the site beside its place, and then puts it there.
+fn write(place: &Path, files: &Files) -> Result<(), Failure> {
+    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let draft = place.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = write_draft(&draft, files).and_then(|()| put(&draft, place));
+    written.map_err(|error| {
+        let _ = fs::remove_dir_all(&draft);
+        Failure::File(format!("{}: {error}", place.display()))
+    })
+}
+
+fn write_draft(draft: &Path, files: &Files) -> io::Result<()> {
+    if let Some(parent) = draft.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent)?;
+    }
+    fs::create_dir(draft)?;
+    let mark = (MARK.to_string(), MARKED.as_bytes().to_vec());
+    for (path, bytes) in files.iter().chain([(&mark.0, &mark.1)]) {
+        let file = draft.join(path);
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::File::create(&file)?.write_all(bytes)?;
+    }
+    Ok(())
+}
+
+/// Puts the draft in its place. An old site is exchanged in one step, so that there is always a
+/// whole one.
+fn put(draft: &Path, place: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(place).is_err() {
+        return fs::rename(draft, place);
+    }
+    match renameat_with(CWD, draft, CWD, place, RenameFlags::EXCHANGE) {
+        // Now the draft is what was there.
+        Ok(()) => fs::remove_dir_all(draft),
+        Err(_) => {
+            // Not every file system can exchange.
+            let old = draft.with_extension("old");
+            fs::rename(place, &old)?;
+            fs::rename(draft, place).inspect_err(|_| {
+                let _ = fs::rename(&old, place);
+            })?;
+            fs::remove_dir_all(&old)
+        }
+    }
+}

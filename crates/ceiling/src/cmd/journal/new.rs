@@ -1,0 +1,83 @@
+//! `ceiling journal new SLUG`: makes an entry.
+
+use super::words::{Line, Place, SlugWord};
+use crate::exit::{Code, Failure};
+use crate::screen::to_stdout;
+use clap::Args;
+use journal::{Journal, Skeleton};
+use plan::values::PlanFile;
+use std::fs;
+use std::path::Path;
+use toml::Table;
+
+/// Makes an entry with files that are valid and say what to write. One that is there already is
+/// left as it is. The first one makes the journal as well.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 made, 2 there is such an entry, or the plan is none.
+
+Examples:
+  ceiling journal new gzip-helps
+  ceiling journal new gzip-helps --plan experiments/12-gzip/plan.toml
+  ceiling journal new gzip-helps --title 'Gzip' --question 'Does it help?'")]
+pub struct New {
+    /// The name of the entry, and of its folder
+    slug: SlugWord,
+
+    /// Its title [default: made of the name]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<Line>,
+
+    /// What it asks [default: the question of the plan]
+    #[arg(long, value_name = "TEXT")]
+    question: Option<Line>,
+
+    /// Copy this plan
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PlanFile>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(command: &New) -> Result<Code, Failure> {
+    let mut skeleton = Skeleton::new(&command.slug);
+    if let Some(path) = &command.plan {
+        let (text, question) = plan_of(path)?;
+        skeleton = skeleton.with_plan(&text).question(&question);
+    }
+    if let Some(Line(question)) = &command.question {
+        skeleton = skeleton.question(question);
+    }
+    if let Some(Line(title)) = &command.title {
+        skeleton = skeleton.title(title);
+    }
+    let journal = Journal::open_or_make(&command.place.journal)?;
+    let made = journal.create(&command.slug, &skeleton)?;
+    let (path, slug) = (made.path.display(), &made.slug);
+    to_stdout(&format!(
+        "{path}/entry.toml  question, hypothesis, findings\n\
+         {path}/plan.toml   what is measured\n\
+         {path}/notes.md    the text, with figures as references\n\
+         Next: edit them, then ceiling journal run {slug}\n"
+    ))?;
+    Ok(Code::Good)
+}
+
+/// A plan as it is written, and its question.
+fn plan_of(path: &Path) -> Result<(String, String), Failure> {
+    let wrong = |why: String| Failure::Usage(format!("--plan {}: {why}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        wrong(format!("{}; give a file of TOML", error.message()))
+    })?;
+    let word = |key: &str| table.get(key).and_then(|value| value.as_str());
+    match (word("schema"), word("question")) {
+        (Some(plan::SCHEMA), Some(question)) => Ok((text.clone(), question.to_string())),
+        _ => Err(wrong(format!(
+            "it is no plan, which has schema = \"{}\" and a question; for example \
+             experiments/04-ramp/plan.toml",
+            plan::SCHEMA
+        ))),
+    }
+}

@@ -1,0 +1,86 @@
+//! `ceiling journal run SLUG`: runs the plan of an entry into it.
+
+use super::words::{Place, SlugWord};
+use crate::cmd::run::{RunOptions, carry_out};
+use crate::exit::{Code, Failure};
+use clap::Args;
+use journal::{EntryFolder, Status};
+use plan::values::ExperimentFolder;
+use std::fs;
+
+/// Runs plan.toml of an entry as `ceiling run` does, with the same options, and keeps the result in
+/// results/ of the entry under a name of its own. No result is overwritten. The status is running
+/// meanwhile. A planned entry is done afterwards, and any other status is put back; after an
+/// interrupt or a failed cell it is what it was.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: those of ceiling run: 0 all cells were measured, 3 a wall is not the
+one the plan expects, 5 a cell failed, 130 interrupted.
+
+Examples:
+  ceiling journal run gzip-helps --dry-run
+  ceiling journal run gzip-helps --servers targets/targets.toml
+  ceiling journal run gzip-helps --hosts hosts.toml --allow-tune
+  ceiling journal run gzip-helps --resume 20260101T120000-gzip-helps")]
+pub struct RunEntry {
+    /// The entry
+    slug: SlugWord,
+
+    #[command(flatten)]
+    options: RunOptions,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
+    let entry = super::entry(&command.place, &command.slug)?;
+    if entry.plan()?.is_none() {
+        return Err(Failure::Usage(format!(
+            "{}: it has no plan.toml, and nothing to run; ceiling journal import and add bring \
+             results of others",
+            entry.path.display()
+        )));
+    }
+    let resumed = command.options.resume.take();
+    command.options.resume = resumed.map(|given| of_entry(&entry, given)).transpose()?;
+    let results = entry.path.join("results");
+    let ended = || carry_out(&entry.path.join("plan.toml"), &command.options, Some(results));
+    if command.options.dry_run {
+        return ended();
+    }
+    let was = entry.entry.status.clone();
+    entry.write_status(Status::Running.word())?;
+    let ended = ended();
+    let is_measured = matches!(ended, Ok(Code::Good | Code::Unmet));
+    let is_new = matches!(was, Status::Planned | Status::Running);
+    let status = if is_measured && is_new { Status::Done } else { was };
+    entry.write_status(status.word())?;
+    if status == Status::Done && entry.entry.answer.is_none() && !command.options.quiet {
+        let file = entry.path.join("entry.toml");
+        eprintln!("ceiling: the status is done; write the answer in {}", file.display());
+    }
+    ended
+}
+
+/// A result of this entry, by its name or its folder.
+fn of_entry(entry: &EntryFolder, given: ExperimentFolder) -> Result<ExperimentFolder, Failure> {
+    let named = given.to_str().map(|name| entry.result_path(name));
+    let path = match named.filter(|path| !given.exists() && path.is_dir()) {
+        Some(path) => path,
+        None => given.0,
+    };
+    let results = fs::canonicalize(entry.path.join("results")).ok();
+    let place = fs::canonicalize(&path).ok();
+    let is_own = place.as_ref().and_then(|place| place.parent()) == results.as_deref();
+    match is_own && results.is_some() {
+        true => Ok(ExperimentFolder(path)),
+        false => Err(Failure::Usage(format!(
+            "--resume {}: it is no result of the entry '{}'; give the name of a folder in its \
+             results/, for example --resume 20260101T120000-{}",
+            path.display(),
+            entry.slug,
+            entry.slug
+        ))),
+    }
+}

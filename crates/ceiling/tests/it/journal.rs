@@ -1,0 +1,210 @@
+//! A journal from an empty folder to a check that holds, and one that does not any longer.
+
+use crate::harness::{Folder, Said, ceiling, run, targets_file, turn};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PLAN: &str = r#"schema = "ceiling.plan/1"
+question = "Do two cells of one server fail?"
+server = { target = "sink", args = ["--threads", "1"] }
+load = { command = "load", path = "/simple", requests = 300, connections = 2 }
+design = { blocks = 3 }
+[[cell]]
+name = "one"
+[[cell]]
+name = "four deep"
+load = { depth = 4 }
+"#;
+
+/// A journal of one test.
+struct Journal {
+    folder: Folder,
+}
+
+impl Journal {
+    fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
+        fs::write(folder.path.join("plan.toml"), PLAN).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path.join("journal")
+    }
+
+    /// A command of `ceiling journal` on it.
+    fn say(&self, arguments: &[&str]) -> Said {
+        let place = self.path().display().to_string();
+        run(&[&["journal"], arguments, &["--journal", &place]].concat())
+    }
+
+    /// The same, which has to end with this code.
+    fn says(&self, code: i32, arguments: &[&str]) -> Said {
+        let said = self.say(arguments);
+        assert_eq!(said.code, code, "{arguments:?}: {}{}", said.stdout, said.stderr);
+        said
+    }
+
+    fn new_entry(&self) {
+        let plan = self.folder.file("plan.toml");
+        self.says(0, &["new", "deep", "--plan", &plan, "--title", "Does depth fail?"]);
+    }
+
+    /// Runs the plan of the entry; gives the name of the result.
+    fn run(&self, before: usize) -> String {
+        let _turn = turn();
+        self.says(0, &["run", "deep", "--servers", &targets_file(), "-q"]);
+        let mut results = names(&self.path().join("deep/results"));
+        assert_eq!(results.len(), before + 1);
+        results.pop().unwrap()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path().join("deep").join(name)
+    }
+
+    fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.file(name)).unwrap();
+        assert!(text.contains(from), "{from} in {text}");
+        fs::write(self.file(name), text.replace(from, to)).unwrap();
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        let before = fs::read_to_string(self.file(name)).unwrap();
+        fs::write(self.file(name), before + text).unwrap();
+    }
+
+    /// Kinds of the remarks of a check.
+    fn remarks(&self, code: i32) -> Vec<String> {
+        let said = self.says(code, &["check", "--json"]);
+        let document: Value = said.record();
+        let remarks = document["remarks"].as_array().unwrap();
+        remarks.iter().map(|one| one["kind"].as_str().unwrap().to_string()).collect()
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn from_an_empty_folder_to_a_journal_that_is_checked() {
+    let journal = Journal::new("journal");
+    let said = journal.says(2, &["list"]);
+    assert!(said.stderr.contains("ceiling journal new SLUG"), "{}", said.stderr);
+    journal.new_entry();
+    journal.says(2, &["new", "deep"]);
+    assert_eq!(journal.remarks(0), [""; 0], "a plan is no claim");
+    journal.says(0, &["run", "deep", "--servers", &targets_file(), "--dry-run"]);
+    assert!(!journal.file("results").exists());
+    let result = journal.run(0);
+    let entry = fs::read_to_string(journal.file("entry.toml")).unwrap();
+    assert!(entry.contains("status = \"done\" "), "{entry}");
+    assert_eq!(journal.remarks(0), ["no_answer"]);
+    journal.says(3, &["check", "--strict"]);
+    journal.replace("entry.toml", "# answer = \"One line, when it is known.\"", "answer = \"No.\"");
+    journal.append(
+        "entry.toml",
+        "[[finding]]\ntext = \"No request fails.\"\n\
+         condition = \"cells.one.errors == 0 and cells.'four deep'.errors == 0\"\n",
+    );
+    let text = "All of it: {{cells.one.errors}}, {{contrasts.'four deep'.rate.ratio}}.";
+    fs::write(journal.file("notes.md"), text).unwrap();
+    assert_eq!(journal.remarks(0), [""; 0]);
+    let said = journal.says(0, &["check"]);
+    assert!(said.stdout.contains("1 of 1 finding hold"), "{}", said.stdout);
+    let shown = journal.says(0, &["show", "deep"]).stdout;
+    assert!(shown.contains("true: 0 % == 0 %; 0 % == 0 %"), "{shown}");
+    assert!(shown.contains("All of it: 0 %, ") && !shown.contains("{{"), "{shown}");
+    assert!(shown.contains(&result), "{shown}");
+    let listed = journal.says(0, &["list"]).stdout;
+    assert!(listed.contains("done") && listed.contains("Does depth fail? - No."), "{listed}");
+}
+
+#[test]
+fn a_result_that_changed_makes_a_finding_false() {
+    let journal = Journal::new("journal-changed");
+    journal.new_entry();
+    let first = journal.run(0);
+    journal.replace("entry.toml", "# answer = \"One line, when it is known.\"", "answer = \"No.\"");
+    journal.append(
+        "entry.toml",
+        "[[finding]]\ntext = \"No request fails.\"\ncondition = \"cells.one.errors < 0.5\"\n",
+    );
+    assert_eq!(journal.remarks(0), [""; 0]);
+    // Now every response fails a check.
+    journal.replace("plan.toml", "requests = 300", "requests = 300, check-status = \"404\"");
+    let second = journal.run(1);
+    assert!(second > first, "{first} {second}");
+    assert!(journal.remarks(3).contains(&"stale".to_string()));
+    let (junit, summary) = (journal.folder.file("junit.xml"), journal.folder.file("summary.md"));
+    let said = journal.says(3, &["check", "deep", "--junit", &junit, "--summary", &summary]);
+    let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("deep: finding 'No request fails.': no longer holds"), "{words}");
+    assert!(words.contains("cells.one.errors < 0.5: 100 % < 50 %"), "{words}");
+    assert!(fs::read_to_string(junit).unwrap().contains("failures=\"1\""));
+    assert!(fs::read_to_string(summary).unwrap().contains("| FAILED |"));
+    // An entry may speak of an older result, and compare it with a newer one.
+    journal.replace("entry.toml", "answer =", &format!("result = \"{first}\"\nanswer ="));
+    let condition = format!("results.{second}.cells.one.errors == 1");
+    let finding = format!("[[finding]]\ntext = \"Then all fail.\"\ncondition = \"{condition}\"\n");
+    journal.append("entry.toml", &finding);
+    assert_eq!(journal.remarks(0), [""; 0]);
+    journal.replace("entry.toml", &first, "20000101T000000-deep");
+    assert!(journal.remarks(3).contains(&"dangling".to_string()));
+}
+
+#[test]
+fn runs_are_added_once_and_a_changed_verdict_is_told() {
+    let journal = Journal::new("journal-added");
+    journal.new_entry();
+    let runs = journal.folder.file("runs");
+    let load = ["load", "http://null/", "--driver", "null", "-d", "200ms", "-t", "1", "-q"];
+    {
+        let _turn = turn();
+        let said = Said::of(ceiling(&load).args(["--runs", &runs]).output().unwrap());
+        assert!(journal.folder.path.join("runs").exists(), "{}", said.stderr);
+    }
+    let add = ["add", "deep", "last", "--runs", &runs, "--name", "by-hand"];
+    let said = journal.says(0, &add);
+    assert!(said.stdout.contains("runs.by-hand.rate"), "{}", said.stdout);
+    let again = journal.says(2, &add);
+    assert!(again.stderr.contains("there already"), "{}", again.stderr);
+    journal.says(2, &["add", "deep", "last", "--runs", &runs, "--name", "../x"]);
+    fs::write(journal.file("notes.md"), "{{runs.by-hand.errors}} {{runs.by-hand.wall}}").unwrap();
+    let remarks = journal.remarks(0);
+    assert!(!remarks.contains(&"rejudged".to_string()), "{remarks:?}");
+    let record = journal.file("runs/by-hand/run.json");
+    let mut document: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    document["verdict"]["wall"] = "A6".into();
+    fs::write(&record, document.to_string()).unwrap();
+    assert!(journal.remarks(3).contains(&"rejudged".to_string()));
+}
+
+#[test]
+fn what_another_tool_printed_is_imported_once() {
+    let journal = Journal::new("journal-foreign");
+    journal.new_entry();
+    let printed = "Running 10s test @ http://127.0.0.1:8080/\n  2 threads and 64 connections\n  \
+                   Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency   640.00us  \
+                   120.00us   9.10ms   91.00%\n    Req/Sec    50.00k     1.20k   52.00k    \
+                   80.00%\n  1000000 requests in 10.00s, 810.00MB read\nRequests/sec: 100000.00\n\
+                   Transfer/sec:     81.00MB\n";
+    let file = journal.folder.file("wrk.txt");
+    fs::write(&file, printed).unwrap();
+    let said = journal.says(0, &["import", "deep", &file]);
+    assert!(said.stdout.contains("foreign.wrk.rate"), "{}", said.stdout);
+    assert_eq!(fs::read_to_string(journal.file("foreign/wrk.txt")).unwrap(), printed);
+    journal.says(2, &["import", "deep", &file]);
+    fs::write(journal.file("notes.md"), "{{foreign.wrk.rate|k/s}}").unwrap();
+    let shown = journal.says(0, &["show", "deep"]).stdout;
+    assert!(shown.contains("100k/s"), "{shown}");
+    fs::write(&file, "nothing of a tool").unwrap();
+    let refused = journal.says(2, &["import", "deep", &file, "--name", "other"]);
+    assert!(refused.stderr.contains("wrk.txt"), "{}", refused.stderr);
+    assert!(!journal.file("foreign/other.txt").exists());
+}

@@ -1,0 +1,80 @@
+//! Runs judged again, from their raw readings, by the rules of this version.
+
+use super::{Kind, Remark, remark};
+use crate::data::RunKept;
+use crate::folder::EntryFolder;
+use judge::rejudge;
+use model::claim::Claim;
+use model::run::{Point, Record, Run};
+use observe::Raw;
+
+/// Runs of the result that the entry speaks of, and those that were added, whose gates or verdict
+/// come out differently.
+pub fn check(entry: &EntryFolder) -> Vec<Remark> {
+    let Ok(result) = entry.chosen() else { return Vec::new() };
+    let runs = match entry.all_runs(result.as_deref()) {
+        Ok(runs) => runs,
+        Err(error) => return vec![remark(entry, Kind::Invalid, "results", error.to_string())],
+    };
+    runs.iter().flat_map(|kept| of_run(entry, kept)).collect()
+}
+
+fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
+    let about = |more: &str| format!("{}{more}", kept.about);
+    match entry.whole_run(kept) {
+        Err(error) => vec![remark(entry, Kind::NotJudged, about(""), error.to_string())],
+        Ok(run) if run.readings.is_empty() => {
+            let why = "its raw readings are not there".to_string();
+            vec![remark(entry, Kind::NotJudged, about(""), why)]
+        }
+        Ok(run) => {
+            let again = rejudge::again(run.record.clone(), Raw::from(&run));
+            let verdict = verdicts(&run, &again);
+            let verdict = verdict.map(|why| remark(entry, Kind::Rejudged, about(""), why));
+            let gates = gates(&run.record, &again);
+            let gates = gates.map(|why| remark(entry, Kind::Gates, about(", gates"), why));
+            verdict.into_iter().chain(gates).collect()
+        }
+    }
+}
+
+/// What differs in the verdict: the wall, or what may be claimed of the rate.
+fn verdicts(was: &Run, now: &Record) -> Option<String> {
+    let (was, version) = (&was.record, env!("CARGO_PKG_VERSION"));
+    let claim = |record: &Record| match record.claim() {
+        Claim::Known => "its rate is known".to_string(),
+        Claim::OfGenerator => "its rate is that of the generator".to_string(),
+        Claim::NotKnown(why) => why,
+    };
+    let differs = |one: &str, two: &str| {
+        (one != two)
+            .then(|| format!("ceiling {} said '{one}', and {version} says '{two}'", was.version))
+    };
+    let walls = differs(was.verdict.wall.word(), now.verdict.wall.word());
+    let is_same_kind = std::mem::discriminant(&was.claim()) == std::mem::discriminant(&now.claim());
+    let claims = differs(&claim(was), &claim(now)).filter(|_| !is_same_kind);
+    let told: Vec<String> = walls.into_iter().chain(claims).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Gates that hold in one and not in the other.
+fn gates(was: &Record, now: &Record) -> Option<String> {
+    let word = |ok: Option<bool>| match ok {
+        Some(true) => "holds",
+        Some(false) => "is broken",
+        None => "was not checked",
+    };
+    let of_point = |(was, now): (&Point, &Point)| {
+        let mut told = Vec::new();
+        for gate in &now.gates {
+            let before = was.gates.iter().find(|other| other.id == gate.id);
+            let before = before.map_or("was not known", |before| word(before.ok));
+            if before != word(gate.ok) {
+                told.push(format!("{}: {before} in the record, {} now", gate.id, word(gate.ok)));
+            }
+        }
+        told
+    };
+    let told: Vec<String> = was.points.iter().zip(&now.points).flat_map(of_point).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}

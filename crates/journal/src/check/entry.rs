@@ -1,0 +1,186 @@
+//! One entry: its findings, predictions, expected walls and references.
+
+use super::{EntryChecked, Kind, Remark, Weight, remark};
+use crate::entry::Status;
+use crate::folder::EntryFolder;
+use crate::language::{Condition, Decision, Fault, Figures, Path, Piece, Truth, Value, filled};
+use crate::world::World;
+use model::wall::WallId;
+use serde::Serialize;
+
+/// A sentence with its condition, and whether that holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The sentence; the condition where there is none.
+    pub text: String,
+    /// The condition.
+    pub condition: Condition,
+    /// Whether it holds; nothing when there is no result yet, or a path leads to nothing.
+    pub truth: Option<Truth>,
+    /// Its figures, or why it could not be decided.
+    pub why: String,
+}
+
+/// Whether there is anything that figures could come from.
+fn has_data(entry: &EntryFolder) -> bool {
+    let any = |names: Result<Vec<String>, _>| names.is_ok_and(|names| !names.is_empty());
+    any(entry.results()) || any(entry.runs()) || any(entry.foreign())
+}
+
+fn decide(
+    world: &World<'_>,
+    entry: &EntryFolder,
+    condition: &Condition,
+) -> Result<Decision, Fault> {
+    condition.decide(&world.within(entry))
+}
+
+/// The findings and the predictions of an entry, with their truth.
+pub fn judged(world: &World<'_>, entry: &EntryFolder) -> EntryChecked {
+    check(world, entry).0
+}
+
+/// The same, with remarks.
+pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remark>) {
+    let mut remarks = Vec::new();
+    let mut findings = Vec::new();
+    for finding in &entry.entry.findings {
+        let decided = decide(world, entry, &finding.condition);
+        remarks.extend(of_finding(entry, &finding.text, &finding.condition, &decided));
+        findings.push(told(finding.text.clone(), &finding.condition, decided));
+    }
+    let mut predictions = Vec::new();
+    for one in entry.entry.hypothesis.iter().flat_map(|hypothesis| &hypothesis.predictions) {
+        let decided = decide(world, entry, &one.condition);
+        let text = one.text.clone().unwrap_or_else(|| one.condition.text().to_string());
+        remarks.extend(of_prediction(entry, &text, &one.condition, &decided));
+        predictions.push(told(text, &one.condition, decided));
+    }
+    remarks.extend(walls(world, entry));
+    remarks.extend(references(world, entry));
+    if entry.entry.status == Status::Done && entry.entry.answer.is_none() {
+        let why = "status is done; write answer = \"...\" in entry.toml".to_string();
+        remarks.push(remark(entry, Kind::NoAnswer, "answer", why));
+    }
+    if let Err(error) = entry.chosen() {
+        remarks.push(remark(entry, Kind::Dangling, "result", error.to_string()));
+    }
+    let superseded = matches!(entry.entry.status, Status::Superseded { .. });
+    // What an entry says that another one replaced is history.
+    remarks.retain(|one| !superseded || one.kind.weight() == Weight::Invalid);
+    let (slug, title) = (entry.slug.clone(), entry.entry.title.clone());
+    (EntryChecked { slug, title, findings, predictions }, remarks)
+}
+
+fn told(text: String, condition: &Condition, decided: Result<Decision, Fault>) -> Judged {
+    let (truth, why) = match decided {
+        Ok(decision) => (Some(decision.truth), decision.why),
+        Err(fault) => (None, fault.to_string()),
+    };
+    Judged { text, condition: condition.clone(), truth, why }
+}
+
+fn of_finding(
+    entry: &EntryFolder,
+    text: &str,
+    condition: &Condition,
+    decided: &Result<Decision, Fault>,
+) -> Option<Remark> {
+    let about = format!("finding '{text}'");
+    let with = |why: &str| format!("{condition}: {why}");
+    match decided {
+        Ok(Decision { truth: Truth::True, .. }) => None,
+        Ok(Decision { truth: Truth::False, why }) => {
+            Some(remark(entry, Kind::Stale, about, with(why)))
+        }
+        Ok(Decision { truth: Truth::Undecided, why }) => {
+            Some(remark(entry, Kind::Undecided, about, with(why)))
+        }
+        // Without any data everything is open yet.
+        Err(Fault::Dangling { .. }) if !has_data(entry) && entry.entry.status != Status::Done => {
+            None
+        }
+        Err(fault @ Fault::Dangling { .. }) => {
+            Some(remark(entry, Kind::Dangling, about, fault.to_string()))
+        }
+        Err(fault @ Fault::Wrong(_)) => {
+            Some(remark(entry, Kind::Invalid, about, with(&fault.to_string())))
+        }
+    }
+}
+
+fn of_prediction(
+    entry: &EntryFolder,
+    text: &str,
+    condition: &Condition,
+    decided: &Result<Decision, Fault>,
+) -> Option<Remark> {
+    let about = format!("prediction '{text}'");
+    let kind = match decided {
+        Ok(Decision { truth: Truth::True, .. }) => return None,
+        Ok(Decision { truth: Truth::False, .. }) => Kind::WrongPrediction,
+        Ok(Decision { truth: Truth::Undecided, .. }) => Kind::OpenPrediction,
+        Err(_) => {
+            let fault = of_finding(entry, text, condition, decided)?;
+            return Some(Remark { about, ..fault });
+        }
+    };
+    let why = decided.as_ref().map_or(String::new(), |decision| decision.why.clone());
+    Some(remark(entry, kind, about, format!("{condition}: {why}")))
+}
+
+/// Cells whose wall is another than expected. A visit whose wall is not known says nothing.
+fn walls(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
+    let Some(hypothesis) = &entry.entry.hypothesis else { return Vec::new() };
+    if !has_data(entry) {
+        return Vec::new();
+    }
+    let scope = world.within(entry);
+    let one = |(cell, expected): (&String, &WallId)| {
+        let path = Path::new(["cells", cell, "wall"].map(str::to_string).to_vec());
+        let about = format!("expected wall {expected} of cell '{cell}'");
+        match scope.find(&path) {
+            Err(why) => Some(remark(entry, Kind::Dangling, about, format!("{path}: {why}"))),
+            Ok(Value::Word(words)) => {
+                let others =
+                    words.keys().filter(|word| *word != expected.id() && *word != "unknown");
+                let others: Vec<&str> = others.map(String::as_str).collect();
+                let why = format!("found: {}", others.join(", "));
+                (!others.is_empty()).then(|| remark(entry, Kind::OtherWall, about, why))
+            }
+            Ok(_) => None,
+        }
+    };
+    hypothesis.walls.iter().filter_map(one).collect()
+}
+
+/// References in the notes that lead to nothing.
+fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
+    let notes = match entry.notes() {
+        Ok(notes) => notes,
+        Err(error) => return vec![remark(entry, Kind::Invalid, "notes.md", error.to_string())],
+    };
+    let is_open = !has_data(entry) && entry.entry.status != Status::Done;
+    let mut remarks = Vec::new();
+    for piece in filled(&notes, &world.within(entry)) {
+        let Piece::Reference(reference) = piece else { continue };
+        let Err(fault) = &reference.filled else { continue };
+        let about = format!("notes.md, {{{{{}}}}}", reference.source);
+        match fault {
+            Fault::Dangling { .. } if is_open => {}
+            Fault::Dangling { .. } => {
+                remarks.push(remark(entry, Kind::Dangling, about, fault.to_string()));
+            }
+            Fault::Wrong(why) => remarks.push(remark(entry, Kind::Invalid, about, why.clone())),
+        }
+    }
+    remarks
+}
+
+/// Whether the entry that replaces this one is missing.
+pub fn successor(entries: &[EntryFolder], entry: &EntryFolder) -> Option<Remark> {
+    let Status::Superseded { by } = &entry.entry.status else { return None };
+    let is_there = entries.iter().any(|one| one.slug == *by) && *by != entry.slug;
+    let why = format!("there is no entry '{by}'; ceiling journal new {by} makes it");
+    (!is_there).then(|| remark(entry, Kind::NoSuccessor, format!("superseded_by '{by}'"), why))
+}

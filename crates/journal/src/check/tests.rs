@@ -1,0 +1,173 @@
+//! What is said of journals that were made up.
+
+use super::*;
+use crate::fixture::{Folder, entry, finding, of_rate, slug};
+use crate::{Journal, World};
+use std::fs;
+
+/// The kinds of all remarks about one entry but for runs, which have no readings here.
+fn kinds(journal: &Journal, name: &str) -> Vec<Kind> {
+    let remarks = remarks(journal).into_iter();
+    let of = remarks.filter(|one| one.entry.as_ref().is_none_or(|slug| slug.as_str() == name));
+    of.map(|one| one.kind).filter(|kind| *kind != Kind::NotJudged).collect()
+}
+
+fn remarks(journal: &Journal) -> Vec<Remark> {
+    check(&journal.entries().unwrap(), |_| true).remarks
+}
+
+fn why(journal: &Journal, kind: Kind) -> String {
+    let remarks = remarks(journal);
+    let one = remarks.iter().find(|one| one.kind == kind);
+    one.unwrap_or_else(|| panic!("no {kind:?} in {remarks:?}")).why.clone()
+}
+
+#[test]
+fn a_finding_holds_is_stale_is_undecided_or_leads_to_nothing() {
+    for (condition, kind) in [
+        ("cells.a.rate > 900", None),
+        ("cells.a.rate > 2000", Some(Kind::Stale)),
+        ("cells.a.rate > 1000", Some(Kind::Undecided)),
+        ("cells.a.p99 < 1s and cells.a.rate > 2000", Some(Kind::Stale)),
+        ("cells.b.rate > 1", Some(Kind::Dangling)),
+        ("entries.b.cells.a.rate > 1", Some(Kind::Dangling)),
+        ("results.20250101T000000-a.cells.a.rate > 1", Some(Kind::Dangling)),
+        ("results.20260101T000000-a.cells.a.rate > 1", None),
+        ("runs.gone.rate > 1", Some(Kind::Dangling)),
+        ("cells.a.rate > 2ms", Some(Kind::Invalid)),
+    ] {
+        let folder = Folder::new("findings");
+        let journal = Journal::open_or_make(&folder.0).unwrap();
+        entry(&journal, "a", &finding(condition), Some(of_rate(1000.0, "6.1")));
+        let found = kinds(&journal, "a");
+        assert_eq!(found, kind.into_iter().collect::<Vec<_>>(), "{condition}");
+        let checked = check(&journal.entries().unwrap(), |_| true);
+        assert_eq!(checked.holding(), (usize::from(kind.is_none()), 1), "{condition}");
+        let weight = kind.map_or(Weight::Doubtful, Kind::weight);
+        assert_eq!(checked.worst(), Some(weight), "runs without readings are doubtful");
+    }
+}
+
+#[test]
+fn what_is_dangling_is_open_until_there_is_a_result() {
+    let folder = Folder::new("open");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let made = entry(&journal, "a", &finding("cells.a.rate > 1"), None);
+    fs::write(made.path.join("notes.md"), "{{cells.a.rate}} and {{cells.a.rate|ms}}").unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::Dangling; 3], "it is done");
+    made.write_status("planned").unwrap();
+    assert_eq!(kinds(&journal, "a"), [], "it is planned");
+    fs::write(made.path.join("notes.md"), "{{cells.a}} {{x y}}").unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::Invalid], "what cannot be read never will");
+}
+
+#[test]
+fn a_wrong_prediction_and_another_wall_are_results() {
+    let folder = Folder::new("predicted");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let hypothesis = "[hypothesis]\nwalls = { a = \"S1\" }\n[[hypothesis.prediction]]\n\
+                      condition = \"cells.a.rate > 2000\"\n[[hypothesis.prediction]]\n\
+                      condition = \"cells.a.rate > 1000\"\n";
+    entry(&journal, "a", hypothesis, Some(of_rate(1000.0, "6.1")));
+    let found = kinds(&journal, "a");
+    assert_eq!(found, [Kind::WrongPrediction, Kind::OpenPrediction, Kind::OtherWall]);
+    assert!(found.iter().all(|kind| kind.weight() == Weight::Result));
+    assert!(why(&journal, Kind::OtherWall).contains("K14"), "{}", why(&journal, Kind::OtherWall));
+}
+
+#[test]
+fn the_same_question_is_told_with_the_finding_it_contradicts() {
+    let folder = Folder::new("again");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    entry(&journal, "aa", &finding("cells.a.rate > 900"), Some(of_rate(1000.0, "6.1")));
+    let second = finding("cells.a.rate < 600");
+    let later = entry(&journal, "bbb", &second, Some(of_rate(500.0, "6.1")));
+    assert_eq!((kinds(&journal, "aa"), kinds(&journal, "bbb")), (vec![], vec![]));
+    let file = later.path.join("entry.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("How fast is bbb?", "how fast, is AA")).unwrap();
+    assert_eq!(kinds(&journal, "aa"), [Kind::Contradiction]);
+    assert_eq!(kinds(&journal, "bbb"), [Kind::Contradiction, Kind::AskedAgain]);
+    let said = why(&journal, Kind::Contradiction);
+    assert!(said.contains("500/s (490 to 510) > 900/s"), "{said}");
+    // Only one of them is asked for, and what the other one says still counts.
+    let only = check(&journal.entries().unwrap(), |one| *one == slug("bbb"));
+    assert_eq!(only.entries.len(), 1);
+    assert_eq!(only.remarks.iter().filter(|one| one.kind == Kind::Contradiction).count(), 2);
+    let text = fs::read_to_string(folder.0.join("aa/entry.toml")).unwrap();
+    let by = "status = \"superseded\"\nsuperseded_by = \"bbb\"";
+    let text = text.replace("status = \"done\"", by);
+    fs::write(folder.0.join("aa/entry.toml"), text).unwrap();
+    assert_eq!((kinds(&journal, "aa"), kinds(&journal, "bbb")), (vec![], vec![]));
+}
+
+#[test]
+fn a_successor_must_be_there() {
+    let folder = Folder::new("successor");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let made = entry(&journal, "a", &finding("cells.gone.rate > 1"), None);
+    let file = made.path.join("entry.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let by = "status = \"superseded\"\nsuperseded_by = \"b\"";
+    fs::write(&file, text.replace("status = \"done\"", by)).unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::NoSuccessor]);
+    entry(&journal, "b", "", Some(of_rate(1.0, "6.1")));
+    assert_eq!(kinds(&journal, "a"), []);
+}
+
+#[test]
+fn hosts_of_results_that_are_compared_are_held_against_each_other() {
+    let folder = Folder::new("hosts");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    entry(&journal, "aa", "", Some(of_rate(1000.0, "6.1")));
+    let condition = finding("cells.a.rate > 1.5 * entries.aa.cells.a.rate");
+    entry(&journal, "bbb", &condition, Some(of_rate(2000.0, "6.12")));
+    assert_eq!(kinds(&journal, "bbb"), [Kind::HostsDiffer]);
+    let said = why(&journal, Kind::HostsDiffer);
+    assert!(said.contains("client kernel '6.1' and '6.12'"), "{said}");
+    entry(&journal, "cccc", &condition, Some(of_rate(2000.0, "6.1")));
+    assert_eq!(kinds(&journal, "cccc"), [], "the same kernel");
+}
+
+#[test]
+fn what_another_tool_printed_is_found_by_path() {
+    let folder = Folder::new("foreign");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let text = finding("foreign.wrk.rate > 4.8M and foreign.wrk.rate.outcome == cannot_be");
+    let made = entry(&journal, "a", &text, None);
+    let figure = r#"{"value": 4.9e6, "low": 4.89e6, "high": 4.91e6, "line": 3, "printed": "4.9M"}"#;
+    let audit = format!(
+        r#"{{"schema": "ceiling.audit/1", "given": {{}}, "together": [], "accounts": [{{
+            "file": "foreign/wrk.txt", "name": "", "foreign": {{}}, "claims": [{{
+                "name": "rate", "unit": "per_second", "figure": {figure},
+                "outcome": "cannot_be", "bound": null, "findings": []}}]}}]}}"#
+    );
+    fs::create_dir(made.path.join("foreign")).unwrap();
+    fs::write(made.path.join("foreign/wrk.audit.json"), audit).unwrap();
+    assert_eq!(kinds(&journal, "a"), []);
+    let entries = journal.entries().unwrap().entries;
+    let world = World::of(&entries);
+    let notes = crate::language::filled("{{foreign.wrk.rate|M/s}}", &world.within(&entries[0]));
+    assert_eq!(crate::language::plain(&notes), "4.9M/s");
+}
+
+#[test]
+fn a_hostile_document_names_no_file_outside() {
+    let folder = Folder::new("hostile");
+    let journal = Journal::open_or_make(&folder.0.join("journal")).unwrap();
+    let mut of = of_rate(1000.0, "6.1");
+    let made = entry(&journal, "a", &finding("cells.a.errors >= 0"), Some(of.clone()));
+    assert_eq!(kinds(&journal, "a"), []);
+    for cell in &mut of.cells {
+        let run = "../../../../../outside".to_string();
+        cell.fate = model::experiment::Fate::Measured { run };
+    }
+    fs::create_dir(folder.0.join("outside")).unwrap();
+    let run = made.result_path("20260101T000000-a").join("runs/a-1/run.json");
+    fs::copy(run, folder.0.join("outside/run.json")).unwrap();
+    let document = made.result_path("20260101T000000-a").join("experiment.json");
+    fs::write(&document, serde_json::to_vec(&of).unwrap()).unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::Undecided]);
+    fs::write(&document, "{").unwrap();
+    assert!(kinds(&journal, "a").contains(&Kind::Dangling));
+}

@@ -1,0 +1,140 @@
+//! What an entry was measured with: results, runs that were added, and what other tools printed.
+
+use crate::files::{self, DOCUMENT, RUN, checked, folders};
+use crate::folder::EntryFolder;
+use crate::{JournalError, wrong};
+use model::audit::Audit;
+use model::experiment::{Experiment, Fate, SCHEMA};
+use model::run::{Record, Run};
+use std::path::{Path, PathBuf};
+
+/// The document of a result.
+const EXPERIMENT: &str = "experiment.json";
+/// What the audit of a foreign file left.
+const AUDITED: &str = ".audit.json";
+/// Files of a run that are read.
+const RECORD: &str = "run.json";
+const READINGS: [&str; 4] =
+    ["points.ndjson", "readings.ndjson", "server-readings.ndjson", "latencies.json"];
+
+/// A result with what its visits left.
+#[derive(Debug, Clone)]
+pub struct ResultData {
+    /// Its document.
+    pub experiment: Experiment,
+    /// The record of each visit, in their order; nothing where there is none or it cannot be read.
+    pub records: Vec<Option<Record>>,
+}
+
+/// A run of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunKept {
+    /// What a person calls it: `cell many, block 2`, or the name it was added with.
+    pub about: String,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+impl EntryFolder {
+    /// The document of a result.
+    pub fn experiment(&self, id: &str) -> Result<Experiment, JournalError> {
+        let path = self.result_path(id).join(EXPERIMENT);
+        let bytes = files::bytes(self.root(), &path, DOCUMENT)?
+            .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not begin"))?;
+        let of: Experiment = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
+        match of.schema == SCHEMA {
+            true => Ok(of),
+            false => Err(wrong(&path, format!("its schema is not '{SCHEMA}'"))),
+        }
+    }
+
+    /// A result with what its visits left.
+    pub fn result(&self, id: &str) -> Result<ResultData, JournalError> {
+        let experiment = self.experiment(id)?;
+        let runs = self.result_path(id).join("runs");
+        let record = |fate: &Fate| match fate {
+            Fate::Measured { run } if is_name(run) => self.record(&runs.join(run)).ok(),
+            _ => None,
+        };
+        let records = experiment.cells.iter().map(|cell| record(&cell.fate)).collect();
+        Ok(ResultData { experiment, records })
+    }
+
+    /// Names of the runs that were added by hand.
+    pub fn runs(&self) -> Result<Vec<String>, JournalError> {
+        folders(self.root(), &self.path.join("runs"))
+    }
+
+    /// The record of a run that was added by hand.
+    pub fn run(&self, name: &str) -> Result<Record, JournalError> {
+        self.record(&self.path.join("runs").join(name))
+    }
+
+    /// The runs of a result, and those that were added by hand.
+    pub fn all_runs(&self, result: Option<&str>) -> Result<Vec<RunKept>, JournalError> {
+        let mut all = Vec::new();
+        if let Some(id) = result {
+            let runs = self.result_path(id).join("runs");
+            for cell in self.experiment(id)?.cells {
+                let Fate::Measured { run } = &cell.fate else { continue };
+                let block = cell.block.map_or(String::new(), |block| format!(", block {block}"));
+                if is_name(run) {
+                    let about = format!("cell {}{block}", cell.name);
+                    all.push(RunKept { about, path: runs.join(run) });
+                }
+            }
+        }
+        for name in self.runs()? {
+            let path = self.path.join("runs").join(&name);
+            all.push(RunKept { about: format!("run {name}"), path });
+        }
+        Ok(all)
+    }
+
+    /// A run with its readings; without them when they are not there.
+    pub fn whole_run(&self, kept: &RunKept) -> Result<Run, JournalError> {
+        let record = self.record(&kept.path)?;
+        let mut all_there = true;
+        for name in READINGS {
+            let place = checked(self.root(), &kept.path.join(name), RUN)?;
+            // There are readings of the server's host only where a probe is.
+            all_there &= place.is_some() || name == "server-readings.ndjson";
+        }
+        if !all_there {
+            let (readings, server_readings, latencies) = (vec![], vec![], vec![]);
+            return Ok(Run { record, readings, server_readings, latencies });
+        }
+        store::read(&kept.path).map_err(|error| wrong(&kept.path, error))
+    }
+
+    fn record(&self, folder: &Path) -> Result<Record, JournalError> {
+        let path = folder.join(RECORD);
+        let place = checked(self.root(), &path, DOCUMENT)?
+            .ok_or_else(|| wrong(&path, "there is no such file: the run did not end"))?;
+        store::read_record(&place).map_err(|error| wrong(&path, error))
+    }
+
+    /// Names of what other tools printed and was audited.
+    pub fn foreign(&self) -> Result<Vec<String>, JournalError> {
+        let names = files::files(self.root(), &self.path.join("foreign"))?;
+        Ok(names.iter().filter_map(|name| name.strip_suffix(AUDITED)).map(str::to_string).collect())
+    }
+
+    /// The audit of what another tool printed.
+    pub fn audit(&self, name: &str) -> Result<Audit, JournalError> {
+        let path = self.path.join("foreign").join(format!("{name}{AUDITED}"));
+        let bytes = files::bytes(self.root(), &path, DOCUMENT)?
+            .ok_or_else(|| wrong(&path, "there is no such file"))?;
+        let audit: Audit = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
+        match audit.schema == model::audit::SCHEMA {
+            true => Ok(audit),
+            false => Err(wrong(&path, format!("its schema is not '{}'", model::audit::SCHEMA))),
+        }
+    }
+}
+
+/// Whether a text of a document is the name of a folder and no way out of it.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_plain)
+}

@@ -1,0 +1,298 @@
+//! The figures of a result, by cell and contrast, and those of a single run.
+//!
+//! In: the document of an experiment and the records of its visits. Out: values with intervals. A
+//! figure that was asked for and is not known says why.
+
+use crate::language::{Basis, Figure, Unit, Value};
+use judge::stats::{median, median_interval};
+use model::experiment::{CellResult, Conclusion, Contrast, Experiment, Fate, Figure as Measured};
+use model::run::{Point, Record};
+use model::standing::{self, Standing};
+use model::verdict::{Ceiling, IntervalKind};
+use model::visit::{FIGURES, best_point, costs_of, failures_of, figure_of, standing_of, times_of};
+use std::collections::BTreeMap;
+
+/// Figures of a cell or a run, by name.
+pub type Named = BTreeMap<String, Value>;
+
+/// Visits from which on the median has an interval of 95 %.
+const VISITS_MIN: usize = 6;
+
+/// The figures of one result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResultFigures {
+    /// By cell, then by name.
+    pub cells: BTreeMap<String, Named>,
+    /// By the cell that is compared with the baseline, then by figure: ratio and conclusion.
+    pub contrasts: BTreeMap<String, BTreeMap<String, Named>>,
+}
+
+/// The name of a figure in a path.
+pub fn name_of(figure: Measured) -> &'static str {
+    match figure {
+        Measured::Rate => "rate",
+        Measured::P50 => "p50",
+        Measured::P99 => "p99",
+        Measured::ClientUsPerRequest => "cpu_client",
+        Measured::ServerUsPerRequest => "cpu_server",
+    }
+}
+
+/// Its unit, and what the record counts it in.
+fn unit_of(figure: Measured) -> (Unit, f64) {
+    match figure {
+        Measured::Rate => (Unit::PerSecond, 1.0),
+        Measured::P50 | Measured::P99 => (Unit::Seconds, 1e-9),
+        Measured::ClientUsPerRequest | Measured::ServerUsPerRequest => (Unit::Seconds, 1e-6),
+    }
+}
+
+impl ResultFigures {
+    /// Those of an experiment. `records` has what each visit left, in the order of the visits.
+    pub fn of(of: &Experiment, records: &[Option<Record>]) -> Self {
+        let mut names: Vec<&str> = of.cells.iter().map(|cell| cell.name.as_str()).collect();
+        names.extend(of.design.iter().flat_map(|design| design.cells.iter().map(String::as_str)));
+        let mut cells = BTreeMap::new();
+        for name in names {
+            if !cells.contains_key(name) {
+                cells.insert(name.to_string(), of_cell(of, name, records));
+            }
+        }
+        let mut contrasts: BTreeMap<String, BTreeMap<String, Named>> = BTreeMap::new();
+        for one in &of.contrasts {
+            let by_figure = contrasts.entry(one.cell.clone()).or_default();
+            by_figure.insert(name_of(one.figure).to_string(), of_contrast(one));
+        }
+        Self { cells, contrasts }
+    }
+}
+
+/// Whether a visit counts: it is no warm-up, and no rule of the plan left it out.
+fn counts(of: &Experiment, cell: &CellResult) -> bool {
+    let mut excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
+    cell.block != Some(0)
+        && !excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
+}
+
+fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
+    let visits = of.cells.iter().zip(records);
+    let visits: Vec<_> = visits.filter(|(cell, _)| cell.name == name && counts(of, cell)).collect();
+    let measured: Vec<&Record> = visits.iter().filter_map(|(_, record)| record.as_ref()).collect();
+    if measured.is_empty() {
+        let why = why_none(visits.iter().map(|(cell, _)| *cell));
+        return unknown(&why);
+    }
+    if let [only] = &measured[..]
+        && visits.len() == 1
+    {
+        return of_record(only);
+    }
+    let mut named = Named::new();
+    for figure in FIGURES {
+        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, &measured));
+    }
+    let p999 = measured.iter().filter_map(|record| known(p999_of(record)));
+    named.insert("p999".to_string(), of_values(p999.collect(), Unit::Seconds, "p99.9"));
+    named.insert("errors".to_string(), errors_over(&measured));
+    named.insert("wall".to_string(), walls(&measured));
+    named
+}
+
+/// Why a cell has no record.
+fn why_none<'a>(visits: impl Iterator<Item = &'a CellResult>) -> String {
+    let why = |cell: &CellResult| match &cell.fate {
+        Fate::Failed { why } => format!("the cell failed: {why}"),
+        Fate::NotReached => "the experiment ended before the cell".to_string(),
+        Fate::Measured { run } => format!("the run {run} cannot be read"),
+    };
+    visits.map(why).next().unwrap_or_else(|| "no visit of the cell counts".to_string())
+}
+
+/// Names of the figures of a cell.
+pub const NAMES: [&str; 8] =
+    ["rate", "p50", "p99", "p999", "errors", "cpu_client", "cpu_server", "wall"];
+
+fn unknown(why: &str) -> Named {
+    NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).collect()
+}
+
+/// The summary of the record, where it has one; else of the visits.
+fn over_visits(of: &Experiment, cell: &str, figure: Measured, records: &[&Record]) -> Value {
+    let (unit, factor) = unit_of(figure);
+    let values = records.iter().filter_map(|record| known(single(record, figure)));
+    let values: Vec<f64> = values.collect();
+    let summary = of.summaries.iter().find(|one| one.cell == cell && one.figure == figure);
+    match summary.and_then(|one| Some((one, one.low?, one.high?))) {
+        Some((one, low, high)) => Value::Figure(Figure::between(
+            one.median * factor,
+            (low * factor, high * factor),
+            unit,
+            Basis::Visits(one.visits),
+        )),
+        None => of_values(values, unit, name_of(figure)),
+    }
+}
+
+/// The median of values with its interval; their range where they are few.
+fn of_values(values: Vec<f64>, unit: Unit, name: &str) -> Value {
+    let Some(middle) = median(&values) else {
+        return Value::Unknown(format!("no visit has a valid {name}"));
+    };
+    let count = values.len() as u64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Value::Figure(match median_interval(&values) {
+        Some(ends) if values.len() >= VISITS_MIN => {
+            Figure::between(middle, ends, unit, Basis::Visits(count))
+        }
+        _ if count == 1 => Figure::alone(middle, unit),
+        _ => Figure::between(middle, (least, most), unit, Basis::Range(count)),
+    })
+}
+
+/// The value of a figure, when it is known.
+fn known(value: Value) -> Option<f64> {
+    if let Value::Figure(figure) = value { Some(figure.value) } else { None }
+}
+
+/// Requests without a good response, of all that were due; from the visit with the least share to
+/// the one with the largest.
+fn errors_over(records: &[&Record]) -> Value {
+    // They are counted also where no rate is known.
+    let point = |record: &'_ &Record| {
+        let best = best_point(record).map(|(_, point)| point);
+        best.or(record.points.last()).map(failures_of)
+    };
+    let counts: Vec<(u64, u64)> =
+        records.iter().filter_map(point).filter(|(due, _)| *due > 0).collect();
+    let share = |(due, without): (u64, u64)| without as f64 / due as f64;
+    let all = counts.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    if all.0 == 0 {
+        return Value::Unknown("no request was due".to_string());
+    }
+    let shares = || counts.iter().copied().map(share);
+    let ends = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
+    match ends.0 == ends.1 {
+        true => Value::Figure(Figure::exact(share(all), Unit::Share)),
+        false => {
+            let basis = Basis::Range(counts.len() as u64);
+            Value::Figure(Figure::between(share(all), ends, Unit::Share, basis))
+        }
+    }
+}
+
+fn walls(records: &[&Record]) -> Value {
+    let mut walls = BTreeMap::new();
+    for record in records {
+        *walls.entry(record.verdict.wall.word().to_string()).or_default() += 1;
+    }
+    Value::Word(walls)
+}
+
+/// The figures of a single run.
+pub fn of_record(of: &Record) -> Named {
+    let mut named = Named::new();
+    for figure in FIGURES {
+        named.insert(name_of(figure).to_string(), single(of, figure));
+    }
+    named.insert("p999".to_string(), p999_of(of));
+    named.insert("errors".to_string(), errors_over(&[of]));
+    named.insert("wall".to_string(), walls(&[of]));
+    named
+}
+
+fn single(of: &Record, figure: Measured) -> Value {
+    let Some((_, point)) = best_point(of) else {
+        return Value::Unknown("the run has no point whose rate is known".to_string());
+    };
+    let (unit, factor) = unit_of(figure);
+    let value = figure_of(point, figure).filter(|value| value.is_finite() && *value > 0.0);
+    let Some(value) = value else { return Value::Unknown(why_absent(point, figure)) };
+    let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Measured::Rate);
+    of_standing(value, standing_of(point, figure), interval, (unit, factor))
+}
+
+fn why_absent(point: &Point, figure: Measured) -> String {
+    match figure {
+        Measured::ServerUsPerRequest if costs_of(point).1.is_none() => {
+            "the server was not observed".to_string()
+        }
+        Measured::P50 | Measured::P99 if times_of(point).is_some() => {
+            "too few values for this percentile".to_string()
+        }
+        _ => "it was not measured".to_string(),
+    }
+}
+
+fn p999_of(of: &Record) -> Value {
+    let Some((_, point)) = best_point(of) else {
+        return Value::Unknown("the run has no point whose rate is known".to_string());
+    };
+    match times_of(point).and_then(|times| times.p99_9) {
+        Some(ns) => {
+            let standing = point.standing.of(standing::Figure::P99_9);
+            of_standing(ns as f64, standing, None, (Unit::Seconds, 1e-9))
+        }
+        None => Value::Unknown("too few values for this percentile".to_string()),
+    }
+}
+
+/// A figure of one visit, as far as it may be believed.
+fn of_standing(
+    value: f64,
+    standing: &Standing,
+    ceiling: Option<&Ceiling>,
+    (unit, factor): (Unit, f64),
+) -> Value {
+    let ends = |low: f64, high: f64| (low * factor, high * factor);
+    match (standing, ceiling) {
+        (Standing::NotKnown { why }, _) => Value::Unknown(why.clone()),
+        (Standing::Bounded { low, high, .. }, _) => {
+            let ends = ends(*low, high.unwrap_or(f64::INFINITY));
+            Value::Figure(Figure::between(value * factor, ends, unit, Basis::Bounds))
+        }
+        (
+            Standing::Sound,
+            Some(Ceiling { low: Some(low), high: Some(high), interval, visits, .. }),
+        ) => {
+            let basis = match interval {
+                IntervalKind::Visits95 => Basis::Visits(*visits),
+                IntervalKind::MinMax => Basis::Range(*visits),
+                IntervalKind::WithinRun => Basis::WithinRun,
+            };
+            Value::Figure(Figure::between(value * factor, ends(*low, *high), unit, basis))
+        }
+        (Standing::Sound, _) => Value::Figure(Figure::alone(value * factor, unit)),
+    }
+}
+
+fn of_contrast(of: &Contrast) -> Named {
+    let ratio = match (of.ratio, of.low, of.high) {
+        (Some(ratio), Some(low), Some(high)) => Value::Figure(Figure::between(
+            ratio,
+            (low, high),
+            Unit::Number,
+            Basis::Visits(of.pairs),
+        )),
+        _ => Value::Unknown(format!(
+            "a ratio takes three pairs of visits, and there are {}",
+            of.pairs
+        )),
+    };
+    let word = of.conclusion.map(|conclusion| match conclusion {
+        Conclusion::More => "more",
+        Conclusion::Less => "less",
+        Conclusion::Same => "same",
+        Conclusion::Undecided => "undecided",
+    });
+    let conclusion = match word {
+        Some(word) => Value::Word([(word.to_string(), 1)].into()),
+        None => {
+            Value::Unknown(format!("it takes three pairs of visits, and there are {}", of.pairs))
+        }
+    };
+    [("ratio".to_string(), ratio), ("conclusion".to_string(), conclusion)].into()
+}
+
+#[cfg(test)]
+mod tests;

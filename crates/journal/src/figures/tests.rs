@@ -1,0 +1,117 @@
+//! Figures of results that are made up of one kept run.
+
+use super::*;
+use crate::fixture::{experiment, measured, record, visit};
+use model::experiment::CellSummary;
+
+fn figure(of: &ResultFigures, cell: &str, name: &str) -> Figure {
+    match &of.cells[cell][name] {
+        Value::Figure(figure) => *figure,
+        other => panic!("{cell} {name}: {other:?}"),
+    }
+}
+
+fn why(of: &ResultFigures, cell: &str, name: &str) -> String {
+    match &of.cells[cell][name] {
+        Value::Unknown(why) => why.clone(),
+        other => panic!("{cell} {name}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_interval_says_how_many_visits_it_is_of() {
+    let rates = [100.0, 104.0, 102.0, 101.0, 103.0, 105.0];
+    let of = |count: usize| {
+        let cells = (1..=count as u32).map(|block| measured("a", block)).collect();
+        let records: Vec<_> = rates[..count].iter().map(|rate| Some(record(*rate))).collect();
+        ResultFigures::of(&experiment(cells), &records)
+    };
+    let rate = |count| figure(&of(count), "a", "rate");
+    assert_eq!((rate(1).basis, rate(1).value), (Basis::Nothing, 100.0));
+    let few = rate(3);
+    assert_eq!((few.basis, few.low, few.value, few.high), (Basis::Range(3), 100.0, 102.0, 104.0));
+    let all = rate(6);
+    assert_eq!((all.basis, all.low, all.value, all.high), (Basis::Visits(6), 100.0, 102.5, 105.0));
+}
+
+#[test]
+fn a_summary_of_the_document_goes_first() {
+    let mut of = experiment(vec![measured("a", 1), measured("a", 2)]);
+    of.summaries.push(CellSummary {
+        cell: "a".to_string(),
+        figure: Measured::Rate,
+        visits: 8,
+        median: 500.0,
+        low: Some(490.0),
+        high: Some(510.0),
+    });
+    let figures = ResultFigures::of(&of, &[Some(record(1.0)), Some(record(2.0))]);
+    let rate = figure(&figures, "a", "rate");
+    assert_eq!((rate.low, rate.high, rate.basis), (490.0, 510.0, Basis::Visits(8)));
+}
+
+#[test]
+fn what_failed_and_what_was_not_reached_say_so() {
+    let failed = Fate::Failed { why: "its server ended".to_string() };
+    let cells = vec![visit("a", 1, failed), visit("b", 1, Fate::NotReached), measured("c", 1)];
+    let of = ResultFigures::of(&experiment(cells), &[None, None, None]);
+    assert_eq!(why(&of, "a", "rate"), "the cell failed: its server ended");
+    assert!(why(&of, "b", "wall").contains("ended before the cell"));
+    assert!(why(&of, "c", "p99").contains("cannot be read"));
+}
+
+#[test]
+fn a_figure_that_a_gate_struck_is_not_known_or_has_bounds() {
+    let mut struck = record(100.0);
+    let bounded = Standing::Bounded { low: 1e6, high: Some(2e6), by: "a test".to_string() };
+    struck.points[0].latency_ns.p99 = Some(1_500_000);
+    struck.points[0].latency_ns.p99_9 = None;
+    struck.points[0].standing.add(standing::Figure::P99, bounded);
+    let named = of_record(&struck);
+    let Value::Figure(p99) = &named["p99"] else { panic!("{named:?}") };
+    assert_eq!(p99.basis, Basis::Bounds);
+    assert!((p99.low - 0.001).abs() < 1e-9 && (p99.high - 0.002).abs() < 1e-9, "{p99:?}");
+    assert!(matches!(&named["p999"], Value::Unknown(why) if why.contains("too few values")));
+    let unknown = Standing::NotKnown { why: "the clock jumped".to_string() };
+    struck.points[0].standing.add(standing::Figure::P99, unknown);
+    assert_eq!(of_record(&struck)["p99"], Value::Unknown("the clock jumped".to_string()));
+}
+
+#[test]
+fn failures_are_counted_over_all_visits() {
+    let with = |failed: u64| {
+        let mut record = record(100.0);
+        let requests = &mut record.points[0].requests;
+        (requests.sent, requests.unsent, requests.unanswered) = (1000, 0, 0);
+        (requests.failed, requests.completed) = (failed, 1000 - failed);
+        record
+    };
+    let of = |failed: [u64; 2]| {
+        let cells = vec![measured("a", 1), measured("a", 2)];
+        ResultFigures::of(&experiment(cells), &failed.map(|failed| Some(with(failed))))
+    };
+    assert_eq!(figure(&of([0, 0]), "a", "errors"), Figure::exact(0.0, Unit::Share));
+    let errors = figure(&of([0, 20]), "a", "errors");
+    assert_eq!((errors.low, errors.value, errors.high), (0.0, 0.01, 0.02));
+}
+
+#[test]
+fn a_contrast_without_three_pairs_is_not_known() {
+    let mut of = experiment(vec![]);
+    let contrast = Contrast {
+        cell: "b".to_string(),
+        baseline: "a".to_string(),
+        figure: Measured::Rate,
+        pairs: 2,
+        ratio: None,
+        low: None,
+        high: None,
+        conclusion: None,
+        more_blocks: None,
+        below_floor: false,
+    };
+    of.contrasts.push(contrast);
+    let figures = ResultFigures::of(&of, &[]);
+    let ratio = &figures.contrasts["b"]["rate"]["ratio"];
+    assert!(matches!(ratio, Value::Unknown(why) if why.contains("there are 2")), "{ratio:?}");
+}

@@ -1,0 +1,114 @@
+//! Files of a journal: read whole up to a size, never outside of the journal, and replaced whole.
+
+use crate::{JournalError, io_error, wrong};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Most(pub u64);
+
+/// `entry.toml`, `journal.toml` and `plan.toml`.
+pub const TOML: Most = Most(256 << 10);
+/// `notes.md`.
+pub const NOTES: Most = Most(1 << 20);
+/// `experiment.json`, and what an audit left.
+pub const DOCUMENT: Most = Most(64 << 20);
+
+/// A run's record, and its readings.
+pub const RUN: Most = Most(1 << 30);
+
+/// Folders in one folder at most.
+const FOLDERS_MAX: usize = 10_000;
+
+/// Where a path really is, if that is in the journal: a link that leads out of it is refused.
+pub fn inside(root: &Path, path: &Path) -> Result<PathBuf, JournalError> {
+    let place = fs::canonicalize(path).map_err(io_error(path))?;
+    match place.starts_with(root) {
+        true => Ok(place),
+        false => Err(wrong(path, "it is a link that leads out of the journal; put a copy there")),
+    }
+}
+
+/// The text of a file; nothing when there is no such file.
+pub fn text(root: &Path, path: &Path, most: Most) -> Result<Option<String>, JournalError> {
+    let bytes = bytes(root, path, most)?;
+    let text =
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| wrong(path, "it is no text")));
+    text.transpose()
+}
+
+/// The bytes of a file; nothing when there is no such file.
+pub fn bytes(root: &Path, path: &Path, most: Most) -> Result<Option<Vec<u8>>, JournalError> {
+    let Some(place) = checked(root, path, most)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let file = File::open(&place).map_err(io_error(path))?;
+    file.take(most.0).read_to_end(&mut bytes).map_err(io_error(path))?;
+    Ok(Some(bytes))
+}
+
+/// Where a file really is, if it is one in the journal that is not too large; nothing when there is
+/// no such file.
+pub fn checked(root: &Path, path: &Path, most: Most) -> Result<Option<PathBuf>, JournalError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(None);
+    }
+    let place = inside(root, path)?;
+    let data = fs::metadata(&place).map_err(io_error(path))?;
+    // A pipe would never end.
+    if !data.is_file() {
+        return Err(wrong(path, "it is no file"));
+    }
+    match data.len() > most.0 {
+        true => Err(wrong(path, format!("it has more than {} bytes", most.0))),
+        false => Ok(Some(place)),
+    }
+}
+
+/// Names of the folders in a folder, in their order; none when there is no such folder. Hidden ones
+/// are left out.
+pub fn folders(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
+    names(root, path, |place| place.is_dir())
+}
+
+/// Names of the files in a folder, in the same way.
+pub fn files(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
+    names(root, path, |place| place.is_file())
+}
+
+fn names(
+    root: &Path,
+    path: &Path,
+    is_one: impl Fn(&Path) -> bool,
+) -> Result<Vec<String>, JournalError> {
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(Vec::new());
+    }
+    let place = inside(root, path)?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&place).map_err(io_error(path))? {
+        let entry = entry.map_err(io_error(path))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !name.starts_with('.') && is_one(&entry.path()) {
+            names.push(name);
+        }
+        if names.len() > FOLDERS_MAX {
+            return Err(wrong(path, format!("more than {FOLDERS_MAX} are in it")));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Writes a file whole, or leaves what was there.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).open(&draft);
+    let written = made.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+    written.and_then(|()| fs::rename(&draft, path)).map_err(|error| {
+        let _ = fs::remove_file(&draft);
+        io_error(path)(error)
+    })
+}

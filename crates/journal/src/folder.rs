@@ -1,0 +1,217 @@
+//! The folder of a journal, and that of an entry: what is in them.
+
+use crate::about::About;
+use crate::entry::Entry;
+use crate::files::{self, NOTES, TOML, folders};
+use crate::skeleton::Skeleton;
+use crate::slug::Slug;
+use crate::{JournalError, io_error, wrong};
+use serde::Deserialize;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// What a journal is called.
+const ABOUT: &str = "journal.toml";
+/// The files of an entry.
+const ENTRY: &str = "entry.toml";
+const PLAN: &str = "plan.toml";
+const NOTES_FILE: &str = "notes.md";
+
+/// The folder of a journal.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    path: PathBuf,
+    /// Where it really is.
+    root: PathBuf,
+}
+
+/// The folder of an entry, with what its `entry.toml` says.
+#[derive(Debug, Clone)]
+pub struct EntryFolder {
+    /// Its name.
+    pub slug: Slug,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says.
+    pub entry: Entry,
+    root: PathBuf,
+}
+
+/// All entries of a journal.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Those that can be read, by date and name.
+    pub entries: Vec<EntryFolder>,
+    /// Why others cannot.
+    pub broken: Vec<JournalError>,
+}
+
+impl Journal {
+    /// The journal in a folder.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let root = fs::canonicalize(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => wrong(
+                path,
+                "there is no journal; ceiling journal new SLUG begins one, and --journal FOLDER \
+                 says where it is",
+            ),
+            _ => io_error(path)(error),
+        })?;
+        if !root.is_dir() {
+            return Err(wrong(path, "it is no folder; give the folder of a journal"));
+        }
+        Ok(Self { path: path.to_path_buf(), root })
+    }
+
+    /// The journal in a folder, which is made when it is not there, with a `journal.toml`.
+    pub fn open_or_make(path: &Path) -> Result<Self, JournalError> {
+        fs::create_dir_all(path).map_err(io_error(path))?;
+        let journal = Self::open(path)?;
+        let about = path.join(ABOUT);
+        if fs::symlink_metadata(&about).is_err() {
+            files::replace(&about, Skeleton::about().as_bytes())?;
+        }
+        Ok(journal)
+    }
+
+    /// Where it is, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is called.
+    pub fn about(&self) -> Result<About, JournalError> {
+        let path = self.path.join(ABOUT);
+        let text = files::text(&self.root, &path, TOML)?;
+        let text = text.ok_or_else(|| {
+            wrong(&path, "there is no such file; for example it says title = \"Our journal\"")
+        })?;
+        About::parse(&text).map_err(|why| wrong(&path, why))
+    }
+
+    /// All entries: folders with an `entry.toml`.
+    pub fn entries(&self) -> Result<Listing, JournalError> {
+        let mut listing = Listing::default();
+        for name in folders(&self.root, &self.path)? {
+            let path = self.path.join(&name);
+            if fs::symlink_metadata(path.join(ENTRY)).is_err() {
+                continue;
+            }
+            let slug = Slug::parse(&name).map_err(|why| wrong(&path, why));
+            match slug.and_then(|slug| self.entry(&slug)) {
+                Ok(entry) => listing.entries.push(entry),
+                Err(why) => listing.broken.push(why),
+            }
+        }
+        let place = |one: &EntryFolder| (one.entry.date, one.slug.clone());
+        listing.entries.sort_by_key(place);
+        Ok(listing)
+    }
+
+    /// One entry.
+    pub fn entry(&self, slug: &Slug) -> Result<EntryFolder, JournalError> {
+        let path = self.path.join(slug.as_str());
+        let file = path.join(ENTRY);
+        let text = files::text(&self.root, &file, TOML)?.ok_or_else(|| {
+            wrong(&path, format!("there is no entry; ceiling journal new {slug} makes it"))
+        })?;
+        let entry = Entry::parse(&text).map_err(|why| wrong(&file, why))?;
+        Ok(EntryFolder { slug: slug.clone(), path, entry, root: self.root.clone() })
+    }
+
+    /// Makes an entry. One that is there already is left as it is.
+    pub fn create(&self, slug: &Slug, skeleton: &Skeleton) -> Result<EntryFolder, JournalError> {
+        let path = self.path.join(slug.as_str());
+        // Under a hidden name until it is whole.
+        let draft = self.path.join(format!(".{slug}.{}.part", std::process::id()));
+        if fs::symlink_metadata(&path).is_ok() {
+            let why = "it is there already, and is left as it is; give another name";
+            return Err(wrong(&path, why));
+        }
+        let made = fs::create_dir(&draft).and_then(|()| {
+            fs::write(draft.join(ENTRY), skeleton.entry())?;
+            fs::write(draft.join(PLAN), skeleton.plan())?;
+            fs::write(draft.join(NOTES_FILE), skeleton.notes())?;
+            // Fails when another process made one meanwhile.
+            fs::rename(&draft, &path)
+        });
+        made.map_err(|error| {
+            let _ = fs::remove_dir_all(&draft);
+            io_error(&path)(error)
+        })?;
+        self.entry(slug)
+    }
+}
+
+impl EntryFolder {
+    /// The plan as it is written; nothing for an entry without one.
+    pub fn plan(&self) -> Result<Option<String>, JournalError> {
+        files::text(&self.root, &self.path.join(PLAN), TOML)
+    }
+
+    /// The notes as they are written; empty when there are none.
+    pub fn notes(&self) -> Result<String, JournalError> {
+        let text = files::text(&self.root, &self.path.join(NOTES_FILE), NOTES)?;
+        Ok(text.unwrap_or_default())
+    }
+
+    /// Names of its results, the oldest first.
+    pub fn results(&self) -> Result<Vec<String>, JournalError> {
+        folders(&self.root, &self.path.join("results"))
+    }
+
+    /// The name of the result that the entry speaks of: the one it names, else the newest. Nothing
+    /// when there is none yet.
+    pub fn chosen(&self) -> Result<Option<String>, JournalError> {
+        let results = self.results()?;
+        match &self.entry.result {
+            Some(named) if !results.contains(named) => Err(wrong(
+                &self.path.join(ENTRY),
+                format!(
+                    "result '{named}' is not in results/, which has {}",
+                    if results.is_empty() { "none".to_string() } else { results.join(", ") }
+                ),
+            )),
+            Some(named) => Ok(Some(named.clone())),
+            None => Ok(results.into_iter().next_back()),
+        }
+    }
+
+    /// The folder of a result.
+    pub fn result_path(&self, id: &str) -> PathBuf {
+        self.path.join("results").join(id)
+    }
+
+    /// Replaces the word of the status in `entry.toml`, and nothing else of it.
+    pub fn write_status(&self, word: &str) -> Result<(), JournalError> {
+        let file = self.path.join(ENTRY);
+        let text = files::text(&self.root, &file, TOML)?;
+        let text = text.ok_or_else(|| wrong(&file, "it was removed meanwhile"))?;
+        let text = with_status(&text, word).map_err(|why| wrong(&file, why))?;
+        Entry::parse(&text).map_err(|why| wrong(&file, why))?;
+        files::replace(&file, text.as_bytes())
+    }
+
+    /// Where the journal really is.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// A text of `entry.toml` with another status.
+fn with_status(text: &str, word: &str) -> Result<String, String> {
+    #[derive(Deserialize)]
+    struct StatusText {
+        status: Spanned<String>,
+    }
+    let read: StatusText = crate::text::parse(text)?;
+    let place = read.status.span();
+    let (before, behind) = (text.get(..place.start), text.get(place.end..));
+    let (before, behind) = before.zip(behind).ok_or("its status cannot be found")?;
+    Ok(format!("{before}\"{word}\"{behind}"))
+}
+
+#[cfg(test)]
+mod tests;

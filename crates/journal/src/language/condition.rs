@@ -1,0 +1,247 @@
+//! Conditions: comparisons with `and` between, decided by intervals.
+
+use super::Figures;
+use super::expression::{Expression, Fault};
+use super::figure::{Basis, Figure, Value};
+use super::path::Path;
+use super::read::Reader;
+use super::shown::{shown, shown_value};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Comparisons with `and` between, such as
+/// `cells.free.rate > 2 * cells.starved.rate and cells.free.errors < 0.1%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    text: String,
+    comparisons: Vec<Comparison>,
+}
+
+/// Two expressions and how they should compare.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// On the left.
+    pub left: Expression,
+    /// How.
+    pub order: Order,
+    /// On the right.
+    pub right: Expression,
+}
+
+/// How two values should compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `==`
+    Equal,
+    /// `!=`
+    Unequal,
+}
+
+/// Whether a condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truth {
+    /// For all values in the intervals.
+    True,
+    /// For none.
+    False,
+    /// For some, or a figure has no interval or is not known.
+    Undecided,
+}
+
+/// Whether a condition holds, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// Whether it holds.
+    pub truth: Truth,
+    /// Each comparison with its values: `12,345/s (12,100 to 12,600) > 10,000/s`, and what is not
+    /// known.
+    pub why: String,
+}
+
+impl Truth {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::True => "true",
+            Self::False => "false",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// That of both.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::False, _) | (_, Self::False) => Self::False,
+            (Self::True, Self::True) => Self::True,
+            _ => Self::Undecided,
+        }
+    }
+
+    fn not(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            Self::Undecided => Self::Undecided,
+        }
+    }
+
+    /// True or false where that is certain.
+    fn when(is_true: bool, is_false: bool) -> Self {
+        match (is_true, is_false) {
+            (true, _) => Self::True,
+            (_, true) => Self::False,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+impl Order {
+    /// That of a sign.
+    pub fn parse(sign: &str) -> Option<Self> {
+        Some(match sign {
+            "<" => Self::Less,
+            "<=" => Self::AtMost,
+            ">" => Self::More,
+            ">=" => Self::AtLeast,
+            "==" => Self::Equal,
+            "!=" => Self::Unequal,
+            _ => return None,
+        })
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::More => ">",
+            Self::AtLeast => ">=",
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+        }
+    }
+
+    /// Whether all values of two intervals compare so, or none do.
+    fn of(self, one: &Figure, two: &Figure) -> Truth {
+        match self {
+            Self::Less => Truth::when(one.high < two.low, one.low >= two.high),
+            Self::AtMost => Truth::when(one.high <= two.low, one.low > two.high),
+            Self::More => Self::Less.of(two, one),
+            Self::AtLeast => Self::AtMost.of(two, one),
+            Self::Equal => {
+                let is_one = one.low == one.high && two.low == two.high && one.low == two.low;
+                Truth::when(is_one, one.high < two.low || one.low > two.high)
+            }
+            Self::Unequal => Self::Equal.of(one, two).not(),
+        }
+    }
+}
+
+impl Condition {
+    /// Reads a condition. The error is one line: what is wrong, what is accepted, an example.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let read = || {
+            let mut reader = Reader::of(text)?;
+            let mut comparisons = vec![reader.comparison()?];
+            while reader.and().is_some() {
+                comparisons.push(reader.comparison()?);
+            }
+            reader.end()?;
+            Ok::<_, String>(comparisons)
+        };
+        let comparisons = read().map_err(|why| format!("condition '{text}': {why}"))?;
+        Ok(Self { text: text.to_string(), comparisons })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The paths in it, from left to right.
+    pub fn paths(&self) -> Vec<&Path> {
+        let sides = self.comparisons.iter().flat_map(|one| [&one.left, &one.right]);
+        sides.flat_map(Expression::paths).collect()
+    }
+
+    /// Whether it holds. The error is for a path that leads to nothing, and for figures that cannot
+    /// be compared.
+    pub fn decide(&self, figures: &dyn Figures) -> Result<Decision, Fault> {
+        let all = self.comparisons.iter().map(|one| one.decide(figures));
+        let all = all.collect::<Result<Vec<Decision>, Fault>>()?;
+        let truth = all.iter().fold(Truth::True, |truth, one| truth.and(one.truth));
+        let whys: Vec<String> = all.into_iter().map(|one| one.why).collect();
+        Ok(Decision { truth, why: whys.join("; ") })
+    }
+}
+
+impl Comparison {
+    fn decide(&self, figures: &dyn Figures) -> Result<Decision, Fault> {
+        let (left, right) = (self.left.value(figures)?, self.right.value(figures)?);
+        let sign = self.order.sign();
+        let told = || format!("{} {sign} {}", shown_value(&left), shown_value(&right));
+        let undecided = |why: String| Decision { truth: Truth::Undecided, why };
+        match (&left, &right) {
+            (Value::Unknown(why), _) | (_, Value::Unknown(why)) => {
+                Ok(undecided(format!("{} (not known: {why})", self.text())))
+            }
+            (Value::Word(one), Value::Word(two)) => {
+                Ok(Decision { truth: self.words(one, two)?, why: told() })
+            }
+            (Value::Figure(one), Value::Figure(two)) => {
+                let (one, two) = one.comparable(*two).map_err(Fault::Wrong)?;
+                let told = format!("{} {sign} {}", shown(&one), shown(&two));
+                if one.basis.max(two.basis) == Basis::Nothing {
+                    return Ok(undecided(format!(
+                        "{told}, where a figure of one visit has no interval (blocks = 6 in \
+                         [design] of the plan gives it one)"
+                    )));
+                }
+                Ok(Decision { truth: self.order.of(&one, &two), why: told })
+            }
+            _ => Err(Fault::Wrong(format!("{} compares a word with a figure", told()))),
+        }
+    }
+
+    /// Words are equal when all visits have the same one, and unequal when they share none.
+    fn words(
+        &self,
+        one: &BTreeMap<String, u64>,
+        two: &BTreeMap<String, u64>,
+    ) -> Result<Truth, Fault> {
+        let is_shared = one.keys().any(|word| two.contains_key(word));
+        let is_same = is_shared && one.len() == 1 && two.len() == 1;
+        let equal = Truth::when(is_same, !is_shared);
+        match self.order {
+            Order::Equal => Ok(equal),
+            Order::Unequal => Ok(equal.not()),
+            _ => Err(Fault::Wrong("words are compared with == and != only".to_string())),
+        }
+    }
+
+    fn text(&self) -> String {
+        let paths = [self.left.paths(), self.right.paths()].concat();
+        paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}

@@ -1,0 +1,116 @@
+//! Arithmetic over figures.
+
+use super::Figures;
+use super::figure::{Figure, Value};
+use super::path::Path;
+use super::read::Reader;
+use std::fmt;
+
+/// Arithmetic over figures: `cells.free.rate / (2 * cells.starved.rate)`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expression {
+    /// A number that was written.
+    Number(Figure),
+    /// A figure, or a word when it is a single name.
+    Path(Path),
+    /// `+`, `-`, `*` or `/` between two.
+    Of(Box<Self>, Operation, Box<Self>),
+}
+
+/// What is done with two figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+    /// `*`
+    Times,
+    /// `/`
+    Over,
+}
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A path leads to nothing.
+    Dangling {
+        /// The path.
+        path: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// Figures do not go together, or it cannot be read.
+    Wrong(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dangling { path, why } => write!(f, "{path}: {why}"),
+            Self::Wrong(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Expression {
+    /// Reads an expression.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut reader = Reader::of(text)?;
+        let expression = reader.sum()?;
+        reader.end()?;
+        Ok(expression)
+    }
+
+    /// Its value. What is not known makes all of it not known.
+    pub fn value(&self, figures: &dyn Figures) -> Result<Value, Fault> {
+        match self {
+            Self::Number(figure) => Ok(Value::Figure(*figure)),
+            Self::Path(path) => match path.word() {
+                Some(word) => Ok(Value::Word([(word.to_string(), 1)].into())),
+                None => figures
+                    .find(path)
+                    .map_err(|why| Fault::Dangling { path: path.to_string(), why }),
+            },
+            Self::Of(one, operation, two) => {
+                let figures = (one.value(figures)?, two.value(figures)?);
+                operation.of(figures)
+            }
+        }
+    }
+
+    /// The paths in it, from left to right.
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Number(_) => Vec::new(),
+            Self::Path(path) if path.word().is_some() => Vec::new(),
+            Self::Path(path) => vec![path],
+            Self::Of(one, _, two) => [one.paths(), two.paths()].concat(),
+        }
+    }
+}
+
+impl Operation {
+    fn of(self, values: (Value, Value)) -> Result<Value, Fault> {
+        let (one, two) = match values {
+            (Value::Word(_), _) | (_, Value::Word(_)) => {
+                return Err(Fault::Wrong("a word is not a figure to calculate with".to_string()));
+            }
+            (Value::Unknown(why), _) | (_, Value::Unknown(why)) => return Ok(Value::Unknown(why)),
+            (Value::Figure(one), Value::Figure(two)) => (one, two),
+        };
+        let made = match self {
+            Self::Plus => one.plus(two).map_err(Fault::Wrong)?,
+            Self::Minus => one.minus(two).map_err(Fault::Wrong)?,
+            Self::Times => one.times(two),
+            Self::Over => match one.over(two) {
+                Ok(made) => made,
+                Err(why) => return Ok(Value::Unknown(why)),
+            },
+        };
+        match made.value.is_finite() {
+            true => Ok(Value::Figure(made)),
+            false => Ok(Value::Unknown("it is too large to calculate with".to_string())),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A figure with its interval, and arithmetic that keeps every value that is possible inside.
+
+use super::unit::Unit;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A figure.
+    Figure(Figure),
+    /// A word, such as a wall, with the number of visits that have it.
+    Word(BTreeMap<String, u64>),
+    /// It was asked for and is not known: why.
+    Unknown(String),
+}
+
+/// A figure with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figure {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of its interval; the figure itself without one.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What it counts in.
+    pub unit: Unit,
+    /// What the interval is.
+    pub basis: Basis,
+}
+
+/// What an interval rests on, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// It was counted or written, and is no estimate.
+    Exact,
+    /// Another tool rounded it to the digits it printed.
+    Printed,
+    /// 95 % over this many visits or pairs of visits.
+    Visits(u64),
+    /// Bounds that a gate left.
+    Bounds,
+    /// From the lowest to the highest of this many visits.
+    Range(u64),
+    /// Inside one run: it says nothing of another visit.
+    WithinRun,
+    /// There is none: nothing can be decided.
+    Nothing,
+}
+
+impl Basis {
+    /// The weaker of two.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Visits(one), Self::Visits(two)) => Self::Visits(one.min(two)),
+            (Self::Range(one), Self::Range(two)) => Self::Range(one.min(two)),
+            _ => self.max(other),
+        }
+    }
+
+    /// What it is, behind an interval; empty where nothing need be said.
+    pub fn remark(self) -> String {
+        match self {
+            Self::Exact | Self::Printed | Self::Visits(_) | Self::Nothing => String::new(),
+            Self::Bounds => " by bounds".to_string(),
+            Self::Range(visits) => format!(" in {visits} visits"),
+            Self::WithinRun => " inside the run".to_string(),
+        }
+    }
+}
+
+impl Figure {
+    /// A figure that was counted or written.
+    pub fn exact(value: f64, unit: Unit) -> Self {
+        Self { value, low: value, high: value, unit, basis: Basis::Exact }
+    }
+
+    /// A figure of which nothing but itself is known.
+    pub fn alone(value: f64, unit: Unit) -> Self {
+        Self { basis: Basis::Nothing, ..Self::exact(value, unit) }
+    }
+
+    /// A figure with an interval.
+    pub fn between(value: f64, (low, high): (f64, f64), unit: Unit, basis: Basis) -> Self {
+        Self { value, low: low.min(value), high: high.max(value), unit, basis }
+    }
+
+    /// Whether it is a number without a unit that was written.
+    fn is_bare(&self) -> bool {
+        self.basis == Basis::Exact && self.unit == Unit::Number
+    }
+
+    /// Both in one unit; the error names them. A number that was written takes the unit of a rate,
+    /// and 0 that of anything.
+    fn fitted(self, other: Self) -> Result<(Self, Self), String> {
+        let takes =
+            |bare: &Self, unit| bare.is_bare() && (bare.value == 0.0 || unit == Unit::PerSecond);
+        match () {
+            () if self.unit.fits(other.unit) => Ok((self, other)),
+            () if takes(&self, other.unit) => Ok((Self { unit: other.unit, ..self }, other)),
+            () if takes(&other, self.unit) => Ok((self, Self { unit: self.unit, ..other })),
+            () => Err(format!(
+                "{} and {} do not go together; give numbers a unit, for example 2ms, 40% or 10k/s",
+                self.unit.name(),
+                other.unit.name()
+            )),
+        }
+    }
+
+    /// Both when they can be compared.
+    pub fn comparable(self, other: Self) -> Result<(Self, Self), String> {
+        self.fitted(other)
+    }
+
+    /// The sum.
+    pub fn plus(self, other: Self) -> Result<Self, String> {
+        let (one, two) = self.fitted(other)?;
+        let ends = (one.low + two.low, one.high + two.high);
+        Ok(made(one, two, one.value + two.value, ends, one.unit))
+    }
+
+    /// The difference.
+    pub fn minus(self, other: Self) -> Result<Self, String> {
+        self.plus(Self { value: -other.value, low: -other.high, high: -other.low, ..other })
+    }
+
+    /// The product.
+    pub fn times(self, other: Self) -> Self {
+        let ends = ends_of(self, other, |one, two| one * two);
+        made(self, other, self.value * other.value, ends, self.unit.times(other.unit))
+    }
+
+    /// The quotient. It is unbounded where the divisor may be 0; the error is for a divisor that
+    /// is 0.
+    pub fn over(self, other: Self) -> Result<Self, String> {
+        if other.value == 0.0 {
+            return Err("it divides by a figure that is 0".to_string());
+        }
+        let ends = match other.low <= 0.0 && other.high >= 0.0 {
+            true => (f64::NEG_INFINITY, f64::INFINITY),
+            false => ends_of(self, other, |one, two| one / two),
+        };
+        Ok(made(self, other, self.value / other.value, ends, self.unit.over(other.unit)))
+    }
+}
+
+/// The least and the greatest of what the ends of two intervals make.
+fn ends_of(one: Figure, two: Figure, make: fn(f64, f64) -> f64) -> (f64, f64) {
+    let ends = [
+        make(one.low, two.low),
+        make(one.low, two.high),
+        make(one.high, two.low),
+        make(one.high, two.high),
+    ];
+    // 0 * infinity is no number; the other ends are.
+    let ends = ends.into_iter().filter(|end| !end.is_nan());
+    ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)))
+}
+
+/// A figure made of two, with ends that are rounded outwards unless both were written.
+fn made(one: Figure, two: Figure, value: f64, ends: (f64, f64), unit: Unit) -> Figure {
+    let basis = one.basis.and(two.basis);
+    if basis == Basis::Exact {
+        return Figure { value, low: value, high: value, unit, basis };
+    }
+    Figure::between(value, (ends.0.next_down(), ends.1.next_up()), unit, basis)
+}

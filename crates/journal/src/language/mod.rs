@@ -1,0 +1,31 @@
+//! The language of references and conditions: paths to figures, arithmetic with intervals, and
+//! comparisons that are true, false or undecided.
+//!
+//! In: texts, and who knows the figures ([`Figures`]). Out: values, decisions, texts that are
+//! filled. Never: a file.
+
+mod condition;
+mod expression;
+mod figure;
+mod path;
+mod read;
+mod reference;
+mod shown;
+mod unit;
+mod words;
+
+pub use condition::{Condition, Decision, Truth};
+pub use expression::{Expression, Fault};
+pub use figure::{Basis, Figure, Value};
+pub use path::Path;
+pub use reference::{Filled, Piece, filled, plain};
+pub use unit::Unit;
+
+/// Who knows the figures.
+pub trait Figures {
+    /// The value at a path. The error says what there is instead, in one line.
+    fn find(&self, path: &Path) -> Result<Value, String>;
+}
+
+#[cfg(test)]
+mod tests;

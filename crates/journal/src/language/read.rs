@@ -1,0 +1,136 @@
+//! From words to expressions and comparisons: sums of products, comparisons with `and` between.
+
+use super::condition::{Comparison, Order};
+use super::expression::{Expression, Operation};
+use super::path::Path;
+use super::words::{Word, words};
+
+/// Parentheses in each other at most.
+const DEPTH_MAX: usize = 50;
+/// Letters of a text at most.
+const LETTERS_MAX: usize = 1000;
+
+/// What a path begins with.
+const ROOTS: [&str; 6] = ["cells", "contrasts", "runs", "foreign", "results", "entries"];
+
+/// Reads words from left to right.
+pub struct Reader {
+    words: Vec<Word>,
+    at: usize,
+    depth: usize,
+}
+
+impl Reader {
+    /// At the first word of a text.
+    pub fn of(text: &str) -> Result<Self, String> {
+        if text.chars().count() > LETTERS_MAX {
+            return Err(format!("it has more than {LETTERS_MAX} letters"));
+        }
+        let words = words(text)?;
+        if words.is_empty() {
+            return Err("it is empty; for example cells.free.rate".to_string());
+        }
+        Ok(Self { words, at: 0, depth: 0 })
+    }
+
+    /// Takes the next word when it is one of these signs.
+    fn sign(&mut self, signs: &[&'static str]) -> Option<&'static str> {
+        match self.words.get(self.at) {
+            Some(Word::Sign(sign)) if signs.contains(sign) => {
+                self.at += 1;
+                Some(sign)
+            }
+            _ => None,
+        }
+    }
+
+    /// A sum or a difference of products.
+    pub fn sum(&mut self) -> Result<Expression, String> {
+        let mut sum = self.product()?;
+        while let Some(sign) = self.sign(&["+", "-"]) {
+            let operation = if sign == "+" { Operation::Plus } else { Operation::Minus };
+            sum = Expression::Of(Box::new(sum), operation, Box::new(self.product()?));
+        }
+        Ok(sum)
+    }
+
+    fn product(&mut self) -> Result<Expression, String> {
+        let mut product = self.one()?;
+        while let Some(sign) = self.sign(&["*", "/"]) {
+            let operation = if sign == "*" { Operation::Times } else { Operation::Over };
+            product = Expression::Of(Box::new(product), operation, Box::new(self.one()?));
+        }
+        Ok(product)
+    }
+
+    fn one(&mut self) -> Result<Expression, String> {
+        if self.sign(&["("]).is_some() {
+            self.depth += 1;
+            if self.depth > DEPTH_MAX {
+                return Err(format!("more than {DEPTH_MAX} parentheses are in each other"));
+            }
+            let inner = self.sum()?;
+            self.depth -= 1;
+            return match self.sign(&[")"]) {
+                Some(_) => Ok(inner),
+                None => Err("a ) is missing".to_string()),
+            };
+        }
+        let word = self.words.get(self.at).cloned();
+        self.at += 1;
+        match word {
+            Some(Word::Number(figure)) => Ok(Expression::Number(figure)),
+            Some(Word::Path(path)) => {
+                checked(&path)?;
+                Ok(Expression::Path(path))
+            }
+            Some(Word::Sign(sign)) => {
+                Err(format!("'{sign}' stands where a figure is wanted; for example cells.a.rate"))
+            }
+            Some(Word::And) => Err("'and' stands where a figure is wanted".to_string()),
+            None => Err("a figure is missing at the end; for example 1.2".to_string()),
+        }
+    }
+
+    /// One comparison.
+    pub fn comparison(&mut self) -> Result<Comparison, String> {
+        let left = self.sum()?;
+        let signs = ["<=", ">=", "==", "!=", "<", ">"];
+        let order = self.sign(&signs).and_then(Order::parse).ok_or_else(|| {
+            format!("a comparison is missing ({}); for example > 1.2", signs.join(" "))
+        })?;
+        let right = self.sum()?;
+        Ok(Comparison { left, order, right })
+    }
+
+    /// Takes `and`, when it is next.
+    pub fn and(&mut self) -> Option<()> {
+        let is_next = self.words.get(self.at) == Some(&Word::And);
+        self.at += usize::from(is_next);
+        is_next.then_some(())
+    }
+
+    /// Whether all words were read.
+    pub fn end(&self) -> Result<(), String> {
+        match self.words.get(self.at) {
+            None => Ok(()),
+            Some(Word::Sign(sign)) => Err(format!("'{sign}' is one word too many")),
+            Some(Word::And) => Err("'and' is one word too many".to_string()),
+            Some(Word::Path(path)) => Err(format!("{path} is one word too many")),
+            Some(Word::Number(_)) => Err("a number is one word too many".to_string()),
+        }
+    }
+}
+
+/// Whether a path begins as one does. A single name is a word.
+fn checked(path: &Path) -> Result<(), String> {
+    let names = path.names();
+    if names.len() == 1 || ROOTS.contains(&names[0]) {
+        return Ok(());
+    }
+    Err(format!(
+        "{path} begins with '{}' where {} are accepted; for example cells.free.rate",
+        names[0],
+        ROOTS.join(", ")
+    ))
+}

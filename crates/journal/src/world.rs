@@ -1,0 +1,255 @@
+//! All figures of a journal, found by path as one entry sees them.
+//!
+//! Results are read when a path first leads into them, and kept.
+
+use crate::figures::{Named, ResultFigures, of_record};
+use crate::folder::EntryFolder;
+use crate::language::{Basis, Figure, Figures, Path, Unit, Value};
+use crate::slug::Slug;
+use model::audit::{self, Audit, Claim, Outcome};
+use model::experiment::Experiment;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Names that an error lists.
+const NAMED_MAX: usize = 8;
+
+/// All figures of a journal.
+#[derive(Debug)]
+pub struct World<'a> {
+    entries: &'a [EntryFolder],
+    results: Mutex<BTreeMap<(Slug, String), Kept>>,
+}
+
+/// A result that was read, or why it could not be.
+type Kept = Result<Arc<Read>, String>;
+
+/// A result that was read.
+#[derive(Debug)]
+pub struct Read {
+    /// Its document.
+    pub experiment: Experiment,
+    /// Its figures.
+    pub figures: ResultFigures,
+}
+
+/// The figures as one entry sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    world: &'a World<'a>,
+    entry: &'a EntryFolder,
+    /// A result in the place of the one that the entry speaks of.
+    result: Option<(&'a EntryFolder, &'a str)>,
+}
+
+impl<'a> World<'a> {
+    /// That of these entries.
+    pub fn of(entries: &'a [EntryFolder]) -> Self {
+        Self { entries, results: Mutex::default() }
+    }
+
+    /// As one of the entries sees it.
+    pub fn within(&'a self, entry: &'a EntryFolder) -> Scope<'a> {
+        Scope { world: self, entry, result: None }
+    }
+
+    /// The entry of this name.
+    pub fn entry(&self, slug: &Slug) -> Option<&'a EntryFolder> {
+        self.entries.iter().find(|one| one.slug == *slug)
+    }
+
+    /// A result of an entry.
+    pub fn result(&self, entry: &EntryFolder, id: &str) -> Kept {
+        let key = (entry.slug.clone(), id.to_string());
+        let kept = || self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&key) {
+            return known.clone();
+        }
+        let read = entry.result(id).map_err(|error| error.to_string()).map(|data| {
+            let figures = ResultFigures::of(&data.experiment, &data.records);
+            Arc::new(Read { experiment: data.experiment, figures })
+        });
+        kept().insert(key, read.clone());
+        read
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// The same, where `cells` and `contrasts` are those of another result.
+    pub fn over(self, entry: &'a EntryFolder, result: &'a str) -> Self {
+        Self { result: Some((entry, result)), ..self }
+    }
+
+    /// The results that a path leads into: the entry and the name.
+    pub fn result_of(&self, path: &Path) -> Option<(Slug, String)> {
+        let (scope, names) = self.enter(&path.names()).ok()?;
+        match names.first()?.as_str() {
+            "cells" | "contrasts" => {
+                let (entry, id) = scope.place().ok()?;
+                Some((entry.slug.clone(), id))
+            }
+            "results" => Some((scope.entry.slug.clone(), names.get(1)?.clone())),
+            _ => None,
+        }
+    }
+
+    /// Follows `entries.SLUG`.
+    fn enter(&self, names: &[&str]) -> Result<(Self, Vec<String>), String> {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        match names {
+            ["entries", slug, rest @ ..] if rest.first() != Some(&"entries") => {
+                let entries = self.world.entries;
+                let found = entries.iter().find(|one| one.slug.as_str() == *slug);
+                let entry = found.ok_or_else(|| {
+                    let names = entries.iter().map(|one| one.slug.as_str());
+                    none("entry", slug, names)
+                })?;
+                Ok((self.world.within(entry), owned(rest)))
+            }
+            names => Ok((*self, owned(names))),
+        }
+    }
+
+    /// The result that `cells` and `contrasts` are of.
+    fn place(&self) -> Result<(&'a EntryFolder, String), String> {
+        if let Some((entry, result)) = self.result {
+            return Ok((entry, result.to_string()));
+        }
+        let chosen = self.entry.chosen().map_err(|error| error.to_string())?;
+        let slug = &self.entry.slug;
+        let id = chosen.ok_or_else(|| {
+            format!("the entry '{slug}' has no result yet; ceiling journal run {slug} makes one")
+        })?;
+        Ok((self.entry, id))
+    }
+
+    fn in_result(entry: &EntryFolder, world: &World<'_>, id: &str, names: &[&str]) -> Found {
+        let result = world.result(entry, id)?;
+        let figures = &result.figures;
+        match names {
+            ["cells", cell, name] => {
+                let all = figures.cells.keys().map(String::as_str);
+                let cell = figures.cells.get(*cell).ok_or_else(|| none("cell", cell, all))?;
+                named(cell, name)
+            }
+            ["contrasts", cell, figure, name] => {
+                let all = figures.contrasts.keys().map(String::as_str);
+                let of = figures.contrasts.get(*cell).ok_or_else(|| none("contrast", cell, all))?;
+                let all = of.keys().map(String::as_str);
+                named(of.get(*figure).ok_or_else(|| none("figure", figure, all))?, name)
+            }
+            _ => Err("a path is cells.NAME.FIGURE or contrasts.NAME.FIGURE.ratio; for example \
+                      cells.free.rate"
+                .to_string()),
+        }
+    }
+
+    fn of_run(&self, name: &str, figure: &str) -> Found {
+        let runs = self.entry.runs().map_err(|error| error.to_string())?;
+        if !runs.iter().any(|run| run == name) {
+            return Err(none("run", name, runs.iter().map(String::as_str)));
+        }
+        let record = self.entry.run(name).map_err(|error| error.to_string())?;
+        named(&of_record(&record), figure)
+    }
+
+    fn of_foreign(&self, name: &str, claim: &str) -> Found {
+        let all = self.entry.foreign().map_err(|error| error.to_string())?;
+        if !all.iter().any(|one| one == name) {
+            return Err(none("foreign result", name, all.iter().map(String::as_str)));
+        }
+        let audit = self.entry.audit(name).map_err(|error| error.to_string())?;
+        claimed(&audit, claim)
+    }
+}
+
+type Found = Result<Value, String>;
+
+impl Figures for Scope<'_> {
+    fn find(&self, path: &Path) -> Found {
+        let (scope, names) = self.enter(&path.names())?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match &names[..] {
+            ["cells" | "contrasts", ..] => {
+                let (entry, id) = scope.place()?;
+                Self::in_result(entry, scope.world, &id, &names)
+            }
+            ["results", id, rest @ ..] => {
+                let all = scope.entry.results().map_err(|error| error.to_string())?;
+                match all.iter().any(|one| one == id) {
+                    true => Self::in_result(scope.entry, scope.world, id, rest),
+                    false => Err(none("result", id, all.iter().map(String::as_str))),
+                }
+            }
+            ["runs", name, figure] => scope.of_run(name, figure),
+            ["foreign", name, claim @ ..] if !claim.is_empty() => {
+                scope.of_foreign(name, &claim.join("."))
+            }
+            _ => Err("it is no path to a figure; for example cells.free.rate, runs.NAME.p99, \
+                      foreign.NAME.rate, results.ID.cells.free.rate or \
+                      entries.SLUG.cells.free.rate"
+                .to_string()),
+        }
+    }
+}
+
+fn named(of: &Named, name: &str) -> Found {
+    of.get(name).cloned().ok_or_else(|| none("figure", name, of.keys().map(String::as_str)))
+}
+
+/// A figure that another tool printed, or what its audit says of it (`CLAIM.outcome`).
+fn claimed(audit: &Audit, wanted: &str) -> Found {
+    let of_accounts = audit.accounts.iter().flat_map(|account| {
+        account.claims.iter().map(|claim| {
+            let prefix =
+                if account.name.is_empty() { String::new() } else { format!("{}.", account.name) };
+            (format!("{prefix}{}", claim.name), claim)
+        })
+    });
+    let all: Vec<(String, &Claim)> = of_accounts.collect();
+    let find = |name: &str| all.iter().find(|(known, _)| known == name).map(|(_, claim)| *claim);
+    if let Some(claim) = find(wanted) {
+        let figure = &claim.figure;
+        let ends = (figure.low, figure.high);
+        return Ok(Value::Figure(Figure::between(
+            figure.value,
+            ends,
+            unit(claim.unit),
+            Basis::Printed,
+        )));
+    }
+    if let Some(claim) = wanted.strip_suffix(".outcome").and_then(find) {
+        let word = match claim.outcome {
+            Outcome::Holds => "holds",
+            Outcome::CannotTell => "cannot_tell",
+            Outcome::CannotBe => "cannot_be",
+        };
+        return Ok(Value::Word([(word.to_string(), 1)].into()));
+    }
+    Err(none("claim", wanted, all.iter().map(|(name, _)| name.as_str())))
+}
+
+fn unit(of: audit::Unit) -> Unit {
+    match of {
+        audit::Unit::Count => Unit::Count,
+        audit::Unit::PerSecond => Unit::PerSecond,
+        audit::Unit::Seconds => Unit::Seconds,
+        audit::Unit::Bytes => Unit::Bytes,
+        audit::Unit::BytesPerSecond => Unit::BytesPerSecond,
+        audit::Unit::Share => Unit::Share,
+    }
+}
+
+/// There is no such thing; these there are.
+fn none<'a>(what: &str, asked: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match names.is_empty() {
+        true => format!("there is no {what} '{asked}', and none at all"),
+        false => format!("there is no {what} '{asked}'; there is {shown}{more}"),
+    }
+}

@@ -1,0 +1,432 @@
+//! What another tool told, and what can be said of it.
+//!
+//! Names in this file are the schema `ceiling.audit/1`. Adding a field is free.
+
+use serde::{Deserialize, Serialize};
+
+/// The schema of this document.
+pub const SCHEMA: &str = "ceiling.audit/1";
+
+/// What was said of some files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// What was told beside the files.
+    pub given: Given,
+    /// One for each file; of a text as many as it has rows or paragraphs with figures.
+    pub accounts: Vec<Account>,
+    /// What can be said of all files together; empty for one.
+    pub together: Vec<Finding>,
+}
+
+/// What a person knows and a file does not tell. It is believed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Given {
+    /// The command line that was typed.
+    pub command: Option<String>,
+    /// Connections.
+    pub connections: Option<u64>,
+    /// Requests in flight on one connection.
+    pub depth: Option<u64>,
+    /// Speed of the slowest link between the hosts, bits per second.
+    pub link_bits_per_s: Option<f64>,
+    /// CPUs of the client's host.
+    pub client_cpus: Option<u64>,
+}
+
+/// One account of one load: what was told, and what can be said of each figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Where it was read: a path, or `-`.
+    pub file: String,
+    /// Which part of the file, as `line86`; empty when the file holds one account.
+    pub name: String,
+    /// What was told.
+    pub foreign: Foreign,
+    /// What can be said of each figure.
+    pub claims: Vec<Claim>,
+}
+
+/// A figure that was told, with what can be said of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Stable: `rate`, `mean`, `p50`, `p99_9`, `max`, `errors`, `uncorrected.p99`.
+    pub name: String,
+    /// What it counts in.
+    pub unit: Unit,
+    /// The figure.
+    pub figure: Figure,
+    /// The worst of its findings; *cannot be told* when no check could look at it.
+    pub outcome: Outcome,
+    /// Where the figure must lie, when a finding says so: lowest and highest.
+    pub bound: Option<(Option<f64>, Option<f64>)>,
+    /// What each check says.
+    pub findings: Vec<Finding>,
+}
+
+/// What one check says of some figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of the check.
+    pub check: String,
+    /// Names of the claims that it is about.
+    pub claims: Vec<String>,
+    /// What it says.
+    pub outcome: Outcome,
+    /// The arithmetic, in one line.
+    pub arithmetic: String,
+    /// What a person can run to settle it; empty when it holds.
+    pub settle: String,
+    /// Where the figures must lie instead: lowest and highest.
+    pub bound: Option<(Option<f64>, Option<f64>)>,
+}
+
+/// What can be said of a figure, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It agrees with the other figures. Nothing more is known.
+    Holds,
+    /// The other figures leave it open.
+    CannotTell,
+    /// The other figures exclude it.
+    CannotBe,
+}
+
+impl Outcome {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::CannotTell => "cannot be told",
+            Self::CannotBe => "cannot be",
+        }
+    }
+}
+
+/// What a figure counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Things per second.
+    PerSecond,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// A share, 0 to 1.
+    Share,
+}
+
+/// A number as it was printed. What was rounded to it lies between `low` and `high`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The number, in its unit.
+    pub value: f64,
+    /// Least value that can have been printed like this.
+    pub low: f64,
+    /// Largest value that can have been printed like this.
+    pub high: f64,
+    /// Line of the file, from 1; 0 when it was added up from many lines.
+    pub line: u64,
+    /// The digits as they stand in the file.
+    pub printed: String,
+}
+
+impl Figure {
+    /// A number that was counted and not rounded.
+    pub fn exact(value: f64, line: u64) -> Self {
+        Self { value, low: value, high: value, line, printed: format!("{value}") }
+    }
+}
+
+/// A number of things of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// A status (`200`), a class of statuses (`2xx`, `not 2xx or 3xx`), or a class of errors.
+    pub name: String,
+    /// How many.
+    pub count: Figure,
+}
+
+/// What a tool or a text told of one load. Absent: it did not tell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Foreign {
+    /// The tool: `wrk`. `text` when figures were taken from free text.
+    pub tool: String,
+    /// The form that was recognised: `oha-json`.
+    pub format: String,
+    /// Version of the tool.
+    pub version: Option<String>,
+    /// Command line.
+    pub command: Option<String>,
+    /// What was requested.
+    pub url: Option<String>,
+    /// Connections, users or workers that send one after the other.
+    pub connections: Option<Figure>,
+    /// Requests in flight on one connection. Absent where a script or a flag may have set it.
+    pub depth: Option<Figure>,
+    /// Threads or processes of the generator.
+    pub threads: Option<Figure>,
+    /// Duration that was asked for, seconds.
+    pub asked_s: Option<Figure>,
+    /// Duration that was measured, seconds.
+    pub duration_s: Option<Figure>,
+    /// What [`Meaning::counts`] says.
+    pub requests: Option<Figure>,
+    /// Good responses: 2xx and 3xx.
+    pub good: Option<Figure>,
+    /// Per second.
+    pub rate: Option<Figure>,
+    /// Per second that were asked for.
+    pub target_rate: Option<Figure>,
+    /// Requests without a good response.
+    pub failed: Option<Figure>,
+    /// Requests that were due and never sent.
+    pub dropped: Option<Figure>,
+    /// Share of requests that the tool calls a success, 0 to 1.
+    pub success: Option<Figure>,
+    /// Bytes received.
+    pub bytes: Option<Figure>,
+    /// Bytes received per second.
+    pub bytes_rate: Option<Figure>,
+    /// Responses by status.
+    pub statuses: Vec<Tally>,
+    /// Requests without a response, by class.
+    pub errors: Vec<Tally>,
+    /// Latencies; the first is the one that the tool prints as such.
+    pub latencies: Vec<Latencies>,
+    /// Sums that the tool's own counting makes true.
+    pub sums: Vec<Sum>,
+    /// What the figures of this tool mean.
+    pub meaning: Meaning,
+}
+
+/// A distribution of times as it was told, seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latencies {
+    /// Before the names of its claims; empty for what the tool prints first.
+    pub name: String,
+    /// From which instant it counts.
+    pub since: Since,
+    /// Mean.
+    pub mean: Option<Figure>,
+    /// Standard deviation.
+    pub stdev: Option<Figure>,
+    /// Least.
+    pub min: Option<Figure>,
+    /// Largest.
+    pub max: Option<Figure>,
+    /// Percentiles in the order of their share.
+    pub percentiles: Vec<Percentile>,
+    /// How many values it is made of, when that is known.
+    pub samples: Option<Figure>,
+    /// Step of the clock or of the buckets in which values were kept, seconds.
+    pub step_s: f64,
+    /// A kept value may be off by this share (buckets that grow).
+    pub error_share: f64,
+    /// A percentile may be that of a rank which is off by this share of the values.
+    pub error_rank: f64,
+}
+
+/// One percentile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// Share of the values that lie at or below it, 0 to 1.
+    pub share: f64,
+    /// The value, seconds.
+    pub value: Figure,
+}
+
+/// From which instant a latency counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Since {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// From the send.
+    Send,
+    /// From the instant at which the request was due.
+    Plan,
+    /// From the send, with values added for requests that were never made.
+    SendWithAdded,
+}
+
+/// A sum that the tool's counting makes true.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sum {
+    /// The claims that it is about.
+    pub claims: Vec<String>,
+    /// The whole, in words: `requests`.
+    pub whole_is: String,
+    /// The whole.
+    pub whole: Figure,
+    /// The parts, in words: `2xx + 3xx + 4xx + 5xx`.
+    pub parts_are: String,
+    /// The parts.
+    pub parts: Vec<Figure>,
+    /// How many more or fewer there can be, for example requests in flight at the end.
+    pub slack: f64,
+}
+
+/// Whether a load waits for its responses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loop {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// The next request waits for a response.
+    Closed,
+    /// Requests are due at planned instants.
+    Open,
+}
+
+/// What `requests` and `rate` count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// Good responses.
+    Good,
+    /// Responses of any status.
+    Responses,
+    /// Requests, whatever became of them.
+    Requests,
+}
+
+/// How the rate was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateIs {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// `requests / duration_s`, of the very figures that are told.
+    Quotient,
+    /// A mean over windows of time.
+    MeanOfWindows,
+}
+
+/// What the figures of a tool mean, from its source. An absent fact proves nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meaning {
+    /// Whether the load waits for its responses.
+    pub load: Loop,
+    /// What `requests` and `rate` count.
+    pub counts: Counts,
+    /// How the rate was made.
+    pub rate_is: RateIs,
+    /// Whether bytes are of bodies only.
+    pub is_bytes_of_bodies: bool,
+    /// Requests may have begun this long before the measured window, seconds. Nothing: unknown.
+    pub edge_s: Option<f64>,
+    /// What is known to be wrong with figures of this tool, where this account is such a case.
+    pub defects: Vec<Finding>,
+}
+
+impl Foreign {
+    /// The latencies that the tool prints as such.
+    pub fn latency(&self) -> Option<&Latencies> {
+        self.latencies.first()
+    }
+
+    /// Every figure that is audited, by the name of its claim.
+    pub fn figures(&self) -> Vec<(String, Unit, &Figure)> {
+        let plain = [
+            ("rate", Unit::PerSecond, &self.rate),
+            ("target_rate", Unit::PerSecond, &self.target_rate),
+            ("requests", Unit::Count, &self.requests),
+            ("good", Unit::Count, &self.good),
+            ("errors", Unit::Count, &self.failed),
+            ("dropped", Unit::Count, &self.dropped),
+            ("success", Unit::Share, &self.success),
+            ("duration", Unit::Seconds, &self.duration_s),
+            ("bytes", Unit::Bytes, &self.bytes),
+            ("bytes_rate", Unit::BytesPerSecond, &self.bytes_rate),
+        ];
+        let told = plain
+            .into_iter()
+            .filter_map(|(name, unit, figure)| Some((name.to_string(), unit, figure.as_ref()?)));
+        let tallied = self.statuses.iter().map(|one| ("status", one));
+        let tallied = tallied.chain(self.errors.iter().map(|one| ("errors", one)));
+        let counted = tallied.map(|(prefix, one)| {
+            (format!("{prefix}.{}", word(&one.name)), Unit::Count, &one.count)
+        });
+        let latencies = self.latencies.iter().flat_map(Latencies::figures);
+        told.chain(counted).chain(latencies).collect()
+    }
+}
+
+impl Latencies {
+    /// The name of a claim of this distribution.
+    pub fn claim(&self, figure: &str) -> String {
+        if self.name.is_empty() { figure.into() } else { format!("{}.{figure}", self.name) }
+    }
+
+    /// Every figure with the name of its claim, in the order of size.
+    pub fn figures(&self) -> Vec<(String, Unit, &Figure)> {
+        let moments = [("mean", &self.mean), ("stdev", &self.stdev), ("min", &self.min)];
+        let moments = moments.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
+        let moments = moments.map(|(name, one)| (self.claim(name), Unit::Seconds, one));
+        let ranks = self.percentiles.iter();
+        let ranks = ranks.map(|one| (self.claim(&one.name()), Unit::Seconds, &one.value));
+        let max = self.max.iter().map(|one| (self.claim("max"), Unit::Seconds, one));
+        moments.chain(ranks).chain(max).collect()
+    }
+
+    /// The percentile of a share.
+    pub fn at(&self, share: f64) -> Option<&Percentile> {
+        self.percentiles.iter().find(|one| (one.share - share).abs() < 1e-9)
+    }
+}
+
+impl Percentile {
+    /// `p50`, `p99_9`.
+    pub fn name(&self) -> String {
+        let percent = format!("{:.6}", self.share * 100.0);
+        let short = percent.trim_end_matches('0').trim_end_matches('.');
+        format!("p{}", short.replace('.', "_"))
+    }
+}
+
+/// A name that can stand in a path: letters, digits, `_`.
+fn word(name: &str) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
+    name.chars().take(40).map(plain).collect::<String>().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_have_names_that_can_stand_in_a_path() {
+        let percentile = |share| Percentile { share, value: Figure::exact(0.001, 1) };
+        let shares = [0.5, 0.99, 0.999, 0.9999, 0.99999];
+        let names = shares.map(|share| percentile(share).name());
+        assert_eq!(names, ["p50", "p99", "p99_9", "p99_99", "p99_999"]);
+        let tally = |name: &str| Tally { name: name.into(), count: Figure::exact(1.0, 1) };
+        let foreign = Foreign {
+            rate: Some(Figure::exact(5.0, 3)),
+            errors: vec![tally("Dial tcp: refused")],
+            latencies: vec![Latencies { name: "raw".into(), ..Latencies::default() }],
+            ..Foreign::default()
+        };
+        let names: Vec<_> = foreign.figures().into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, ["rate", "errors.dial_tcp__refused"]);
+        assert_eq!(foreign.latencies[0].claim("p99"), "raw.p99");
+    }
+}

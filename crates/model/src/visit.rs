@@ -1,0 +1,123 @@
+//! The figures of a visit: what of a run is compared with other visits, in an experiment and in a
+//! journal.
+
+use crate::claim::Claim;
+use crate::experiment::Figure;
+use crate::histogram::Summary;
+use crate::objective::ObjectiveStanding;
+use crate::run::{Point, Record};
+use crate::search::{SearchTrial, Trust};
+use crate::standing::{self, Standing};
+use std::collections::BTreeMap;
+
+/// The figures of a visit, the main one first.
+pub const FIGURES: [Figure; 5] = [
+    Figure::Rate,
+    Figure::P50,
+    Figure::P99,
+    Figure::ClientUsPerRequest,
+    Figure::ServerUsPerRequest,
+];
+
+/// The figures of a visit that are compared with those of other visits. What is not valid or is not
+/// known is left out.
+pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
+    let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
+    let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
+    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
+    let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
+    FIGURES.into_iter().filter(is_known).filter_map(value).collect()
+}
+
+/// How far a figure of a point may be believed.
+pub fn standing_of(point: &Point, figure: Figure) -> &Standing {
+    // Standings of times are those of requests.
+    let is_of_requests = point.events.is_none() && !point.is_churn();
+    let figure = match figure {
+        Figure::Rate => standing::Figure::Rate,
+        Figure::P50 if is_of_requests => standing::Figure::P50,
+        Figure::P99 if is_of_requests => standing::Figure::P99,
+        Figure::ClientUsPerRequest => standing::Figure::ClientCpu,
+        Figure::ServerUsPerRequest => standing::Figure::ServerCpu,
+        Figure::P50 | Figure::P99 => return &Standing::Sound,
+    };
+    point.standing.of(figure)
+}
+
+/// A figure of a point, whether it is valid or not.
+pub fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
+    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(times_of(point)?)? as f64);
+    match figure {
+        Figure::Rate => rate_of(point).map(|_| point.headline_rate()),
+        Figure::P50 => time(|times| times.p50),
+        Figure::P99 => time(|times| times.p99),
+        Figure::ClientUsPerRequest => costs_of(point).0,
+        Figure::ServerUsPerRequest => costs_of(point).1,
+    }
+}
+
+/// Latency of requests; of devices, the time to connect; of events, their staleness.
+pub fn times_of(point: &Point) -> Option<&Summary> {
+    match (&point.events, &point.turnover) {
+        (Some(events), _) => events.staleness_ns.as_ref(),
+        (_, Some(turnover)) if point.is_churn() => Some(&turnover.connect_ns),
+        _ => Some(&point.latency_ns),
+    }
+}
+
+/// CPU time per request of both sides, microseconds; of devices per connection is not known.
+pub fn costs_of(point: &Point) -> (Option<f64>, Option<f64>) {
+    match &point.events {
+        Some(events) => (events.client_us_per_event, events.server_us_per_event),
+        None => (point.cpu.client_us_per_request, point.cpu.server_us_per_request),
+    }
+}
+
+/// Requests that were due, and those of them without a good response.
+pub fn failures_of(point: &Point) -> (u64, u64) {
+    let requests = &point.requests;
+    let without = requests.failed + requests.unanswered + requests.unsent;
+    (requests.sent + requests.unsent, without)
+}
+
+/// Completed good responses per second. A window that never opened has no rate, not one of zero.
+pub fn rate_of(point: &Point) -> Option<f64> {
+    let (begin_ns, end_ns) = point.window_ns;
+    (begin_ns < end_ns).then_some(point.rate)
+}
+
+/// The rate that a level was asked for: of devices it is that of connections.
+pub fn rate_asked(point: &Point) -> Option<f64> {
+    match point.is_churn() {
+        true => rate_of(point).map(|_| point.headline_rate()),
+        false => rate_of(point),
+    }
+}
+
+/// The point to look at first, with its place: the least load whose rate lies in the interval of
+/// the ceiling, or the highest rate when there is no interval. Points whose rate is not known do
+/// not count. In a search it is the trial that shows the answer.
+pub fn best_point(of: &Record) -> Option<(usize, &Point)> {
+    if let Some(search) = &of.search {
+        let answer = search.answer.as_ref().and_then(|answer| answer.rate);
+        let shows = |trial: &SearchTrial| {
+            Some(trial.rate) == answer
+                && trial.standing == ObjectiveStanding::Met
+                && trial.trust != Trust::Invalid
+        };
+        let index = search.trials.iter().rposition(shows);
+        return index.and_then(|index| Some((index, of.points.get(index)?)));
+    }
+    let low = of.verdict.ceiling.as_ref().and_then(|ceiling| ceiling.low);
+    let sound = || {
+        let points = of.points.iter().enumerate();
+        let rated = points.filter_map(|(index, point)| Some((index, point, rate_asked(point)?)));
+        rated.filter(|(_, point, _)| !matches!(point.claim(), Claim::NotKnown(_)))
+    };
+    let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;
+    let reached = sound().filter(|(_, _, rate)| low.is_some_and(|low| *rate >= low));
+    let best = reached
+        .min_by(|(_, left, _), (_, right, _)| load(left).total_cmp(&load(right)))
+        .or_else(|| sound().max_by(|(_, _, left), (_, _, right)| left.total_cmp(right)));
+    best.map(|(index, point, _)| (index, point))
+}

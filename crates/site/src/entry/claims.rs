@@ -1,0 +1,127 @@
+//! What was expected, and what was found, each with what became of it.
+
+use super::{Scene, chosen};
+use crate::markup::{escape, joined, paragraphs};
+use journal::Hypothesis;
+use journal::language::{Decision, Fault, Truth};
+use model::experiment::CellResult;
+use model::wall::WallId;
+use report::is_expected;
+
+/// What was expected: words, walls and figures.
+pub fn hypothesis(scene: &Scene<'_>) -> String {
+    let Some(of) = &scene.listed.entry.hypothesis else { return String::new() };
+    let text = of.text.as_deref().map_or(String::new(), paragraphs);
+    let text = if text.is_empty() { text } else { format!("<div class=\"prose\">{text}</div>\n") };
+    text + &walls(scene, of) + &predictions(scene, of)
+}
+
+fn walls(scene: &Scene<'_>, of: &Hypothesis) -> String {
+    if of.walls.is_empty() {
+        return String::new();
+    }
+    let row = |(cell, wall): (&String, &WallId)| {
+        format!(
+            "<tr><th scope=\"row\">{}</th><td>{} ({})</td><td>{}</td></tr>\n",
+            escape(cell),
+            escape(wall.name()),
+            wall.id(),
+            escape(&found(scene, cell, *wall))
+        )
+    };
+    let rows: String = of.walls.iter().map(row).collect();
+    table("Expected walls", &["cell", "expected", "found"], &rows)
+}
+
+/// In how many visits of a cell the wall was found.
+fn found(scene: &Scene<'_>, name: &str, wall: WallId) -> String {
+    let Some(result) = chosen(scene.of) else { return "not measured yet".to_string() };
+    let cells = result.experiment.cells.iter().zip(&result.runs);
+    // Visits that warm up are in no figure.
+    let visits = cells.filter(|(cell, _)| cell.name == name && cell.block != Some(0));
+    let verdict = |(cell, run): (&CellResult, &Option<model::run::Run>)| {
+        let cell = CellResult { expected: vec![wall], ..cell.clone() };
+        is_expected(&cell, run.as_ref()?)
+    };
+    let verdicts: Vec<Option<bool>> = visits.map(verdict).collect();
+    let count = |what: Option<bool>| verdicts.iter().filter(|one| **one == what).count();
+    match (verdicts.len(), count(Some(true)), count(None)) {
+        (0, _, _) => "the result has no such cell".to_string(),
+        (all, as_expected, 0) => format!("in {as_expected} of {all} visits"),
+        (all, as_expected, unknown) => {
+            format!("in {as_expected} of {all} visits; in {unknown} it is not known")
+        }
+    }
+}
+
+fn predictions(scene: &Scene<'_>, of: &Hypothesis) -> String {
+    let one = |(nth, prediction): (usize, &journal::Prediction)| {
+        let text = prediction.text.as_deref();
+        claim(text, prediction.condition.text(), scene.of.predictions.get(nth))
+    };
+    let items: String = of.predictions.iter().enumerate().map(one).collect();
+    match items.as_str() {
+        "" => items,
+        items => {
+            format!("<p class=\"caption\">Predictions</p>\n<ul class=\"findings\">{items}</ul>\n")
+        }
+    }
+}
+
+/// What was found, each with its condition and whether it holds.
+pub fn findings(scene: &Scene<'_>) -> String {
+    let one = |(nth, finding): (usize, &journal::Finding)| {
+        claim(Some(&finding.text), finding.condition.text(), scene.of.findings.get(nth))
+    };
+    let items: String = scene.listed.entry.findings.iter().enumerate().map(one).collect();
+    match items.as_str() {
+        "" => items,
+        items => format!("<ul class=\"findings\">\n{items}</ul>\n"),
+    }
+}
+
+/// What became of a condition; nothing before there is data.
+type Became<'a> = Option<&'a Result<Decision, Fault>>;
+
+fn claim(text: Option<&str>, condition: &str, became: Became<'_>) -> String {
+    let text = text.map_or(String::new(), |text| escape(&joined(text)));
+    let why = match became {
+        Some(Ok(decision)) => decision.why.clone(),
+        Some(Err(fault)) => fault.to_string(),
+        None => String::new(),
+    };
+    let why = match why.as_str() {
+        "" => why,
+        why => format!("<p class=\"note\">{}</p>\n", escape(why)),
+    };
+    format!(
+        "<li>\n<p>{} {text}</p>\n<p class=\"note\"><code>{}</code></p>\n{why}</li>\n",
+        state(became),
+        escape(condition)
+    )
+}
+
+/// The state as a sign, a word and a colour.
+fn state(became: Became<'_>) -> String {
+    let (class, said) = match became {
+        None => return "<span class=\"state\">not measured yet</span>".to_string(),
+        Some(Ok(Decision { truth: Truth::True, .. })) => ("holds", "\u{2713} holds"),
+        Some(Ok(Decision { truth: Truth::False, .. })) => ("fails", "\u{2717} fails"),
+        Some(Ok(Decision { truth: Truth::Undecided, .. })) => ("undecided", "? undecided"),
+        Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} names what is not there"),
+        Some(Err(Fault::Wrong(_))) => ("fails", "\u{2717} cannot be decided"),
+    };
+    format!("<span class=\"state {class}\">{said}</span>")
+}
+
+/// A small table; cells are markup.
+pub fn table(caption: &str, columns: &[&str], rows: &str) -> String {
+    let column = |name: &&str| format!("<th scope=\"col\">{}</th>", escape(name));
+    let heads: String = columns.iter().map(column).collect();
+    let caption = escape(caption);
+    format!(
+        "<p class=\"caption\">{caption}</p>\n\
+         <div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n<table>\n\
+         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+    )
+}

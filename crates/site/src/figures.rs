@@ -1,0 +1,287 @@
+//! One figure across entries: what the same server did with the same request, result by result.
+//!
+//! Two results have the same subject when the command lines of their servers are the same but for
+//! address and port, and the requests go to the same path. Loads may differ, so each row has its
+//! own. Rows are in the order of time. It compares nothing: hosts and versions may differ as well.
+
+use crate::frame::{Frame, page_of};
+use crate::markup::{counted, escape, link};
+use crate::{Contents, Listed, Measured};
+use model::experiment::{CellResult, Figure};
+use model::run::Run;
+use model::units::{show_count, show_ns};
+use model::verdict::Named;
+use report::page::{Axis, Block, DotRow, Dots, Page, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a cell measured in one result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measure {
+    /// Server and path.
+    subject: String,
+    /// When the result began.
+    at: String,
+    slug: journal::Slug,
+    title: String,
+    result: String,
+    cell: String,
+    /// The options of the load.
+    load: String,
+    wall: String,
+    figures: BTreeMap<Figure, Value>,
+}
+
+/// A figure with its interval, if it has one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Value {
+    middle: f64,
+    within: Option<(f64, f64)>,
+}
+
+/// Options of a load that say where and not what.
+const PLACES: [&str; 4] = ["--probe", "--probe-token-file", "--probe-pin", "--link"];
+
+/// What the results of an entry measured.
+pub fn measures(listed: &Listed, of: &Contents) -> Vec<Measure> {
+    of.results.iter().flat_map(|result| of_result(listed, result)).collect()
+}
+
+fn of_result(listed: &Listed, of: &Measured) -> Vec<Measure> {
+    let mut seen = BTreeSet::new();
+    let mut measures = Vec::new();
+    for cell in &of.experiment.cells {
+        if !seen.insert(cell.name.as_str()) {
+            continue;
+        }
+        let figures = figures_of(of, &cell.name);
+        if figures.is_empty() {
+            continue;
+        }
+        measures.push(Measure {
+            subject: subject(cell),
+            at: of.experiment.started_at.clone(),
+            slug: listed.slug.clone(),
+            title: listed.entry.title.clone(),
+            result: of.id.clone(),
+            cell: cell.name.clone(),
+            load: load(cell),
+            wall: wall(of, &cell.name),
+            figures,
+        });
+    }
+    measures
+}
+
+/// The server without its address, and the path of the requests.
+fn subject(cell: &CellResult) -> String {
+    let url = cell.command.iter().find(|word| word.contains("://")).map_or("", String::as_str);
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let Some((program, arguments)) = cell.server.split_first() else {
+        return match url {
+            "" => "server and path are not known".to_string(),
+            _ => format!("{host} {path}").trim().to_string(),
+        };
+    };
+    let mut words = vec![program.rsplit('/').next().unwrap_or(program)];
+    let mut is_value = false;
+    for word in arguments {
+        match word.as_str() {
+            "--addr" | "--port" => is_value = true,
+            _ if is_value => is_value = false,
+            word => words.push(word),
+        }
+    }
+    format!("{} {path}", words.join(" ")).trim().to_string()
+}
+
+/// How it was loaded: the command without its address and without probes.
+fn load(cell: &CellResult) -> String {
+    let is_what = |word: &&String| {
+        let name = word.split('=').next().unwrap_or(word);
+        !word.contains("://") && !PLACES.contains(&name)
+    };
+    let words: Vec<_> = cell.command.iter().skip(1).filter(is_what).map(String::as_str).collect();
+    words.join(" ")
+}
+
+/// With a design the figures over all visits, else those of the one run.
+fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
+    let experiment = &of.experiment;
+    if experiment.design.is_some() {
+        let summaries = experiment.summaries.iter().filter(|one| one.cell == name);
+        let value = |one: &model::experiment::CellSummary| {
+            (one.figure, Value { middle: one.median, within: one.low.zip(one.high) })
+        };
+        return summaries.map(value).filter(|(_, value)| value.middle.is_finite()).collect();
+    }
+    let run = experiment.cells.iter().zip(&of.runs).find(|(cell, _)| cell.name == name);
+    let Some(run) = run.and_then(|(_, run)| run.as_ref()) else { return BTreeMap::new() };
+    let value = |(figure, middle)| (figure, Value { middle, within: None });
+    report::figures(run).into_iter().map(value).collect()
+}
+
+/// The walls of the visits of a cell, the most frequent first.
+fn wall(of: &Measured, name: &str) -> String {
+    let cells = of.experiment.cells.iter().zip(&of.runs);
+    let visits = cells.filter(|(cell, _)| cell.name == name && cell.block != Some(0));
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for run in visits.filter_map(|(_, run)| run.as_ref()) {
+        *counts.entry(wall_of(run)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|(a, left), (b, right)| right.cmp(left).then(a.cmp(b)));
+    let walls: Vec<_> = counts.into_iter().map(|(wall, _)| wall).collect();
+    walls.join(", ")
+}
+
+fn wall_of(run: &Run) -> String {
+    match run.record.verdict.wall {
+        Named::Wall(wall) => wall.id().to_string(),
+        Named::None => "none".to_string(),
+        Named::Unknown => "unknown".to_string(),
+    }
+}
+
+/// The page.
+pub fn page(frame: Frame<'_>, measures: &[&Measure]) -> Vec<u8> {
+    let mut subjects: BTreeMap<&str, Vec<&Measure>> = BTreeMap::new();
+    for measure in measures {
+        subjects.entry(&measure.subject).or_default().push(measure);
+    }
+    for rows in subjects.values_mut() {
+        rows.sort_by_key(|one| (&one.at, &one.slug, &one.result));
+    }
+    let results = |rows: &[&Measure]| -> usize {
+        rows.iter().map(|one| (&one.slug, &one.result)).collect::<BTreeSet<_>>().len()
+    };
+    let (mut often, once): (Vec<_>, Vec<_>) =
+        subjects.into_iter().partition(|(_, rows)| results(rows) > 1);
+    often.sort_by_key(|(subject, rows)| (std::cmp::Reverse(results(rows)), *subject));
+    frame.page("Figures over time", |document| {
+        document.markup("<h1>Figures over time</h1>\n");
+        document.markup(INTRODUCTION);
+        if often.is_empty() {
+            document.markup("<p>No server and path was measured in two results yet.</p>\n");
+        }
+        for (nth, (subject, rows)) in often.iter().enumerate() {
+            document.markup(&format!(
+                "<section id=\"subject-{}\">\n<h2>{}</h2>\n<p class=\"faint\">{} in {}</p>\n",
+                nth + 1,
+                escape(subject),
+                counted(rows.len(), "cell", "cells"),
+                counted(results(rows), "result", "results")
+            ));
+            document.blocks(&plots(nth + 1, rows));
+            document.markup(&table(&frame, rows));
+            document.markup("</section>\n");
+        }
+        if !once.is_empty() {
+            document.markup("<section id=\"once\">\n<h2>Measured in one result</h2>\n");
+            let rows: Vec<&Measure> = once.into_iter().flat_map(|(_, rows)| rows).collect();
+            document.markup(&table(&frame, &rows));
+            document.markup("</section>\n");
+        }
+    })
+}
+
+const INTRODUCTION: &str = "<p>What the same server did with the same request, from the oldest \
+    result to the newest: the median of the visits of each cell with its interval of 95 %. Loads, \
+    hosts and versions may differ, so a difference here is no finding.</p>\n";
+
+/// Rates, and times where there are any.
+fn plots(number: usize, rows: &[&Measure]) -> Page {
+    let plot = |(figure, title, unit): (Figure, &str, Unit)| {
+        let row = |one: &&Measure| row(one, figure);
+        let rows: Vec<DotRow> = rows.iter().filter_map(row).collect();
+        (!rows.is_empty()).then(|| {
+            Block::Dots(Dots {
+                id: format!("{}-{number}", title.to_lowercase()),
+                title: title.to_string(),
+                note: String::new(),
+                rows_are: "day and cell".to_string(),
+                values_are: "median".to_string(),
+                words_are: "wall".to_string(),
+                axis: Axis::linear(title, unit),
+                zone: None,
+                line: None,
+                rows,
+            })
+        })
+    };
+    let plots = [(Figure::Rate, "Rate", Unit::PerSecond), (Figure::P99, "p99", Unit::Ns)];
+    let blocks = plots.into_iter().filter_map(plot).collect();
+    Page { title: String::new(), subtitle: String::new(), blocks }
+}
+
+fn row(of: &Measure, figure: Figure) -> Option<DotRow> {
+    let value = of.figures.get(&figure)?;
+    Some(DotRow {
+        label: format!("{} {}", day(&of.at), of.cell),
+        value: shown(figure, value.middle),
+        word: of.wall.clone(),
+        dots: Vec::new(),
+        middle: Some(value.middle),
+        within: value.within,
+    })
+}
+
+/// The day of a time.
+fn day(at: &str) -> &str {
+    at.split('T').next().unwrap_or(at)
+}
+
+fn shown(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::Rate => show_count(value),
+        Figure::P50 | Figure::P99 => show_ns(value),
+        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => format!("{value:.1}"),
+    }
+}
+
+/// The same as numbers, with links to the entries.
+fn table(frame: &Frame<'_>, rows: &[&Measure]) -> String {
+    const COLUMNS: [(&str, Figure); 5] = [
+        ("rate/s", Figure::Rate),
+        ("p50", Figure::P50),
+        ("p99", Figure::P99),
+        ("client us", Figure::ClientUsPerRequest),
+        ("server us", Figure::ServerUsPerRequest),
+    ];
+    let number = |name: &str| format!("<th scope=\"col\" class=\"number\">{name}</th>");
+    let heads: String = COLUMNS.iter().map(|(name, _)| number(name)).collect();
+    let row = |one: &&Measure| {
+        let cell = |(_, figure): &(&str, Figure)| {
+            let value = one.figures.get(figure);
+            let text = value.map_or("-".to_string(), |value| with_interval(*figure, value));
+            format!("<td class=\"number\">{}</td>", escape(&text))
+        };
+        let figures: String = COLUMNS.iter().map(cell).collect();
+        format!(
+            "<tr><th scope=\"row\" class=\"short\">{}</th><td class=\"medium\">{}</td>\
+             <td class=\"medium\">{}</td>{figures}<td>{}</td><td class=\"medium\">{}</td></tr>\n",
+            escape(day(&one.at)),
+            link(&frame.to(&page_of(&one.slug)), &one.title),
+            escape(&one.cell),
+            escape(&one.wall),
+            escape(&one.load)
+        )
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Figures\">\n<table>\n\
+         <thead><tr><th scope=\"col\">day</th><th scope=\"col\">entry</th>\
+         <th scope=\"col\">cell</th>{heads}<th scope=\"col\">wall</th>\
+         <th scope=\"col\">load</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+    )
+}
+
+fn with_interval(figure: Figure, of: &Value) -> String {
+    let middle = shown(figure, of.middle);
+    match of.within {
+        Some((low, high)) => {
+            format!("{middle} ({} to {})", shown(figure, low), shown(figure, high))
+        }
+        None => middle,
+    }
+}

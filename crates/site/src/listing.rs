@@ -1,0 +1,67 @@
+//! An entry in a list: title, status, day, tags, and in one line what it asks and found.
+
+use crate::Listed;
+use crate::frame::{Frame, GROUPS, page_of};
+use crate::markup::{anchor, escape, joined, link};
+use journal::{Entry, Status};
+
+/// Letters of a question in a list.
+const QUESTION_MAX: usize = 300;
+
+/// The entry as an item of a list that scripts can filter.
+pub fn item(frame: &Frame<'_>, of: &Listed) -> String {
+    let entry = &of.entry;
+    let tags = entry.tags.join("|");
+    format!(
+        "<li id=\"{}\" data-status=\"{}\" data-tags=\"{}\">\n<h2>{}</h2>\n{}{}</li>\n",
+        escape(of.slug.as_str()),
+        entry.status.word(),
+        escape(&tags),
+        link(&frame.to(&page_of(&of.slug)), &entry.title),
+        meta(frame, entry),
+        said(entry)
+    )
+}
+
+/// Status, day and tags.
+pub fn meta(frame: &Frame<'_>, entry: &Entry) -> String {
+    let tag = |tag: &String| {
+        let address = format!("{}#tag-{}", frame.to(GROUPS), anchor(tag));
+        format!("<a class=\"tag\" href=\"{}\">{}</a>\n", escape(&address), escape(tag))
+    };
+    let tags: String = entry.tags.iter().map(tag).collect();
+    format!(
+        "<p class=\"meta\">{} <time datetime=\"{date}\">{date}</time>\n{tags}</p>\n",
+        status(&entry.status),
+        date = entry.date
+    )
+}
+
+/// The status in its colour.
+pub fn status(status: &Status) -> String {
+    let word = status.word();
+    format!("<span class=\"status {word}\">{word}</span>")
+}
+
+/// Question, answer and lesson, each on one line.
+fn said(entry: &Entry) -> String {
+    let mut said = format!("<p class=\"question\">{}</p>\n", escape(&short(&entry.question)));
+    if let Some(answer) = &entry.answer {
+        said.push_str(&format!("<p class=\"answer\">{}</p>\n", escape(answer)));
+    }
+    if let Some(lesson) = &entry.lesson {
+        said.push_str(&format!("<p class=\"lesson\">Lesson: {}</p>\n", escape(&joined(lesson))));
+    }
+    said
+}
+
+/// One line of a text that may be long.
+fn short(text: &str) -> String {
+    let line = joined(text);
+    if line.chars().count() <= QUESTION_MAX {
+        return line;
+    }
+    let cut: String = line.chars().take(QUESTION_MAX).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole);
+    format!("{whole} ...")
+}

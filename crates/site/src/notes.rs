@@ -1,0 +1,276 @@
+//! Notes of an entry: CommonMark and tables, made into markup that cannot do anything.
+//!
+//! In: the text in pieces, references filled. Out: markup, and the words for
+//! the search. Markup in the text is shown as text; links go to the web, to mail or to a place
+//! beside the page, and all others are shown as text; pictures become links, because a page loads
+//! nothing.
+
+use crate::markup::{TAB, escape};
+use journal::language::{Fault, Filled, Piece, Value};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+
+/// Notes that were drawn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drawn {
+    /// For the page.
+    pub markup: String,
+    /// All words, for the search.
+    pub words: String,
+}
+
+/// Before and after the number of a filling, while CommonMark is read: letters for private use,
+/// which the text is cleared of.
+const OPEN: char = '\u{e000}';
+const CLOSE: char = '\u{e001}';
+
+/// Draws notes. `result` is the name of the result that paths without one are about.
+pub fn draw(pieces: &[Piece], result: &str) -> Drawn {
+    let references = pieces.iter().filter_map(|piece| match piece {
+        Piece::Reference(filled) => Some(filled),
+        Piece::Text(_) => None,
+    });
+    let references: Vec<&Filled> = references.collect();
+    let marked = marked(pieces);
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let events = Parser::new_ext(&marked, options);
+    let (words, unsafe_links) = (String::new(), Vec::new());
+    let mut writer = Writer { references, result, words, unsafe_links, code: None };
+    let mut drawn = String::new();
+    let written: Vec<Event<'_>> = events.flat_map(|event| writer.event(event)).collect();
+    pulldown_cmark::html::push_html(&mut drawn, written.into_iter());
+    Drawn { markup: drawn, words: writer.words }
+}
+
+/// The text with each reference as its number.
+fn marked(pieces: &[Piece]) -> String {
+    let mut marked = String::new();
+    let mut references = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => marked.push_str(&text.replace([OPEN, CLOSE], "\u{fffd}")),
+            Piece::Reference(_) => {
+                marked.push_str(&format!("{OPEN}{references}{CLOSE}"));
+                references += 1;
+            }
+        }
+    }
+    marked
+}
+
+struct Writer<'a> {
+    references: Vec<&'a Filled>,
+    result: &'a str,
+    words: String,
+    /// For each link that is open: its address when it is not one to follow.
+    unsafe_links: Vec<Option<String>>,
+    /// The text of the block of code that is open.
+    code: Option<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn event<'e>(&mut self, event: Event<'e>) -> Vec<Event<'e>> {
+        match event {
+            Event::Text(text) => self.text_event(&text),
+            Event::Html(text) | Event::InlineHtml(text) => {
+                vec![self.shown(&text)]
+            }
+            Event::Code(text) => {
+                let inner = self.filled(&text);
+                self.words(&text);
+                vec![raw(format!("<code>{inner}</code>"))]
+            }
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::SoftBreak | Event::HardBreak | Event::Rule => vec![event],
+            // Not switched on.
+            _ => Vec::new(),
+        }
+    }
+
+    fn text_event<'e>(&mut self, text: &str) -> Vec<Event<'e>> {
+        if let Some(code) = &mut self.code {
+            code.push_str(text);
+            return Vec::new();
+        }
+        vec![self.shown(text)]
+    }
+
+    fn start<'e>(&mut self, tag: Tag<'e>) -> Vec<Event<'e>> {
+        match tag {
+            // The page has the first two levels itself.
+            Tag::Heading { level, .. } => vec![raw(format!("<h{}>", lower(level)))],
+            Tag::CodeBlock(_) => {
+                self.code = Some(String::new());
+                Vec::new()
+            }
+            Tag::Link { dest_url, link_type, .. } => {
+                let mail = if link_type == LinkType::Email { "mailto:" } else { "" };
+                self.open_link(&format!("{mail}{dest_url}"), "")
+            }
+            Tag::Image { dest_url, .. } => self.open_link(&dest_url, "picture: "),
+            Tag::Table(_) => vec![raw(SCROLL.to_string()), Event::Start(tag)],
+            // The text of markup follows as events of its own.
+            Tag::HtmlBlock => vec![raw("<p>".to_string())],
+            other => vec![Event::Start(other)],
+        }
+    }
+
+    fn end<'e>(&mut self, tag: TagEnd) -> Vec<Event<'e>> {
+        match tag {
+            TagEnd::Heading(level) => vec![raw(format!("</h{}>\n", lower(level)))],
+            TagEnd::CodeBlock => {
+                let code = self.code.take().unwrap_or_default();
+                self.words(&code);
+                let inner: String = code.lines().map(|line| self.filled(line) + "\n").collect();
+                vec![raw(format!("{PRE}{inner}</code></pre>\n"))]
+            }
+            TagEnd::Link | TagEnd::Image => match self.unsafe_links.pop().flatten() {
+                Some(address) => vec![raw(format!(" ({})", escape(&address)))],
+                None => vec![raw("</a>".to_string())],
+            },
+            TagEnd::Table => vec![Event::End(tag), raw("</div>\n".to_string())],
+            TagEnd::HtmlBlock => vec![raw("</p>\n".to_string())],
+            other => vec![Event::End(other)],
+        }
+    }
+
+    fn open_link<'e>(&mut self, address: &str, before: &str) -> Vec<Event<'e>> {
+        let address = self.as_written(address);
+        if is_safe(&address) {
+            self.unsafe_links.push(None);
+            return vec![raw(format!("<a href=\"{}\">{before}", escape(&address)))];
+        }
+        self.unsafe_links.push(Some(address));
+        vec![raw(before.to_string())]
+    }
+
+    /// Text as markup, and its words for the search.
+    fn shown<'e>(&mut self, text: &str) -> Event<'e> {
+        self.words(text);
+        raw(self.filled(text))
+    }
+
+    fn words(&mut self, text: &str) {
+        for part in self.parts(text) {
+            match part {
+                Part::Text(text) => self.words.push_str(text),
+                Part::Reference(Filled { filled: Ok((_, shown)), .. }) => self.words += shown,
+                Part::Reference(filled) => self.words += &filled.source,
+            }
+        }
+        self.words.push(' ');
+    }
+
+    /// Escaped, with figures in place of their numbers.
+    fn filled(&self, text: &str) -> String {
+        let shown = |part: Part<'_>| match part {
+            Part::Text(text) => text
+                .split('\n')
+                .map(|line| escape(&line.replace('\t', TAB)))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Part::Reference(filled) => reference(filled, self.result),
+        };
+        self.parts(text).into_iter().map(shown).collect()
+    }
+
+    /// Figures have no place in an address: there it is what was written.
+    fn as_written(&self, address: &str) -> String {
+        let written = |part: Part<'_>| match part {
+            Part::Text(text) => text.to_string(),
+            Part::Reference(filled) => format!("{{{{{}}}}}", filled.source),
+        };
+        self.parts(address).into_iter().map(written).collect()
+    }
+
+    fn parts<'t>(&self, text: &'t str) -> Vec<Part<'t>>
+    where
+        'a: 't,
+    {
+        let mut parts = Vec::new();
+        for piece in text.split_inclusive(CLOSE) {
+            let marked = piece.strip_suffix(CLOSE).and_then(|piece| piece.split_once(OPEN));
+            let found = marked.and_then(|(before, nth)| {
+                Some((before, self.references.get(nth.parse::<usize>().ok()?)?))
+            });
+            match found {
+                Some((before, reference)) => {
+                    parts.extend([Part::Text(before), Part::Reference(reference)]);
+                }
+                None => parts.push(Part::Text(piece)),
+            }
+        }
+        parts
+    }
+}
+
+enum Part<'t> {
+    Text(&'t str),
+    Reference(&'t Filled),
+}
+
+/// A figure, marked as data with where it comes from; or what is wrong with the reference.
+fn reference(of: &Filled, result: &str) -> String {
+    let source = escape(&of.source);
+    match &of.filled {
+        Ok((value, shown)) => {
+            let paths: Vec<String> = of.paths.iter().map(ToString::to_string).collect();
+            let is_of_result =
+                |path: &&String| path.starts_with("cells.") || path.starts_with("contrasts.");
+            let from = match paths.iter().any(|path| is_of_result(&path)) {
+                true => format!("data: {} of {result}", paths.join(", ")),
+                false => format!("data: {}", paths.join(", ")),
+            };
+            let class =
+                if matches!(value, Value::Unknown(_)) { "figure unknown" } else { "figure" };
+            let shown = match shown.split_once(" (") {
+                Some((middle, interval)) => format!(
+                    "{} <span class=\"interval\">({}</span>",
+                    escape(middle),
+                    escape(interval)
+                ),
+                None => escape(shown),
+            };
+            format!("<span class=\"{class}\" title=\"{}\">{shown}</span>", escape(&from))
+        }
+        Err(Fault::Dangling { path, why }) => format!(
+            "<span class=\"dangling\" title=\"{source}\">[{}: {}]</span>",
+            escape(path),
+            escape(why)
+        ),
+        Err(Fault::Wrong(why)) => format!(
+            "<span class=\"dangling\" title=\"{source}\">[{source}: {}]</span>",
+            escape(why)
+        ),
+    }
+}
+
+/// Wide tables scroll, by keyboard as well.
+const SCROLL: &str =
+    "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table of the notes\">\n";
+/// So does code.
+const PRE: &str = "<pre tabindex=\"0\"><code>";
+
+fn raw<'e>(markup: String) -> Event<'e> {
+    Event::InlineHtml(CowStr::from(markup))
+}
+
+fn lower(level: HeadingLevel) -> usize {
+    (level as usize + 2).min(6)
+}
+
+/// An address that a reader may follow: of the web, of mail, or beside this page.
+fn is_safe(address: &str) -> bool {
+    if address.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+        return false;
+    }
+    let (scheme, has_scheme) = match address.find([':', '/', '?', '#']) {
+        Some(at) => (address[..at].to_ascii_lowercase(), address[at..].starts_with(':')),
+        None => (String::new(), false),
+    };
+    match has_scheme {
+        true => ["http", "https", "mailto"].contains(&scheme.as_str()),
+        // `//host` is another host, and a backslash is a slash for browsers.
+        false => !address.is_empty() && !address.starts_with('/') && !address.contains('\\'),
+    }
+}

@@ -1,0 +1,243 @@
+//! What holds for a whole site.
+
+use crate::fixtures::{HOSTILE_NOTES, journal};
+use crate::{Files, notes};
+use journal::language::Piece;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// Built once: pages of many visits take their time.
+fn built() -> &'static Files {
+    static BUILT: LazyLock<Files> = LazyLock::new(|| {
+        let (site, contents) = journal();
+        let drawn = contents.iter().filter_map(|(slug, of)| site.draw(slug, of)).collect();
+        site.finish(drawn)
+    });
+    &BUILT
+}
+
+fn page<'a>(files: &'a Files, path: &str) -> &'a str {
+    std::str::from_utf8(&files[path]).unwrap()
+}
+
+/// The page without its styles, scripts and data.
+fn body(page: &str) -> &str {
+    let from = page.find("<body>").unwrap();
+    &page[from..page[from..].find("<script").unwrap() + from]
+}
+
+/// Leaves a site where `SITE_PAGES` says, for `tests/browser.mjs` and for people who want to look.
+#[test]
+fn site_files_are_left_to_look_at() {
+    let Some(folder) = std::env::var_os("SITE_PAGES") else { return };
+    for (path, bytes) in built() {
+        let file = PathBuf::from(&folder).join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+}
+
+#[test]
+fn pages_read_like_this() {
+    let files = built();
+    insta::assert_snapshot!("index", body(page(files, "index.html")));
+    insta::assert_snapshot!("tags", body(page(files, "tags.html")));
+    insta::assert_snapshot!("planned", body(page(files, "entries/gzip-again.html")));
+    insta::assert_snapshot!("feed", page(files, "feed.xml"));
+    // Without the blocks of the report, which have snapshots of their own.
+    let entry = body(page(files, "entries/gzip-helps.html"));
+    let (before, rest) = entry.split_once("<section id=\"entry-result\">").unwrap();
+    let (_, after) = rest.split_once("<section id=\"entry-runs\">").unwrap();
+    insta::assert_snapshot!("entry", format!("{before}[the result]\n{after}"));
+    let figures = body(page(files, "figures.html"));
+    let (before, rest) = figures.split_once("<figure").unwrap();
+    let table = &rest[rest
+        .find(
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" \
+                                 aria-label=\"Figures\">",
+        )
+        .unwrap()..];
+    insta::assert_snapshot!("figures", format!("{before}[the plots]\n{table}"));
+}
+
+#[test]
+fn the_same_journal_gives_the_same_bytes() {
+    let (site, contents) = journal();
+    let slug = &contents[0].0;
+    let drawn = site.draw(slug, &contents[0].1).unwrap();
+    assert!(drawn.files.iter().all(|(path, bytes)| built()[path] == *bytes), "{slug}");
+    let (again, _) = journal();
+    let entry = |site: &crate::Site| site.draw(&contents[3].0, &contents[3].1).unwrap().files;
+    assert!(entry(&site) == entry(&again));
+}
+
+#[test]
+fn an_entry_has_the_blocks_of_its_report() {
+    let files = built();
+    let entry = page(files, "entries/gzip-helps.html");
+    for part in ["id=\"rate-visits\"", "Over time", "Differences", "id=\"visit-1\""] {
+        assert!(entry.contains(part), "{part}");
+    }
+    let (of, runs) = report::fixtures::visits();
+    let blocks = report::sections::experiment(&of, &runs);
+    assert_eq!(entry.matches("<figure class=\"chart\"").count(), blocks.charts().len());
+}
+
+/// Every link goes to a file of the site, and to an anchor that is there.
+#[test]
+fn no_link_goes_into_nothing() {
+    let files = built();
+    let mut followed = 0;
+    for (path, bytes) in files {
+        let Ok(text) = std::str::from_utf8(bytes) else { continue };
+        if !path.ends_with(".html") {
+            continue;
+        }
+        for link in body(text).split(" href=\"").skip(1) {
+            let address = &link[..link.find('"').unwrap()];
+            let is_elsewhere = address.starts_with("https://") || address.starts_with("mailto:");
+            // Written in the notes that try to do harm.
+            if is_elsewhere || ["x", "y"].contains(&address) {
+                continue;
+            }
+            let (file, anchor) = address.split_once('#').unwrap_or((address, ""));
+            let target = if file.is_empty() { path.clone() } else { beside(path, file) };
+            let there = files.get(&target);
+            let there = there.unwrap_or_else(|| panic!("{address} in {path}"));
+            let there = String::from_utf8_lossy(there);
+            assert!(
+                anchor.is_empty() || there.contains(&format!(" id=\"{anchor}\"")),
+                "{address} in {path}"
+            );
+            followed += 1;
+        }
+    }
+    assert!(followed > 100, "{followed}");
+}
+
+/// The path that a relative address means.
+fn beside(path: &str, address: &str) -> String {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in address.split('/') {
+        match part {
+            ".." => drop(parts.pop().unwrap()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between the
+/// two is markup, and whatever is not listed here came from somewhere else.
+const ELEMENTS: &str = "a abbr blockquote body button caption circle code dd del details div dl dt \
+    em figcaption figure h1 h2 h3 h4 h5 h6 header input kbd label li main nav noscript ol option p \
+    path pre rect section select span strong summary svg table tbody td text tfoot th thead time \
+    title tr ul wbr";
+
+const ATTRIBUTES: &str = "aria-current aria-label autocomplete class cx cy d data-index data-status \
+    data-tags datetime height hidden href id preserveAspectRatio r role rowspan scope spellcheck \
+    tabindex title type value viewBox width x y";
+
+#[test]
+fn there_is_no_markup_but_ours() {
+    let (elements, attributes): (BTreeSet<_>, BTreeSet<_>) =
+        (ELEMENTS.split_whitespace().collect(), ATTRIBUTES.split_whitespace().collect());
+    for (path, bytes) in built().iter().filter(|(path, _)| path.ends_with(".html")) {
+        let text = std::str::from_utf8(bytes).unwrap();
+        for piece in body(text).split('<').skip(1) {
+            let tag = piece.split_once('>').unwrap_or_else(|| panic!("{path}: {piece}")).0;
+            let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
+            let name = name.trim_start_matches('/');
+            assert!(elements.contains(name), "{path}: <{tag}>");
+            // What stands in quotes is text; names of attributes are before each `=`.
+            let mut outside = rest.split('"').step_by(2).flat_map(str::split_whitespace);
+            let known = |name: &str| attributes.contains(name.trim_end_matches('='));
+            assert!(outside.all(known), "{path}: <{tag}>");
+            for address in rest.split("href=\"").skip(1) {
+                let address = &address[..address.find('"').unwrap()];
+                let scheme = address.split_once(':').map_or("", |(scheme, _)| scheme);
+                assert!(["", "https", "mailto"].contains(&scheme), "{path}: {address}");
+                assert!(!address.starts_with("//"), "{path}: {address}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_strings_stay_text() {
+    let files = built();
+    let page = page(files, "entries/hostile.html");
+    assert_eq!(page.matches("<script").count(), page.matches("</script").count());
+    let scripts = page.matches("<script>").count();
+    assert!(scripts <= 7, "{scripts} scripts");
+    assert!(page.contains("&lt;script&gt;window.pwned"), "shown, not run");
+    assert!(body(page).contains("to run (javascript:window.pwned=1)"), "told where it goes");
+    assert!(!page.contains('\u{202e}'), "nothing reverses the direction of text");
+    assert!(files.keys().all(|path| !path.contains("..") && !path.contains('<')));
+    // Neither does the index, which has the same strings in its data.
+    let index = std::str::from_utf8(&files["index.html"]).unwrap();
+    assert_eq!(index.matches("<script").count(), index.matches("</script").count());
+}
+
+#[test]
+fn notes_keep_what_commonmark_says_and_lose_what_could_act() {
+    insta::assert_snapshot!(
+        "hostile_notes",
+        notes::draw(&[Piece::Text(HOSTILE_NOTES.to_string())], "").markup
+    );
+}
+
+#[test]
+fn the_feed_is_a_document_of_atom() {
+    let files = built();
+    let text = page(files, "feed.xml");
+    let feed = roxmltree::Document::parse(text).unwrap();
+    let root = feed.root_element();
+    assert_eq!(root.tag_name().namespace(), Some("http://www.w3.org/2005/Atom"));
+    let entries: Vec<_> = root.children().filter(|one| one.has_tag_name(ATOM_ENTRY)).collect();
+    assert_eq!(entries.len(), 4);
+    let mut ids = BTreeSet::new();
+    for node in entries.iter().chain([&root]) {
+        let text = |name: &str| {
+            let child = node.children().find(|one| one.tag_name().name() == name);
+            child.and_then(|one| one.text()).unwrap_or_else(|| panic!("{name}")).to_string()
+        };
+        assert!(ids.insert(text("id")) && text("id").starts_with("https://example.org/journal/"));
+        assert!(text("updated").ends_with('Z') && !text("title").is_empty());
+    }
+    let titles: Vec<_> = entries.iter().filter_map(|one| one.children().nth(3)?.text()).collect();
+    assert!(titles.contains(&"</title><script>window.pwned = 1</script>"), "{titles:?}");
+    // The newest is first, and a result newer than the day of its entry counts.
+    let updated: Vec<_> = root.descendants().filter(|one| one.has_tag_name(ATOM_UPDATED)).collect();
+    let times: Vec<_> = updated.iter().skip(1).filter_map(roxmltree::Node::text).collect();
+    assert!(times.iter().rev().is_sorted(), "{times:?}");
+}
+
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+const ATOM_ENTRY: (&str, &str) = (ATOM, "entry");
+const ATOM_UPDATED: (&str, &str) = (ATOM, "updated");
+
+#[test]
+fn a_journal_without_an_address_has_no_feed() {
+    let (mut site, _) = journal();
+    site.about.url = None;
+    let files = site.finish(Vec::new());
+    assert!(!files.contains_key("feed.xml"));
+    assert!(!page(&files, "index.html").contains("feed.xml"));
+}
+
+#[test]
+fn what_the_search_knows_is_data_of_the_index() {
+    let files = built();
+    let index = page(files, "index.html");
+    let (_, rest) = index.split_once("<script type=\"application/json\" id=\"words\">").unwrap();
+    let words: serde_json::Value =
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let of_gzip = words["gzip-helps"].as_str().unwrap();
+    for word in ["compressed", "decide", "workers", "12,350/s", "two", "twelfth"] {
+        assert!(of_gzip.contains(word), "{word} in {of_gzip}");
+    }
+    assert_eq!(words.as_object().unwrap().len(), 4);
+}
