@@ -96,7 +96,9 @@ const pairs = [];
 for (let nth = 0; nth < PAIRS; nth += 1) {
   const order = nth % 2 === 0 ? [0, WATCHERS] : [WATCHERS, 0];
   const pair = {};
-  for (const watchers of order) pair[watchers > 0 ? "watched" : "alone"] = await load(address, watchers);
+  for (const watchers of order) {
+    pair[watchers > 0 ? "watched" : "alone"] = await load(address, watchers);
+  }
   pairs.push(pair);
   const { alone, watched } = pair;
   console.log(`pair ${nth + 1}: ${Math.round(alone.rate)}/s alone, ` +

@@ -1,5 +1,5 @@
-//! Who looks on while a run goes on: browsers (`--live`), the terminal (`--tui`), and the process of
-//! `ceiling run` or `ceiling journal serve` that this one measures for.
+//! Who looks on while a run goes on: browsers (`--live`), the terminal (`--tui`), and the process
+//! of `ceiling run` or `ceiling journal serve` that this one measures for.
 
 use crate::exit::Failure;
 use crate::screen::Screen;
@@ -133,8 +133,8 @@ fn refused(error: LiveError) -> Failure {
     })
 }
 
-/// Those of an experiment. Its cells are measured by processes of their own, which send what happens
-/// to this one.
+/// Those of an experiment. Its cells are measured by processes of their own, which send what
+/// happens to this one.
 pub struct OfExperiment {
     live: Option<Live>,
     folder: Option<PathBuf>,

@@ -174,7 +174,7 @@
       line("notices", why);
     },
     gap: ({ dropped }) => {
-      say("gap", `${dropped} ticks of the older part were left out: the run is too long to keep all.`);
+      say("gap", `${dropped} older ticks were left out: the run is too long to keep all.`);
     },
     over: ({ has_report: hasReport }) => finish(hasReport),
   };

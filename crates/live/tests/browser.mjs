@@ -9,7 +9,9 @@ import { mkdirSync } from "node:fs";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { Browser, READY_WITHIN_MS, Tab, findBrowser, inspect } from "../../report/tests/chromium.mjs";
+import {
+  Browser, READY_WITHIN_MS, Tab, findBrowser, inspect,
+} from "../../report/tests/chromium.mjs";
 
 const words = process.argv.slice(2);
 const flag = words.indexOf("--screenshots");

@@ -84,7 +84,8 @@ fn plain(mut stream: TcpStream, status: &str, extra: &str, text: &str) {
     let length = text.len();
     let response = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n\
-         Content-Length: {length}\r\nContent-Security-Policy: {NOTHING}\r\n{extra}{ALWAYS}\r\n{text}"
+         Content-Length: {length}\r\nContent-Security-Policy: {NOTHING}\r\n{extra}{ALWAYS}\r\n\
+         {text}"
     );
     let _ = write_until(&mut stream, response.as_bytes(), Instant::now() + WRITE_LIMIT);
     let _ = stream.shutdown(Shutdown::Write);

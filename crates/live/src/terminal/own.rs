@@ -1,4 +1,5 @@
-//! Taking a terminal, and giving it back as it was: in order, on a panic, and from a signal handler.
+//! Taking a terminal, and giving it back as it was: in order, on a panic, and from a signal
+//! handler.
 
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,

@@ -57,8 +57,8 @@ impl<'a> Document<'a> {
         self.script = Some(script);
     }
 
-    /// Makes it a page that its server fills: its scripts may ask the server, and a report that they
-    /// fetched may be opened from it. `head` is markup for the end of the head.
+    /// Makes it a page that its server fills: its scripts may ask the server, and a report that
+    /// they fetched may be opened from it. `head` is markup for the end of the head.
     pub fn served(&mut self, head: &'static str) {
         self.served = Some(head);
     }
