@@ -28,7 +28,7 @@ FIT_SEED ?= 21
 .PHONY: build-ranch build-nginx ranch
 .PHONY: behaviours noise outputs picture test-bench bench-audit
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
-.PHONY: bench-bare bench-database bench-size bench-steering
+.PHONY: bench-bare bench-database bench-size bench-steering bench-live
 .PHONY: bench-guard dist deny test-dist
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
@@ -116,6 +116,8 @@ test-web:
 	  cargo test --quiet --locked --workspace --lib files_are_left
 	node crates/report/tests/browser.mjs out/pages/*.html
 	node crates/site/tests/browser.mjs out/pages-site
+	cargo test --quiet --locked --workspace --no-run
+	node crates/live/tests/browser.mjs target/debug/ceiling target/debug/target-sink
 
 test-host: test-programs ## what changes a host, in virtual machines: ONLY="knobs two-hosts"
 	./scripts/vm/all $(ONLY)
@@ -148,6 +150,9 @@ bench-steering: build ## RPS and RFS: what a run predicts of them beside what th
 	./scripts/need ip iproute2
 	$(BENCH) steering $(ARGS)
 
+bench-live: build ## what watchers of --live cost, in pairs: PAIRS=20 WATCHERS=10 SECONDS=10
+	node bench/live.mjs
+
 bench-truth: build ## what load generators say beside what is true
 	$(BENCH) truth $(ARGS)
 
@@ -172,7 +177,8 @@ noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load
 	node bench/noise.mjs
 
 test-bench: ## the parts of the comparisons that could make a tool look wrong
-	node --test bench/behaviours/test.mjs bench/noise/test.mjs bench/audit/test.mjs
+	node --test bench/behaviours/test.mjs bench/noise/test.mjs bench/audit/test.mjs \
+		bench/live/test.mjs
 
 walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2

@@ -173,8 +173,18 @@ mod tests {
         let arguments = loads.iter().flat_map(|command| command.get_arguments());
         let all: BTreeSet<&str> = arguments.filter_map(|one| one.get_long()).collect();
         let needs: Vec<_> = all.iter().copied().filter(|name| !plan::is_harmless(name)).collect();
-        let set_by_run =
-            ["json", "junit", "keep-runs", "out", "quiet", "runs", "server-pid", "summary"];
+        let set_by_run = [
+            "json",
+            "junit",
+            "keep-runs",
+            "live",
+            "out",
+            "quiet",
+            "runs",
+            "server-pid",
+            "summary",
+            "tui",
+        ];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
         let expected = "auth-env bearer-file body-file cacert cert confirm confirm-route \
                         connect-to key may-touch-server probe probe-pin probe-token-file profile \

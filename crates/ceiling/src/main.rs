@@ -13,6 +13,7 @@ mod session;
 mod signals;
 
 mod ci;
+mod onlookers;
 mod outputs;
 mod screen;
 

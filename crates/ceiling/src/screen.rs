@@ -12,14 +12,12 @@ use model::run::Point;
 use plan::{Colour, Options, Verbosity};
 use report::progress::{LevelInfo, Pace, block_line, point_line, progress_line};
 use report::{Detail, Style};
-use std::env;
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::time::Instant;
 
 /// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
 pub fn style(colour: &Colour) -> Style {
-    let refused = colour.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
-    if stdout().is_terminal() && !refused { Style::Colour } else { Style::Plain }
+    if stdout().is_terminal() && !colour.is_plain() { Style::Colour } else { Style::Plain }
 }
 
 /// How much of a run is printed, at least so much.
@@ -90,7 +88,7 @@ impl Screen {
                 let _ = writeln!(stderr(), "ceiling: {text}");
             }
             Event::Point(point) => self.show_point(point),
-            Event::Notice(_) | Event::Progress(_) | Event::Profile { .. } => {}
+            Event::Notice(_) | Event::Progress(_) | Event::Present(_) | Event::Profile { .. } => {}
         }
     }
 

@@ -3,11 +3,12 @@
 use crate::ci::Ci;
 use crate::cmd::runs;
 use crate::exit::{self, Code, Failure};
+use crate::onlookers::Onlookers;
 use crate::outputs::Outputs;
 use crate::rerun;
 use crate::screen::{Screen, detail, style, to_stdout};
 use crate::signals::stop_flag;
-use lab::{Logs, ThisHost};
+use lab::{Logs, ThisHost, Told};
 use model::ending::Strictness;
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
@@ -53,6 +54,8 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
         let _ = writeln!(io::stderr(), "ceiling: {warning}");
     }
     let command = Secrets::command(words);
+    let stop = stop_flag()?;
+    let mut onlookers = Onlookers::of_a_run(options, trial)?;
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = match options.runs.directory() {
         Some(directory) => {
@@ -68,25 +71,29 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
     for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
-    let stop = stop_flag()?;
     let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
-    let made = lab::run(trial, &command, &mut logs, &stop, &mut |event| {
+    let verdicts = onlookers.verdicts();
+    let mut notify = |event: Event| {
         let written = match (&event, &mut writer) {
             (Event::Point(point), Some(writer)) => writer.add_point(point),
             (Event::Profile { path, bytes }, Some(writer)) => writer.add_profile(path, bytes),
             _ => Ok(()),
         };
         store_failure = store_failure.take().or(written.err());
-        screen.show(&event);
-    });
+        onlookers.tell(event, &mut screen);
+    };
+    let told = Told { notify: &mut notify, verdicts };
+    let made = lab::run(trial, &command, &mut logs, &stop, told);
     screen.clear();
+    onlookers.stop_drawing(&mut screen);
     let mut run = match made {
         Ok(run) => run,
         Err(error) => {
             if let Some(writer) = writer {
                 writer.discard_if_empty();
             }
+            onlookers.end(Err(&secret::without(&error.to_string(), &Secrets::of_command(words))));
             return Err(error.into());
         }
     };
@@ -96,11 +103,12 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
     name(&mut run, writer.as_ref());
     rerun::complete(&mut run.record);
     // The record alone does without them.
-    if !options.json || !options.out.is_empty() {
+    if !options.json || !options.out.is_empty() || onlookers.are_any() {
         run.readings = logs.near.load()?;
         run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
     }
     let code = delivered(&run, options, outputs, writer, store_failure);
+    onlookers.end(Ok(&run));
     Ok((run, code))
 }
 

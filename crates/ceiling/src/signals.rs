@@ -81,10 +81,14 @@ fn handle(signal: c_int, asked: &Arc<SignalCounts>) -> Result<(), Error> {
             // A closed stderr is no reason for anything else.
             let _ = rustix::io::write(stderr().as_fd(), BEING_PUT_BACK);
         }
-        Act::End => low_level::exit(Code::Interrupted as c_int),
+        Act::End => {
+            live::terminal::give_back();
+            low_level::exit(Code::Interrupted as c_int);
+        }
     };
     // SAFETY: the handler does what a signal handler may: atomic operations, write(2) without a
-    // lock or a buffer, and _exit(2). It allocates nothing and cannot panic.
+    // lock or a buffer, ioctl(2) on the terminal, and _exit(2). It allocates nothing and cannot
+    // panic.
     unsafe { low_level::register(signal, handler) }.map(|_| ())
 }
 

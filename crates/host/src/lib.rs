@@ -11,6 +11,7 @@
 //! `rtnetlink` wants an async runtime for three messages. Sockets, clocks, affinity and limits are
 //! those of `rustix`; the one call without a safe wrapper is SIOCETHTOOL, in [`ethtool`].
 
+pub mod background;
 pub mod clock;
 pub mod cpus;
 pub mod kept;

@@ -313,6 +313,7 @@ impl Headroom<'_, '_, '_> {
             notify: &mut *self.notify,
             watch: &mut *self.watch,
             profiler: None,
+            interim: None,
         };
         visit(&mut context, &Crews::of(trial, level), self.visits)
     }

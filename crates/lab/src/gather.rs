@@ -19,7 +19,7 @@ const TENTHS: usize = 10;
 const TENTH_NS: u64 = 100_000_000;
 
 /// The sum of all ticks of one level so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Gathered {
     /// Requests of the window.
     pub measured: Counters,
@@ -105,6 +105,8 @@ pub struct Gathered {
     fate_ns: u64,
     /// When the last tick of the window ended.
     last_tick_ns: u64,
+    /// The same of each worker.
+    ended_ns: Vec<u64>,
     last: u32,
 }
 
@@ -118,7 +120,7 @@ pub enum WindowEnds {
 }
 
 /// Counts since the last call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Fresh {
     /// Completed requests.
     pub completed: u64,
@@ -147,7 +149,7 @@ fn arrived(tick: &Tick) -> u64 {
     tick.measured.completed + tick.unmeasured.completed
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct SecondSum {
     completed: u64,
     failed: u64,
@@ -209,6 +211,7 @@ impl Gathered {
             ends: WindowEnds::WithSends,
             fate_ns: 0,
             last_tick_ns: 0,
+            ended_ns: vec![0; workers as usize],
             last: 0,
         }
     }
@@ -300,6 +303,7 @@ impl Gathered {
             self.count_open(tick, before.open);
             self.window_connect.merge(&tick.connect);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
+            self.ended_ns[tick.worker as usize] = tick.end_ns;
             self.add_to_series(tick);
         }
     }
@@ -387,6 +391,32 @@ impl Gathered {
         self.per_connection.count() - self.per_connection.count_up_to(0)
     }
 
+    /// Whether all workers have handed over the same tenths of the window.
+    pub fn is_aligned(&self) -> bool {
+        let ends = || self.ended_ns.iter().copied();
+        let (first, last) = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
+        first > 0 && last - first < TENTH_NS / 2
+    }
+
+    /// The account as if nothing were in flight: what has no fate yet was never begun.
+    pub fn settle(&mut self) {
+        let in_flight = self.in_flight();
+        self.measured.sent -= in_flight;
+        // Which connections were served is told at the end; until then all that are open count.
+        let served = self.connections().open;
+        if self.per_connection.is_empty() && served > 0 {
+            self.per_connection.record_n(self.measured.responses() / served, served);
+        }
+        let Starts { begun, established, failed, .. } = self.starts;
+        self.starts.pending = begun.saturating_sub(established + failed);
+    }
+
+    /// Requests that are in flight, whenever they were sent.
+    pub fn all_in_flight(&self) -> u64 {
+        let Counters { sent, completed, failed, unanswered, .. } = self.unmeasured;
+        self.in_flight() + sent.saturating_sub(completed + failed + unanswered)
+    }
+
     /// Requests that are in flight, of the window.
     pub fn in_flight(&self) -> u64 {
         let Counters { sent, completed, failed, unanswered, .. } = self.measured;
@@ -464,6 +494,24 @@ mod tests {
         tick.unmeasured.bytes_sent = 7;
         tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
         tick
+    }
+
+    #[test]
+    fn what_is_in_flight_counts_meanwhile_as_if_it_had_not_been_sent() {
+        let mut gathered = Gathered::new(2);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        let mut first = tick(0, 5);
+        (first.measured.sent, first.measured.failed, first.unmeasured.sent) = (9, 1, 2);
+        first.connections.open = 3;
+        gathered.add(&first);
+        assert!(!gathered.is_aligned(), "the other worker has told nothing");
+        gathered.add(&Tick { worker: 1, ..tick(1000, 0) });
+        assert!(gathered.is_aligned());
+        gathered.add(&Tick { worker: 1, ..tick(TENTH_NS, 0) });
+        assert!(!gathered.is_aligned(), "it is a tenth ahead");
+        assert_eq!((gathered.in_flight(), gathered.all_in_flight()), (3, 5));
+        gathered.settle();
+        assert_eq!((gathered.measured.sent, gathered.in_flight(), gathered.served()), (6, 0, 3));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::crews::Crews;
 use crate::error::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::interim::{Interim, Moment};
 use crate::openings::Openings;
 use crate::planned;
 use crate::profiler::Profiler;
@@ -19,6 +20,7 @@ use model::event::{Event, Progress};
 use model::load::{Arrival, Hold, Stop, Trial, Warmup};
 use model::run::Outcome;
 use model::tick::{Connections, Counters, ErrorClass};
+use model::wall::Side;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -51,11 +53,14 @@ const LATENCIES_PER_WINDOW: f64 = 10.0;
 /// Tenths of a second that must agree for a warm-up to be settled.
 const SETTLED_TENTHS: usize = 5;
 
+/// A window is long enough for a first verdict, nanoseconds.
+const JUDGED_FROM_NS: u64 = 1_000_000_000;
+
 /// The stage in which responses are awaited.
 const DRAINING: &str = "draining";
 
 /// What a visit left behind.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Visit {
     /// All ticks added up, of the crew that sends requests.
     pub gathered: Gathered,
@@ -107,6 +112,8 @@ pub struct LevelContext<'a, 'b> {
     pub watch: &'a mut Watch<'b>,
     /// Profiles the server in the window, if requested.
     pub(crate) profiler: Option<Profiler>,
+    /// Judges the run while it goes on, if requested.
+    pub(crate) interim: Option<Interim>,
 }
 
 /// Visits a level. `load` numbers the visit.
@@ -129,8 +136,10 @@ pub fn visit(
         None => level_run.warm_up()?,
     };
     level_run.fit_window(warmup_ns);
-    let window_begin_ns =
-        if level_run.ending.is_none() { level_run.measure()? } else { level_run.now_ns() };
+    let window_begin_ns = match level_run.ending {
+        None => level_run.measure(warmup_ns)?,
+        Some(_) => level_run.now_ns(),
+    };
     level_run.finish(window_begin_ns, warmup_ns)
 }
 
@@ -329,7 +338,10 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         let open = self.connections().open;
         (self.context.notify)(Event::Progress(Progress {
             stage,
-            in_flight: (stage == DRAINING).then(|| self.gathered.in_flight()),
+            in_flight: Some(match stage {
+                DRAINING => self.gathered.in_flight(),
+                _ => self.gathered.all_in_flight(),
+            }),
             done,
             open,
             rate: fresh.completed as f64 / (passed_ns as f64 / 1e9),
@@ -341,9 +353,39 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             p99_ns: fresh.latency.quantile_ns(0.99),
             client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
             server_cpus: observed.server_cpus(),
+            client_busy: self.context.watch.busy(Side::Client),
+            server_busy: self.context.watch.busy(Side::Server),
             failures,
             failed: self.gathered.failed(),
         }));
+    }
+
+    /// Has the level judged as far as it is measured, now and then, and tells of it.
+    fn judge_meanwhile(&mut self, (begin_ns, end_ns): (u64, u64), warmup_ns: u64, now_ns: u64) {
+        let load = self.load;
+        let Some(interim) = &mut self.context.interim else { return };
+        if let Some(run) = interim.take(load).filter(|_| now_ns < end_ns) {
+            (self.context.notify)(Event::Present(Box::new(run)));
+        }
+        let is_long = self.gathered.window_end_ns() >= begin_ns + JUDGED_FROM_NS;
+        if !is_long || now_ns >= end_ns || !interim.is_due() || !self.gathered.is_aligned() {
+            return;
+        }
+        let window_ns = (begin_ns, self.gathered.window_end_ns());
+        let Some(readings) = self.context.watch.snapshot(window_ns) else { return };
+        let visit = Visit {
+            gathered: self.gathered.clone(),
+            audience: None,
+            ending: Outcome::Complete,
+            planned: None,
+            window_begin_ns: begin_ns,
+            warmup_ns,
+            begin_ns: self.begin_ns,
+            visit_ns: now_ns - self.begin_ns,
+            process_cpu_ns: self.context.setting.process_cpu_ns() - self.begin_cpu_ns,
+            profiled: false,
+        };
+        interim.now(Moment { load, crews: self.crews.clone(), visit, readings });
     }
 
     /// Waits until every connection is open, or no more are to be expected.
@@ -473,7 +515,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     }
 
     /// Runs the measured window and the drain; returns when the window began.
-    fn measure(&mut self) -> Result<u64, LabError> {
+    fn measure(&mut self, warmup_ns: u64) -> Result<u64, LabError> {
         let begin_ns = self.now_ns() + LEAD_NS;
         let (end_ns, budget) = match self.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
@@ -509,6 +551,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
                 }
             };
             self.tell(stage, done, now_ns);
+            self.judge_meanwhile((begin_ns, end_ns), warmup_ns, now_ns);
             let is_enough = self.ending.is_some() || self.is_settled(end_ns, now_ns);
             if is_enough && !self.is_stopping {
                 self.is_stopping = true;

@@ -19,6 +19,8 @@ mod crews;
 pub mod drift;
 mod error;
 mod gather;
+mod interim;
+mod judged;
 mod level;
 mod machine;
 mod mix;
@@ -51,7 +53,7 @@ pub use preflight::{GreetError, SecretsError};
 pub use error::LabError;
 pub use machine::ThisHost;
 pub use mix::keep_requests;
-pub use run::{run, run_in};
+pub use run::{Told, Verdicts, run, run_in};
 pub use watch::Logs;
 
 #[cfg(test)]

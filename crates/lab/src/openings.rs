@@ -11,14 +11,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 const OPEN_SECONDS: usize = 3;
 
 /// The seconds of one visit so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Openings {
     begin_ns: u64,
     over: Vec<Opening>,
     open: VecDeque<SecondSum>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct SecondSum {
     established: u64,
     failed: u64,

@@ -1,17 +1,18 @@
 //! What a run gathers while it goes on, and the record that comes of it.
 
 use crate::crews::{CrewSize, Crews};
-use crate::fanout::{self, Stamps};
-use crate::level::Visit;
+use crate::drift;
+use crate::fanout::Stamps;
+use crate::judged::{Head, Making};
+use crate::level::{LevelContext, Visit};
+use crate::mix;
 use crate::preflight::{self, Manners};
 use crate::setting::Setting;
 use crate::watch::{Watch, lost_notice};
-use crate::{definitions, drift, mix, point, turnover};
 use engine::job::Job;
-use judge::objective;
+use judge::Context;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness_of};
-use judge::{Context, judge_point, judge_run};
 use model::event::Event;
 use model::facts::HostFacts;
 use model::histogram::Histogram;
@@ -19,7 +20,7 @@ use model::load::{Level, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::route::Route;
-use model::run::{EndUse, Outcome, Point, Record, Run, SCHEMA, Target};
+use model::run::{EndUse, Outcome, Point, Run, Target};
 use model::search::SearchRecord;
 use remote::Far;
 use std::collections::BTreeMap;
@@ -167,9 +168,9 @@ impl<'a> RunBuilder<'a> {
         &mut self,
         (crews, attempt): (&Crews, u32),
         mut visit: Visit,
-        watch: &Watch<'_>,
-        notify: &mut dyn FnMut(Event),
+        context: &mut LevelContext<'_, '_>,
     ) -> bool {
+        let LevelContext { watch, notify, interim, .. } = context;
         self.count_routes(&visit);
         self.outcome = visit.ending;
         if visit.ending == Outcome::TargetLost {
@@ -184,25 +185,26 @@ impl<'a> RunBuilder<'a> {
             self.notice(text, notify);
         }
         let observed = self.observe(watch, window_ns);
-        let level = &crews.level;
-        let mut point = point::make(self.trial, &crews.asking, attempt, &visit, &observed);
-        point.load.connections = level.connections;
         let span_ns = (visit.begin_ns, visit.begin_ns + visit.visit_ns);
         let openings = visit.gathered.openings.take().map_or_else(Vec::new, |openings| {
             openings.finish(watch.accept_queues(span_ns).into_iter())
         });
-        point.turnover = turnover::info(level, &visit, openings, self.before_bytes);
-        if let Some(fanout) = &self.trial.fanout {
-            let stamps = (&self.stamps, watch.far_calendar());
-            point = fanout::complete(point, fanout, &visit, &observed, stamps);
+        let making = Making {
+            context: self.context(),
+            crews,
+            attempt,
+            before_bytes: self.before_bytes,
+            stamps: (&self.stamps, watch.far_calendar()),
+        };
+        let point = making.point(&visit, openings, &observed);
+        if let Some(interim) = interim {
+            interim.ended(&point, &observed);
         }
-        point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
-        let point = judge_point(self.context(), point, &observed);
         let is_steady =
             matches!(steadiness_of(&point), Steadiness::Steady { .. } | Steadiness::Unknown);
         notify(Event::Point(Box::new(point.clone())));
         self.points.push(point);
-        self.levels.push(level.clone());
+        self.levels.push(crews.level.clone());
         self.observed.push(observed);
         self.latencies.push(visit.gathered.latency);
         is_steady
@@ -241,36 +243,19 @@ impl<'a> RunBuilder<'a> {
     /// Judges the whole run and makes its record.
     pub(crate) fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
-        let verdict = judge_run(self.context(), &self.points, &self.observed);
-        let shape = judge::shape::of_ramp(self.trial, &self.points);
-        let fingerprints = judge::fingerprints::of_ramp(self.trial, &self.points);
-        // A search makes trials that miss on purpose; its response stands for them all.
-        let expect = self.trial.expect.as_ref().filter(|_| self.search.is_none());
-        let expectations =
-            expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &self.points));
-        let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
-        let record = Record {
-            schema: SCHEMA.to_string(),
-            id: format!("{stamp}-{:08x}", self.trial.seed as u32),
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            started_at: started_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            command: command.to_vec(),
-            seed: self.trial.seed,
-            outcome: self.outcome,
-            trial: mix::kept(self.trial),
+        let head = Head {
+            trial: self.trial,
+            command,
+            started_at,
             host: self.host,
             target: self.target,
-            points: self.points,
-            verdict,
-            expectations,
+            outcome: self.outcome,
             search: self.search,
             perturbations: self.perturbations,
             profile: self.profile,
-            shape,
-            fingerprints,
             notices: self.notices,
-            definitions: definitions::all(),
         };
+        let record = head.record(self.points, &self.observed);
         let latencies = self.latencies;
         Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies }
     }

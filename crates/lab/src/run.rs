@@ -3,6 +3,7 @@
 use crate::crews::Crews;
 use crate::error::LabError;
 use crate::fanout::{self, Stamps};
+use crate::interim::Interim;
 use crate::level::{LevelContext, visit};
 use crate::profiler::Profiler;
 use crate::record::RunBuilder;
@@ -14,6 +15,23 @@ use model::load::Trial;
 use model::run::{Outcome, Run};
 use std::sync::atomic::AtomicBool;
 
+/// Who is told of a run while it goes on.
+pub struct Told<'a> {
+    /// Gets what happens, as it happens; the run waits for it.
+    pub notify: &'a mut dyn FnMut(Event),
+    /// How much is judged before the end.
+    pub verdicts: Verdicts,
+}
+
+/// How much is judged before the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdicts {
+    /// Each level when it has ended.
+    OfLevels,
+    /// Also the level under way, about once a second: [`Event::Present`].
+    AlsoMeanwhile,
+}
+
 /// Runs a trial on this host. `stop` may be set at any time: the run then ends in order with what
 /// it has. `command` is the command line, for the record. Raw readings go to `logs` as they come,
 /// and are left for the caller to load into the run.
@@ -22,9 +40,9 @@ pub fn run(
     command: &[String],
     logs: &mut Logs,
     stop: &AtomicBool,
-    notify: &mut dyn FnMut(Event),
+    told: Told<'_>,
 ) -> Result<Run, LabError> {
-    run_in(Setting::Live, trial, command, logs, stop, notify)
+    run_in(Setting::Live, trial, command, logs, stop, told)
 }
 
 /// The same elsewhere than on this host.
@@ -34,7 +52,7 @@ pub fn run_in(
     command: &[String],
     logs: &mut Logs,
     stop: &AtomicBool,
-    notify: &mut dyn FnMut(Event),
+    Told { notify, verdicts }: Told<'_>,
 ) -> Result<Run, LabError> {
     let started_at = setting.timestamp();
     let mut run = RunBuilder::set_up(setting, trial, notify)?;
@@ -48,6 +66,10 @@ pub fn run_in(
     let server = run.target.server.as_ref();
     run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
     let mut audience = fanout::start(trial, &job, &run.stamps)?;
+    let interim = match verdicts {
+        Verdicts::OfLevels => None,
+        Verdicts::AlsoMeanwhile => Interim::start(&run, command, started_at).unwrap_or_default(),
+    };
     let mut context = LevelContext {
         setting,
         crew: &mut crew,
@@ -58,6 +80,7 @@ pub fn run_in(
         stop,
         notify: &mut *notify,
         profiler: Profiler::of_the_point(trial, &run.target),
+        interim,
     };
     match trial.search {
         None => visit_levels(&mut run, &mut context)?,
@@ -91,7 +114,7 @@ fn visit_levels(
             load += 1;
             (context.notify)(Event::Level { index, of, attempt, level: crews.level.clone() });
             let visit = visit(context, crews, load)?;
-            let is_steady = run.add_visit((crews, attempt), visit, context.watch, context.notify);
+            let is_steady = run.add_visit((crews, attempt), visit, context);
             if is_steady && attempt >= trial.visits {
                 break;
             }

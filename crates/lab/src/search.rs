@@ -39,7 +39,7 @@ pub(crate) fn run(
         let visited = visit(context, &crews, index as u32)?;
         let elapsed_ns = visited.visit_ns;
         let points = run.points.len();
-        run.add_visit((&crews, 1), visited, context.watch, context.notify);
+        run.add_visit((&crews, 1), visited, context);
         let point = run.points.get(points);
         let (standing, trust) = point
             .map_or((ObjectiveStanding::Undecided, Trust::Invalid), |point| {

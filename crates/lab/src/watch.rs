@@ -9,11 +9,12 @@ use crate::fanout::Calendar;
 use crate::setting::Model;
 use judge::observe::Window;
 use model::facts::ClockOffset;
-use model::reading::{Data, Reading};
+use model::reading::{CpuTimes, Data, Reading};
+use model::wall::Side;
 use probe::Sampler;
 use remote::{Far, WallZero};
 use std::collections::VecDeque;
-use store::{Readings, StoreError};
+use store::{Readings, ReadingsPart, StoreError};
 
 /// How long a reading counts as recent, nanoseconds.
 const RECENT_NS: u64 = 400_000_000;
@@ -21,6 +22,10 @@ const RECENT_NS: u64 = 400_000_000;
 /// it. Of three periods one may be lost on the way and one late, so it is never less than that and
 /// some; nor is it ever more than a second, nanoseconds.
 const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
+
+/// Over how long the CPUs of a host are looked at for progress, nanoseconds: the kernel counts
+/// their time in hundredths of a second.
+const RECENT_CPUS_NS: u64 = 1_000_000_000;
 
 /// The logs of a run's raw readings, each in the times of its host.
 #[derive(Debug)]
@@ -99,6 +104,85 @@ pub struct Watch<'a> {
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
     recent: VecDeque<Reading>,
+    /// The CPUs of this host, and of the server's.
+    cpus: (RecentCpus, RecentCpus),
+}
+
+/// What the CPUs of one host were counted to have done lately.
+#[derive(Default)]
+struct RecentCpus(VecDeque<(u64, CpuTimes)>);
+
+impl RecentCpus {
+    fn add(&mut self, arrived: &[Reading]) {
+        for reading in arrived {
+            let Data::Cpus(cpus) = &reading.data else { continue };
+            self.0.push_back((reading.begin_ns, sum_of(cpus)));
+            let oldest_ns = reading.begin_ns.saturating_sub(RECENT_CPUS_NS);
+            while self.0.len() > 2 && self.0.front().is_some_and(|(at_ns, _)| *at_ns < oldest_ns) {
+                self.0.pop_front();
+            }
+        }
+    }
+
+    fn busy(&self) -> Option<f64> {
+        let ((_, first), (_, last)) = (self.0.front()?, self.0.back()?);
+        let total = last.total().checked_sub(first.total()).filter(|total| *total > 0)?;
+        Some(last.busy().saturating_sub(first.busy()) as f64 / total as f64)
+    }
+}
+
+/// All CPUs together.
+fn sum_of(cpus: &[CpuTimes]) -> CpuTimes {
+    cpus.iter().fold(CpuTimes::default(), |sum, one| CpuTimes {
+        cpu: 0,
+        user: sum.user + one.user,
+        nice: sum.nice + one.nice,
+        system: sum.system + one.system,
+        idle: sum.idle + one.idle,
+        iowait: sum.iowait + one.iowait,
+        irq: sum.irq + one.irq,
+        softirq: sum.softirq + one.softirq,
+        steal: sum.steal + one.steal,
+    })
+}
+
+/// The readings of a window as they are on disk by now, for a thread that reads them while more
+/// are written.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    near: ReadingsPart,
+    far: Option<FarSnapshot>,
+    window_ns: (u64, u64),
+}
+
+#[derive(Debug)]
+struct FarSnapshot {
+    part: ReadingsPart,
+    /// Whether the window's end is in it.
+    reaches_end: bool,
+    clock: ClockOffset,
+    lost: Option<String>,
+}
+
+impl Snapshot {
+    /// Those of this host, and those of the server's host as [`Watch::far_inside`] has them.
+    pub(crate) fn inside(&self) -> (Vec<Reading>, Option<Vec<Reading>>) {
+        let inside = |part: &ReadingsPart, window_ns| {
+            let mut window = Window::new(window_ns);
+            let readings = part.readings().map_while(Result::ok);
+            readings.filter(move |reading| window.has(reading)).collect()
+        };
+        let far = self.far.as_ref().map(|far| match far.reaches_end {
+            true => inside(&far.part, far.clock.carry(self.window_ns)),
+            false => Vec::new(),
+        });
+        (inside(&self.near, self.window_ns), far)
+    }
+
+    /// The clock of the server's host, and why its readings end early if they do.
+    pub(crate) fn far_state(&self) -> Option<(ClockOffset, Option<&str>)> {
+        self.far.as_ref().map(|far| (far.clock, far.lost.as_deref()))
+    }
 }
 
 /// The road to the server's host.
@@ -118,7 +202,13 @@ struct FarWatch<'a> {
 impl<'a> Watch<'a> {
     /// Takes readings from their source to the log.
     pub fn new(source: ReadingSource<'a>, near: &'a mut Readings) -> Self {
-        Self { source, near: Road::new(near), far: None, recent: VecDeque::new() }
+        Self {
+            source,
+            near: Road::new(near),
+            far: None,
+            recent: VecDeque::new(),
+            cpus: Default::default(),
+        }
     }
 
     /// Writes readings of the server's host to a separate log.
@@ -150,11 +240,14 @@ impl<'a> Watch<'a> {
     pub fn take(&mut self) -> Option<&str> {
         let arrived = self.source.take();
         self.near.log.add(&arrived);
+        self.cpus.0.add(&arrived);
         let mut of_server = arrived;
         let far = self.far.as_mut();
         let was_lost = far.as_ref().is_some_and(|far| far.lost.is_some());
         if let Some(far) = far {
-            of_server.extend(far.take());
+            let arrived = far.take();
+            self.cpus.1.add(&arrived);
+            of_server.extend(arrived);
         }
         self.remember(of_server);
         let lost = self.far.as_ref().and_then(|far| far.lost.as_deref());
@@ -182,6 +275,28 @@ impl<'a> Watch<'a> {
     /// The server's threads lately.
     pub fn recent(&self) -> impl Iterator<Item = Reading> {
         self.recent.iter().cloned()
+    }
+
+    /// Share of the time of all CPUs of a host that was busy lately; of the server's host when its
+    /// probe tells.
+    pub fn busy(&self, side: Side) -> Option<f64> {
+        if side == Side::Server { self.cpus.1.busy() } else { self.cpus.0.busy() }
+    }
+
+    /// What is on disk of a window of this level, monotonic nanoseconds. None when the logs cannot
+    /// be read a second time.
+    pub(crate) fn snapshot(&self, window_ns: (u64, u64)) -> Option<Snapshot> {
+        let near = self.near.log.part_since(self.near.level).ok()?;
+        let far = match &self.far {
+            None => None,
+            Some(far) => Some(FarSnapshot {
+                part: far.road.log.part_since(far.road.level).ok()?,
+                reaches_end: far.reaches_end(window_ns),
+                clock: far.clock,
+                lost: far.lost.clone(),
+            }),
+        };
+        Some(Snapshot { near, far, window_ns })
     }
 
     /// Readings of this host that belong to a window of this level, monotonic nanoseconds.
@@ -339,6 +454,24 @@ mod tests {
         assert!(far.lacks_look(second));
         far.write(&[look(second.1 + 1)]);
         assert!(!far.lacks_look(second), "what happened until then shows in it");
+    }
+
+    #[test]
+    fn how_busy_a_host_is_comes_of_the_last_second() {
+        let mut recent = RecentCpus::default();
+        assert_eq!(recent.busy(), None);
+        let reading = |tenth: u64, user, idle| {
+            let one = |cpu| CpuTimes { cpu, user, idle, ..CpuTimes::default() };
+            let at_ns = tenth * 100 * NS_PER_MS;
+            Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(vec![one(0), one(1)]) }
+        };
+        recent.add(&[reading(0, 0, 0)]);
+        assert_eq!(recent.busy(), None, "once is no change");
+        recent.add(&[reading(5, 0, 50)]);
+        assert_eq!(recent.busy(), Some(0.0), "idle was measured");
+        (6..60).for_each(|tenth| recent.add(&[reading(tenth, tenth * 3, tenth * 7)]));
+        assert!((recent.busy().unwrap() - 0.3).abs() < 1e-9);
+        assert!(recent.0.len() <= 12, "{}", recent.0.len());
     }
 
     #[test]

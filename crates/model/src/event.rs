@@ -1,7 +1,7 @@
 //! Progress events of a run. Events go up; nothing calls back.
 
 use crate::load::Level;
-use crate::run::Point;
+use crate::run::{Point, Run};
 
 /// One moment of a run.
 #[derive(Debug, Clone)]
@@ -30,6 +30,9 @@ pub enum Event {
     Progress(Progress),
     /// A level was measured and judged.
     Point(Box<Point>),
+    /// The run as it would be if it ended now, with the level under way as far as it is measured;
+    /// without readings. Only told to those who asked for it.
+    Present(Box<Run>),
     /// A profile was taken; a file for the run's directory.
     Profile {
         /// Path in it, from characters that any file system accepts.
@@ -46,7 +49,7 @@ pub enum Event {
 pub struct Progress {
     /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
     pub stage: &'static str,
-    /// Requests in flight; set during the drain.
+    /// Requests in flight; in the drain those of the window.
     pub in_flight: Option<u64>,
     /// Share of the stage that is over, 0 to 1, when known.
     pub done: Option<f64>,
@@ -67,6 +70,10 @@ pub struct Progress {
     pub client_cpus: Option<f64>,
     /// CPUs' worth of time the server used in the last interval.
     pub server_cpus: Option<f64>,
+    /// Share of the time of all CPUs of the generator's host that was busy lately, 0 to 1.
+    pub client_busy: Option<f64>,
+    /// The same of the server's host, when a probe reads it there.
+    pub server_busy: Option<f64>,
     /// Failed requests and connection attempts since the level began.
     pub failures: u64,
     /// The same by status code and class, most first; codes of the window only.

@@ -61,7 +61,7 @@ pub use far_probe::ProbeOptions;
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{CiOptions, Colour, Options, Runs, Verbosity};
+pub use options::{CiOptions, Colour, LiveOptions, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use url::is_url;

@@ -26,8 +26,8 @@ pub struct Load {
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
 /// Options that the executor gives itself.
-const OURS: [&str; 8] =
-    ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet"];
+const OURS: [&str; 10] =
+    ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet", "live", "tui"];
 
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {

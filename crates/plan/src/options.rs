@@ -169,6 +169,10 @@ pub struct Options {
     #[command(flatten)]
     pub colour: Colour,
 
+    /// Who looks on.
+    #[command(flatten)]
+    pub live: LiveOptions,
+
     /// Files for a continuous integration.
     #[command(flatten)]
     pub ci: CiOptions,
@@ -204,6 +208,20 @@ pub struct CheckOptions {
     /// SHA-256 of the whole body
     #[arg(long = "check-sha256", value_name = "HEX")]
     pub sha256: Option<Digest>,
+}
+
+/// Who looks on while a run goes on.
+#[derive(Debug, Args)]
+pub struct LiveOptions {
+    /// Serve a page of the run while it goes on, at a free port of this host or at ADDR:PORT; its
+    /// URL is printed
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "127.0.0.1:0")]
+    pub live: Option<Socket>,
+
+    /// Draw the run in the terminal while it goes on
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
 }
 
 /// What a continuous integration reads.
@@ -264,6 +282,13 @@ pub struct Colour {
     /// No colours, also on a terminal
     #[arg(long)]
     pub no_color: bool,
+}
+
+impl Colour {
+    /// Whether the user wants none, here or everywhere (<https://no-color.org>).
+    pub fn is_plain(&self) -> bool {
+        self.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty())
+    }
 }
 
 /// Drivers as asked.

@@ -570,6 +570,9 @@ const ceilingCharts = (() => {
     states.forEach((state, index) => state.draw(colours, widths[index]));
   };
 
+  // What was mounted, for a script that lets charts grow.
+  const mounted = [];
+
   // All figures of the page, in the order of the data. Charts of the same points switch together.
   const mountAll = (figures, charts) => {
     const states = charts.map((chart, index) => mount(figures[index], chart));
@@ -579,8 +582,9 @@ const ceilingCharts = (() => {
       state.onSelect = (index) => together.forEach((other) => other.select(index));
     }
     drawAll(states);
+    mounted.push(...states);
     return states;
   };
 
-  return { mountAll, drawAll };
+  return { mountAll, drawAll, mounted };
 })();

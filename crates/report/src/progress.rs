@@ -64,6 +64,9 @@ pub fn progress_line(info: &LevelInfo, pace: &Pace, progress: &Progress, columns
     }
 }
 
+/// The stage in which it matters most how many requests are in flight.
+const DRAINING: &str = "draining";
+
 /// Kinds of failures that are named.
 const KINDS_MAX: usize = 3;
 
@@ -136,7 +139,7 @@ fn parts(info: &LevelInfo, pace: &Pace, progress: &Progress) -> Vec<ProgressPart
     if info.attempt > 1 {
         parts.push(part(7, format!("visit {}", info.attempt)));
     }
-    match progress.in_flight {
+    match progress.in_flight.filter(|_| progress.stage == DRAINING) {
         Some(in_flight) => {
             parts.push(part(0, format!("{}: {} in flight", progress.stage, count(in_flight))));
         }
@@ -176,14 +179,23 @@ fn level(info: &LevelInfo, progress: &Progress) -> String {
     } else {
         plural(asked, "conn")
     };
-    if let Arrival::Open { curve, .. } = &info.level.arrival {
-        let asked = match curve.constant_rate() {
-            Some(rate) => per_second(rate),
-            None => format!("up to {}", per_second(curve.peak_rate())),
-        };
-        text.push_str(&format!(" at {asked}"));
-    }
+    text.push_str(&asked_rate(&info.level));
     text
+}
+
+/// What a level applies: its connections, and the rate that is asked for.
+pub fn level_words(level: &Level) -> String {
+    let connections = plural(u64::from(level.connections), "connection");
+    let depth = if level.depth > 1 { format!(", depth {}", level.depth) } else { String::new() };
+    connections + &asked_rate(level) + &depth
+}
+
+fn asked_rate(level: &Level) -> String {
+    let Arrival::Open { curve, .. } = &level.arrival else { return String::new() };
+    match curve.constant_rate() {
+        Some(rate) => format!(" at {}", per_second(rate)),
+        None => format!(" at up to {}", per_second(curve.peak_rate())),
+    }
 }
 
 /// How much of the stage is over.
@@ -242,7 +254,7 @@ mod tests {
         };
         let progress = Progress {
             stage: "measuring",
-            in_flight: None,
+            in_flight: Some(64),
             connection_rate: None,
             event_rate: None,
             done: Some(0.43),
@@ -252,6 +264,8 @@ mod tests {
             p99_ns: Some(4_200_000),
             client_cpus: Some(0.42),
             server_cpus: Some(3.98),
+            client_busy: Some(0.55),
+            server_busy: None,
             failures: 12,
             failed: vec![("503".to_string(), 10), ("reset".to_string(), 2)],
         };

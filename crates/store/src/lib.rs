@@ -22,7 +22,7 @@ mod lock;
 pub use directory::{Directory, Entry, Limits, NotOne, surplus};
 pub use lock::Lock;
 pub use read::{read, read_record};
-pub use readings::Readings;
+pub use readings::{Readings, ReadingsPart};
 pub use write::Writer;
 
 use std::io;

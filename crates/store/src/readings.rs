@@ -123,9 +123,37 @@ impl Readings {
         self.since(0).filter(|reading| reading.as_ref().map_or(true, &mut is_chosen)).collect()
     }
 
+    /// What is in the log from a position of [`Readings::end`] until now, for another thread to
+    /// read while more is added.
+    pub fn part_since(&self, place: u64) -> Result<ReadingsPart, StoreError> {
+        let file = self.file.try_clone().map_err(io_error(&self.path))?;
+        Ok(ReadingsPart { file, path: self.path.clone(), place, end: self.length.max(place) })
+    }
+
     fn reader(&self, offset: u64) -> BufReader<Tail<'_>> {
         let end = self.length.max(offset);
         BufReader::with_capacity(64 * 1024, Tail { file: &self.file, offset, end })
+    }
+}
+
+/// A part of a log that does not grow with it.
+#[derive(Debug)]
+pub struct ReadingsPart {
+    file: File,
+    path: PathBuf,
+    place: u64,
+    end: u64,
+}
+
+impl ReadingsPart {
+    /// Its readings, one after the other.
+    pub fn readings(&self) -> impl Iterator<Item = Result<Reading, StoreError>> {
+        let tail = Tail { file: &self.file, offset: self.place, end: self.end };
+        let lines = BufReader::with_capacity(64 * 1024, tail).split(b'\n');
+        lines.map(|line| {
+            let line = line.map_err(io_error(&self.path))?;
+            serde_json::from_slice(&line).map_err(|error| malformed(&self.path, error))
+        })
     }
 }
 
@@ -177,6 +205,18 @@ mod tests {
         assert_eq!(log.load().unwrap(), both);
         assert_eq!(log.since(place).next().unwrap().unwrap(), both[1]);
         assert!(log.failure().is_none());
+    }
+
+    #[test]
+    fn a_part_ends_where_the_log_did_when_it_was_taken() {
+        let mut log = Readings::nameless().unwrap();
+        log.add(&[files(1)]);
+        let place = log.end();
+        log.add(&[cost(1), files(2)]);
+        let part = log.part_since(place).unwrap();
+        log.add(&[cost(2)]);
+        let read: Vec<Reading> = part.readings().map(Result::unwrap).collect();
+        assert_eq!(read, [cost(1), files(2)]);
     }
 
     #[test]

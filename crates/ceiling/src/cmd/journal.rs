@@ -6,9 +6,10 @@ mod check;
 mod import;
 mod list;
 mod new;
-pub mod pages;
 mod pack;
+pub mod pages;
 mod run;
+mod serve;
 mod show;
 mod verify;
 mod words;
@@ -29,6 +30,7 @@ Examples:
   ceiling journal show gzip-helps
   ceiling journal check
   ceiling journal build -o site/
+  ceiling journal serve
   ceiling journal pack gzip-helps --key ~/.ssh/id_ed25519
   ceiling journal verify gzip-helps.tar.zst --pub ann.pub")]
 pub struct Journal {
@@ -54,6 +56,8 @@ enum What {
     Check(check::Check),
     /// Builds the journal as a static site.
     Build(build::Build),
+    /// Serves the site, and shows the run under way.
+    Serve(serve::Serve),
     /// Packs an entry with everything it rests on into one archive, signed with a key of yours.
     Pack(pack::Pack),
     /// Checks such an archive, and makes its figures and findings again from the raw readings.
@@ -70,6 +74,7 @@ pub fn run(command: Journal) -> Result<Code, Failure> {
         What::Show(show) => show::run(&show),
         What::Check(check) => check::run(&check),
         What::Build(build) => build::run(&build),
+        What::Serve(serve) => serve::run(&serve),
         What::Pack(pack) => pack::run(&pack),
         What::Verify(verify) => verify::run(&verify),
     }

@@ -5,6 +5,7 @@ mod left;
 
 use crate::ci::Ci;
 use crate::exit::{Code, Failure};
+use crate::onlookers::OfExperiment;
 use crate::outputs::Outputs;
 use crate::screen::{style, to_stdout};
 use crate::signals;
@@ -22,7 +23,8 @@ use plan::values::{
     CellName, ExperimentFolder, HostsFile, OutFile, PlanFile, ServersFile, Setting,
 };
 use plan::{
-    CLIENT, Cell, CiOptions, Colour, GivenHosts, Origin, Place, Plan, Runs, Targets, Usage,
+    CLIENT, Cell, CiOptions, Colour, GivenHosts, LiveOptions, Origin, Place, Plan, Runs, Targets,
+    Usage,
 };
 use report::Format;
 use report::ci::{Report, markdown};
@@ -119,6 +121,9 @@ pub struct RunOptions {
     pub quiet: bool,
 
     #[command(flatten)]
+    live: LiveOptions,
+
+    #[command(flatten)]
     ci: CiOptions,
 
     #[command(flatten)]
@@ -181,10 +186,14 @@ pub fn carry_out(
     refuse_formats(&command.out)?;
     let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let stop = signals::stop_flag()?;
+    let result = command.directory.as_deref();
+    let mut onlookers = OfExperiment::open(&command.live, &command.colour, &plan, result)?;
     let (folder, begun) = begin(&command, &plan)?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let places = Places { probes, ..places };
-    let experiment = conduct(&command, &plan, (&targets, &places), &folder, begun, &stop)?;
+    let experiment =
+        conduct(&command, &plan, (&targets, &places), &folder, begun, (&stop, &mut onlookers))?;
+    onlookers.stop_drawing();
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
     let experiment = analysed(experiment, &runs);
@@ -204,6 +213,7 @@ pub fn carry_out(
         Format::Json => report::json::json(&experiment),
         _ => report::html_experiment(&experiment, &runs).into_bytes(),
     })?;
+    onlookers.end(&experiment, &runs);
     let report = Report::of_experiment(&experiment, &runs);
     ci.write(&report, &markdown::of_experiment(&experiment, &report))?;
     if !command.quiet {
@@ -315,14 +325,17 @@ fn conduct(
     (targets, places): (&Targets, &Places),
     folder: &Folder,
     mut experiment: Experiment,
-    stop: &AtomicBool,
+    (stop, onlookers): (&AtomicBool, &mut OfExperiment),
 ) -> Result<Experiment, Failure> {
     let runs = folder.runs();
     let before = std::mem::take(&mut experiment.cells);
-    let mut measure = |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop);
+    let shown = onlookers.environment();
+    let mut measure =
+        |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop, &shown);
     let mut left = Left::of(plan);
     let mut tell = |progress: Progress<'_>| {
-        if !command.quiet {
+        onlookers.tell(progress, plan);
+        if !command.quiet && !command.live.tui {
             told(progress, plan, &mut left);
         }
         if let Progress::Ended(_, cells) = progress {

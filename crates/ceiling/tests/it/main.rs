@@ -22,6 +22,7 @@ mod journal;
 mod journal_pack;
 mod levels;
 mod limits;
+mod live;
 mod mixes;
 mod open;
 mod output;

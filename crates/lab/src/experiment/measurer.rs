@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,19 +30,31 @@ const UNREACHABLE: i32 = 5;
 
 /// Measures one cell with a process of our own kind: what one cell does to it, or it to the
 /// machine, ends with it.
-pub fn measure(cell: &Cell, ready: &Ready, runs: &Path, stop: &AtomicBool) -> Measured {
+/// `environment` is added to ours: it says who shows the run while it goes on.
+pub fn measure(
+    cell: &Cell,
+    ready: &Ready,
+    runs: &Path,
+    stop: &AtomicBool,
+    environment: &[(&str, PathBuf)],
+) -> Measured {
     let mut words = cell.words(&ready.addr, ready.pid, ready.probe.as_ref());
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
-    let fate = match measured(cell, &words, stop) {
+    let fate = match measured(cell, &words, stop, environment) {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
     };
     Measured { command: shown, fate }
 }
 
-fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, String> {
+fn measured(
+    cell: &Cell,
+    words: &[String],
+    stop: &AtomicBool,
+    environment: &[(&str, PathBuf)],
+) -> Result<String, String> {
     if stop.load(Ordering::Relaxed) {
         return Err("interrupted before it was measured".to_string());
     }
@@ -55,7 +67,7 @@ fn measured(cell: &Cell, words: &[String], stop: &AtomicBool) -> Result<String, 
             command
         }
     };
-    command.args(words);
+    command.args(words).envs(environment.iter().map(|(name, value)| (name, value)));
     let output = output(command, stop);
     let output = output.map_err(|error| format!("cannot start ceiling: {error}"))?;
     let record: Option<Value> = serde_json::from_slice(&output.stdout).ok();

@@ -6,8 +6,8 @@ use engine::simulate::generator::Generator;
 use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, Visit, World};
-use lab::Logs;
 use lab::setting::{Model, Setting};
+use lab::{Logs, Told, Verdicts};
 use model::curve::Curve;
 use model::facts::{HostFacts, ServerFacts};
 use model::load::{
@@ -68,8 +68,8 @@ impl Drawn {
         let near = Readings::nameless().expect("a file for readings");
         let mut logs = Logs { near, far: None };
         let (stop, setting) = (AtomicBool::new(false), Setting::Model(&world));
-        let run =
-            lab::run_in(setting, &self.trial, &[], &mut logs, &stop, &mut |_| {}).expect("a run");
+        let told = Told { notify: &mut |_| {}, verdicts: Verdicts::OfLevels };
+        let run = lab::run_in(setting, &self.trial, &[], &mut logs, &stop, told).expect("a run");
         let (account, visits) = (world.world.account(), world.world.visits());
         let readings = logs.near.end();
         Seen { drawn: self, run, readings, account, visits }

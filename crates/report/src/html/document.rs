@@ -23,6 +23,7 @@ pub struct Document<'a> {
     charts: Vec<Value>,
     data: String,
     has_drawings: bool,
+    served: Option<&'static str>,
 }
 
 impl<'a> Document<'a> {
@@ -37,6 +38,7 @@ impl<'a> Document<'a> {
             charts: Vec::new(),
             data: String::new(),
             has_drawings: false,
+            served: None,
         }
     }
 
@@ -53,6 +55,12 @@ impl<'a> Document<'a> {
     /// Adds a script after those of all pages.
     pub fn script(&mut self, script: &'static str) {
         self.script = Some(script);
+    }
+
+    /// Makes it a page that its server fills: its scripts may ask the server, and a report that
+    /// they fetched may be opened from it. `head` is markup for the end of the head.
+    pub fn served(&mut self, head: &'static str) {
+        self.served = Some(head);
     }
 
     /// Appends markup as it is: every string of others in it must have gone through [`escape`].
@@ -122,20 +130,26 @@ impl<'a> Document<'a> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n{feed}\
-             <title>{}</title>\n<style>{style}</style>\n</head>\n",
-            policy(scripts, &style),
-            escape(self.title)
+             <title>{}</title>\n<style>{style}</style>\n{}</head>\n",
+            self.policy(scripts, &style),
+            escape(self.title),
+            self.served.unwrap_or_default()
         )
     }
-}
 
-/// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
-/// through the escaping would still not run.
-fn policy(scripts: &[&str], style: &str) -> String {
-    let scripts: Vec<String> = scripts.iter().map(|script| source_hash(script)).collect();
-    format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        scripts.join(" "),
-        source_hash(style)
-    )
+    /// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
+    /// through the escaping would still not run.
+    fn policy(&self, scripts: &[&str], style: &str) -> String {
+        let scripts: Vec<String> = scripts.iter().map(|script| source_hash(script)).collect();
+        let mut policy = format!(
+            "default-src 'none'; script-src {}; style-src {}",
+            scripts.join(" "),
+            source_hash(style)
+        );
+        if self.served.is_some() {
+            // A report that is opened from the page is held to this policy as well.
+            policy.push_str(&format!(" {}; connect-src 'self'", source_hash(STYLE)));
+        }
+        policy + "; base-uri 'none'; form-action 'none'"
+    }
 }

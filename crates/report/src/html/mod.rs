@@ -68,6 +68,11 @@ pub fn html_across(of: &Across) -> String {
     file_of(&across(of), of)
 }
 
+/// The blocks of a page alone, as markup for a page that has our styles.
+pub fn blocks(page: &Page) -> String {
+    format!("<section id=\"verdict\" aria-label=\"Verdict\">\n{}</section>\n", markup::blocks(page))
+}
+
 fn file_of(page: &Page, record: &impl Serialize) -> String {
     let mut document = Document::new(&page.title);
     document.page(page);

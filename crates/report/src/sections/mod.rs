@@ -182,6 +182,21 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
     titled(run, blocks)
 }
 
+/// The sections of a run that is still under way: what may be said before it has ended.
+const SO_FAR: &[fn(&Run) -> Vec<Block>] = &[
+    summary::summary,
+    expectations::table,
+    levels::levels,
+    turnover::turnover,
+    evidence::evidence,
+    gates::broken,
+];
+
+/// What a run says so far, in the blocks of its page and without headings.
+pub fn so_far(run: &Run) -> Page {
+    titled(run, SO_FAR.iter().flat_map(|draw| draw(run)).collect())
+}
+
 /// What the probes read on both hosts, and nothing else.
 pub fn hosts_page(run: &Run) -> Page {
     let blocks = both_hosts::section(run);

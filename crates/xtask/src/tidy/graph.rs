@@ -130,6 +130,11 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
+        folder: "crates/live",
+        may_use: &["crates/model", "crates/host", "crates/report"],
+        why: "it draws the blocks of the report while a run goes on, and never asks for anything",
+    },
+    Room {
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
@@ -149,6 +154,7 @@ const ROOMS: &[Room] = &[
             "crates/pack",
             "crates/plan",
             "crates/lab",
+            "crates/live",
         ],
         why: "the binary connects every room and holds no logic",
     },

@@ -1,0 +1,219 @@
+"use strict";
+// Fills the page from events (crates/live/src/message.rs) and lets its charts grow. It says on the
+// root element what it has seen: data-ticks, data-state, data-over.
+(() => {
+  const root = document.documentElement;
+  const at = (id) => document.getElementById(id);
+  const say = (id, text) => {
+    if (at(id).textContent !== text) at(id).textContent = text;
+  };
+  const CHARTS = {
+    "rate-now": (tick) => [tick.rate],
+    "latency-now": (tick) => [tick.p50_ns, tick.p99_ns],
+    "cpus-now": (tick) => [tick.client_cpus, tick.server_cpus],
+    "busy-now": (tick) => [percent(tick.client_busy), percent(tick.server_busy)],
+    "in-flight-now": (tick) => [tick.in_flight],
+  };
+  // A line with so few values shows each of them.
+  const FEW = 40;
+  const LINES_MAX = 200;
+  const UNITS = { responses: "/s", connections: " conns/s", events: " events/s" };
+  const percent = (share) => (share == null ? null : 100 * share);
+
+  root.dataset.script = "";
+  const plots = ceilingCharts.mounted;
+  let latest = null;
+  let ticks = 0;
+  let experiment = "";
+  let isOver = false;
+  let isDue = false;
+  let redraws = false;
+
+  // --- Drawing ------------------------------------------------------------------------------
+
+  const show = (unit, value) => ceilingFormat.value(unit, value);
+  const numbers = () => {
+    if (!latest) return;
+    say("rate", `${show("count", latest.rate)}${UNITS[latest.counts]}`);
+    say("p50", show("ns", latest.p50_ns));
+    say("p99", show("ns", latest.p99_ns));
+    say("in-flight", show("count", latest.in_flight));
+    say("open", show("count", latest.open));
+    say("failures", show("count", latest.failures));
+    say("client-cpus", show("cpus", latest.client_cpus));
+    say("server-cpus", show("cpus", latest.server_cpus));
+    const busy = (share) => (share == null ? "-" : `${(100 * share).toFixed(0)} %`);
+    say("client-busy", busy(latest.client_busy));
+    say("server-busy", busy(latest.server_busy));
+    say("failed", latest.failed.map(([name, count]) => `${name}: ${count}`).join(", "));
+    const done = at("done");
+    done.hidden = latest.done == null || root.dataset.state !== "running";
+    if (latest.done != null) done.value = latest.done;
+  };
+
+  const draw = () => {
+    isDue = false;
+    numbers();
+    for (const plot of plots) {
+      const [view] = plot.chart.views;
+      if (redraws) continue;
+      plot.plot.setData([view.x, ...view.series.map((series) => series.y)]);
+    }
+    if (redraws) ceilingCharts.drawAll(plots);
+    redraws = false;
+    root.dataset.ticks = String(ticks);
+  };
+
+  // However many events come at once, there is one drawing for each frame.
+  const later = () => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(draw);
+  };
+
+  const clear = () => {
+    for (const plot of plots) {
+      const [view] = plot.chart.views;
+      view.x = [];
+      view.bands = [];
+      view.series.forEach((series) => { series.y = []; });
+    }
+    latest = null;
+    ticks = 0;
+    redraws = true;
+    for (const id of ["levels", "notices", "conclusion"]) at(id).replaceChildren();
+    for (const id of ["level", "failed", "gap", "of-time", "files"]) say(id, "");
+    later();
+  };
+
+  // --- Messages -----------------------------------------------------------------------------
+
+  const line = (id, text) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    at(id).append(item);
+    if (at(id).childElementCount > LINES_MAX) at(id).firstElementChild.remove();
+  };
+
+  const state = (name, words) => {
+    root.dataset.state = name;
+    say("stage", words);
+  };
+
+  // The blocks of a report. A parsed document runs no scripts, and the policy allows none of it.
+  const conclude = ({ html }) => {
+    const parsed = new DOMParser().parseFromString(html, "text/html");
+    at("conclusion").replaceChildren(...parsed.body.childNodes);
+  };
+
+  // The measured part of a level is a band above the charts.
+  const band = (tick) => {
+    for (const plot of plots) {
+      const { bands } = plot.chart.views[0];
+      const last = bands[bands.length - 1];
+      if (tick.stage !== "measuring") {
+        if (last) last.isOpen = false;
+      } else if (last?.isOpen) {
+        last.to = tick.t_s;
+      } else {
+        const label = at("level").textContent.replace(/^(level|trial) (\d+).*/, "$2");
+        bands.push({ label, from: tick.t_s, to: tick.t_s, mark: "none", isOpen: true });
+        redraws = true;
+      }
+    }
+  };
+
+  const take = {
+    reset: clear,
+    experiment: ({ title }) => {
+      experiment = title;
+      say("visit", title);
+    },
+    visit: ({ index, of, name }) => {
+      say("visit", `${experiment}${experiment && ", "}visit ${index + 1} of ${of}: ${name}`);
+    },
+    begin: ({ title, subtitle }) => {
+      clear();
+      say("title", title);
+      document.title = title;
+      say("subtitle", subtitle);
+      say("of-time", "There is no verdict yet.");
+      state("running", "starting");
+    },
+    level: ({ index, of, text }) => {
+      say("level", of ? `level ${index + 1} of ${of}: ${text}` : `trial ${index + 1}: ${text}`);
+    },
+    tick: (tick) => {
+      latest = tick;
+      ticks += 1;
+      state("running", tick.stage);
+      for (const plot of plots) {
+        const [view] = plot.chart.views;
+        view.x.push(tick.t_s);
+        CHARTS[plot.chart.id](tick).forEach((value, nth) => view.series[nth].y.push(value ?? null));
+        if (view.x.length === FEW + 1) redraws = true;
+      }
+      band(tick);
+    },
+    doing: ({ text }) => state("running", text),
+    notice: ({ text }) => line("notices", text),
+    point: ({ text }) => line("levels", text.trim()),
+    present: ({ t_s: seconds, conclusion }) => {
+      say("of-time", `So far, after ${seconds.toFixed(0)} s:`);
+      conclude(conclusion);
+    },
+    end: ({ id, conclusion }) => {
+      state("ended", "ended");
+      say("level", "");
+      say("of-time", "");
+      conclude(conclusion);
+      root.dataset.run = id;
+    },
+    failed: ({ why }) => {
+      state("failed", "ended without a result");
+      line("notices", why);
+    },
+    gap: ({ dropped }) => {
+      say("gap", `${dropped} older ticks were left out: the run is too long to keep all.`);
+    },
+    over: ({ has_report: hasReport }) => finish(hasReport),
+  };
+
+  // The server ends soon: report and record are fetched now, and stay with this page.
+  const finish = async (hasReport) => {
+    isOver = true;
+    source.close();
+    say("link", "");
+    const keep = async (path, type, name, words) => {
+      const response = await fetch(path);
+      if (!response.ok) return;
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type }));
+      link.textContent = words;
+      if (name) link.download = name;
+      at("files").append(link, " ");
+    };
+    if (hasReport) {
+      try {
+        await keep("report.html", "text/html", "", "Report");
+        await keep("record.json", "application/json", "run.json", "Record (JSON)");
+      } catch {
+        say("link", "the run has ended before its report could be fetched; it is kept on disk");
+      }
+    }
+    root.dataset.over = "yes";
+  };
+
+  const source = new EventSource("events");
+  source.onopen = () => say("link", "");
+  source.onmessage = (event) => {
+    const message = JSON.parse(event.data);
+    take[message.kind]?.(message);
+    root.dataset.last = event.lastEventId;
+    later();
+  };
+  // The browser connects again by itself, and gets what it missed.
+  source.onerror = () => {
+    if (!isOver) say("link", "the connection was lost; trying again");
+  };
+})();

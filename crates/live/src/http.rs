@@ -1,0 +1,172 @@
+//! A small server of pages and events: GET alone, one request for each connection, threads that
+//! stand back. It never asks what a run does, and nothing waits for it.
+
+mod host_header;
+mod request;
+mod respond;
+mod stream;
+
+use crate::feed::Feed;
+pub use host_header::Hosts;
+use request::{Refused, Request};
+pub use respond::Served;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Connections at once; more are turned away.
+const CONNECTIONS_MAX: usize = 64;
+/// How long a response may take that is no stream of events.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(10);
+/// How often a wait for the last readers looks whether they are gone.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What there is at a path.
+#[derive(Debug)]
+pub enum Answer {
+    /// Bytes.
+    Bytes(Served),
+    /// The events of a run.
+    Events(Arc<Feed>),
+    /// Another path.
+    Moved(String),
+    /// Nothing.
+    Missing,
+}
+
+/// What is served. A path begins with a slash and has neither a query nor `..` in it.
+pub trait Pages: Send + Sync {
+    /// What there is at a path.
+    fn at(&self, path: &str) -> Answer;
+}
+
+/// A server, until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    open: Arc<AtomicUsize>,
+}
+
+/// What all connections share.
+struct Shared {
+    pages: Arc<dyn Pages>,
+    hosts: Hosts,
+    taken_cpus: Vec<usize>,
+}
+
+impl Server {
+    /// Listens. Its threads keep away from the CPUs in `taken_cpus`, where there are others.
+    pub fn start(
+        address: SocketAddr,
+        pages: Arc<dyn Pages>,
+        taken_cpus: &[usize],
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let (is_over, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let taken_cpus = taken_cpus.to_vec();
+        let shared = Arc::new(Shared { pages, hosts: Hosts::of(address), taken_cpus });
+        let server = Self { address, is_over: Arc::clone(&is_over), open: Arc::clone(&open) };
+        let body = move || accept(&listener, &shared, &is_over, &open);
+        thread::Builder::new().name("live accept".to_string()).spawn(body)?;
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until nobody has asked for anything for `quiet`, at most for `limit`.
+    pub fn linger(&self, quiet: Duration, limit: Duration) {
+        let begin = Instant::now();
+        let mut busy = begin;
+        while busy.elapsed() < quiet && begin.elapsed() < limit {
+            if self.open.load(Ordering::Relaxed) > 0 {
+                busy = Instant::now();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        let here = match self.address.ip() {
+            ip if !ip.is_unspecified() => ip,
+            ip if ip.is_ipv4() => Ipv4Addr::LOCALHOST.into(),
+            _ => Ipv6Addr::LOCALHOST.into(),
+        };
+        let _ = TcpStream::connect_timeout(&(here, self.address.port()).into(), LOOK);
+    }
+}
+
+fn accept(
+    listener: &TcpListener,
+    shared: &Arc<Shared>,
+    is_over: &AtomicBool,
+    open: &Arc<AtomicUsize>,
+) {
+    host::background::stand_back(&shared.taken_cpus);
+    for stream in listener.incoming() {
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            // Such as too many open files: the next attempt is not made at once.
+            thread::sleep(LOOK);
+            continue;
+        };
+        if open.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
+            respond::refuse(stream, &Refused::Busy);
+            continue;
+        }
+        let counted = Counted::new(Arc::clone(open));
+        let shared = Arc::clone(shared);
+        let body = move || {
+            host::background::stand_back(&shared.taken_cpus);
+            serve(stream, &shared);
+            drop(counted);
+        };
+        // Without a thread the connection is closed, and the browser asks again.
+        let _ = thread::Builder::new().name("live watcher".to_string()).spawn(body);
+    }
+}
+
+/// One connection that is open.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(open: Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self(open)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(mut stream: TcpStream, shared: &Shared) {
+    let request = match Request::read(&mut stream) {
+        Ok(request) => request,
+        Err(refused) => return respond::refuse(stream, &refused),
+    };
+    if !shared.hosts.are(&request.host) {
+        return respond::refuse(stream, &Refused::Host);
+    }
+    match shared.pages.at(&request.path) {
+        Answer::Bytes(served) => respond::bytes(stream, &served, RESPONSE_LIMIT),
+        Answer::Events(feed) => stream::events(stream, &feed, request.last_event.as_deref()),
+        Answer::Moved(to) => respond::moved(stream, &to),
+        Answer::Missing => respond::refuse(stream, &Refused::Missing),
+    }
+}

@@ -1,0 +1,306 @@
+//! What happened so far, encoded once, for any number of watchers.
+//!
+//! There is one history and no queue for each watcher: who publishes never waits for who reads, and
+//! a watcher that comes late, or again, reads from where it was. The history has a limit. Beyond
+//! it every second tick of the older half is left out, again and again; of verdicts on a run under
+//! way only the latest stays, because it replaces those before.
+
+use crate::message::Message;
+use std::collections::VecDeque;
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Ticks of an hour at five a second, and some.
+const TICKS_MAX: usize = 20_000;
+
+/// How a message may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Every other one when there are too many.
+    Tick,
+    /// When the next one comes.
+    Replaced,
+    /// Never.
+    Kept,
+}
+
+#[derive(Debug)]
+struct Frame {
+    id: u64,
+    weight: Weight,
+    bytes: Arc<[u8]>,
+}
+
+#[derive(Debug, Default)]
+struct History {
+    frames: VecDeque<Frame>,
+    /// The id of the next frame.
+    next: u64,
+    ticks: usize,
+    /// How many ticks were left out, and the id of the last of them.
+    dropped: (u64, u64),
+    is_over: bool,
+    watchers: usize,
+}
+
+/// What happened so far.
+#[derive(Debug)]
+pub struct Hub {
+    history: Mutex<History>,
+    changed: Condvar,
+    /// Tells this history from that of another process at the same address.
+    token: String,
+    ticks_max: usize,
+}
+
+/// What a watcher gets next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Frames, oldest first.
+    Frames(Vec<Arc<[u8]>>),
+    /// Nothing happened for as long as it was willing to wait.
+    Nothing,
+    /// Nothing follows.
+    Over,
+}
+
+/// One who looks on, and how far it is. Dropped, it is no longer counted.
+#[derive(Debug)]
+pub struct Watcher {
+    hub: Arc<Hub>,
+    /// The id of the next frame that it lacks.
+    next: u64,
+    /// What it must be told first.
+    first: Vec<Arc<[u8]>>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self::with_limit(TICKS_MAX)
+    }
+}
+
+impl Hub {
+    /// Keeps at most so many ticks.
+    pub fn with_limit(ticks_max: usize) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let token = format!("{:x}{:x}", process::id(), now.as_millis());
+        let (history, changed) = (Mutex::default(), Condvar::new());
+        Self { history, changed, token, ticks_max: ticks_max.max(4) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message.
+    pub fn publish(&self, message: &Message) {
+        let weight = match message {
+            Message::Tick(_) => Weight::Tick,
+            Message::Present { .. } => Weight::Replaced,
+            _ => Weight::Kept,
+        };
+        let json = serde_json::to_string(message).unwrap_or_default();
+        let mut history = self.lock();
+        let id = history.next;
+        let bytes = Arc::from(format!("id: {}-{id}\ndata: {json}\n\n", self.token).into_bytes());
+        history.next += 1;
+        if weight == Weight::Replaced {
+            history.frames.retain(|frame| frame.weight != Weight::Replaced);
+        }
+        history.ticks += usize::from(weight == Weight::Tick);
+        history.frames.push_back(Frame { id, weight, bytes });
+        if history.ticks > self.ticks_max {
+            history.thin();
+        }
+        drop(history);
+        self.changed.notify_all();
+    }
+
+    /// Nothing follows.
+    pub fn end(&self) {
+        self.lock().is_over = true;
+        self.changed.notify_all();
+    }
+
+    /// How many look on now.
+    pub fn watchers(&self) -> usize {
+        self.lock().watchers
+    }
+
+    /// A new watcher; `last` is the id of the last event that it got before, if it says so.
+    pub fn watch(self: &Arc<Self>, last: Option<&str>) -> Watcher {
+        let mut history = self.lock();
+        history.watchers += 1;
+        let known = last.and_then(|last| {
+            let (token, id) = last.rsplit_once('-')?;
+            let id: u64 = id.parse().ok().filter(|_| token == self.token)?;
+            (id < history.next).then_some(id + 1)
+        });
+        let mut first = Vec::new();
+        if last.is_some() && known.is_none() {
+            first.push(unnumbered(&Message::Reset));
+        }
+        let (next, (dropped, until)) = (known.unwrap_or(0), history.dropped);
+        if dropped > 0 && next <= until {
+            first.push(unnumbered(&Message::Gap { dropped }));
+        }
+        drop(history);
+        Watcher { hub: Arc::clone(self), next, first }
+    }
+}
+
+/// A frame that is of no one but its watcher.
+fn unnumbered(message: &Message) -> Arc<[u8]> {
+    let json = serde_json::to_string(message).unwrap_or_default();
+    Arc::from(format!("data: {json}\n\n").into_bytes())
+}
+
+impl History {
+    /// Leaves out every second tick of the older half.
+    fn thin(&mut self) {
+        let half = self.ticks / 2;
+        let (mut seen, mut dropped) = (0, self.dropped);
+        self.frames.retain(|frame| {
+            if frame.weight != Weight::Tick {
+                return true;
+            }
+            seen += 1;
+            let stays = seen > half || seen % 2 == 1;
+            if !stays {
+                dropped = (dropped.0 + 1, frame.id.max(dropped.1));
+            }
+            stays
+        });
+        self.ticks -= (dropped.0 - self.dropped.0) as usize;
+        self.dropped = dropped;
+    }
+}
+
+impl Watcher {
+    /// What it lacks, at most `most` frames at once; waits until there is something, or for as
+    /// long as `patience`.
+    pub fn next(&mut self, most: usize, patience: Duration) -> Next {
+        if !self.first.is_empty() {
+            return Next::Frames(std::mem::take(&mut self.first));
+        }
+        let until = Instant::now() + patience;
+        let mut history = self.hub.lock();
+        loop {
+            let from = history.frames.partition_point(|frame| frame.id < self.next);
+            if from < history.frames.len() {
+                let to = history.frames.len().min(from + most.max(1));
+                self.next = history.frames[to - 1].id + 1;
+                let frames = history.frames.range(from..to).map(|frame| Arc::clone(&frame.bytes));
+                return Next::Frames(frames.collect());
+            }
+            if history.is_over {
+                return Next::Over;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Next::Nothing;
+            }
+            let waited = self.hub.changed.wait_timeout(history, left);
+            history = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.hub.lock().watchers -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Conclusion, Tick};
+
+    fn tick(t_s: f64) -> Message {
+        Message::Tick(Tick { t_s, ..Tick::default() })
+    }
+
+    fn all(watcher: &mut Watcher) -> Vec<String> {
+        let mut texts = Vec::new();
+        while let Next::Frames(frames) = watcher.next(3, Duration::ZERO) {
+            texts.extend(frames.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+        }
+        texts
+    }
+
+    fn id(frame: &str) -> Option<&str> {
+        frame.lines().find_map(|line| line.strip_prefix("id: "))
+    }
+
+    #[test]
+    fn one_that_comes_again_gets_what_it_missed_and_nothing_twice() {
+        let hub = Arc::new(Hub::default());
+        (0..5).for_each(|at| hub.publish(&tick(f64::from(at))));
+        let mut first = hub.watch(None);
+        let seen = all(&mut first);
+        assert_eq!(seen.len(), 5);
+        let last = id(&seen[4]).unwrap().to_string();
+        drop(first);
+        assert_eq!(hub.watchers(), 0);
+        (5..8).for_each(|at| hub.publish(&tick(f64::from(at))));
+        let missed = all(&mut hub.watch(Some(&last)));
+        assert_eq!(missed.len(), 3, "{missed:?}");
+        assert!(missed[0].contains("\"t_s\":5.0"), "{}", missed[0]);
+        hub.end();
+        let mut again = hub.watch(Some(id(&missed[2]).unwrap()));
+        assert_eq!(again.next(9, Duration::from_secs(9)), Next::Over);
+    }
+
+    #[test]
+    fn an_id_of_another_process_or_of_nobody_begins_anew() {
+        let hub = Arc::new(Hub::default());
+        hub.publish(&tick(0.0));
+        for last in ["1234-0", "", "x", "-", &format!("{}-99", hub.token)] {
+            let seen = all(&mut hub.watch(Some(last)));
+            assert_eq!(seen.len(), 2, "{last}: {seen:?}");
+            assert!(seen[0].contains("reset") && id(&seen[0]).is_none());
+        }
+    }
+
+    #[test]
+    fn a_long_run_is_thinned_where_it_is_old_and_says_so() {
+        let hub = Arc::new(Hub::with_limit(100));
+        hub.publish(&Message::Notice { text: "kept".to_string() });
+        (0..1000).for_each(|at| hub.publish(&tick(f64::from(at))));
+        let seen = all(&mut hub.watch(None));
+        assert!(seen.len() <= 102 && seen[0].contains("gap"), "{} {}", seen.len(), seen[0]);
+        assert!(seen[1].contains("kept"), "{}", seen[1]);
+        let dropped: u64 = 1002 - seen.len() as u64;
+        assert!(seen[0].contains(&format!("\"dropped\":{dropped}}}")), "{} {dropped}", seen[0]);
+        assert!(seen[2].contains("\"t_s\":0.0"), "the first one stays: {}", seen[2]);
+        // One that was there lately has missed nothing.
+        let last = format!("{}-{}", hub.token, 990);
+        let seen = all(&mut hub.watch(Some(&last)));
+        assert_eq!(seen.len(), 10);
+        assert!(!seen[0].contains("gap"));
+    }
+
+    #[test]
+    fn of_verdicts_meanwhile_only_the_latest_is_kept() {
+        let hub = Arc::new(Hub::default());
+        let present = |t_s| Message::Present { t_s, conclusion: Conclusion::default() };
+        [present(1.0), tick(1.0), present(2.0)].iter().for_each(|one| hub.publish(one));
+        let seen = all(&mut hub.watch(None));
+        assert_eq!(seen.len(), 2);
+        assert!(seen[1].contains("\"present\",\"t_s\":2.0"), "{}", seen[1]);
+    }
+
+    #[test]
+    fn one_who_waits_is_woken() {
+        let hub = Arc::new(Hub::default());
+        let mut watcher = hub.watch(None);
+        assert_eq!(watcher.next(9, Duration::ZERO), Next::Nothing);
+        let publisher = Arc::clone(&hub);
+        let publish = std::thread::spawn(move || publisher.publish(&tick(1.0)));
+        assert!(matches!(watcher.next(9, Duration::from_secs(60)), Next::Frames(_)));
+        publish.join().unwrap();
+    }
+}

@@ -1,0 +1,277 @@
+//! The page of a run under way: the styles, charts and blocks of a report, with a script that
+//! fills them from events. Without scripts it is how the run stands, and loads itself again.
+
+use crate::feed::Feed;
+use crate::http::{Answer, Pages, Served};
+use crate::message::{Counts, Tick};
+use crate::now::{Now, State};
+use model::units::{show_count, show_ns};
+use report::html::{Document, escape};
+use report::page::{Axis, Block, Chart, ChartShape, Page, Series, Unit, View};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const STYLE: &str = include_str!("../assets/live.css");
+const SCRIPT: &str = include_str!("../assets/live.js");
+
+/// The type of pages.
+const HTML: &str = "text/html; charset=utf-8";
+/// Loads the page again where nothing else does; an ended run needs that no longer.
+const AGAIN: &str = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
+
+/// The pages of one run, or of one experiment.
+#[derive(Debug)]
+pub struct RunPages {
+    feed: Arc<Feed>,
+}
+
+impl RunPages {
+    /// Of what is told here.
+    pub fn new(feed: Arc<Feed>) -> Self {
+        Self { feed }
+    }
+
+    fn page(&self) -> Served {
+        let page = self.feed.look(page_of);
+        Served { content_type: HTML, policy: own_policy(), bytes: page.into_bytes().into() }
+    }
+}
+
+impl Pages for RunPages {
+    fn at(&self, path: &str) -> Answer {
+        let files = || self.feed.files();
+        match path {
+            "/" => Answer::Bytes(self.page()),
+            "/events" => Answer::Events(Arc::clone(&self.feed)),
+            "/report.html" => files().map_or(Answer::Missing, |files| {
+                let (policy, bytes) = (own_policy(), files.report);
+                Answer::Bytes(Served { content_type: HTML, policy, bytes })
+            }),
+            "/record.json" => files().map_or(Answer::Missing, |files| {
+                let content_type = "application/json";
+                Answer::Bytes(Served { content_type, policy: None, bytes: files.record })
+            }),
+            _ => Answer::Missing,
+        }
+    }
+}
+
+/// A page of ours has a policy in its head; in a header there is what a head cannot say.
+fn own_policy() -> Option<String> {
+    Some("frame-ancestors 'none'".to_string())
+}
+
+/// The whole file.
+fn page_of(now: &Now) -> String {
+    let is_over = matches!(now.state, State::Ended | State::Failed) && now.experiment.is_none();
+    let mut document = Document::new(title_of(now));
+    document.style(STYLE);
+    document.script(SCRIPT);
+    document.served(if is_over { "" } else { AGAIN });
+    document.markup(&header(now));
+    document.markup(&figures(now));
+    document.markup(
+        "<section aria-label=\"Over time\" id=\"over-time\">\n<h2>Over time</h2>\n\
+         <p class=\"note\" id=\"gap\"></p>\n",
+    );
+    let blocks = charts().into_iter().map(Block::Chart).collect();
+    document.blocks(&Page { title: String::new(), subtitle: String::new(), blocks });
+    document.markup("</section>\n");
+    document.markup(&lines(now));
+    document.finish()
+}
+
+fn title_of(now: &Now) -> &str {
+    if now.begin.title.is_empty() { "ceiling" } else { &now.begin.title }
+}
+
+fn header(now: &Now) -> String {
+    let visit = now.experiment.as_ref().map_or_else(String::new, |(title, visit)| {
+        format!("{title}{}{visit}", if visit.is_empty() { "" } else { ", " })
+    });
+    format!(
+        "<header>\n<h1 id=\"title\">{}</h1>\n<p class=\"faint\" id=\"subtitle\">{}</p>\n\
+         <p id=\"visit\">{}</p>\n\
+         <p class=\"stage\" role=\"status\"><strong id=\"stage\">{}</strong> \
+         <span id=\"level\">{}</span> <span class=\"faint\" id=\"link\"></span></p>\n\
+         <progress id=\"done\" max=\"1\" aria-label=\"Part of the stage that is over\" hidden>\
+         </progress>\n<p id=\"files\"></p>\n</header>\n\
+         <noscript><p>This page shows how the run stands every two seconds. With scripts it grows \
+         as the run goes on, and has charts.</p></noscript>\n<main>\n",
+        escape(title_of(now)),
+        escape(&now.begin.subtitle),
+        escape(&visit),
+        escape(&now.stage()),
+        escape(&now.level),
+    )
+}
+
+/// The last moments, and what the run says so far.
+fn figures(now: &Now) -> String {
+    let fact = |(id, name, value): (&str, &str, String)| {
+        format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
+    };
+    let facts: String = facts(now.tick()).into_iter().map(fact).collect();
+    let of_time = match (&now.conclusion, now.state) {
+        (Some(_), State::Ended) => String::new(),
+        (Some((t_s, _)), _) => format!("So far, after {t_s:.0} s:"),
+        (None, _) => "There is no verdict yet.".to_string(),
+    };
+    let conclusion = now.conclusion.as_ref().map_or("", |(_, conclusion)| &conclusion.html);
+    format!(
+        "<section aria-label=\"Now\">\n<dl class=\"now\">\n{facts}</dl>\n\
+         <p class=\"note\" id=\"failed\"></p>\n</section>\n\
+         <div id=\"said\">\n<p class=\"faint\" id=\"of-time\">{of_time}</p>\n\
+         <div id=\"conclusion\">{conclusion}</div>\n</div>\n"
+    )
+}
+
+/// Levels that have ended, and notices.
+fn lines(now: &Now) -> String {
+    let list = |lines: &VecDeque<String>| {
+        lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect::<String>()
+    };
+    format!(
+        "<section aria-label=\"Levels\">\n<h2>Levels</h2>\n\
+         <ol id=\"levels\" class=\"log\">{}</ol>\n</section>\n\
+         <section aria-label=\"Notices\">\n<h2>Notices</h2>\n\
+         <ul id=\"notices\" class=\"log\">{}</ul>\n</section>\n</main>\n",
+        list(&now.levels),
+        list(&now.notices),
+    )
+}
+
+/// Id, name and value of each figure of the last moments.
+pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, String)> {
+    let none = Tick::default();
+    let is_known = tick.is_some();
+    let tick = tick.unwrap_or(&none);
+    let unit = match tick.counts {
+        Counts::Responses => "/s",
+        Counts::Connections => " conns/s",
+        Counts::Events => " events/s",
+    };
+    let dash = || "-".to_string();
+    let ns = |value: Option<u64>| value.map_or_else(dash, |ns| show_ns(ns as f64));
+    let cpus = |value: Option<f64>| value.map_or_else(dash, |cpus| format!("{cpus:.2}"));
+    let busy =
+        |value: Option<f64>| value.map_or_else(dash, |busy| format!("{:.0} %", 100.0 * busy));
+    let known = |value: String| if is_known { value } else { dash() };
+    let count = |value: u64| show_count(value as f64);
+    vec![
+        ("rate", "Rate", known(format!("{}{unit}", show_count(tick.rate)))),
+        ("p50", "p50", ns(tick.p50_ns)),
+        ("p99", "p99", ns(tick.p99_ns)),
+        ("in-flight", "In flight", tick.in_flight.map_or_else(dash, count)),
+        ("open", "Connections", known(count(tick.open))),
+        ("failures", "Failed", known(count(tick.failures))),
+        ("client-cpus", "Generator, CPUs", cpus(tick.client_cpus)),
+        ("server-cpus", "Server, CPUs", cpus(tick.server_cpus)),
+        ("client-busy", "Generator's host, busy", busy(tick.client_busy)),
+        ("server-busy", "Server's host, busy", busy(tick.server_busy)),
+    ]
+}
+
+/// Empty charts, in the order in which the script knows them.
+fn charts() -> Vec<Chart> {
+    let seconds = || Axis::linear("Since the run began", Unit::Seconds);
+    let chart = |id: &str, title: &str, note: &str, unit, labels: &[&str]| Chart {
+        id: id.to_string(),
+        title: title.to_string(),
+        note: note.to_string(),
+        x: seconds(),
+        y: Axis::linear(title, unit),
+        shape: ChartShape::Lines,
+        views: vec![View {
+            label: "so far".to_string(),
+            series: labels
+                .iter()
+                .map(|label| Series { label: (*label).to_string(), y: Vec::new() })
+                .collect(),
+            ..View::default()
+        }],
+        selected: 0,
+    };
+    vec![
+        chart("rate-now", "Rate", "Of each fifth of a second.", Unit::PerSecond, &["rate"]),
+        chart(
+            "latency-now",
+            "Latency",
+            "Percentiles of each fifth of a second.",
+            Unit::Ns,
+            &["p50", "p99"],
+        ),
+        chart(
+            "cpus-now",
+            "CPUs used",
+            "CPUs' worth of time.",
+            Unit::Cpus,
+            &["generator", "server"],
+        ),
+        chart(
+            "busy-now",
+            "Hosts",
+            "Share of all CPUs of a host that is busy.",
+            Unit::Percent,
+            &["generator's host", "server's host"],
+        ),
+        chart("in-flight-now", "In flight", "Requests.", Unit::Count, &["in flight"]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Begin, Conclusion, Message};
+
+    fn hostile() -> Now {
+        let bad = "<script>alert(1)</script>\u{202e}".to_string();
+        let mut now = Now::default();
+        now.apply(&Message::Experiment { title: bad.clone() });
+        now.apply(&Message::Begin(Begin { title: bad.clone(), subtitle: bad.clone() }));
+        now.apply(&Message::Level { index: 0, of: 1, text: bad.clone(), t_s: 0.0 });
+        now.apply(&Message::Tick(Tick { stage: bad.clone(), ..Tick::default() }));
+        now.apply(&Message::Point { text: bad.clone(), t_s: 1.0 });
+        now.apply(&Message::Notice { text: bad });
+        now
+    }
+
+    #[test]
+    fn strings_of_a_run_stay_text() {
+        let (clean, bad) = (page_of(&Now::default()), page_of(&hostile()));
+        assert_eq!(bad.matches("<script").count(), clean.matches("<script").count());
+        assert!(bad.contains("&lt;script&gt;alert") && !bad.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn without_scripts_it_loads_itself_again_until_the_end() {
+        let mut now = hostile();
+        now.experiment = None;
+        assert!(page_of(&now).contains("http-equiv=\"refresh\""));
+        let conclusion = Conclusion { html: "<p>final</p>".to_string(), ..Conclusion::default() };
+        now.apply(&Message::End { id: "x".to_string(), t_s: 3.0, conclusion });
+        let page = page_of(&now);
+        assert!(!page.contains("http-equiv=\"refresh\"") && page.contains("<p>final</p>"));
+        let markup = &page[..page.find("<script").unwrap()];
+        assert!(!markup.contains("So far"), "{markup}");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_and_not_a_zero() {
+        assert!(facts(None).iter().all(|(_, _, value)| value == "-"));
+        let known = facts(Some(&Tick { client_busy: Some(0.0), ..Tick::default() }));
+        let value = |id: &str| known.iter().find(|one| one.0 == id).unwrap().2.clone();
+        assert_eq!((value("rate"), value("p99")), ("0/s".to_string(), "-".to_string()));
+        assert_eq!((value("client-busy"), value("server-busy")), ("0 %".into(), "-".into()));
+    }
+
+    #[test]
+    fn the_page_may_ask_its_server_and_nothing_else() {
+        let page = page_of(&Now::default());
+        let policy = page.split("Content-Security-Policy").nth(1).unwrap();
+        let policy = policy.split('>').next().unwrap();
+        assert!(policy.contains("connect-src 'self'") && !policy.contains("unsafe"), "{policy}");
+        assert!(policy.contains("default-src 'none'"), "{policy}");
+        assert!(!SCRIPT.contains("</script") && !SCRIPT.contains("<!--"));
+    }
+}

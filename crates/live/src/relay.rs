@@ -1,0 +1,209 @@
+//! From the process that measures to the one that shows: the same frames as browsers get, over a
+//! socket in a folder that only the user can enter.
+//!
+//! Who measures connects, as often as it takes, and sends what happened from the beginning. Nothing
+//! waits for it but a thread of its own.
+
+use crate::feed::Feed;
+use crate::hub::{Hub, Next};
+use crate::message::{BYTES_MAX, Message};
+use crate::now::State;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// The socket in its folder.
+const SOCKET: &str = "socket";
+/// How long until the next attempt to connect.
+const AGAIN: Duration = Duration::from_millis(500);
+/// How long one who shows may take for a frame.
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
+/// Frames that are written at once.
+const FRAMES_AT_ONCE: usize = 256;
+/// Without a message for so long the connection is looked at.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Takes in what others measure, until it is dropped.
+#[derive(Debug)]
+pub struct Inlet {
+    folder: PathBuf,
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Inlet {
+    /// Listens in a folder, which is made when it is not there.
+    pub fn open(folder: &Path, feed: Arc<Feed>) -> io::Result<Self> {
+        if !folder.is_dir() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        let socket = folder.join(SOCKET);
+        if UnixStream::connect(&socket).is_ok() {
+            let why = format!("another ceiling listens at {} already", socket.display());
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
+        }
+        // One that a killed process left behind.
+        let _ = fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket)?;
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let busy = Arc::clone(&is_busy);
+        let body = move || {
+            // One at a time: of two runs each would be shown in pieces.
+            for stream in listener.incoming().flatten() {
+                busy.store(true, Ordering::Relaxed);
+                take_in(stream, &feed);
+                busy.store(false, Ordering::Relaxed);
+                if feed.look(|now| now.state == State::Running) {
+                    let why = "the process that measured went away".to_string();
+                    feed.publish(&Message::Failed { why });
+                }
+            }
+        };
+        thread::Builder::new().name("live inlet".to_string()).spawn(body)?;
+        Ok(Self { folder: folder.to_path_buf(), is_busy })
+    }
+
+    /// Whether a process that measures is connected.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.folder.join(SOCKET));
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Publishes messages until one is none.
+fn take_in(stream: UnixStream, feed: &Feed) {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut line = Vec::new();
+        let limited = &mut (&mut lines).take(BYTES_MAX as u64 + 1);
+        match limited.read_until(b'\n', &mut line) {
+            Ok(count) if count > 0 && line.ends_with(b"\n") => {}
+            // Gone, or too long to be one of ours.
+            _ => return,
+        }
+        let Some(json) = line.strip_prefix(b"data: ") else { continue };
+        match serde_json::from_slice::<Message>(json) {
+            // Who shows has a history of its own, and other runs may follow.
+            Ok(Message::Reset | Message::Gap { .. } | Message::Over { .. }) => {}
+            Ok(message) => feed.publish(&message),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Sends what happens to an inlet.
+#[derive(Debug)]
+pub struct Outlet {
+    ended: Receiver<()>,
+}
+
+impl Outlet {
+    /// To the one in a folder, once there is one.
+    pub fn start(folder: &Path, hub: Arc<Hub>, taken_cpus: &[usize]) -> io::Result<Self> {
+        let (socket, taken_cpus) = (folder.join(SOCKET), taken_cpus.to_vec());
+        let (end, ended) = channel::<()>();
+        let body = move || {
+            host::background::stand_back(&taken_cpus);
+            while !is_told(&socket, &hub) {
+                thread::sleep(AGAIN);
+            }
+            drop(end);
+        };
+        thread::Builder::new().name("live outlet".to_string()).spawn(body)?;
+        Ok(Self { ended })
+    }
+
+    /// Waits until everything is sent, at most for `limit`.
+    pub fn finish(self, limit: Duration) {
+        let _ = self.ended.recv_timeout(limit);
+    }
+}
+
+/// Sends everything from the beginning; false when it has to be done again.
+fn is_told(socket: &Path, hub: &Arc<Hub>) -> bool {
+    let Ok(mut stream) = UnixStream::connect(socket) else { return false };
+    if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
+        return false;
+    }
+    let mut watcher = hub.watch(None);
+    loop {
+        let wrote = match watcher.next(FRAMES_AT_ONCE, HEARTBEAT) {
+            Next::Frames(frames) => stream.write_all(&frames.concat()),
+            Next::Nothing => stream.write_all(b"\n"),
+            Next::Over => return true,
+        };
+        if wrote.is_err() {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Begin;
+    use std::env;
+    use std::time::Instant;
+
+    fn folder(name: &str) -> PathBuf {
+        env::temp_dir().join(format!("ceiling-relay-{name}-{}", std::process::id()))
+    }
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it never came");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_one_process_measures_another_shows_from_the_beginning() {
+        let (folder, hub) = (folder("whole"), Arc::new(Hub::default()));
+        hub.publish(&Message::Begin(Begin { title: "a".to_string(), ..Begin::default() }));
+        // The one that shows comes later.
+        let outlet = Outlet::start(&folder, Arc::clone(&hub), &[]).unwrap();
+        let feed = Arc::new(Feed::default());
+        let inlet = Inlet::open(&folder, Arc::clone(&feed)).unwrap();
+        assert!(Inlet::open(&folder, Arc::clone(&feed)).is_err(), "only one shows");
+        hub.publish(&Message::Failed { why: "x".to_string() });
+        hub.publish(&Message::Over { has_report: false });
+        hub.end();
+        outlet.finish(Duration::from_secs(60));
+        wait_until(|| feed.look(|now| now.state == State::Failed));
+        assert_eq!(feed.look(|now| now.begin.title.clone()), "a");
+        let mode = fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        drop(inlet);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_no_message_ends_its_connection_and_no_other() {
+        let folder = folder("wrong");
+        let feed = Arc::new(Feed::default());
+        let _inlet = Inlet::open(&folder, Arc::clone(&feed)).unwrap();
+        let long = vec![b'x'; BYTES_MAX + 2];
+        for wrong in [b"data: {}\n".as_slice(), b"data: x\n", &long, b"data: {\"kind\":\"no\"}\n"] {
+            let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
+            // It may close before all is written.
+            let _ = stream.write_all(wrong);
+        }
+        let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
+        stream.write_all(b"data: {\"kind\":\"notice\",\"text\":\"good\"}\n").unwrap();
+        wait_until(|| feed.look(|now| now.notices.len() == 1));
+    }
+}

@@ -1,0 +1,119 @@
+//! A terminal of the usual kind, written to with escape sequences. Ratatui's own backends bring an
+//! event loop and a reader of keys, which nothing here needs.
+
+use ratatui_core::backend::{Backend, ClearType, WindowSize};
+use ratatui_core::buffer::Cell;
+use ratatui_core::layout::{Position, Size};
+use ratatui_core::style::{Color, Modifier};
+use rustix::termios::tcgetwinsize;
+use std::fmt::Write as _;
+use std::io::{self, Write as _, stderr};
+
+/// What is written, until it is flushed.
+#[derive(Debug, Default)]
+pub(super) struct Ansi {
+    text: String,
+}
+
+impl Ansi {
+    fn style(&mut self, cell: &Cell) {
+        self.text.push_str("\x1b[0");
+        let modifiers = [(Modifier::BOLD, ";1"), (Modifier::DIM, ";2"), (Modifier::REVERSED, ";7")];
+        for (modifier, code) in modifiers {
+            if cell.modifier.contains(modifier) {
+                self.text.push_str(code);
+            }
+        }
+        self.text.push_str(match cell.fg {
+            Color::Red => ";31",
+            Color::Green => ";32",
+            Color::Yellow => ";33",
+            Color::Blue => ";34",
+            Color::Cyan => ";36",
+            _ => "",
+        });
+        self.text.push('m');
+    }
+}
+
+impl Backend for Ansi {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        let (mut next, mut last) = (None, None);
+        for (x, y, cell) in content {
+            if next != Some((x, y)) {
+                let _ = write!(self.text, "\x1b[{};{}H", y + 1, x + 1);
+            }
+            let style = (cell.fg, cell.modifier);
+            if last != Some(style) {
+                self.style(cell);
+                last = Some(style);
+            }
+            self.text.push_str(cell.symbol());
+            next = Some((x + 1, y));
+        }
+        Ok(())
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        self.text.push_str("\x1b[?25l");
+        Ok(())
+    }
+
+    /// Shown again when the terminal is given back.
+    fn show_cursor(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        Ok(Position::ORIGIN)
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, _: P) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.text.push_str("\x1b[0m\x1b[2J");
+        Ok(())
+    }
+
+    fn clear_region(&mut self, _: ClearType) -> io::Result<()> {
+        self.clear()
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        let size = tcgetwinsize(stderr())?;
+        let or = |value: u16, usual: u16| if value == 0 { usual } else { value };
+        Ok(Size::new(or(size.ws_col, 80), or(size.ws_row, 24)))
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        Ok(WindowSize { columns_rows: self.size()?, pixels: Size::ZERO })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        stderr().write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_follow_each_other_are_one_text() {
+        let mut bold = Cell::new("b");
+        bold.modifier = Modifier::BOLD;
+        let plain = Cell::new("a");
+        let mut ansi = Ansi::default();
+        let cells = [(0, 0, &plain), (1, 0, &plain), (2, 0, &bold), (5, 1, &bold)];
+        ansi.draw(cells.into_iter()).unwrap();
+        assert_eq!(ansi.text, "\x1b[1;1H\x1b[0maa\x1b[0;1mb\x1b[2;6Hb");
+    }
+}

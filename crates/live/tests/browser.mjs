@@ -1,0 +1,170 @@
+// Opens the page of a run under way in headless Chromium: that its charts grow, that a verdict is
+// there before the end, that report and record stay when the run has ended, that nothing is cut off
+// on a phone, and that it can be read without scripts.
+//
+//   node crates/live/tests/browser.mjs CEILING TARGET_SINK [--screenshots FOLDER]
+
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import {
+  Browser, READY_WITHIN_MS, Tab, findBrowser, inspect,
+} from "../../report/tests/chromium.mjs";
+
+const words = process.argv.slice(2);
+const flag = words.indexOf("--screenshots");
+const pictures = flag < 0 ? null : words.splice(flag, 2)[1];
+const [ceiling, sink] = words;
+if (!sink) {
+  console.error("usage: node browser.mjs CEILING TARGET_SINK [--screenshots FOLDER]");
+  process.exit(2);
+}
+if (pictures) mkdirSync(pictures, { recursive: true });
+
+const children = new Set();
+process.on("exit", () => { for (const child of children) child.kill("SIGKILL"); });
+const start = (program, args) => {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  return child;
+};
+
+const lineWith = async (stream, pattern) => {
+  for await (const line of createInterface({ input: stream })) {
+    const found = line.match(pattern);
+    if (found) return found[1];
+  }
+  throw new Error(`no line with ${pattern}`);
+};
+
+const faults = [];
+const expect = (holds, what) => holds || faults.push(what);
+
+const server = start(sink, ["--port", "0", "--threads", "1", "--delay", "fixed:1ms"]);
+const address = await lineWith(server.stdout, /"addr":"([^"]+)"/);
+
+const load = async (time) => {
+  const args = ["load", `http://${address}/`, "-c", "8", "-d", time, "-t", "1", "--json", "--live",
+    "--runs", "none"];
+  const child = start(ceiling, args);
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => { stdout += text; });
+  const url = await lineWith(child.stderr, /live at (\S+)/);
+  child.stderr.resume();
+  return { child, url, record: () => JSON.parse(stdout) };
+};
+
+const until = async (tab, what, expression) => {
+  const end = Date.now() + 3 * READY_WITHIN_MS;
+  // A page that is being replaced has no answer.
+  while (!(await tab.evaluate(expression).catch(() => false))) {
+    if (Date.now() > end) throw new Error(`waited for this: ${what}`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+
+const looked = async (tab, where) => {
+  await tab.settle();
+  const seen = await tab.evaluate(`(${inspect})()`);
+  expect(seen.state === "ready", `${where}: page is '${seen.state}'`);
+  expect(seen.errors === "0", `${where}: ${seen.errors} errors, last '${seen.error}'`);
+  expect(seen.figures === 5 && seen.counted === 5, `${where}: ${seen.figures} figures`);
+  expect(seen.blank.length === 0, `${where}: not drawn: ${seen.blank.join(", ")}`);
+  expect(seen.overflow <= 0, `${where}: ${seen.overflow} pixels too wide`);
+  expect(!seen.pwned, `${where}: a string became markup`);
+  expect(seen.policy, `${where}: no content security policy`);
+};
+
+const colours = (tab, value) =>
+  tab.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] });
+const picture = (tab, name) => pictures && tab.picture(join(pictures, `${name}.png`));
+
+const whileItRuns = async (browser) => {
+  const run = await load("12s");
+  const tab = await Tab.open(browser, run.url);
+  await colours(tab, "light");
+  const ticks = "Number(document.documentElement.dataset.ticks ?? 0)";
+  await until(tab, "ticks", `${ticks} > 10`);
+  const before = await tab.evaluate(ticks);
+  await until(tab, "more ticks", `${ticks} > ${before + 3}`);
+  await until(tab, "a verdict before the end",
+    "document.querySelector('#conclusion .banner') !== null");
+  const said = await tab.evaluate("document.getElementById('of-time').textContent");
+  expect(said.startsWith("So far"), `before the end it says '${said}'`);
+  await looked(tab, "light");
+  await picture(tab, "live-light");
+  await colours(tab, "dark");
+  await looked(tab, "dark");
+  await picture(tab, "live-dark");
+  await colours(tab, "light");
+  await tab.size(400, 800);
+  await looked(tab, "phone");
+  await picture(tab, "live-phone");
+  await tab.size(1280, 1000);
+  const rate = await tab.evaluate("document.getElementById('rate').textContent");
+  expect(/\d.*\/s$/.test(rate), `the rate is '${rate}'`);
+
+  await until(tab, "the end", "document.documentElement.dataset.over === 'yes'");
+  await once(run.child, "exit");
+  const record = run.record();
+  const ended = await tab.evaluate("({ ...document.documentElement.dataset })");
+  expect(ended.state === "ended" && ended.run === record.id, `ended as ${JSON.stringify(ended)}`);
+  const links = await tab.evaluate("document.querySelectorAll('#files a').length");
+  expect(links === 2, `${links} links to report and record`);
+  await looked(tab, "ended");
+  await picture(tab, "live-ended");
+  const sentence =
+    await tab.evaluate("document.querySelector('#conclusion .verdict').textContent");
+  // The server is gone; the report is opened from what the page has kept.
+  tab.complaints.length = 0;
+  // The page goes away with its answer.
+  await tab.evaluate("location.href = document.querySelector('#files a').href").catch(() => {});
+  await until(tab, "the report", "document.getElementById('record') !== null");
+  await tab.ready();
+  const kept = await tab.evaluate("JSON.parse(document.getElementById('record').textContent).id");
+  expect(kept === record.id, `the report is of ${kept}`);
+  const state = await tab.evaluate("({ ...document.documentElement.dataset })");
+  expect(state.report === "ready" && state.errors === "0", `report: ${JSON.stringify(state)}`);
+  const same = await tab.evaluate("document.querySelector('.banner .verdict').textContent");
+  expect(same === sentence, `the page ended with '${sentence}', the report says '${same}'`);
+  tab.complaints.forEach((text) => expect(false, `console: ${text}`));
+  const origins = new Set([new URL(run.url).origin, "null"]);
+  const isOurs = (url) => url.startsWith("blob:") || origins.has(new URL(url).origin);
+  tab.requests.filter((url) => !isOurs(url)).forEach((url) => expect(false, `asked for ${url}`));
+  await tab.close();
+};
+
+const withoutScripts = async (browser) => {
+  const run = await load("600s");
+  const tab = await Tab.open(browser, run.url);
+  await tab.send("Emulation.setScriptExecutionDisabled", { value: true });
+  await tab.send("Page.reload");
+  const value = "document.getElementById('rate')?.textContent ?? ''";
+  await until(tab, "a page without scripts",
+    `document.readyState === 'complete' && !document.documentElement.dataset.charts`);
+  await until(tab, "a rate without scripts", `/\\d/.test(${value})`);
+  const first = await tab.evaluate("performance.timeOrigin");
+  await until(tab, "the page again", `performance.timeOrigin > ${first}`);
+  await until(tab, "its text", `document.body.innerText.includes('every two seconds')`);
+  await picture(tab, "live-without-scripts");
+  run.child.kill("SIGTERM");
+  await once(run.child, "exit");
+  await tab.close();
+};
+
+const browser = new Browser(findBrowser());
+await browser.send("Browser.setDownloadBehavior", { behavior: "deny" });
+try {
+  await whileItRuns(browser);
+  await withoutScripts(browser);
+} catch (error) {
+  faults.push(error.message);
+} finally {
+  await browser.close();
+}
+console.log(`${faults.length > 0 ? "FAILED" : "ok"}  the page of a run under way`);
+faults.forEach((fault) => console.log(`        ${fault}`));
+process.exit(faults.length > 0 ? 1 : 0);
