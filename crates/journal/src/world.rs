@@ -68,7 +68,7 @@ impl<'a> World<'a> {
         records: &[Option<Record>],
     ) {
         let figures = ResultFigures::of(&experiment, records);
-        let read = Ok(Arc::new(Read { experiment, figures }));
+        let read = Ok(Arc::new(ReadResult { experiment, figures }));
         let mut kept = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert((entry.slug.clone(), id.to_string()), read);
     }
