@@ -5,6 +5,7 @@
 
 use crate::language::{Basis, Figure, Unit, Value};
 use judge::stats::{median, median_interval};
+use model::analysis::VisitSeen;
 use model::experiment::{CellResult, Conclusion, Contrast, Experiment, Fate, Figure as Measured};
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
@@ -68,19 +69,19 @@ impl ResultFigures {
 }
 
 /// Whether a visit counts: it is no warm-up, and no rule of the plan left it out.
-fn counts(of: &Experiment, cell: &CellResult) -> bool {
+fn counts(of: &Experiment, cell: &str, block: Option<u32>) -> bool {
     let mut excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
-    cell.block != Some(0)
-        && !excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
+    block != Some(0) && !excluded.any(|one| one.cell == cell && Some(one.block) == block)
 }
 
 fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
     let visits = of.cells.iter().zip(records);
-    let visits: Vec<_> = visits.filter(|(cell, _)| cell.name == name && counts(of, cell)).collect();
+    let is_of = |cell: &CellResult| cell.name == name && counts(of, name, cell.block);
+    let visits: Vec<_> = visits.filter(|(cell, _)| is_of(cell)).collect();
     let measured: Vec<&Record> = visits.iter().filter_map(|(_, record)| record.as_ref()).collect();
     if measured.is_empty() {
         let why = why_none(visits.iter().map(|(cell, _)| *cell));
-        return unknown(&why);
+        return of_document(of, name, &why);
     }
     if let [only] = &measured[..]
         && visits.len() == 1
@@ -89,12 +90,39 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
     }
     let mut named = Named::new();
     for figure in FIGURES {
-        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, &measured));
+        let values = measured.iter().filter_map(|record| known(single(record, figure)));
+        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values.collect()));
     }
     let p999 = measured.iter().filter_map(|record| known(p999_of(record)));
     named.insert("p999".to_string(), of_values(p999.collect(), Unit::Seconds, "p99.9"));
     named.insert("errors".to_string(), errors_over(&measured));
     named.insert("wall".to_string(), walls(&measured));
+    named
+}
+
+/// The figures of a cell without a record of its visits: those that the document has of them. The
+/// others are not known, for this reason.
+fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
+    let visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
+    let visits = visits.filter(|visit| visit.cell == name && counts(of, name, visit.block));
+    let visits: Vec<&VisitSeen> = visits.collect();
+    let mut named = unknown(why);
+    if visits.is_empty() {
+        return named;
+    }
+    for figure in FIGURES {
+        let (_, factor) = unit_of(figure);
+        let value = |visit: &&VisitSeen| visit.figures.get(&figure).map(|value| value * factor);
+        let values = visits.iter().filter_map(value).collect();
+        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values));
+    }
+    let mut found = BTreeMap::new();
+    for wall in visits.iter().filter_map(|visit| visit.wall.clone()) {
+        *found.entry(wall).or_default() += 1;
+    }
+    if !found.is_empty() {
+        named.insert("wall".to_string(), Value::Word(found));
+    }
     named
 }
 
@@ -116,11 +144,9 @@ fn unknown(why: &str) -> Named {
     NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).collect()
 }
 
-/// The summary of the record, where it has one; else of the visits.
-fn over_visits(of: &Experiment, cell: &str, figure: Measured, records: &[&Record]) -> Value {
+/// The summary of the document, where it has one; else of these values, one of each visit.
+fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<f64>) -> Value {
     let (unit, factor) = unit_of(figure);
-    let values = records.iter().filter_map(|record| known(single(record, figure)));
-    let values: Vec<f64> = values.collect();
     let summary = of.summaries.iter().find(|one| one.cell == cell && one.figure == figure);
     match summary.and_then(|one| Some((one, one.low?, one.high?))) {
         Some((one, low, high)) => Value::Figure(Figure::between(

@@ -45,6 +45,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         block: visit.block,
         figures: visit.figures.clone(),
         conditions: visit.conditions.clone(),
+        wall: None,
     };
     let mut hosts = hosts.to_vec();
     hosts.sort();
@@ -82,7 +83,10 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
         .collect();
     let hosts: Vec<_> = runs.iter().flatten().flat_map(hosts).collect();
     let found = analyse(of.design.as_ref(), &visits, &hosts);
-    let (summaries, contrasts, analysis) = (found.summaries, found.contrasts, found.analysis);
+    let (summaries, contrasts, mut analysis) = (found.summaries, found.contrasts, found.analysis);
+    for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {
+        visit.wall = Some(run.record.verdict.wall.word().to_string());
+    }
     Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
 }
 

@@ -92,7 +92,7 @@ fn find_sources(
 ) -> Result<Vec<IpAddr>, WayError> {
     let sources = match asked {
         Sources::Listed(sources) => sources.clone(),
-        Sources::Auto => auto(levels, addresses)?,
+        Sources::Auto => auto(levels, addresses),
     };
     let all = routes(addresses, &sources);
     let shown = || addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -106,14 +106,10 @@ fn find_sources(
     Ok(sources)
 }
 
-fn auto(levels: &[Level], addresses: &[Address]) -> Result<Vec<IpAddr>, WayError> {
-    if let Some(to) = addresses.iter().find(|to| !to.is_loopback()) {
-        return Err(WayError::NotLoopback { to: to.to_string() });
-    }
+fn auto(levels: &[Level], addresses: &[Address]) -> Vec<IpAddr> {
     // A host that does not tell its ports has no budget to spread.
-    let sources = Ports::look(addresses)
-        .and_then(|host| host.loopback_sources(host.needed(levels, addresses), addresses));
-    Ok(sources.unwrap_or_default())
+    let host = Ports::look(addresses);
+    host.map_or_else(Vec::new, |host| host.sources(host.needed(levels, addresses), addresses))
 }
 
 /// A datagram socket tells whether an address may be bound, and takes no TCP port.
@@ -179,7 +175,6 @@ mod tests {
             ("192.0.2.1", "127.0.0.1:1", "addresses of this host"),
             ("127.0.0.1", "192.0.2.1:1", "no way from it to 192.0.2.1:1"),
             ("127.0.0.1", "[::1]:1", "for example --source ::1"),
-            ("auto", "192.0.2.1:1", "not on loopback"),
         ];
         for (source, target, word) in cases {
             let error = sources(source, &[target]).unwrap_err();

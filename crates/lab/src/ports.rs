@@ -149,28 +149,59 @@ impl Ports {
         connections <= self.range.count() * routes.len() as u64 && routes.iter().all(is_soon)
     }
 
-    /// Loopback sources for so many ports at once, none used for more than half of its range:
-    /// beyond that the kernel searches long. Nothing when a target is not on loopback.
-    pub fn loopback_sources(&self, ports: u64, addresses: &[Address]) -> Option<Vec<IpAddr>> {
+    /// Sources for so many ports at once, none used for more than half of its range: beyond that
+    /// the kernel searches long. On loopback every address of 127.0.0.0/8 is one; elsewhere they
+    /// are those of the interfaces that lead to the targets, which may be too few.
+    pub fn sources(&self, ports: u64, addresses: &[Address]) -> Vec<IpAddr> {
         let targets: Vec<SocketAddr> = addresses.iter().filter_map(Address::tcp).collect();
-        if targets.is_empty() || !addresses.iter().all(Address::is_loopback) {
-            return None;
-        }
-        let v4 = targets.iter().filter(|target| target.is_ipv4()).count();
         let each = (self.range.free(|port| self.listening.contains(&port)) / 2).max(1);
-        let wanted = sources_needed(ports, each, v4 as u64).unwrap_or(0);
-        let wanted = (wanted as usize).min(SOURCES_MAX);
+        let wanted = |targets: usize| {
+            let wanted = sources_needed(ports, each, targets as u64).unwrap_or(0);
+            (wanted as usize).min(SOURCES_MAX)
+        };
+        match addresses.iter().all(Address::is_loopback) {
+            true => self.loopback_sources(each, wanted, addresses, &targets),
+            false => {
+                let mut sources = interface_sources(&targets);
+                sources.truncate(wanted(targets.len()));
+                sources
+            }
+        }
+    }
+
+    fn loopback_sources(
+        &self,
+        each: u64,
+        wanted: impl Fn(usize) -> usize,
+        addresses: &[Address],
+        targets: &[SocketAddr],
+    ) -> Vec<IpAddr> {
+        let v4 = targets.iter().filter(|target| target.is_ipv4()).count();
         let has_room = |from: &IpAddr| {
             routes(addresses, &[*from]).iter().all(|route| self.free(route) >= Some(each))
         };
         let all = (1..=0x00ff_fffe).map(|host| IpAddr::V4(Ipv4Addr::from(0x7f00_0000u32 + host)));
-        let mut sources: Vec<IpAddr> = all.filter(has_room).take(wanted).collect();
+        let mut sources: Vec<IpAddr> = all.filter(has_room).take(wanted(v4)).collect();
         if v4 < targets.len() {
             // IPv6 has one loopback address.
             sources.push(Ipv6Addr::LOCALHOST.into());
         }
-        Some(sources)
+        sources
     }
+}
+
+/// The addresses of the interfaces that lead to targets, the kernel's own choice first.
+fn interface_sources(targets: &[SocketAddr]) -> Vec<IpAddr> {
+    let mut sources = Vec::new();
+    for own in targets.iter().filter_map(|to| source_of_kernel(*to)) {
+        let beside = host::addresses::beside(own).unwrap_or_default();
+        for source in [own].into_iter().chain(beside) {
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+    }
+    sources
 }
 
 fn way_out(sources_needed: Option<u64>, routes: &[Route]) -> String {
@@ -277,24 +308,25 @@ mod tests {
     }
 
     #[test]
-    fn loopback_sources_are_as_many_as_needed_and_have_room() {
+    fn sources_are_as_many_as_needed_and_have_room() {
         let mut ports = ports();
         let sources = |ports: &Ports, count, targets: &[&str]| {
             let targets: Vec<_> = targets.iter().map(|target| address(target)).collect();
-            let sources = ports.loopback_sources(count, &targets)?;
-            Some(sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            let sources = ports.sources(count, &targets);
+            sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(sources(&ports, 600, &[TARGET]).unwrap(), "127.0.0.1 127.0.0.2 127.0.0.3");
-        assert_eq!(sources(&ports, 600, &[TARGET, "127.0.0.1:1"]).unwrap(), "127.0.0.1 127.0.0.2");
-        assert_eq!(sources(&ports, 9, &[TARGET, "[::1]:8083"]).unwrap(), "127.0.0.1 ::1");
-        assert_eq!(sources(&ports, 9, &["192.0.2.1:80"]), None);
-        assert_eq!(sources(&ports, 9, &["unix:/x"]), None);
+        assert_eq!(sources(&ports, 600, &[TARGET]), "127.0.0.1 127.0.0.2 127.0.0.3");
+        assert_eq!(sources(&ports, 600, &[TARGET, "127.0.0.1:1"]), "127.0.0.1 127.0.0.2");
+        assert_eq!(sources(&ports, 9, &[TARGET, "[::1]:8083"]), "127.0.0.1 ::1");
+        assert_eq!(sources(&ports, 9, &["unix:/x"]), "");
+        let elsewhere = ports.sources(9, &[address("192.0.2.1:80")]);
+        assert!(elsewhere.len() <= 1 && elsewhere.iter().all(|ip| !ip.is_loopback()));
         for port in 40_000..40_400 {
             let (local, remote) =
                 (SocketAddr::from(([127, 0, 0, 1], port)), TARGET.parse().unwrap());
             ports.add(&TakenPort { local, remote, time_wait_left_ns: None });
         }
-        assert_eq!(sources(&ports, 9, &[TARGET]).unwrap(), "127.0.0.2", "the first one is full");
+        assert_eq!(sources(&ports, 9, &[TARGET]), "127.0.0.2", "the first one is full");
     }
 
     #[test]

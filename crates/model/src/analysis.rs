@@ -60,6 +60,10 @@ pub struct VisitSeen {
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,
+    /// What its verdict says, in the record's word: a wall such as `S1`, or `unknown`; absent in
+    /// documents of versions before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<String>,
 }
 
 /// What may disturb a visit, at its best point.

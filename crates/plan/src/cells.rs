@@ -325,8 +325,8 @@ impl Cell {
             ));
         }
         match &self.server {
-            Server::Started { .. } => self.load.check(None, &self.more(Some(1), None)),
-            Server::Running { addr } => self.load.check(Some(addr), &self.more(None, None)),
+            Server::Started { .. } => self.load.check(&self.more(Some(1), None)),
+            Server::Running { .. } => self.load.check(&self.more(None, None)),
         }
     }
 

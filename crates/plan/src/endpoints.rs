@@ -14,8 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 /// Instead of what the URL's host and port resolve to, and from where.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WayOptions {
-    /// Local addresses to connect from, in turn; auto takes as many loopback ones as the
-    /// connections need ports
+    /// Local addresses to connect from, in turn; auto takes as many as the connections need ports:
+    /// of loopback, or of the interface that leads to the target
     #[arg(long, value_name = "A,B,CIDR|auto")]
     pub(crate) source: Option<Sources>,
 
@@ -78,15 +78,6 @@ pub enum WayError {
         to: String,
         /// A source that could be.
         example: &'static str,
-    },
-    /// Automatic sources for a target elsewhere.
-    #[error(
-        "--source auto: {to} is not on loopback, where every address of 127.0.0.0/8 is ours; list \
-         addresses of this host, for example --source 10.0.0.1,10.0.0.2"
-    )]
-    NotLoopback {
-        /// The target.
-        to: String,
     },
 }
 

@@ -1,13 +1,11 @@
 //! The load of a cell: a sub-command of ceiling and its long options, written as keys.
 
 use crate::ask::LoadCommand;
-use crate::endpoints::WayError;
 use crate::explain;
 use crate::kinds::kinds;
 use clap::{ArgAction, Command, Subcommand};
 use model::secret::{self, Secrets};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
@@ -48,18 +46,12 @@ impl Load {
         self.options.iter().any(is_it)
     }
 
-    /// Whether the command line takes its words: known before anything is started. `addr` is where
-    /// the server is, when it is known beforehand.
-    pub fn check(&self, addr: Option<&str>, more: &[String]) -> Result<(), String> {
+    /// Whether the command line takes its words: known before anything is started.
+    pub fn check(&self, more: &[String]) -> Result<(), String> {
         let own = self.words("127.0.0.1:1", more);
         let words = [vec!["ceiling".to_string()], own].concat();
         if let Some(word) = Secrets::missing(&words) {
             return Err(missing(word));
-        }
-        let is_auto = self.options.iter().any(|word| word == "--source=auto");
-        let to = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
-        if let Some(to) = to.filter(|to| is_auto && !to.ip().is_loopback()) {
-            return Err(WayError::NotLoopback { to: to.to_string() }.to_string());
         }
         let known = Secrets::of_command(&words);
         let parsed = command().try_get_matches_from(words);

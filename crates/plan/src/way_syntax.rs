@@ -90,7 +90,7 @@ fn split(text: &str) -> Option<Vec<String>> {
 /// Sources as asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sources {
-    /// As many loopback addresses as the connections need.
+    /// As many as the connections need: of loopback, or of the interface that leads to the target.
     Auto,
     /// These.
     Listed(Vec<IpAddr>),

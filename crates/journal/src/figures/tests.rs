@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{experiment, measured, record, visit};
+use model::analysis::{Analysis, Conditions};
 use model::experiment::CellSummary;
 
 fn figure(of: &ResultFigures, cell: &str, name: &str) -> Figure {
@@ -58,6 +59,27 @@ fn what_failed_and_what_was_not_reached_say_so() {
     assert_eq!(why(&of, "a", "rate"), "the cell failed: its server ended");
     assert!(why(&of, "b", "wall").contains("ended before the cell"));
     assert!(why(&of, "c", "p99").contains("cannot be read"));
+}
+
+#[test]
+fn without_their_records_visits_have_the_figures_of_the_document() {
+    let mut of = experiment(vec![measured("a", 1), measured("a", 2), measured("b", 1)]);
+    let seen = |block, rate: f64| VisitSeen {
+        cell: "a".to_string(),
+        block: Some(block),
+        figures: [(Measured::Rate, rate), (Measured::P99, 2e6)].into(),
+        conditions: Conditions::default(),
+        wall: Some("S1".to_string()),
+    };
+    let visits = vec![seen(0, 9.0), seen(1, 100.0), seen(2, 104.0)];
+    of.analysis = Some(Analysis { visits, ..Analysis::default() });
+    let figures = ResultFigures::of(&of, &[None, None, None]);
+    let rate = figure(&figures, "a", "rate");
+    assert_eq!((rate.low, rate.value, rate.high), (100.0, 102.0, 104.0), "block 0 warms up");
+    assert_eq!(figure(&figures, "a", "p99").value, 0.002);
+    assert_eq!(figures.cells["a"]["wall"], Value::Word([("S1".to_string(), 2)].into()));
+    assert!(why(&figures, "a", "errors").contains("cannot be read"));
+    assert!(why(&figures, "b", "rate").contains("cannot be read"), "the document has none");
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 cell: (*cell).to_string(),
                 block: Some(block),
                 figures: [(Figure::Rate, rate)].into(),
+                wall: None,
                 conditions: Conditions::default(),
             });
         }

@@ -45,7 +45,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         seen.next("keep connections alive, so that they need no new port")
-            .next("connect from more addresses: --source auto on loopback, else --source A,B")
+            .next("connect from more addresses: --source auto, or --source A,B")
             .next("widen net.ipv4.ip_local_port_range"),
     )
 }
