@@ -25,7 +25,7 @@ CONFIRM_EVERY ?= 5
 FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
-.PHONY: build-ranch build-nginx ranch
+.PHONY: build-ranch build-nginx ranch journal
 .PHONY: behaviours noise outputs picture test-bench bench-audit
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
@@ -69,6 +69,10 @@ lesson: build ## the same server measured with a starved generator and with a fr
 spectrum: build services build-nginx build-ranch ## every kind of request, in one table
 	bin/ceiling run experiments/spectrum/plan.toml --runs out/runs -o out/spectrum.html || \
 	  [ $$? = 3 ]
+
+journal: build ## checks the journal of this repository, and builds its site in out/journal
+	bin/ceiling journal check
+	bin/ceiling journal build -o out/journal
 
 # Tests, in tiers. `check` and `test` are for any user and change nothing on the host; what they
 # assert does not depend on how fast the machine is or on what else runs there. All Rust code in

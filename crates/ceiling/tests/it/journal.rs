@@ -1,6 +1,6 @@
 //! A journal from an empty folder to a check that holds, and one that does not any longer.
 
-use crate::harness::{Folder, Said, ceiling, run, signal, targets_file, turn, wait_until};
+use crate::harness::{Folder, Said, ceiling, root, run, signal, targets_file, turn, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,22 @@ fn runs_are_added_once_and_a_changed_verdict_is_told() {
     document["verdict"]["wall"] = "A6".into();
     fs::write(&record, document.to_string()).unwrap();
     assert!(journal.remarks(3).contains(&"rejudged".to_string()));
+}
+
+/// What the journal of this repository states holds for its results.
+#[test]
+fn the_journal_of_the_repository_holds() {
+    let journal = root().join("journal").display().to_string();
+    let said = run(&["journal", "check", "--journal", &journal, "--json"]);
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    let checked: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert!(checked["findings"].as_u64().unwrap() > 20, "{}", said.stdout);
+    assert_eq!(checked["findings"], checked["holding"], "{}", said.stdout);
+    for entry in names(&root().join("journal")) {
+        let plans = [root().join("journal"), root().join("experiments")];
+        let [own, tried] = plans.map(|folder| fs::read(folder.join(&entry).join("plan.toml")).ok());
+        assert!(own.is_none() || own == tried, "{entry}: plan.toml is that of experiments/{entry}");
+    }
 }
 
 #[test]
