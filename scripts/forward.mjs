@@ -1,4 +1,4 @@
-// forward.mjs LISTEN TO: passes connections on, as `ssh -L` does. Each is a port of 127.0.0.1 or the
+// forward.mjs LISTEN TO: passes connections on, as `ssh -L` does. Each is a port of 127.0.0.1 or a
 // path of a Unix socket, which two network namespaces share.
 import { connect, createServer } from "node:net";
 

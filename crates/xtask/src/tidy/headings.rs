@@ -1,7 +1,7 @@
 //! One title per document.
 //!
 //! A Markdown file with no title has no name in a list of search results, and one with two titles
-//! is two documents.
+//! is two documents. The notes of a journal have the title of their entry.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, text) in tree.texts() {
-        if file.is_foreign() || file.extension() != "md" {
+        if file.is_foreign() || file.extension() != "md" || is_notes(&file.path) {
             continue;
         }
         let titles = title_lines(text);
@@ -25,6 +25,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn is_notes(path: &str) -> bool {
+    path.starts_with("journal/") && path.ends_with("/notes.md")
 }
 
 /// The lines of the titles, in all three spellings that Markdown has, outside code.
