@@ -168,7 +168,7 @@ Local:
         for length in 0..IFADDRMSG_BYTES {
             assert!(parse_held(&head(0)[..length]).is_err());
         }
-        assert!(parse_held(&[head(0), both[..10].to_vec()].concat()).is_err());
+        assert!(parse_held(&[head(0), both[..14].to_vec()].concat()).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn check(entry: &EntryFolder) -> Vec<Remark> {
     let (there, gone): (Vec<&RunKept>, Vec<_>) =
         runs.iter().partition(|kept| kept.path.symlink_metadata().is_ok());
     let about_gone = (!gone.is_empty()).then(|| {
-        let why = format!("{} of {} runs are not kept, and not judged", gone.len(), runs.len());
+        let why = format!("{} of {} runs are not kept with the result", gone.len(), runs.len());
         remark(entry, Kind::NotJudged, "results", why)
     });
     there.into_iter().flat_map(|kept| of_run(entry, kept)).chain(about_gone).collect()
