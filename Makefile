@@ -17,6 +17,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 BENCH := cargo run --quiet --release --locked -p bench --
 
 ALL_TESTS := --test host --test truth
+GO_MODULES := targets/go deploy/check
 
 DRAWS ?= 1
 TRUTH_DRAWS ?= 10
@@ -29,7 +30,7 @@ FIT_SEED ?= 21
 .PHONY: behaviours noise outputs picture test-bench bench-audit
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
-.PHONY: bench-guard dist deny test-dist
+.PHONY: bench-guard dist deny test-dist deploy-check
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
 help: ## what there is
@@ -81,11 +82,11 @@ journal: build ## checks the journal of this repository, and builds its site in 
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-test: format tidy test-rust test-go test-bench test-web ## what a change must pass; any user
+test: format tidy test-rust test-go deploy-check test-bench test-web ## what a change must pass
 
 format:
 	cargo fmt --all --check
-	test -z "$$(gofmt -l targets/go)" || { gofmt -d targets/go; exit 1; }
+	test -z "$$(gofmt -l $(GO_MODULES))" || { gofmt -d $(GO_MODULES); exit 1; }
 
 tidy: ## the repository checks itself
 	cargo run --quiet --locked -p xtask -- tidy
@@ -112,6 +113,10 @@ test-rust: test-programs
 
 test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
+
+# What it reads is outside of its module, where Go would not notice a change: no cached results.
+deploy-check: ## what places a fleet: manifests, units, compose file, commands; no cluster
+	cd deploy/check && go vet ./... && go test -count=1 ./...
 
 test-web:
 	./scripts/need chromium chromium

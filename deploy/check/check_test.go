@@ -1,0 +1,301 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yannh/kubeconform/pkg/validator"
+)
+
+// Of kubeconform; reading the API document takes longer than all tests.
+var schemas validator.Validator
+
+func TestMain(tests *testing.M) {
+	os.Exit(withSchemas(tests))
+}
+
+func withSchemas(tests *testing.M) int {
+	folder, err := os.MkdirTemp("", "schemas")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	if schemas, err = Schemas(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return tests.Run()
+}
+
+func read(t *testing.T) Tree {
+	t.Helper()
+	tree, err := Read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(tree[reference], "\n## ceiling agent\n") {
+		tree[reference] += fleet
+	}
+	return tree
+}
+
+// The part of the reference about fleets, where the program has none yet.
+const fleet = "\n## ceiling load\n| `--fleet` |\n| `--fleet-keys` |\n| `--agents` |\n" +
+	"## ceiling agent\n| `--nats` |\n| `--name` |\n| `--credentials` |\n| `--controller` |\n" +
+	"| `--allow` |\n| `--max-rate` |\n| `--labels` |\n" +
+	"## ceiling fleet list\n| `--fleet` |\n| `--fleet-keys` |\n" +
+	"## ceiling fleet stop\n| `--fleet` |\n| `--fleet-keys` |\n" +
+	"## ceiling fleet keys\n| `--agents` |\n| `--name` |\n| `--host` |\n"
+
+func TestNothingIsWrong(t *testing.T) {
+	for _, finding := range Check(read(t), schemas) {
+		t.Error(finding)
+	}
+}
+
+const (
+	agents   = "deploy/kubernetes/agents.yaml"
+	broker   = "deploy/kubernetes/nats.yaml"
+	network  = "deploy/kubernetes/network.yaml"
+	job      = "deploy/kubernetes/run/job.yaml"
+	settings = "deploy/kubernetes/settings.yaml"
+	unit     = "deploy/systemd/ceiling-agent.service"
+)
+
+// Each is one mistake in one place, and words of what has to be said of it.
+var mistakes = []struct{ name, file, old, new, said string }{
+	{"a typo in a field", agents, "replicas:", "replicsa:", "unknown field"},
+	{
+		"a field with a wrong case", agents,
+		"podManagementPolicy:", "PodManagementPolicy:", "unknown field",
+	},
+	{
+		"a field in a wrong place", agents,
+		"          image: ceiling\n",
+		"          image: ceiling\n          replicas: 1\n",
+		"unknown field",
+	},
+	{"a field twice", agents, "  replicas: 4\n", "  replicas: 4\n  replicas: 5\n", "already set"},
+	{"a text for a number", agents, "replicas: 4", "replicas: many", "cannot unmarshal"},
+	{"a number for a text", agents, "value: 1024 65535", "value: 1024", "cannot unmarshal"},
+	{
+		"a field that is missing", broker,
+		"  selector:\n    matchLabels:\n      app.kubernetes.io/name: nats\n  template",
+		"  template",
+		"kubeconform",
+	},
+	{
+		"a typo in kustomization", "deploy/kubernetes/kustomization.yaml",
+		"resources:", "resource:", "unknown field",
+	},
+	{
+		"a file that is not listed", "deploy/kubernetes/kustomization.yaml",
+		"  - network.yaml\n", "", "not a resource",
+	},
+	{"a kind of another version", job, "batch/v1", "batch/v1beta1", "not known"},
+
+	{
+		"another secret", agents,
+		"secretName: ceiling-agents", "secretName: ceiling-agent", "Secret `ceiling-agent`",
+	},
+	{
+		"a secret that no page makes", readme,
+		"generic ceiling-nats", "generic nats", "Secret `ceiling-nats`",
+	},
+	{
+		"another account", job,
+		"serviceAccountName: ceiling-controller",
+		"serviceAccountName: controller",
+		"no ServiceAccount",
+	},
+	{"another key of settings", settings, "max-rate:", "max_rate:", "has `max-rate`"},
+	{
+		"a variable that there is not", agents,
+		"--name=$(POD_NAME)", "--name=$(POD)", "$(POD) is no variable",
+	},
+	{
+		"a key of another pod", agents,
+		"subPathExpr: $(POD_NAME)", "subPathExpr: $(NAME)", "$(NAME) is no variable",
+	},
+	{
+		"a volume that is not mounted", job,
+		"            - name: runs\n              mountPath: /runs\n", "", "does not mount",
+	},
+	{
+		"a mount of no volume", job,
+		"            - name: runs", "            - name: run", "which it has not",
+	},
+	{
+		"another claim", job,
+		"claimName: ceiling-runs", "claimName: runs", "no PersistentVolumeClaim",
+	},
+	{
+		"another namespace", "deploy/kubernetes/run/kustomization.yaml",
+		"namespace: ceiling-fleet", "namespace: fleet", "is not made",
+	},
+
+	{
+		"labels beside the selector", agents,
+		"    matchLabels:\n      app.kubernetes.io/name: ceiling-agent\n  template",
+		"    matchLabels:\n      app.kubernetes.io/name: agent\n  template",
+		"its own pods",
+	},
+	{
+		"a service of other pods", broker,
+		"  selector:\n    app.kubernetes.io/name: nats",
+		"  selector:\n    app.kubernetes.io/name: broker",
+		"selects no pods",
+	},
+	{
+		"another port of the service", broker,
+		"port: 4222", "port: 4223", "no Service with this port",
+	},
+	{
+		"a port that the pod has not", broker,
+		"targetPort: nats", "targetPort: 4223", "has no port 4223",
+	},
+	{
+		"another broker in the settings", settings,
+		"nats://nats:4222", "nats://broker:4222", "no Service",
+	},
+	{"a policy for another port", network, "- port: 4222", "- port: 4223", "no such port"},
+	{
+		"a policy for no pods", network,
+		"app.kubernetes.io/name: ceiling-controller",
+		"app.kubernetes.io/name: controller",
+		"that there are not",
+	},
+	{
+		"nothing is closed", network,
+		"policyTypes: [\"Ingress\", \"Egress\"]", "policyTypes: [\"Ingress\"]", "for Egress",
+	},
+
+	{
+		"a request below the limit", agents,
+		"              cpu: \"2\"", "              cpu: \"1\"", "not equal",
+	},
+	{
+		"half a CPU", broker,
+		"cpu: \"1\"\n" +
+			"              memory: 256Mi\n" +
+			"            limits:\n" +
+			"              cpu: \"1\"",
+		"cpu: 500m\n" +
+			"              memory: 256Mi\n" +
+			"            limits:\n" +
+			"              cpu: 500m",
+		"only whole ones",
+	},
+	{
+		"an unsafe sysctl", agents,
+		"net.ipv4.ip_local_port_range", "net.ipv4.tcp_tw_reuse", "not a safe one",
+	},
+	{"root", agents, "runAsUser: 65532", "runAsUser: 0", "root"},
+	{
+		"a root that is written to", job,
+		"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "write to its root",
+	},
+	{"capabilities", broker, "drop: [\"ALL\"]", "drop: [\"NET_RAW\"]", "keeps capabilities"},
+	{
+		"a token", agents,
+		"automountServiceAccountToken: false", "automountServiceAccountToken: true", "token",
+	},
+	{"no profile", broker, "type: RuntimeDefault", "type: Unconfined", "RuntimeDefault"},
+
+	{
+		"an image of another version", "deploy/kubernetes/kustomization.yaml",
+		"newTag: \"0.1.0\"", "newTag: \"0.0.1\"", "the image is of 0.0.1",
+	},
+	{"an image without a version", broker, "image: nats", "image: nats-server", "has no version"},
+	{
+		"a key for too few", readme,
+		"ceiling-agent-2,ceiling-agent-3", "ceiling-agent-2", "no key for ceiling-agent-3",
+	},
+
+	{"a typo in compose", composeFile, "cap_drop:", "capdrop:", "capdrop"},
+	{
+		"a network that there is not", composeFile,
+		"networks: [control, load]", "networks: [control, loads]", "loads",
+	},
+	{"a key of another agent", composeFile, "secrets: [agent-1]", "secrets: [agent-0]", "agent-0"},
+	{"a name of another agent", composeFile, "--name=agent-1", "--name=agent-0", "another name"},
+	{"a broker in the open", composeFile, "internal: true", "internal: false", "not internal"},
+	{
+		"an image of another version in compose", composeFile,
+		"CEILING_IMAGE:-ceiling:0.1.0", "CEILING_IMAGE:-ceiling:0.2.0", "the image is of 0.2.0",
+	},
+
+	{"an option in a manifest", agents, "--max-rate=", "--maxrate=", "takes no --maxrate"},
+	{"an option in compose", composeFile, "--allow=", "--allowed=", "takes no --allowed"},
+	{"an option in a unit", unit, "--controller=", "--control=", "takes no --control"},
+	{"an option on the page", readme, "--fleet-keys", "--keys", "takes no --keys"},
+	{"an option of a job", job, "--rate=", "--rps=", "takes no --rps"},
+	{
+		"a secret on the page that no pod has", readme,
+		"generic ceiling-nats --from-file=keys/nats\n",
+		"generic ceiling-nats --from-file=keys/nats\n" +
+			"        kubectl create secret generic other --from-file=x\n",
+		"Secret other",
+	},
+}
+
+func TestEachMistakeIsFound(t *testing.T) {
+	for _, mistake := range mistakes {
+		t.Run(mistake.name, func(t *testing.T) {
+			tree := read(t)
+			text := strings.Replace(tree[mistake.file], mistake.old, mistake.new, 1)
+			if text == tree[mistake.file] {
+				t.Fatalf("%s does not hold %q", mistake.file, mistake.old)
+			}
+			tree[mistake.file] = text
+			findings := Check(tree, schemas)
+			if !strings.Contains(strings.Join(findings, "\n"), mistake.said) {
+				t.Errorf("%q is not said, but: %q", mistake.said, findings)
+			}
+		})
+	}
+}
+
+// systemd reads the units as they would be installed, beside programs that do nothing.
+func TestSystemdTakesTheUnits(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	for name, text := range read(t) {
+		if filepath.Ext(name) != ".service" {
+			continue
+		}
+		if said := verify(t, filepath.Base(name), text); said != "" {
+			t.Errorf("%s: %s", name, said)
+		}
+		typo := strings.Replace(text, "NoNewPrivileges=", "NoNewPrivilege=", 1)
+		if said := verify(t, filepath.Base(name), typo); !strings.Contains(said, "NoNewPrivilege") {
+			t.Errorf("%s: a typo is not found: %q", name, said)
+		}
+	}
+}
+
+// verify is what systemd-analyze says of a unit.
+func verify(t *testing.T, name, text string) string {
+	t.Helper()
+	root := t.TempDir()
+	file := filepath.Join(root, name)
+	for _, program := range []string{"/usr/bin/ceiling", "/usr/sbin/nats-server"} {
+		text = strings.ReplaceAll(text, "="+program, "=/bin/true")
+	}
+	// It asks man(1) for the page, which is there once the package is.
+	text = strings.ReplaceAll(text, "Documentation=man:ceiling(1)\n", "")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command("systemd-analyze", "verify", file).CombinedOutput()
+	if err != nil && len(said) == 0 {
+		return err.Error()
+	}
+	return string(said)
+}

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/yannh/kubeconform/pkg/resource"
+	"github.com/yannh/kubeconform/pkg/validator"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// Types that the API reads from more than one form of JSON. Its own document calls them strings.
+var mixed = map[string]any{
+	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": map[string]any{
+		"oneOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "integer"}},
+	},
+	"io.k8s.apimachinery.pkg.api.resource.Quantity": map[string]any{
+		"oneOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "number"}},
+	},
+}
+
+// Schemas makes what kubeconform needs in an empty folder: a file for each kind, which refers to
+// one of all definitions. It finds fields that are missing, which decoding into types does not.
+//
+// They come from the API document that kustomize carries, so that no network is asked. It is of an
+// old release, 1.21: fields that came later pass here, and are known or not to the types, which are
+// new.
+func Schemas(folder string) (validator.Validator, error) {
+	definitions := map[string]any{}
+	for name, schema := range openapi.Schema().Definitions {
+		definitions[name] = schema
+		if err := writeKind(folder, name, schema); err != nil {
+			return nil, err
+		}
+	}
+	for name, schema := range mixed {
+		definitions[name] = schema
+	}
+	if err := writeJSON(folder, "all", map[string]any{"definitions": definitions}); err != nil {
+		return nil, err
+	}
+	places := []string{folder + "/{{.ResourceKind}}{{.KindSuffix}}.json"}
+	return validator.New(places, validator.Opts{KubernetesVersion: "1.21.2"})
+}
+
+func checkSchema(schemas validator.Validator, folder, text string, findings *Findings) {
+	result := schemas.ValidateResource(resource.Resource{Path: folder, Bytes: []byte(text)})
+	if result.Status != validator.Valid {
+		findings.add(folder, "kubeconform: %v", result.Err)
+	}
+}
+
+func writeKind(folder, name string, schema spec.Schema) error {
+	groups, _ := schema.Extensions["x-kubernetes-group-version-kind"].([]any)
+	for _, entry := range groups {
+		fields, _ := entry.(map[string]any)
+		group, kind := fmt.Sprint(fields["group"]), strings.ToLower(fmt.Sprint(fields["kind"]))
+		file := kind + "-" + fmt.Sprint(fields["version"])
+		if group != "" {
+			first, _, _ := strings.Cut(group, ".")
+			file = kind + "-" + first + "-" + fmt.Sprint(fields["version"])
+		}
+		reference := map[string]any{"$ref": "all.json#/definitions/" + name}
+		if err := writeJSON(folder, file, reference); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeJSON(folder, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, name+".json"), text, 0o600)
+}
