@@ -16,6 +16,8 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 
 BENCH := cargo run --quiet --release --locked -p bench --
 
+EIGHT := wrk wrk2 oha hey h2load vegeta k6 autocannon
+
 ALL_TESTS := --test host --test truth
 GO_MODULES := targets/go deploy/check
 
@@ -27,7 +29,7 @@ FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
 .PHONY: build-ranch build-nginx ranch journal
-.PHONY: behaviours noise outputs picture test-bench bench-audit
+.PHONY: behaviours noise outputs picture test-bench bench-audit peers eight-tools
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
 .PHONY: bench-guard dist deny test-dist deploy-check
@@ -71,6 +73,16 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 	bin/ceiling run experiments/spectrum/plan.toml --runs out/runs -o out/spectrum.html || \
 	  [ $$? = 3 ]
 
+peers: ## the load generators that a plan may name (load.tool), in .cache/peers
+	bench/audit/install $(EIGHT)
+
+eight-tools: build peers ## one server by eight tools: what each says, what is true, who was the wall
+	for plan in plan stall; do \
+	  PATH="$(CURDIR)/.cache/peers/bin:$(CURDIR)/.cache/peers/node_modules/.bin:$$PATH" \
+	    bin/ceiling run experiments/eight-tools/$$plan.toml --runs out/runs \
+	    -o out/eight-tools-$$plan.html || [ $$? = 5 ]; \
+	done
+
 journal: build ## checks the journal of this repository, and builds its site in out/journal
 	bin/ceiling journal check
 	bin/ceiling journal build -o out/journal
@@ -106,6 +118,8 @@ services: ## installs PostgreSQL and etcd for the parts of the targets; starts n
 
 # Servers for tests. Those in Rust are where cargo puts them.
 test-programs: build-go build-ranch build-nginx
+	./scripts/need wrk wrk
+	./scripts/need h2load nghttp2-client
 	cargo test --quiet --locked --workspace --no-run
 
 test-rust: test-programs

@@ -47,6 +47,8 @@ pub enum Command {
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
     Advise(cmd::advise::Advise),
+    #[command(flatten)]
+    Front(cmd::front::FrontCommand),
     /// Figures of any load generator, or of a text, held against arithmetic.
     Audit(cmd::audit::Audit),
     /// Entries about experiments, whose figures and findings are checked against their results.

@@ -1,6 +1,6 @@
 //! Exit codes, and why a command failed.
 
-use lab::LabError;
+use lab::{LabError, ToolError};
 use model::ending::Ending;
 use model::run::Record;
 use plan::{Refusal, Usage};
@@ -125,8 +125,10 @@ impl Failure {
                 | LabError::Request(_)
                 | LabError::NoRoute
                 | LabError::Probe(_)
-                | LabError::Secrets(_),
+                | LabError::Secrets(_)
+                | LabError::Tool(ToolError::Absent { .. } | ToolError::Asked(..)),
             ) => Code::Usage,
+            Self::Lab(LabError::Tool(_)) => Code::NotValid,
             Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
             Self::Far(error) if error.is_unreachable() => Code::Unreachable,
             Self::Far(_) => Code::Usage,

@@ -22,11 +22,25 @@ use std::io::{self, Write};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
+/// How the text of a run is drawn.
+#[derive(Clone, Copy)]
+pub enum Drawn<'a> {
+    /// As ours.
+    AsOurs,
+    /// By this, whatever the options say.
+    By(&'a dyn Fn(&Run) -> String),
+}
+
 /// Runs a trial and writes everything that was asked for. `words` are those of the command line.
 pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
+    run_drawn(asked, words, Drawn::AsOurs)
+}
+
+/// The same with another text.
+pub fn run_drawn(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Code, Failure> {
     let options = asked.options();
     let ci = Ci::open(&options.ci)?;
-    match measured(asked, words) {
+    match measured(asked, words, drawn) {
         Ok((run, code)) => {
             let report = Report::of_run(&run, strictness(options));
             ci.write(&report, &markdown::of_run(&run, &report))?;
@@ -48,7 +62,11 @@ fn strictness(options: &Options) -> Strictness {
 }
 
 /// The run, and how the command ends with it; an error is why there is none.
-fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Failure>), Failure> {
+fn measured(
+    asked: &dyn Ask,
+    words: &[String],
+    drawn: Drawn<'_>,
+) -> Result<(Run, Result<Code, Failure>), Failure> {
     let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
         let _ = writeln!(io::stderr(), "ceiling: {warning}");
@@ -107,7 +125,7 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
         run.readings = logs.near.load()?;
         run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
     }
-    let code = delivered(&run, options, outputs, writer, store_failure);
+    let code = delivered((&run, drawn), options, outputs, writer, store_failure);
     onlookers.end(Ok(&run));
     Ok((run, code))
 }
@@ -115,13 +133,16 @@ fn measured(asked: &dyn Ask, words: &[String]) -> Result<(Run, Result<Code, Fail
 /// Prints and writes a run. What can still be delivered is delivered; the first failure is returned
 /// at the end.
 fn delivered(
-    run: &Run,
+    (run, drawn): (&Run, Drawn<'_>),
     options: &Options,
     outputs: Outputs,
     writer: Option<Writer>,
     store_failure: Option<StoreError>,
 ) -> Result<Code, Failure> {
-    let printed = print(run, options);
+    let printed = match drawn {
+        Drawn::AsOurs => print(run, options),
+        Drawn::By(draw) => to_stdout(&draw(run)),
+    };
     let written = outputs.write(run);
     let stored = writer.map(|writer| writer.finish(run)).transpose();
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {

@@ -192,10 +192,17 @@ impl<'a> Case<'a> {
         Some(shares.iter().map(CpuShare::busy).sum::<f64>() / shares.len() as f64)
     }
 
-    /// The generator's worker threads.
+    /// Whether another tool made the load, so that its figures are only what it told.
+    pub fn is_told(&self) -> bool {
+        self.trial.tool.is_some()
+    }
+
+    /// The generator's worker threads; of another tool all its threads.
     pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
         let threads = self.observed.client_threads.as_ref()?;
-        Some(threads.iter().filter(|thread| ThreadKind::of(&thread.name).is_some()).collect())
+        let is_worker =
+            |thread: &&ThreadShare| self.is_told() || ThreadKind::of(&thread.name).is_some();
+        Some(threads.iter().filter(is_worker).collect())
     }
 
     /// The worker that needed most CPU.
@@ -204,10 +211,16 @@ impl<'a> Case<'a> {
     }
 
     /// Share of its time in which the busiest worker had work: it ran or waited for a CPU, and did
-    /// not only ask the clock whether the next request is due.
+    /// not only ask the clock whether the next request is due. The runtime of another tool moves
+    /// its work between threads: of one, the CPUs it may use are as full as all of them together.
     pub fn worker_load(&self) -> Option<f64> {
         let spin = self.point.client_loop.spin_share.unwrap_or(0.0);
-        Some((self.hottest_worker()?.wanted() - spin).max(0.0))
+        let busiest = (self.hottest_worker()?.wanted() - spin).max(0.0);
+        if !self.is_told() {
+            return Some(busiest);
+        }
+        let all: f64 = self.workers()?.iter().map(|thread| thread.run).sum();
+        Some(busiest.max(all / self.client_cpus().len().max(1) as f64))
     }
 
     /// The server thread that needed most CPU.

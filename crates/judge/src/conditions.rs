@@ -1,9 +1,10 @@
 //! What may have disturbed a visit, and the hosts that it saw, from its run.
 
-use crate::{rejudge, signals};
+use crate::{rejudge, signals, tool};
 use model::analysis::{Conditions, HostSeen};
 use model::facts::HostFacts;
 use model::run::Run;
+use model::tool::ToolRun;
 use observe::{Observed, Raw, mean_shares};
 
 /// Place of the hypervisor's share among the states of a CPU.
@@ -12,6 +13,9 @@ const STEAL: &str = "steal";
 /// What may have disturbed the best point of a run.
 pub fn conditions(run: &Run) -> Conditions {
     let record = &run.record;
+    if let Some(tool) = &record.tool {
+        return of_tool(run, tool);
+    }
     let Some(point) = signals::best(&record.points) else { return Conditions::default() };
     let observed = Raw::from(run).observed(record, point);
     let case = rejudge::context_of(record).case(point, &observed);
@@ -20,7 +24,20 @@ pub fn conditions(run: &Run) -> Conditions {
     Conditions {
         steal: [steal(&observed), far].into_iter().flatten().reduce(f64::max),
         neighbours: case.neighbours(),
-        stall_ns: case.longest_stall_ns(),
+        stall_ns: Some(case.longest_stall_ns()),
+        gates: broken.map(|gate| gate.id).collect(),
+    }
+}
+
+/// Of a run whose load another tool made. How long that stood still is not known.
+fn of_tool(run: &Run, tool: &ToolRun) -> Conditions {
+    let observed = Raw::from(run).observed_in(&run.record, tool.window_ns);
+    let far = observed.far.as_deref().and_then(steal);
+    let broken = tool.gates.iter().filter(|gate| gate.ok == Some(false));
+    Conditions {
+        steal: [steal(&observed), far].into_iter().flatten().reduce(f64::max),
+        neighbours: tool::neighbours(rejudge::context_of(&run.record), tool, &observed),
+        stall_ns: None,
         gates: broken.map(|gate| gate.id).collect(),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 }
 
 fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
-    let counted = COUNTED.walls.iter().find_map(|listed| match (listed.test)(case) {
+    let counted = COUNTED.walls.iter().find_map(|listed| match listed.ask(case) {
         Test::Seen(seen) if !hides(case, listed.wall, &seen) => Some((listed.wall, seen)),
         _ => None,
     });
@@ -198,7 +198,7 @@ fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
         [WallId::K8, WallId::K9, WallId::C5, WallId::C6].contains(&listed.wall)
     };
     let (link, more) =
-        COUNTED.walls.iter().filter(is_link).find_map(|listed| match (listed.test)(case) {
+        COUNTED.walls.iter().filter(is_link).find_map(|listed| match listed.ask(case) {
             Test::Seen(more) => Some((listed.wall, more)),
             _ => None,
         })?;

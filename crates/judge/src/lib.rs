@@ -29,6 +29,9 @@ pub mod rejudge;
 
 mod residence;
 
+mod tool;
+pub use tool::judge_tool;
+
 pub mod fingerprints;
 mod plateau;
 pub mod ramp;

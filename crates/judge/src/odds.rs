@@ -121,7 +121,7 @@ impl Speaking {
     /// Runs all tests. Tests of the load itself stand for "no wall".
     pub fn of(case: &Case<'_>) -> Self {
         let groups = WEIGHED.iter().map(|group| {
-            let spoke = |listed: &walls::Listed| match (listed.test)(case) {
+            let spoke = |listed: &walls::Listed| match listed.ask(case) {
                 Test::Seen(_) => Some((Named::Wall(listed.wall), true)),
                 Test::NotSeen => Some((Named::Wall(listed.wall), false)),
                 Test::Untested => None,

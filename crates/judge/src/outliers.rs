@@ -91,9 +91,10 @@ fn causes(own: &Conditions, visits: &[Visited<'_>]) -> Vec<String> {
             causes.push(format!("{what}: {}, usually {}", percent(share), percent(usual)));
         }
     }
-    let usual_ns = usual(|of| Some(of.stall_ns as f64));
-    if own.stall_ns > STALL_NS && own.stall_ns as f64 > STALLED * usual_ns {
-        let (own_ns, usual_ns) = (show_ns(own.stall_ns as f64), show_ns(usual_ns));
+    let usual_ns = usual(|of| of.stall_ns.map(|ns| ns as f64));
+    let own_ns = own.stall_ns.filter(|ns| *ns > STALL_NS && *ns as f64 > STALLED * usual_ns);
+    if let Some(own_ns) = own_ns {
+        let (own_ns, usual_ns) = (show_ns(own_ns as f64), show_ns(usual_ns));
         causes.push(format!("the generator stood still for {own_ns}, usually {usual_ns}"));
     }
     for gate in &own.gates {

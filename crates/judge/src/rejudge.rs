@@ -5,12 +5,18 @@
 
 use crate::case::Case;
 use crate::odds::Speaking;
+use crate::tool::judge_tool;
 use crate::verdict::{Context, judge_point, judge_run};
 use model::run::{Point, Record};
 use observe::{Observed, Raw};
 
 /// Judges a run again.
 pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
+    if let Some(tool) = record.tool.take() {
+        let observed = raw.observed_in(&record, tool.window_ns);
+        let (tool, verdict) = judge_tool(context_of(&record), tool, &observed);
+        return Record { tool: Some(tool), verdict, ..record };
+    }
     let observed: Vec<Observed> =
         record.points.iter().map(|point| raw.observed(&record, point)).collect();
     let points = std::mem::take(&mut record.points);

@@ -428,6 +428,7 @@ mod tests {
             perturbations: vec![],
             profile: None,
             notices: vec![],
+            tool: None,
             definitions: BTreeMap::new(),
         }
     }

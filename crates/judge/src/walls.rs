@@ -68,6 +68,7 @@ pub(crate) use server_thread::takes_turns;
 pub(crate) use waiting::at_most_requests;
 
 use crate::case::{Case, WARM, percent};
+use crate::tool;
 use model::perturbation::Resource;
 use model::verdict::Evidence;
 use model::wall::WallId;
@@ -201,6 +202,11 @@ const fn wall(wall: WallId, test: fn(&Case<'_>) -> Test) -> Listed {
 }
 
 impl Listed {
+    /// What its test finds in a case.
+    pub fn ask(&self, case: &Case<'_>) -> Test {
+        tool::test(self.wall, self.test, case)
+    }
+
     const fn predicts(self, predicts: Predicts) -> Self {
         Self { predicts: Some(predicts), ..self }
     }
@@ -307,7 +313,7 @@ impl WallGroup {
     /// This wall of the group, when its signals are there.
     pub fn first_of(&self, case: &Case<'_>, wall: WallId) -> Option<(WallId, Seen)> {
         let listed = self.walls.iter().find(|listed| listed.wall == wall)?;
-        match (listed.test)(case) {
+        match listed.ask(case) {
             Test::Seen(seen) => Some((wall, seen)),
             Test::NotSeen | Test::Untested => None,
         }
@@ -315,7 +321,7 @@ impl WallGroup {
 
     /// The first wall of the group whose signals are there.
     pub fn first_seen(&self, case: &Case<'_>) -> Option<(WallId, Seen)> {
-        self.walls.iter().find_map(|listed| match (listed.test)(case) {
+        self.walls.iter().find_map(|listed| match listed.ask(case) {
             Test::Seen(seen) => Some((listed.wall, seen)),
             Test::NotSeen | Test::Untested => None,
         })
@@ -344,7 +350,7 @@ pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
 pub fn not_tested(case: &Case<'_>) -> Vec<WallId> {
     let was_tested = |wall: WallId| {
         let mut listed = GROUPS.iter().flat_map(|group| group.walls);
-        listed.any(|listed| listed.wall == wall && (listed.test)(case) != Test::Untested)
+        listed.any(|listed| listed.wall == wall && listed.ask(case) != Test::Untested)
     };
     WallId::ALL.iter().map(|(wall, _)| *wall).filter(|wall| !was_tested(*wall)).collect()
 }

@@ -5,6 +5,42 @@ use std::collections::BTreeMap;
 
 const DEFINITIONS: &[(&str, &str)] = &[
     (
+        "tool",
+        "Where another tool made the load (a plan with load.tool): which one, its command line, \
+         its exit code, and ran_ns, the monotonic begin and end of its process. There are no \
+         points then: a tool does not tell most of their counts. Absent where our engine made the \
+         load.",
+    ),
+    (
+        "tool.window_ns",
+        "The part of ran_ns in which packets flowed, to a fifth of a second: from the first to the \
+         last interval between two readings of TCP's counters with a tenth as many received \
+         segments per second as the busiest has. Readings of both hosts are of this window.",
+    ),
+    (
+        "tool.account",
+        "What the tool told (foreign), and each of its figures with what the checks of `ceiling \
+         audit` say: holds, cannot_tell or cannot_be, with the arithmetic. What it did not tell is \
+         null.",
+    ),
+    (
+        "tool.rate",
+        "Good responses (2xx and 3xx) per second by the tool's own counts: its rate times good \
+         over all that it counts; null where it does not tell good ones from others.",
+    ),
+    (
+        "tool.cpu",
+        "CPU time of the tool's process tree and of the server's, from the threads that the probes \
+         saw in window_ns, as CPUs' worth of time; and the same over the responses that the tool \
+         counted, with any status. What a thread did between the last reading and its end is not \
+         in it.",
+    ),
+    (
+        "tool.gates",
+        "The checks of our own runs, as far as they can be asked of the tool's figures; ok is null \
+         where they cannot be told.",
+    ),
+    (
         "target.resolution",
         "name: host and port that were looked up, once, before load: those of the URL unless \
          --connect-to says another. how: literal (the name is an address), resolver (of the \

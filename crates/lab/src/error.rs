@@ -3,6 +3,7 @@
 use crate::limits::LimitError;
 use crate::preflight::{GreetError, SecretsError};
 use crate::target::Unreachable;
+use crate::tool::ToolError;
 use engine::StartError;
 use remote::FarError;
 use wire::tape::EncodeError;
@@ -37,6 +38,9 @@ pub enum LabError {
     /// The workers did not start.
     #[error("{0}")]
     Start(#[from] StartError),
+    /// Another tool did not make the load.
+    #[error("{0}")]
+    Tool(#[from] ToolError),
     /// A worker ended by itself: a bug of ours.
     #[error("internal error: a worker thread ended by itself")]
     WorkerLost,

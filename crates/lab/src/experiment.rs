@@ -16,6 +16,7 @@ mod stay;
 mod tuning;
 
 pub use folder::{Folder, list_above, root_of, server_of};
+pub(crate) use measurer::end_with_us;
 pub use measurer::measure;
 pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};

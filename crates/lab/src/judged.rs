@@ -88,6 +88,7 @@ impl Head<'_> {
             host: self.host,
             target: self.target,
             points,
+            tool: None,
             verdict,
             expectations,
             search: self.search,

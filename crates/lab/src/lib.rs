@@ -35,6 +35,7 @@ mod search;
 pub mod setting;
 mod settled;
 mod setup;
+mod tool;
 mod watch;
 
 mod burn;
@@ -51,6 +52,7 @@ mod server;
 pub use preflight::{GreetError, SecretsError};
 
 pub use error::LabError;
+pub use tool::ToolError;
 pub use machine::ThisHost;
 pub use mix::keep_requests;
 pub use run::{Told, Verdicts, run, run_in};

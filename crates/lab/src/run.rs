@@ -9,7 +9,7 @@ use crate::profiler::Profiler;
 use crate::record::RunBuilder;
 use crate::setting::Setting;
 use crate::watch::{Logs, Watch};
-use crate::{confirm, profiled, search};
+use crate::{confirm, profiled, search, tool};
 use model::event::Event;
 use model::load::Trial;
 use model::run::{Outcome, Run};
@@ -42,6 +42,9 @@ pub fn run(
     stop: &AtomicBool,
     told: Told<'_>,
 ) -> Result<Run, LabError> {
+    if let Some(tool) = trial.tool {
+        return tool::run(tool, trial, command, logs, (stop, told.notify));
+    }
     run_in(Setting::Live, trial, command, logs, stop, told)
 }
 

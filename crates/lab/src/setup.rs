@@ -65,11 +65,17 @@ impl<'a> RunBuilder<'a> {
         if let Setting::Model(model) = self.setting {
             return ReadingSource::Model(model);
         }
+        self.live_source(None)
+    }
+
+    /// The same of this host, where the process of a tool may be the generator.
+    pub(crate) fn live_source(&self, tool_pid: Option<u32>) -> ReadingSource<'a> {
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
         let server = self.target.server.as_ref();
         ReadingSource::live(Sampler::start(Config {
             server_pid: server.map(|server| server.pid),
+            tool_pid,
             port: first.and_then(Address::port),
             inner_port: server.and_then(ServerFacts::inner_port),
             ends: self.ends(),

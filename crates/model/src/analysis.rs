@@ -74,8 +74,9 @@ pub struct Conditions {
     pub steal: Option<f64>,
     /// Share of the server's CPUs that other processes used; `null` when it was not read.
     pub neighbours: Option<f64>,
-    /// Longest time that the generator stood still, nanoseconds.
-    pub stall_ns: u64,
+    /// Longest time that the generator stood still, nanoseconds; `null` of another tool, which does
+    /// not tell.
+    pub stall_ns: Option<u64>,
     /// Broken gates.
     pub gates: Vec<GateId>,
 }
@@ -282,8 +283,10 @@ impl Exclusion {
         match self {
             Self::Steal(most) => of.steal.filter(|share| share > most).map(percent),
             Self::Neighbours(most) => of.neighbours.filter(|share| share > most).map(percent),
-            Self::Stall(most) => (of.stall_ns > *most)
-                .then(|| format!("{self}: it was {}", show_ns(of.stall_ns as f64))),
+            Self::Stall(most) => of
+                .stall_ns
+                .filter(|stall_ns| stall_ns > most)
+                .map(|stall_ns| format!("{self}: it was {}", show_ns(stall_ns as f64))),
             Self::Gate(gate) => of.gates.contains(gate).then(|| format!("{self} is broken")),
         }
     }

@@ -61,6 +61,9 @@ impl Record {
                 _ => Claim::Known,
             };
         }
+        if let Some(tool) = &self.tool {
+            return tool.claim(&self.verdict);
+        }
         let unknown = |point: &Point| match point.claim() {
             Claim::NotKnown(why) => Some(why),
             _ => None,
@@ -88,6 +91,8 @@ impl Record {
         };
         let holds =
             |index: usize| self.points[index].gates.iter().all(|gate| gate.ok != Some(false));
+        let of_tool = self.tool.iter().flat_map(|tool| &tool.gates);
         (0..self.points.len()).filter(is_last).all(holds)
+            && of_tool.into_iter().all(|gate| gate.ok != Some(false))
     }
 }

@@ -64,6 +64,9 @@ impl Record {
 
     /// Whether no response came at all, good or bad, and no limit explains it.
     fn was_silent(&self) -> bool {
+        if let Some(tool) = &self.tool {
+            return tool.is_silent();
+        }
         self.verdict.wall == Named::Unknown
             && !self.points.is_empty()
             && self.points.iter().all(Point::is_silent)

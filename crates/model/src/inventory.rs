@@ -141,6 +141,9 @@ impl Record {
         if let Some(search) = &self.search {
             return search.answer.as_ref()?.rate;
         }
+        if let Some(tool) = &self.tool {
+            return tool.rate;
+        }
         let was_measured = |point: &&Point| point.window_ns.0 < point.window_ns.1;
         let mut rates = self.points.iter().filter(was_measured).map(Point::headline_rate);
         match self.trial.question {

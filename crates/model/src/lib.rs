@@ -23,6 +23,7 @@ pub mod sample;
 pub mod search;
 pub mod series;
 pub mod tls;
+pub mod tool;
 
 pub mod histogram;
 pub mod punctual;

@@ -13,6 +13,7 @@ use crate::route::{Address, Resolution};
 use crate::sample::Bodies;
 use crate::search::SearchConfig;
 use crate::tls::{ProxyChoice, TlsChoice};
+use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -403,6 +404,9 @@ pub struct Trial {
     /// Streams of events and their writers, when levels count subscribers.
     #[serde(default)]
     pub fanout: Option<Fanout>,
+    /// The tool that makes the load in the place of our engine, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Tool>,
 }
 
 impl Trial {
@@ -441,6 +445,7 @@ impl Trial {
             proxy: None,
             confirm: None,
             fanout: None,
+            tool: None,
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::series::{Opening, Second, Spread};
 use crate::standing::Standings;
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
+use crate::tool::ToolRun;
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,8 +66,11 @@ pub struct Record {
     pub host: HostFacts,
     /// What was tested.
     pub target: Target,
-    /// One entry per visit of a level.
+    /// One entry per visit of a level; none where another tool made the load.
     pub points: Vec<Point>,
+    /// What that tool told, and what our probes add to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolRun>,
     /// Of the whole run.
     pub verdict: Verdict,
     /// How each term of the trial's objective stands over the run; empty when none was given.

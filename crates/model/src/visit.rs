@@ -22,9 +22,13 @@ pub const FIGURES: [Figure; 5] = [
 /// The figures of a visit that are compared with those of other visits. What is not valid or is not
 /// known is left out.
 pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
+    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
+    if let Some(tool) = &of.tool {
+        let value = |figure| Some((figure, tool.figure(figure).filter(is_valid)?));
+        return FIGURES.into_iter().filter_map(value).collect();
+    }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
-    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
     let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
     FIGURES.into_iter().filter(is_known).filter_map(value).collect()
 }

@@ -38,8 +38,14 @@ impl<'a> Raw<'a> {
 
     /// What was observed in the window of a point, on both hosts.
     pub fn observed(self, record: &Record, point: &Point) -> Observed {
-        let near = self.near_in(point).cloned();
-        let far = self.far_in(record, point).map(Iterator::cloned);
+        self.observed_in(record, point.window_ns)
+    }
+
+    /// The same in any window, monotonic nanoseconds of the generator's host.
+    pub fn observed_in(self, record: &Record, window_ns: (u64, u64)) -> Observed {
+        let near = inside(self.near, window_ns).cloned();
+        let probe = record.target.probe.as_ref();
+        let far = probe.map(|probe| inside(self.far, probe.clock.carry(window_ns)).cloned());
         Observed::of_both(near, far, &record.host, &record.target)
     }
 }

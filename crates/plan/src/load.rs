@@ -71,8 +71,10 @@ pub fn missing(word: &str) -> String {
 
 /// Reads the table `load` of a cell: each key is a long option, but for `command`, `path`, `url`.
 pub fn read(table: &Table) -> Result<Load, String> {
+    // Another tool makes one level.
+    let command = if table.contains_key("tool") { "load" } else { "ramp" };
     let mut load =
-        Load { command: "ramp".to_string(), url: "http://{addr}/".to_string(), options: vec![] };
+        Load { command: command.to_string(), url: "http://{addr}/".to_string(), options: vec![] };
     let text = |key: &str, value: &Value| {
         value.as_str().map(str::to_string).ok_or_else(|| format!("load.{key} is a text"))
     };

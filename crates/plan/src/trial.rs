@@ -85,6 +85,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         search: None,
         confirm,
         fanout: None,
+        tool: None,
         url: url.text,
     })
 }

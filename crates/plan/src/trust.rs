@@ -40,6 +40,7 @@ const HARMLESS: &[&str] = &[
     "strict",
     "tls-resume",
     "tls-version",
+    "tool",
     "verbose",
     "write-path",
 ];

@@ -6,6 +6,7 @@ use model::link::LinkChoice;
 use model::load::Hold;
 use model::profile::ProfileChoice;
 use model::rate_syntax;
+use model::tool::Tool;
 use model::units::{Levels, RATE_MAX, parse_count, parse_cpus, parse_duration_ns, parse_rate};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -93,6 +94,9 @@ typed! {
     option Seed(u64), "a whole number", "42", |text| text.parse().ok();
     /// A process.
     option Pid(u32), "a process id", "4711", |text| text.parse().ok().filter(|pid| *pid > 0);
+    /// Another load generator.
+    option ToolName(Tool), "wrk, wrk2, oha, hey, h2load, vegeta, k6 or autocannon", "wrk",
+        Tool::parse;
     /// A port.
     option Port(u16), "a port", "8080", |text| text.parse().ok().filter(|port| *port > 0);
 

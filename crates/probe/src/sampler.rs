@@ -27,6 +27,8 @@ pub struct Config {
     pub period_ns: u64,
     /// Root of the server's process tree, when it is on this host.
     pub server_pid: Option<u32>,
+    /// The process of a tool that is the generator, when this process is not.
+    pub tool_pid: Option<u32>,
     /// Port under test, for the sockets on either side of it.
     pub port: Option<u16>,
     /// Port on which a server in another network namespace listens there, when it is known
@@ -52,6 +54,7 @@ impl Default for Config {
         Self {
             period_ns: 100 * NS_PER_MS,
             server_pid: None,
+            tool_pid: None,
             port: None,
             inner_port: None,
             runtime: None,
@@ -66,10 +69,11 @@ impl Default for Config {
 impl Config {
     /// What the probe's own thread reads.
     pub(crate) fn scope(&self) -> Scope {
-        let Self { server_pid, port, runtime, kept_files, ends, .. } = *self;
+        let Self { server_pid, tool_pid, port, runtime, kept_files, ends, .. } = *self;
         let watched = server_pid.filter(|_| ends != Ends::Client);
         let network = Network::of_probe(&self.root, watched);
-        Scope { server_pid, port, runtime, kept_files, ends, network, root: self.root.clone() }
+        let root = self.root.clone();
+        Scope { server_pid, tool_pid, port, runtime, kept_files, ends, network, root }
     }
 
     /// What the thread reads that is in the server's network namespace.

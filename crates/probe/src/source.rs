@@ -93,6 +93,8 @@ pub enum Ends {
 pub struct Scope {
     /// Root of the server's process tree.
     pub server_pid: Option<u32>,
+    /// The process of a tool that is the generator, when this process is not.
+    pub tool_pid: Option<u32>,
     /// Port under test.
     pub port: Option<u16>,
     /// Where the server's runtime tells about itself, when it does.

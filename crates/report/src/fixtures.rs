@@ -558,6 +558,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         fingerprints: Vec::new(),
         perturbations: Vec::new(),
         profile: None,
+        tool: None,
         definitions: definitions(),
     };
     Run { record, readings, server_readings: Vec::new(), latencies }

@@ -5,6 +5,7 @@ pub mod probe;
 pub mod advise;
 pub mod audit;
 pub mod compare;
+pub mod front;
 pub mod journal;
 pub mod run;
 pub mod runs;

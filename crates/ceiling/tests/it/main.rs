@@ -38,5 +38,6 @@ mod size;
 mod starting;
 mod targets;
 mod tls;
+mod tools;
 mod tune;
 mod usage;

@@ -50,7 +50,10 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "client",
             ("schedstat", ["client_threads"]),
-            "time the busiest worker ran or waited for a CPU: it never slept",
+            match case.is_told() {
+                true => "time its busiest thread, or all of them for each CPU, ran or waited",
+                false => "time the busiest worker ran or waited for a CPU: it never slept",
+            },
             percent(load),
             &format!("over {:.0} %", full * 100.0),
         );

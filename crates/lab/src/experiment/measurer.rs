@@ -95,7 +95,8 @@ fn measured(
 fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    end_with_us(&mut command);
+    // It is our own program and has one process, so it needs no keeper.
+    end_with_us(&mut command, Signal::TERM);
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // Of a descriptor, unlike of a number, the process is the same for ever.
@@ -130,12 +131,11 @@ fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     })
 }
 
-/// Lets it end in order when we end, however we end. It is our own program and has one process, so
-/// it needs no keeper.
-fn end_with_us(command: &mut Command) {
+/// Has a child get a signal when we end, however we end.
+pub(crate) fn end_with_us(command: &mut Command, signal: Signal) {
     let parent = rustix::process::getpid();
     let prepare = move || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+        rustix::process::set_parent_process_death_signal(Some(signal))?;
         if rustix::process::getppid() != Some(parent) {
             // The parent ended in between, so no signal will come.
             return Err(io::Error::from(rustix::io::Errno::CHILD));

@@ -1,15 +1,17 @@
 //! `ceiling load URL`: one load level.
 
 use crate::arrivals::{RateOptions, Spread};
-use crate::ask::Ask;
+use crate::ask::Ask as Asking;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
 use crate::trial;
 use crate::usage::{Refusal, Usage};
-use crate::values::{Capped, Count, Time};
+use crate::values::{Capped, Count, Time, ToolName};
 use clap::Args;
 use model::load::{Arrival, Level, Life, Question, Stop, Trial};
+use model::tool::Tool;
+use peers::{Ask, Threads};
 
 /// How long is measured when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 10_000_000_000;
@@ -63,11 +65,15 @@ pub struct Load {
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
     requests: Option<Count>,
 
+    /// Let another load generator make the load, under our probes: a cell of a plan asks for it
+    #[arg(long, value_name = "NAME", hide = true)]
+    tool: Option<ToolName>,
+
     #[command(flatten)]
     options: Options,
 }
 
-impl Ask for Load {
+impl Asking for Load {
     fn options(&self) -> &Options {
         &self.options
     }
@@ -106,6 +112,22 @@ impl Ask for Load {
         };
         let mut trial = trial::resolve(&self.options, shape, machine)?;
         trial.window_max_ns = is_auto.then_some(DURATION_MAX_NS);
-        Ok(trial)
+        match &self.tool {
+            Some(tool) => Ok(by_tool(trial, tool.0, machine)?),
+            None => Ok(trial),
+        }
     }
+}
+
+/// The same load made by another tool, if it can be asked for it.
+fn by_tool(trial: Trial, tool: Tool, machine: &dyn Machine) -> Result<Trial, Usage> {
+    let peer = peers::peer(tool);
+    let asked = Ask::of(&trial).and_then(|ask| (peer.order)(&ask));
+    asked.map_err(|why| Usage(format!("--tool {}: {why}", tool.name())))?;
+    let cpus = if trial.cpus.is_empty() { machine.cpus().len() } else { trial.cpus.len() };
+    let threads = match peer.threads {
+        Threads::Asked => trial.threads,
+        Threads::EveryCpu => cpus as u32,
+    };
+    Ok(Trial { tool: Some(tool), threads, window_max_ns: None, ..trial })
 }

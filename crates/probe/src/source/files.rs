@@ -61,14 +61,17 @@ pub(super) fn server_declared() -> Declaration {
         .max("limit", Unit::Count, "Its limit of open descriptors.")
 }
 
-struct ClientFiles;
+struct ClientFiles {
+    pid: u32,
+}
 
 struct ServerFiles {
     root: Root,
 }
 
 pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.has_client().then(|| Box::new(ClientFiles) as Box<dyn Source>)
+    let pid = scope.tool_pid.unwrap_or_else(std::process::id);
+    scope.has_client().then(|| Box::new(ClientFiles { pid }) as Box<dyn Source>)
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -78,7 +81,7 @@ pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
 
 impl Source for ClientFiles {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::ClientFiles(open_files(std::process::id())?))
+        Ok(Data::ClientFiles(open_files(self.pid)?))
     }
 }
 

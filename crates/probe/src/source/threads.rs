@@ -3,7 +3,8 @@
 //! `schedstat`: nanoseconds on a CPU, nanoseconds runnable and waiting for a CPU, time slices
 //! (`fs/proc/base.c`, `proc_pid_schedstat`). `stat`: user and kernel time in clock ticks, their sum
 //! scaled by the scheduler to the exact time (`kernel/sched/cputime.c`, `cputime_adjust`), their
-//! split sampled. Client: the threads of this process. Server: those of the whole process tree.
+//! split sampled. Client: the threads of this process, or of the process tree of a tool that makes
+//! the load in its place. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
 //! accounted apart. A thread that started and ended between two scans, a second apart, is not seen;
@@ -15,11 +16,12 @@ use super::{Round, Scope, Source, Whose};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
+use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, ThreadTimes};
 use model::root::Root;
-use model::units::NS_PER_S;
+use model::units::{NS_PER_MS, NS_PER_S};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -55,6 +57,8 @@ const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
+/// The same of a tool, which starts its threads while it is watched and may run for seconds only.
+const TOOL_SCAN_NS: u64 = 200 * NS_PER_MS;
 
 /// What the figures are.
 pub(super) fn client_declared() -> Declaration {
@@ -102,6 +106,8 @@ pub(super) fn scan<T>(
 
 struct Threads {
     whose: Whose,
+    /// The tool that makes the load, when this process does not.
+    tool: Option<Tree>,
     root: Root,
     threads: BTreeMap<(u32, u32), Files>,
     /// Files that may stay open.
@@ -120,35 +126,43 @@ struct Files {
 }
 
 pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.has_client().then(|| open(Whose::Client, Root::default(), OWN_KEPT_FILES))
+    let tool = scope.tool_pid.map(|pid| Tree::unseen(&Root::default(), pid));
+    let source = || Threads { tool, ..open(Whose::Client, Root::default(), OWN_KEPT_FILES) };
+    scope.has_client().then(|| Box::new(source()) as Box<dyn Source>)
 }
 
 pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
-    scope.server().map(|_| open(Whose::Server, scope.root.clone(), scope.kept_files))
+    let source = || open(Whose::Server, scope.root.clone(), scope.kept_files);
+    scope.server().map(|_| Box::new(source()) as Box<dyn Source>)
 }
 
-fn open(whose: Whose, root: Root, kept_files: usize) -> Box<dyn Source> {
-    Box::new(Threads {
+fn open(whose: Whose, root: Root, kept_files: usize) -> Threads {
+    Threads {
         whose,
+        tool: None,
         root,
         threads: BTreeMap::new(),
         kept_files,
         round: 0,
         scan_due_ns: 0,
         buffer: Buffer::new(),
-    })
+    }
 }
 
 impl Source for Threads {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let own = [std::process::id()];
-        let pids = match self.whose {
-            Whose::Client => &own[..],
-            Whose::Server => round.server()?.pids(),
-        };
         if round.due_ns >= self.scan_due_ns {
+            let own = [std::process::id()];
+            let (pids, every_ns) = match (self.whose, &mut self.tool) {
+                (Whose::Client, Some(tool)) => {
+                    tool.refresh()?;
+                    (tool.pids(), TOOL_SCAN_NS)
+                }
+                (Whose::Client, None) => (&own[..], SCAN_NS),
+                (Whose::Server, _) => (round.server()?.pids(), SCAN_NS),
+            };
             scan(&self.root, pids, &mut self.threads, Files::below)?;
-            self.scan_due_ns = round.due_ns + SCAN_NS;
+            self.scan_due_ns = round.due_ns + every_ns;
         }
         let times = self.read_all()?;
         Ok(match self.whose {
@@ -285,5 +299,16 @@ mod tests {
         let pid = std::process::id();
         assert!(threads.iter().all(|thread| thread.pid == pid));
         assert!(threads.iter().any(|thread| thread.tid == pid && thread.run_ns > 0));
+    }
+
+    #[test]
+    fn a_tool_is_read_in_the_place_of_this_process() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let scope = Scope { tool_pid: Some(child.id()), ..Scope::default() };
+        let reading = client(&scope).unwrap().read(&Round { due_ns: 0, server: None });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let Ok(Data::ClientThreads(threads)) = reading else { panic!("{reading:?}") };
+        assert!(threads.iter().all(|thread| thread.pid == child.id()), "{threads:?}");
     }
 }

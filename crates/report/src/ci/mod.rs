@@ -17,6 +17,7 @@ use model::experiment::{CellResult, Experiment, Fate};
 use model::objective::Expectation;
 use model::run::{Point, Record, Run};
 use model::search::SearchRecord;
+use model::units::NS_PER_S;
 
 /// What a command did, as cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +61,7 @@ impl Report {
     pub fn of_run(run: &Run, strictness: Strictness) -> Self {
         let record = &run.record;
         let word = record.trial.question.word();
-        let time_s = measured_s(&record.points);
+        let time_s = measured_s(record);
         let ending = record.ending(strictness);
         let mut cases = vec![Case {
             name: "the measurement".to_string(),
@@ -89,7 +90,7 @@ impl Report {
         let cell = |(cell, run): (&CellResult, &Option<Run>)| Case {
             name: cell.name.clone(),
             outcome: of_cell(cell, run.as_ref()),
-            time_s: run.as_ref().map_or(0.0, |run| measured_s(&run.record.points)),
+            time_s: run.as_ref().map_or(0.0, |run| measured_s(&run.record)),
         };
         Self {
             title: format!("ceiling run {}", of.plan),
@@ -113,8 +114,12 @@ impl Report {
 }
 
 /// How long was measured, seconds.
-fn measured_s(points: &[Point]) -> f64 {
-    points.iter().fold(0.0, |sum, point| sum + point.load.duration_s)
+fn measured_s(of: &Record) -> f64 {
+    let of_tool = of.tool.iter().map(|tool| {
+        let (begin_ns, end_ns) = tool.window_ns;
+        end_ns.saturating_sub(begin_ns) as f64 / NS_PER_S as f64
+    });
+    of.points.iter().map(|point| point.load.duration_s).chain(of_tool).sum()
 }
 
 fn of_ending(record: &Record, ending: Ending, strictness: Strictness) -> CaseOutcome {

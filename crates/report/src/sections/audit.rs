@@ -53,7 +53,13 @@ fn account_blocks(account: &Account) -> Vec<Block> {
     let part = if account.name.is_empty() { String::new() } else { format!(", {}", account.name) };
     let mut blocks =
         vec![Block::Heading(format!("{}{part}: {}", account.file, account.foreign.format))];
-    blocks.push(Block::Text(told(&account.foreign)));
+    blocks.extend(of_account(account));
+    blocks
+}
+
+/// What was told of one load, without a heading.
+pub(super) fn of_account(account: &Account) -> Vec<Block> {
+    let mut blocks = vec![Block::Text(told(&account.foreign))];
     blocks.push(Block::Table(rows_of(grouped(&account.claims).into_iter())));
     let unasked = account.claims.iter().filter(|claim| claim.findings.is_empty());
     let names: Vec<&str> = unasked.map(|claim| claim.name.as_str()).collect();

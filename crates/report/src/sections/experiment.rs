@@ -11,8 +11,10 @@ use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
+use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
+use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
 use model::verdict::Named;
@@ -199,26 +201,30 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         Column::words("wall"),
         Column::words("expected").rank(4),
     ]);
-    let (mut has_devices, mut has_events) = (false, false);
+    let (mut has_devices, mut has_events, mut has_tools) = (false, false, false);
     for (nth, (cell, run)) in experiment.cells.iter().zip(runs).enumerate() {
         let point = run.as_ref().and_then(point_of);
         has_devices |= point.is_some_and(Point::is_churn);
         has_events |= point.is_some_and(|point| point.events.is_some());
-        let times = point.and_then(times_of);
-        let (client_us, server_us) = point.map_or((None, None), costs_of);
-        let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
+        let tool = run.as_ref().and_then(|run| run.record.tool.as_ref());
+        let [rate, p50, p99, client_us, server_us] = match tool {
+            Some(tool) => of_tool(tool),
+            None => of_point(point),
+        };
         let cells = vec![
             visit_name(cell),
             or_dash(rate, show_count),
-            ns(times.and_then(|times| times.p50)),
-            ns(times.and_then(|times| times.p99)),
+            ns(p50.map(|ns| ns as u64)),
+            ns(p99.map(|ns| ns as u64)),
             microseconds(client_us),
             microseconds(server_us),
             wall_cell(cell, run.as_ref()),
             expected_cell(cell, run.as_ref()),
         ];
+        has_tools |= tool.is_some();
         let mark = match (run, point) {
             (Some(run), Some(point)) => mark_of(run, point),
+            (Some(run), None) if tool.is_some() => mark_of_claim(&run.record.claim()),
             _ => Mark::Broken,
         };
         table.push_about(mark, cells, vec![visit_anchor(nth)]);
@@ -234,6 +240,10 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         let note = "~: the generator was the wall; the rate is a lower bound of the server's";
         table.notes.push(note.to_string());
     }
+    if has_tools {
+        let note = "of another tool: rate and times as it tells them; CPU time is read by us";
+        table.notes.push(note.to_string());
+    }
     if has_devices {
         let note = "of devices: connections per second and the time to connect";
         table.notes.push(note.to_string());
@@ -247,6 +257,31 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no number".to_string());
     }
     table
+}
+
+/// Rate, p50, p99 and CPU time of both sides, as the best point has them.
+fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
+    let times = point.and_then(times_of);
+    let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let (client_us, server_us) = point.map_or((None, None), costs_of);
+    let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
+    let p50 = time(times.and_then(|times| times.p50));
+    [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
+}
+
+/// The same as another tool told them, whether they can be or not.
+fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {
+    let [p50, p99] = [0.5, 0.99].map(|share| tool.percentile_ns(share));
+    [tool.rate, p50, p99, tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]
+}
+
+/// The attention that a run needs whose load another tool made.
+pub(super) fn mark_of_claim(claim: &Claim) -> Mark {
+    match claim {
+        Claim::Known => Mark::None,
+        Claim::OfGenerator => Mark::Caution,
+        Claim::NotKnown(_) => Mark::Broken,
+    }
 }
 
 /// The cell, and with a design the block of this visit of it.

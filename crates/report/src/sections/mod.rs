@@ -72,6 +72,7 @@ pub mod notices;
 
 mod endpoints;
 pub mod machine;
+pub mod tool;
 
 pub mod tuning;
 
@@ -118,6 +119,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: FULLY, draw: summary::summary },
     Section { heading: "", depths: OF_TEXT, draw: summary::setting },
+    Section { heading: "What the tool told", depths: FROM_EVIDENCE, draw: tool::told },
     Section { heading: "Expectations", depths: FROM_EVIDENCE, draw: expectations::table },
     Section { heading: "Search", depths: FROM_EVIDENCE, draw: search::table },
     Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
@@ -137,6 +139,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Next", depths: FROM_EVIDENCE, draw: evidence::next },
     Section { heading: "Validity", depths: ONLY_EVIDENCE, draw: gates::broken },
     Section { heading: "Validity", depths: FROM_SETUP, draw: gates::summary },
+    Section { heading: "Validity", depths: FROM_EVIDENCE, draw: tool::gates },
     Section { heading: "Validity", depths: ONLY_EVIDENCE, draw: traffic::trouble },
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: events::charts },

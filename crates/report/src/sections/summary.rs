@@ -2,6 +2,7 @@
 
 use super::endpoints;
 use super::search;
+use super::tool;
 use super::turnover::connect_of;
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
@@ -43,6 +44,7 @@ pub(crate) fn verdict_banner(run: &Run) -> Banner {
     let mut banner = match run.record.claim() {
         Claim::NotKnown(why) => unknown_banner(run, &why),
         Claim::OfGenerator => client_banner(verdict),
+        Claim::Known if let Some(tool) = &run.record.tool => tool::banner(tool, verdict),
         Claim::Known => match run.record.trial.question {
             Question::Load => load_banner(run),
             Question::Churn => churn_banner(run),
@@ -96,7 +98,7 @@ fn client_banner(verdict: &Verdict) -> Banner {
     Banner { tone: Tone::Bad, text, lines: vec![line] }
 }
 
-fn tone_of(verdict: &Verdict) -> Tone {
+pub(super) fn tone_of(verdict: &Verdict) -> Tone {
     match (verdict.wall, verdict.confidence) {
         (Named::Wall(_), Confidence::Suspected | Confidence::Unknown) => Tone::Caution,
         (Named::Wall(_), _) => Tone::Good,
@@ -117,7 +119,7 @@ fn rate_phrase(verdict: &Verdict) -> Option<String> {
 }
 
 /// What stopped it, as a sentence.
-fn wall_sentence(verdict: &Verdict) -> String {
+pub(super) fn wall_sentence(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(_) if !verdict.also.is_empty() => {
             let walls = if verdict.also.len() == 1 { "both" } else { "all" };
@@ -281,6 +283,7 @@ pub fn setting(run: &Run) -> Vec<Block> {
 fn facts(run: &Run) -> Vec<Fact> {
     let mut facts = vec![Fact::new("Load", load_parts(&run.record).join(", "))];
     facts.extend(endpoints::facts(&run.record.target));
+    facts.extend(run.record.tool.iter().flat_map(tool::facts));
     if let Some((_, point)) = best_point(run) {
         if run.record.points.len() > 1 {
             let is_flat = run.record.verdict.ceiling.as_ref().is_some_and(|ceiling| {
@@ -323,7 +326,8 @@ pub(crate) fn load_parts(record: &Record) -> Vec<String> {
         parts.push(arrivals.name().to_string());
     }
     parts.push(plural(u64::from(record.trial.threads), "thread"));
-    parts.push(record.trial.driver.name().to_string());
+    let tool = record.trial.tool.map(model::tool::Tool::name);
+    parts.push(tool.unwrap_or(record.trial.driver.name()).to_string());
     parts
 }
 

@@ -1,7 +1,7 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
 use super::experiment::{
-    figure_of, figures, is_excluded, point_of, standing_of, visit_anchor, visit_name,
+    figure_of, figures, is_excluded, mark_of_claim, point_of, standing_of, visit_anchor, visit_name,
 };
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
 use crate::text::spark::shown;
@@ -98,6 +98,12 @@ pub(super) fn note(plots: &[Dots]) -> String {
 
 /// The figure of a visit, and whether it counts.
 pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
+    if let Some(tool) = &run.record.tool {
+        let value = tool.figure(figure).filter(|value| *value > 0.0)?;
+        let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
+        let mark = if is_cost { Mark::None } else { mark_of_claim(&run.record.claim()) };
+        return Some((value, mark));
+    }
     let point = point_of(run)?;
     match figures(run).get(&figure) {
         Some(value) => Some((*value, mark(run, point, figure))),

@@ -102,10 +102,16 @@ const ROOMS: &[Room] = &[
         why: "what people write becomes plain requests, whoever sends them",
     },
     Room {
+        folder: "crates/peers",
+        may_use: &["crates/model"],
+        why: "the words of another tool are text, whoever runs it",
+    },
+    Room {
         folder: "crates/plan",
-        may_use: &["crates/model", "crates/mix", "crates/wire"],
+        may_use: &["crates/model", "crates/mix", "crates/wire", "crates/peers"],
         why: "what people write becomes cells and trials, whoever measures them; requests are \
-              composed and encoded once to see that they can be",
+              composed and encoded once to see that they can be, and other tools asked whether \
+              they can make a load",
     },
     Room {
         folder: "crates/remote",
@@ -126,8 +132,11 @@ const ROOMS: &[Room] = &[
             "crates/judge",
             "crates/wire",
             "crates/plan",
+            "crates/peers",
+            "crates/audit",
         ],
-        why: "the conductor brings the rooms together and draws nothing",
+        why: "the conductor brings the rooms together and draws nothing; it runs other tools as \
+              it runs the engine, and has what they tell read",
     },
     Room {
         folder: "crates/live",
@@ -152,6 +161,7 @@ const ROOMS: &[Room] = &[
             "crates/site",
             "crates/mix",
             "crates/pack",
+            "crates/peers",
             "crates/plan",
             "crates/lab",
             "crates/live",

@@ -5,7 +5,7 @@ use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
 use crate::sections::turnover::connect_of;
-use crate::sections::{confirmation, network, samples, summary};
+use crate::sections::{confirmation, network, samples, summary, tool};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
     per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
@@ -18,6 +18,7 @@ use model::perturbation::Perturbation;
 use model::run::{Point, RequestInfo, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
+use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{Evidence, Gate, GateId, Named, Verdict};
 use model::wall::Side;
@@ -139,6 +140,26 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
         rows.extend(failures(point));
     }
     rows.extend(ending(run, point));
+    rows
+}
+
+/// Another tool made the load.
+pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
+    let name = told.generator.name();
+    let shares = told.latency().map(|latency| &latency.percentiles);
+    let times = shares.into_iter().flatten().map(|one| {
+        format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9))
+    });
+    let times: Vec<String> = times.collect();
+    let mut rows = vec![Row::new("Told", format!("{name}: {}", tool::counted(told)))];
+    if !times.is_empty() {
+        rows.push(Row::new("Latency", format!("{name}: {}", times.join("  "))));
+    }
+    let audited = tool::audited(told);
+    let ink = if audited.starts_with("CANNOT") { Ink::Bad } else { Ink::Plain };
+    rows.push(Row::inked("Audit", ink, audited));
+    rows.push(Row::new("CPU", tool::cost(told)));
+    rows.extend(ending(run, None));
     rows
 }
 

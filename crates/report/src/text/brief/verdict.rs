@@ -13,6 +13,7 @@ use model::claim::Claim;
 use model::load::{Hold, Question};
 use model::run::{Outcome, Point, Run};
 use model::standing::Figure;
+use model::tool::ToolRun;
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 
@@ -133,6 +134,7 @@ fn known(run: &Run) -> Vec<Clause> {
     let point = best_point(run).map(|(_, point)| point);
     let last = run.record.points.last();
     let mut clauses = match (run.record.trial.question, point, last) {
+        _ if let Some(tool) = &run.record.tool => of_tool(tool),
         (Question::Churn, ..)
             if run.record.points.len() > 1 && run.record.verdict.ceiling.is_some() =>
         {
@@ -151,6 +153,13 @@ fn known(run: &Run) -> Vec<Clause> {
     clauses.extend(failed.map(|share| clause(0, format!("{share} % failed"))));
     clauses.push(wall(&run.record.verdict));
     clauses
+}
+
+/// Another tool made the load.
+fn of_tool(tool: &ToolRun) -> Vec<Clause> {
+    let name = tool.generator.name();
+    let rate = tool.rate.map_or_else(|| "no rate".to_string(), per_second);
+    vec![clause(0, rate), more(1, format!("as {name} says"))]
 }
 
 fn is_silent(point: &Point) -> bool {

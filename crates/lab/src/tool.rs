@@ -1,0 +1,214 @@
+//! Another tool in the place of our engine: it is run as its user would run it, while the probes of
+//! both hosts read, and what it tells is audited and judged with those readings.
+
+mod child;
+mod flow;
+
+use crate::error::LabError;
+use crate::record::RunBuilder;
+use crate::setting::Setting;
+use crate::watch::{Logs, Watch};
+use child::{Child, Ended};
+use jiff::Timestamp;
+use judge::judge_tool;
+use model::audit::{Account, Foreign, Given};
+use model::event::Event;
+use model::load::Trial;
+use model::run::{Outcome, Run};
+use model::secret;
+use model::tool::{Tool, ToolCost, ToolRun};
+use peers::{Ask, Order};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the tool is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long readings of its end are awaited from the server's host, nanoseconds.
+const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
+/// A tool that runs for so much longer than it was asked to hangs, nanoseconds.
+const HANGS_NS: u64 = 60_000_000_000;
+/// The same where it was asked for a number of requests, nanoseconds.
+const COUNT_MAX_NS: u64 = 600_000_000_000;
+
+/// Why another tool made no load, or none that is known.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// Its program is not on this host.
+    #[error("{name} is not in the PATH; to get it: {get}")]
+    Absent {
+        /// Its name.
+        name: &'static str,
+        /// How to get it.
+        get: &'static str,
+    },
+    /// It cannot be asked for this load.
+    #[error("--tool {0}: {1}")]
+    Asked(&'static str, String),
+    /// It could not be run.
+    #[error("cannot run {name}: {error}")]
+    Run {
+        /// Its name.
+        name: &'static str,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// It did not end.
+    #[error("{0} did not end, and was killed")]
+    Hangs(&'static str),
+    /// It ended without figures.
+    #[error("{name} ended with {how} and told nothing that can be read: {why}")]
+    Silent {
+        /// Its name.
+        name: &'static str,
+        /// Its exit code or signal.
+        how: String,
+        /// What it said last, or what is wrong with its output.
+        why: String,
+    },
+}
+
+/// Who stops a run, and who is told of it.
+type Beside<'a> = (&'a AtomicBool, &'a mut dyn FnMut(Event));
+
+/// Has a tool make the load of a trial.
+pub(crate) fn run(
+    tool: Tool,
+    trial: &Trial,
+    command: &[String],
+    logs: &mut Logs,
+    (stop, notify): Beside<'_>,
+) -> Result<Run, LabError> {
+    let (started_at, name) = (Timestamp::now(), tool.name());
+    let program = program(tool)?;
+    let order = Ask::of(trial).and_then(|ask| (peers::peer(tool).order)(&ask));
+    let order = order.map_err(|why| ToolError::Asked(name, why))?;
+    let failed = |error| ToolError::Run { name, error };
+    let folder = child::Folder::make(name).map_err(failed)?;
+    let order = order.within(&folder.path().display().to_string());
+    let version = child::version(&program, peers::peer(tool).version);
+    let mut run = RunBuilder::set_up(Setting::Live, trial, notify)?;
+    let child = Child::start(&program, &order, &trial.cpus, &folder).map_err(failed)?;
+    let mut watch = Watch::new(run.live_source(Some(child.pid())), &mut logs.near);
+    if let (Some(far), Some(log)) = (run.far.take(), &mut logs.far) {
+        watch = watch.with_far(far, log);
+    }
+    notify(Event::Notice(format!("{name} makes the load")));
+    let ended = attended(tool, trial, child, &mut watch, stop)?;
+    let window_ns = flow::window(watch.inside(ended.ran_ns), ended.ran_ns);
+    await_far(&mut watch, window_ns);
+    watch.look();
+    watch.take();
+    let observed = run.observe(&watch, window_ns);
+    watch.stop();
+    run.update_probe(&watch);
+    if stop.load(Ordering::Relaxed) {
+        run.outcome = Outcome::Interrupted;
+        return Ok(run.finish(command, started_at));
+    }
+    let words = typed(name, &order);
+    let account = told(tool, trial, &program, &order, &ended, version)?;
+    if ended.code != Some(0) {
+        run.notice(format!("{name} ended with {}", ended.how()), notify);
+    }
+    let left = ToolRun {
+        generator: tool,
+        program: program.display().to_string(),
+        command: words,
+        exit_code: ended.code,
+        ran_ns: ended.ran_ns,
+        window_ns,
+        rate: ToolRun::good_rate(&account.foreign),
+        account,
+        cpu: ToolCost::default(),
+        gates: Vec::new(),
+    };
+    let (left, verdict) = judge_tool(run.context(), left, &observed);
+    let mut made = run.finish(command, started_at);
+    (made.record.tool, made.record.verdict) = (Some(left), verdict);
+    Ok(made)
+}
+
+/// The program of a tool, by the PATH.
+fn program(tool: Tool) -> Result<PathBuf, ToolError> {
+    let (name, get) = (tool.name(), peers::peer(tool).get);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    found.into_iter().find(|path| child::is_program(path)).ok_or(ToolError::Absent { name, get })
+}
+
+/// Reads both hosts until the tool has ended.
+fn attended(
+    tool: Tool,
+    trial: &Trial,
+    mut child: Child,
+    watch: &mut Watch<'_>,
+    stop: &AtomicBool,
+) -> Result<Ended, ToolError> {
+    let name = tool.name();
+    let most_ns = match trial.stop {
+        model::load::Stop::AfterNs(ns) => ns.saturating_add(trial.timeout_ns) + HANGS_NS,
+        model::load::Stop::AfterRequests(_) => COUNT_MAX_NS,
+    };
+    let (mut looks, mut is_asked) = (0_u64, false);
+    loop {
+        std::thread::sleep(LOOK);
+        looks += 1;
+        if looks.is_multiple_of(10) {
+            watch.take();
+        }
+        if let Some(ended) = child.ended().map_err(|error| ToolError::Run { name, error })? {
+            return Ok(ended);
+        }
+        if stop.load(Ordering::Relaxed) && !is_asked {
+            is_asked = true;
+            child.ask_to_end();
+        }
+        if child.age_ns() > most_ns {
+            child.kill();
+            return Err(ToolError::Hangs(name));
+        }
+    }
+}
+
+/// Waits for the last readings of the server's host, as long as its probe may be silent.
+fn await_far(watch: &mut Watch<'_>, window_ns: (u64, u64)) {
+    let begin_ns = engine::clock::now_ns();
+    while watch.is_behind(window_ns) && engine::clock::now_ns() < begin_ns + FAR_LATE_NS {
+        std::thread::sleep(LOOK);
+        watch.take();
+    }
+}
+
+/// Its command line, without secrets.
+fn typed(name: &str, order: &Order) -> Vec<String> {
+    let words = [vec![name.to_string()], order.words.clone()].concat();
+    secret::words(&words)
+}
+
+/// What it told, audited.
+fn told(
+    tool: Tool,
+    trial: &Trial,
+    program: &std::path::Path,
+    order: &Order,
+    ended: &Ended,
+    version: Option<String>,
+) -> Result<Account, ToolError> {
+    let name = tool.name();
+    let silent = |why: String| ToolError::Silent { name, how: ended.how(), why };
+    let bytes = ended.output(program, order).map_err(|error| silent(error.to_string()))?;
+    let level = trial.levels.first();
+    let given = Given {
+        command: Some(typed(name, order).join(" ")),
+        connections: level.map(|level| u64::from(level.connections)),
+        depth: level.map(|level| u64::from(level.depth)),
+        link_bits_per_s: None,
+        client_cpus: None,
+    };
+    let read = audit::read(&mut bytes.as_slice(), &given);
+    let foreign = read.map_err(|error| silent(ended.last_words().unwrap_or(error.to_string())))?;
+    let version = foreign.version.clone().or(version);
+    let foreign = Foreign { version, ..foreign };
+    Ok(audit::account(name.to_string(), String::new(), foreign, &given))
+}

@@ -1,0 +1,246 @@
+//! The process of a tool: its words, its files, its output, its end.
+
+use crate::experiment::end_with_us;
+use engine::clock;
+use peers::{Order, Output};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of an error that are shown.
+const SAID_MAX: usize = 300;
+
+/// A folder for one run of a tool, that only its owner can read; removed when dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes it.
+    pub fn make(name: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ceiling-{name}-{}-{number}", process::id());
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A tool that runs. It is killed when dropped.
+pub struct Child {
+    process: process::Child,
+    folder: PathBuf,
+    begin_ns: u64,
+}
+
+/// A tool that has ended.
+pub struct Ended {
+    /// Begin and end of its process, monotonic nanoseconds.
+    pub ran_ns: (u64, u64),
+    /// Its exit code; nothing when a signal ended it.
+    pub code: Option<i32>,
+    status: ExitStatus,
+    folder: PathBuf,
+}
+
+/// Whether a path is a file that may be executed.
+pub fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// The first line in which a program tells its version; nothing when it tells none.
+pub fn version(program: &Path, words: &[&str]) -> Option<String> {
+    if words.is_empty() {
+        return None;
+    }
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output().ok()?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let line = said.lines().find(|line| line.contains(|char: char| char.is_ascii_digit()))?;
+    Some(line.trim().chars().take(80).collect())
+}
+
+impl Child {
+    /// Starts it on these CPUs, or on all.
+    pub fn start(
+        program: &Path,
+        order: &Order,
+        cpus: &[usize],
+        folder: &Folder,
+    ) -> io::Result<Self> {
+        for (name, content) in &order.files {
+            fs::write(folder.path().join(name), content)?;
+        }
+        let mut command = match cpus {
+            [] => Command::new(program),
+            cpus => {
+                // It becomes the program, so the process is that of the tool.
+                let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+                let mut command = Command::new("taskset");
+                command.args(["-c", &list.join(",")]).arg(program);
+                command
+            }
+        };
+        let file = |name: &str| File::create(folder.path().join(name)).map(Stdio::from);
+        command.args(&order.words).stdin(Stdio::null());
+        command.stdout(file("stdout")?).stderr(file("stderr")?).process_group(0);
+        end_with_us(&mut command, Signal::KILL);
+        let begin_ns = clock::now_ns();
+        let process = command.spawn()?;
+        Ok(Self { process, folder: folder.path().to_path_buf(), begin_ns })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// How long it has run, nanoseconds.
+    pub fn age_ns(&self) -> u64 {
+        clock::now_ns().saturating_sub(self.begin_ns)
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&mut self) -> io::Result<Option<Ended>> {
+        let Some(status) = self.process.try_wait()? else { return Ok(None) };
+        let ran_ns = (self.begin_ns, clock::now_ns());
+        let folder = self.folder.clone();
+        Ok(Some(Ended { ran_ns, code: status.code(), status, folder }))
+    }
+
+    /// Asks it and its children to end.
+    pub fn ask_to_end(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends it and its children.
+    pub fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        let _ = self.process.wait();
+    }
+
+    fn signal(&self, signal: Signal) {
+        let group = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
+        // It leads a group of its own, and was not waited for yet.
+        group.map(|group| kill_process_group(group, signal));
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if matches!(self.process.try_wait(), Ok(None)) {
+            self.kill();
+        }
+    }
+}
+
+impl Ended {
+    /// Its exit code or signal, in words.
+    pub fn how(&self) -> String {
+        match (self.code, self.status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => self.status.to_string(),
+        }
+    }
+
+    /// What it printed or wrote, as far as it is read at once.
+    pub fn output(&self, program: &Path, order: &Order) -> io::Result<Vec<u8>> {
+        let read = |name: &str| {
+            let mut bytes = Vec::new();
+            let file = File::open(self.folder.join(name))?;
+            file.take(audit::SIZE_MAX as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        match order.output {
+            Output::Printed => read("stdout"),
+            Output::File(name) => read(name),
+            Output::Report(words, name) => {
+                let path = self.folder.join(name);
+                let output = Command::new(program)
+                    .args(words)
+                    .arg(path)
+                    .stdin(Stdio::null())
+                    .output()?;
+                Ok(output.stdout)
+            }
+        }
+    }
+
+    /// The last line that it said about itself.
+    pub fn last_words(&self) -> Option<String> {
+        let last = |name: &str| {
+            let said = fs::read(self.folder.join(name)).ok()?;
+            let said = String::from_utf8_lossy(&said).into_owned();
+            let line = said.lines().rev().find(|line| !line.trim().is_empty())?;
+            Some(line.trim().chars().take(SAID_MAX).collect())
+        };
+        last("stderr").or_else(|| last("stdout"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Duration;
+
+    fn started(script: &str, folder: &Folder) -> Child {
+        let words = vec!["-c".to_string(), script.to_string()];
+        let order = Order { words, files: vec![("note", "hello".into())], output: Output::Printed };
+        Child::start(Path::new("/bin/sh"), &order, &[], folder).unwrap()
+    }
+
+    fn end(mut child: Child) -> Ended {
+        loop {
+            if let Some(ended) = child.ended().unwrap() {
+                return ended;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn its_files_are_there_and_its_output_is_read() {
+        let folder = Folder::make("test").unwrap();
+        let script = format!("cat {}/note; echo wrong >&2; exit 3", folder.path().display());
+        let ended = end(started(&script, &folder));
+        assert_eq!((ended.code, ended.how().as_str()), (Some(3), "exit code 3"));
+        let order = Order { words: vec![], files: vec![], output: Output::Printed };
+        assert_eq!(ended.output(Path::new("/bin/sh"), &order).unwrap(), b"hello");
+        assert_eq!(ended.last_words().as_deref(), Some("wrong"));
+        let path = folder.path().to_path_buf();
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn one_that_hangs_is_killed_with_its_children() {
+        let folder = Folder::make("test").unwrap();
+        let mut child = started("sleep 600 & wait", &folder);
+        child.kill();
+        assert_eq!(end(child).how(), "signal 9");
+    }
+
+    #[test]
+    fn a_version_is_the_first_line_with_a_digit() {
+        let said = version(Path::new("/bin/sh"), &["-c", "echo tool; echo 'tool 1.2'; exit 1"]);
+        assert_eq!(said.as_deref(), Some("tool 1.2"));
+        assert_eq!(version(Path::new("/no/such/tool"), &["-v"]), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! A run whose load another tool made: which tool, what it told, and what our probes add.
+//!
+//! Such a run has no points: a tool tells few of the counts that our engine keeps, and what it does
+//! not tell is absent here.
+
+use crate::audit::{Account, Counts, Foreign, Latencies, Outcome};
+use crate::claim::Claim;
+use crate::experiment::Figure;
+use crate::verdict::{Gate, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// A load generator that can run in the place of our engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// wrk.
+    Wrk,
+    /// wrk2.
+    Wrk2,
+    /// oha.
+    Oha,
+    /// hey.
+    Hey,
+    /// h2load, with HTTP/1.1.
+    H2load,
+    /// vegeta.
+    Vegeta,
+    /// k6.
+    K6,
+    /// autocannon.
+    Autocannon,
+}
+
+/// All of them.
+pub const TOOLS: [Tool; 8] = [
+    Tool::Wrk,
+    Tool::Wrk2,
+    Tool::Oha,
+    Tool::Hey,
+    Tool::H2load,
+    Tool::Vegeta,
+    Tool::K6,
+    Tool::Autocannon,
+];
+
+impl Tool {
+    /// Its name, which is that of its program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wrk => "wrk",
+            Self::Wrk2 => "wrk2",
+            Self::Oha => "oha",
+            Self::Hey => "hey",
+            Self::H2load => "h2load",
+            Self::Vegeta => "vegeta",
+            Self::K6 => "k6",
+            Self::Autocannon => "autocannon",
+        }
+    }
+
+    /// The tool of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        TOOLS.into_iter().find(|tool| tool.name() == name)
+    }
+}
+
+/// What a tool left behind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolRun {
+    /// Which one made the load.
+    pub generator: Tool,
+    /// Path of its program.
+    pub program: String,
+    /// Its command line, word by word, without secrets.
+    pub command: Vec<String>,
+    /// Its exit code; `null` when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// Monotonic begin and end of its process, nanoseconds.
+    pub ran_ns: (u64, u64),
+    /// The part of that in which packets flowed, as the probe of this host saw it, to a fifth of a
+    /// second: readings of both hosts are of this window.
+    pub window_ns: (u64, u64),
+    /// What it told, and what arithmetic says of each figure.
+    pub account: Account,
+    /// Good responses per second by its own counts; `null` when it does not tell them apart.
+    pub rate: Option<f64>,
+    /// CPU time of both sides.
+    pub cpu: ToolCost,
+    /// The checks of our own runs, as far as they can be asked of it.
+    pub gates: Vec<Gate>,
+}
+
+/// CPU time in the window, from the threads that the probes saw. Per response of the tool, with any
+/// status, microseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolCost {
+    /// CPUs' worth of time that the tool's process tree used; 1.0 is one CPU.
+    pub client_cpus: Option<f64>,
+    /// The same of the server's.
+    pub server_cpus: Option<f64>,
+    /// Of the tool.
+    pub client_us_per_request: Option<f64>,
+    /// Of the server.
+    pub server_us_per_request: Option<f64>,
+}
+
+impl ToolRun {
+    /// Responses of any status, or good ones where it counts no others; nothing when it does not
+    /// tell.
+    pub fn responses(of: &Foreign) -> Option<f64> {
+        let value = |figure: &Option<crate::audit::Figure>| figure.as_ref().map(|one| one.value);
+        match of.meaning.counts {
+            // Requests of which some had no response: good ones and bad statuses are what is left.
+            Counts::Requests => {
+                let without: f64 = of.errors.iter().map(|one| one.count.value).sum();
+                value(&of.requests).map(|requests| (requests - without).max(0.0))
+            }
+            _ => value(&of.requests).or(value(&of.good)),
+        }
+    }
+
+    /// Good responses per second, as the tool counted; nothing when it does not tell them apart.
+    pub fn good_rate(of: &Foreign) -> Option<f64> {
+        let value = |figure: &Option<crate::audit::Figure>| figure.as_ref().map(|one| one.value);
+        if let Some(rate) = value(&of.good_rate) {
+            return Some(rate);
+        }
+        if of.meaning.counts == Counts::Good {
+            return value(&of.rate);
+        }
+        let share = match (value(&of.good), value(&of.requests)) {
+            (Some(good), Some(requests)) if requests > 0.0 => Some(good / requests),
+            (Some(_), Some(_)) => Some(0.0),
+            _ => None,
+        };
+        value(&of.rate).zip(share).map(|(rate, share)| rate * share)
+    }
+
+    /// A percentile of the latency that the tool prints as such, nanoseconds.
+    pub fn percentile_ns(&self, share: f64) -> Option<f64> {
+        let latency = self.account.foreign.latency()?;
+        latency.at(share).map(|one| one.value.value * 1e9)
+    }
+
+    /// A figure for comparison with other visits; nothing for one that the tool did not tell, or
+    /// that cannot be.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        match figure {
+            Figure::Rate => self.rate.filter(|_| self.refuted("rate").is_none()),
+            Figure::P50 => self.percentile_ns(0.5).filter(|_| self.refuted("p50").is_none()),
+            Figure::P99 => self.percentile_ns(0.99).filter(|_| self.refuted("p99").is_none()),
+            Figure::ClientUsPerRequest => self.cpu.client_us_per_request,
+            Figure::ServerUsPerRequest => self.cpu.server_us_per_request,
+        }
+    }
+
+    /// Why a figure that was told cannot be.
+    pub fn refuted(&self, name: &str) -> Option<&str> {
+        let claim = self.account.claims.iter().find(|claim| claim.name == name)?;
+        let worst = claim.findings.first().filter(|one| one.outcome == Outcome::CannotBe)?;
+        Some(&worst.arithmetic)
+    }
+
+    /// What the rate may be used for.
+    pub fn claim(&self, verdict: &Verdict) -> Claim {
+        let name = self.generator.name();
+        if let Some(why) = self.refuted("rate") {
+            return Claim::NotKnown(format!("the rate is not known: what {name} says cannot be: {why}"));
+        }
+        if self.rate.is_none() {
+            return Claim::NotKnown(format!(
+                "the rate is not known: {name} does not tell good responses from others"
+            ));
+        }
+        if verdict.is_of_generator() { Claim::OfGenerator } else { Claim::Known }
+    }
+
+    /// Whether it told that no response came at all.
+    pub fn is_silent(&self) -> bool {
+        Self::responses(&self.account.foreign) == Some(0.0)
+    }
+
+    /// The latency that it prints as such.
+    pub fn latency(&self) -> Option<&Latencies> {
+        self.account.foreign.latency()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{Figure as Told, Meaning, Tally};
+
+    fn told(counts: Counts, [rate, requests, good]: [f64; 3]) -> Foreign {
+        let figure = |value| Some(Told::exact(value, 1));
+        Foreign {
+            rate: figure(rate),
+            requests: figure(requests),
+            good: figure(good),
+            meaning: Meaning { counts, ..Meaning::default() },
+            ..Foreign::default()
+        }
+    }
+
+    #[test]
+    fn every_tool_is_found_by_its_name() {
+        assert!(TOOLS.iter().all(|tool| Tool::parse(tool.name()) == Some(*tool)));
+        assert_eq!(Tool::parse("ab"), None);
+    }
+
+    #[test]
+    fn only_good_responses_are_in_the_rate() {
+        let half = told(Counts::Responses, [1000.0, 3000.0, 1500.0]);
+        assert_eq!(ToolRun::good_rate(&half), Some(500.0));
+        let none = told(Counts::Responses, [1000.0, 3000.0, 0.0]);
+        assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it told that none was good");
+        let untold = Foreign { good: None, ..half };
+        assert_eq!(ToolRun::good_rate(&untold), None, "absent is not zero");
+    }
+
+    #[test]
+    fn what_was_lost_is_no_response() {
+        let mut of = told(Counts::Requests, [100.0, 300.0, 200.0]);
+        let lost = Tally { name: "refused".into(), count: Told::exact(60.0, 1) };
+        of.errors.push(lost);
+        assert_eq!(ToolRun::responses(&of), Some(240.0));
+        of.requests = None;
+        assert_eq!(ToolRun::responses(&of), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! What is asked of a tool: the part of a trial that all of them can be asked for, in one way or
+//! another. What none of them can do is refused here, in one sentence.
+
+use model::check::Checks;
+use model::load::{Arrival, DriverKind, Life, Question, Spacing, Stop, Trial, Warmup};
+use model::route::Lookup;
+
+/// A load that a tool may make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Where, with `http://`.
+    pub url: String,
+    /// Method token.
+    pub method: String,
+    /// Headers in order, name and value.
+    pub headers: Vec<(String, String)>,
+    /// Body; empty for none.
+    pub body: Vec<u8>,
+    /// Connections.
+    pub connections: u32,
+    /// Requests in flight on one connection.
+    pub depth: u32,
+    /// Threads, for a tool that is told how many.
+    pub threads: u32,
+    /// Requests per second; nothing in closed loop.
+    pub rate: Option<f64>,
+    /// When it ends.
+    pub stop: Stop,
+    /// Time-out of a request, nanoseconds.
+    pub timeout_ns: u64,
+}
+
+impl Ask {
+    /// What a trial asks of a tool; an error is what none of them can be asked.
+    pub fn of(trial: &Trial) -> Result<Self, String> {
+        if let Some((what, way_out)) = refused(trial) {
+            return Err(format!("{what} cannot be asked of another tool; {way_out}"));
+        }
+        let ([level], [request]) = (&trial.levels[..], &trial.requests[..]) else {
+            return Err("one level of one request is what another tool can be asked".to_string());
+        };
+        let rate = match &level.arrival {
+            Arrival::Closed => None,
+            Arrival::Open { curve, .. } => Some(curve.constant_rate().ok_or(
+                "a rate that changes cannot be asked of another tool; for example -R 1k",
+            )?),
+        };
+        Ok(Self {
+            url: format!("http://{}{}", request.host, request.path),
+            method: request.method.clone(),
+            headers: request.headers.clone(),
+            body: request.body.clone(),
+            connections: level.connections,
+            depth: level.depth,
+            threads: trial.threads,
+            rate,
+            stop: trial.stop,
+            timeout_ns: trial.timeout_ns,
+        })
+    }
+
+    /// The duration in whole seconds, for a tool that takes no others.
+    pub fn whole_seconds(&self, tool: &str) -> Result<u64, String> {
+        match self.stop {
+            Stop::AfterNs(ns) if ns >= NS_PER_S && ns.is_multiple_of(NS_PER_S) => Ok(ns / NS_PER_S),
+            Stop::AfterNs(_) => {
+                Err(format!("{tool} runs for whole seconds; for example --duration 10s"))
+            }
+            Stop::AfterRequests(_) => Err(format!(
+                "{tool} ends after a time and not after a number of requests; for example \
+                 --duration 10s"
+            )),
+        }
+    }
+
+    /// The duration as `3s` or `2500ms`.
+    pub fn time(ns: u64) -> String {
+        match ns.is_multiple_of(NS_PER_S) {
+            true => format!("{}s", ns / NS_PER_S),
+            false => format!("{}ms", ns / NS_PER_MS),
+        }
+    }
+
+    /// The time-out in whole seconds, at least one.
+    pub fn timeout_s(&self) -> u64 {
+        self.timeout_ns.div_ceil(NS_PER_S).max(1)
+    }
+
+    /// The body as text, for a tool that takes it on its command line.
+    pub fn body_text(&self, tool: &str) -> Result<String, String> {
+        String::from_utf8(self.body.clone())
+            .map_err(|_| format!("a body that is no text cannot be given to {tool}"))
+    }
+
+    /// Refuses a rate.
+    pub fn closed(&self, tool: &str, instead: &str) -> Result<(), String> {
+        match self.rate {
+            Some(_) => Err(format!("{tool} has no rate (-R); {instead}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses more than one request in flight on a connection.
+    pub fn one_deep(&self, tool: &str) -> Result<(), String> {
+        match self.depth {
+            1 => Ok(()),
+            _ => Err(format!(
+                "{tool} has one request in flight on each connection of HTTP/1.1; leave --depth \
+                 out, or use wrk, h2load or autocannon"
+            )),
+        }
+    }
+}
+
+const NS_PER_S: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
+
+/// What no tool can be asked, and what to do instead.
+fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
+    let level = trial.levels.first();
+    let has_life = level.is_some_and(|level| level.life != Life::default());
+    let has_spare = level.is_some_and(|level| level.spare > 0);
+    let is_spread = |level: &model::load::Level| {
+        matches!(level.arrival, Arrival::Open { arrivals, .. } if arrivals != Spacing::Fixed)
+    };
+    let has_checks = trial.targets.iter().any(|target| target.checks != Checks::default());
+    let is_led = matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket);
+    let rules = [
+        (trial.question != Question::Load, "a series of loads", "use ceiling load"),
+        (trial.requests.len() > 1 || trial.targets.len() > 1, "a mix", "give one URL"),
+        (trial.tls.is_some(), "TLS", "give an http:// URL"),
+        (trial.proxy.is_some(), "a proxy", "leave --proxy out"),
+        (!trial.sources.is_empty(), "a source address", "leave --source out"),
+        (is_led, "another address than that of the URL", "leave --resolve, --unix-socket out"),
+        (has_life, "requests per connection", "leave --requests-per-conn out"),
+        (has_spare, "spare connections", "leave --max-connections out"),
+        (level.is_some_and(is_spread), "a spread of the gaps", "leave --arrivals out"),
+        (has_checks, "a check of responses", "leave --check-.. out"),
+        (trial.expect.is_some(), "an expectation", "leave --expect out"),
+        (trial.confirm.is_some(), "an experiment", "leave --confirm out"),
+        (trial.profile.is_some(), "a profile of its window", "leave --profile out"),
+        (trial.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
+        (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
+        (
+            matches!(trial.warmup, Warmup::ForNs(1..)),
+            "a warm-up that does not count",
+            "leave --warmup out: a tool counts from its first request",
+        ),
+    ];
+    rules.into_iter().find(|(is, ..)| *is).map(|(_, what, way_out)| (what, way_out))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use model::curve::Curve;
+    use model::load::{Level, MixTarget, Request};
+
+    /// 16 connections for 3 s.
+    pub(crate) fn ask() -> Ask {
+        Ask {
+            url: "http://127.0.0.1:8083/read".into(),
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            connections: 16,
+            depth: 1,
+            threads: 1,
+            rate: None,
+            stop: Stop::AfterNs(3 * NS_PER_S),
+            timeout_ns: 10 * NS_PER_S,
+        }
+    }
+
+    /// The same with everything that some tool can be asked.
+    pub(crate) fn more() -> Ask {
+        Ask {
+            method: "PUT".into(),
+            headers: vec![("Accept".into(), "text/plain; q=\"1\"".into())],
+            body: b"a\"b".to_vec(),
+            ..ask()
+        }
+    }
+
+    fn trial() -> Trial {
+        let request = Request {
+            method: "GET".into(),
+            path: "/read".into(),
+            host: "127.0.0.1:8083".into(),
+            ..Request::default()
+        };
+        let level = Level {
+            connections: 16,
+            spare: 0,
+            depth: 1,
+            arrival: Arrival::Closed,
+            life: Life::default(),
+        };
+        Trial {
+            requests: vec![request],
+            targets: vec![MixTarget::default()],
+            levels: vec![level],
+            stop: Stop::AfterNs(3 * NS_PER_S),
+            ..Trial::blank()
+        }
+    }
+
+    #[test]
+    fn a_trial_becomes_what_a_tool_is_asked() {
+        assert_eq!(Ask::of(&trial()), Ok(ask()));
+        let mut open = trial();
+        let arrivals = Spacing::Fixed;
+        open.levels[0].arrival = Arrival::Open { curve: Curve::constant(500.0), arrivals };
+        assert_eq!(Ask::of(&open).unwrap().rate, Some(500.0));
+    }
+
+    #[test]
+    fn what_no_tool_can_do_is_refused_with_a_way_out() {
+        let warm = Trial { warmup: Warmup::ForNs(1), ..trial() };
+        let why = Ask::of(&warm).unwrap_err();
+        assert!(why.contains("warm-up") && why.contains("leave --warmup out"), "{why}");
+        let many = Trial { question: Question::Ramp, ..trial() };
+        assert!(Ask::of(&many).unwrap_err().contains("use ceiling load"));
+        let short = Ask { stop: Stop::AfterNs(1_500_000_000), ..ask() };
+        assert!(short.whole_seconds("wrk").unwrap_err().contains("whole seconds"));
+    }
+}

@@ -1,0 +1,58 @@
+//! h2load with HTTP/1.1: a closed loop.
+
+use crate::{Peer, Threads};
+use crate::ask::Ask;
+use crate::order::{FOLDER, Order, words};
+use model::load::Stop;
+use model::tool::Tool;
+
+pub(crate) const PEER: Peer = Peer {
+    tool: Tool::H2load,
+    get: "apt-get install nghttp2-client, or make peers",
+    version: &["--version"],
+    threads: Threads::Asked,
+    order,
+};
+
+fn order(ask: &Ask) -> Result<Order, String> {
+    ask.closed("h2load", "its --rps is of each client; use wrk2, vegeta, k6, oha or autocannon")?;
+    let ends = match ask.stop {
+        Stop::AfterNs(_) => format!("-D {}", ask.whole_seconds("h2load")?),
+        Stop::AfterRequests(count) => format!("-n {count}"),
+    };
+    let first = format!("--h1 -t {} -c {} {ends}", ask.threads, ask.connections);
+    let mut order = Order::of(words(&first));
+    if ask.depth > 1 {
+        order.words.extend(["-m".to_string(), ask.depth.to_string()]);
+    }
+    let is_usual = ask.method == if ask.body.is_empty() { "GET" } else { "POST" };
+    if !is_usual {
+        order.words.extend(["-H".to_string(), format!(":method: {}", ask.method)]);
+    }
+    for (name, value) in &ask.headers {
+        order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
+    }
+    if !ask.body.is_empty() {
+        order.words.extend(["-d".to_string(), format!("{FOLDER}/body")]);
+        order.files.push(("body", ask.body_text("h2load")?));
+    }
+    order.words.push(ask.url.clone());
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::tests::{ask, more};
+
+    #[test]
+    fn a_load_is_asked_like_this() {
+        let expected = "--h1 -t 1 -c 16 -D 3 http://127.0.0.1:8083/read";
+        assert_eq!(order(&ask()).unwrap().shown(), expected);
+        let all = Ask { depth: 8, stop: Stop::AfterRequests(99), ..more() };
+        let expected = "--h1 -t 1 -c 16 -n 99 -m 8 -H :method: PUT -H Accept: text/plain; q=\"1\" \
+                        -d {folder}/body http://127.0.0.1:8083/read\n--- body\na\"b";
+        assert_eq!(order(&all).unwrap().shown(), expected);
+        assert!(order(&Ask { rate: Some(1.0), ..ask() }).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! hey: a closed loop, or at most a rate for each of its workers (`-q`).
+
+use crate::{Peer, Threads};
+use crate::ask::Ask;
+use crate::order::{Order, words};
+use model::load::Stop;
+use model::tool::Tool;
+
+pub(crate) const PEER: Peer = Peer {
+    tool: Tool::Hey,
+    get: "go install github.com/rakyll/hey@latest, or make peers",
+    version: &[],
+    threads: Threads::EveryCpu,
+    order,
+};
+
+fn order(ask: &Ask) -> Result<Order, String> {
+    ask.one_deep("hey")?;
+    let ends = match ask.stop {
+        Stop::AfterNs(ns) => format!("-z {}", Ask::time(ns)),
+        Stop::AfterRequests(count) => format!("-n {count}"),
+    };
+    let mut words = words(&format!("-c {} {ends} -t {}", ask.connections, ask.timeout_s()));
+    if let Some(rate) = ask.rate {
+        words.extend(["-q".to_string(), format!("{}", rate / f64::from(ask.connections))]);
+    }
+    if ask.method != "GET" {
+        words.extend(["-m".to_string(), ask.method.clone()]);
+    }
+    for (name, value) in &ask.headers {
+        words.extend(["-H".to_string(), format!("{name}: {value}")]);
+    }
+    if !ask.body.is_empty() {
+        words.extend(["-d".to_string(), ask.body_text("hey")?]);
+    }
+    words.push(ask.url.clone());
+    Ok(Order::of(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::tests::{ask, more};
+
+    #[test]
+    fn a_load_is_asked_like_this() {
+        assert_eq!(
+            order(&ask()).unwrap().shown(),
+            "-c 16 -z 3s -t 10 http://127.0.0.1:8083/read"
+        );
+        let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(99), ..more() };
+        let expected = "-c 16 -n 99 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
+                        http://127.0.0.1:8083/read";
+        assert_eq!(order(&all).unwrap().shown(), expected);
+    }
+}

@@ -1,0 +1,163 @@
+//! What the layout of a tool leaves out of a run of ours: the loop, what it omits, the generator,
+//! the checks, the wall.
+
+use model::claim::Claim;
+use model::load::LoadModel;
+use model::run::{Point, Run};
+use model::standing::{FIGURES, Figure, Standing};
+use model::tool::Tool;
+use model::units::{show_count, show_ns};
+use model::verdict::Named;
+
+/// Where the second column begins.
+const NAMES: usize = 12;
+/// Columns of the text.
+const WIDTH: usize = 80;
+
+/// What is said below a layout.
+pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
+    let mut rows = vec![("loop", of_loop(point)), ("generator", generator(run, point))];
+    rows.extend(omitted(point).map(|text| ("omitted", text)));
+    rows.extend(failures(point).map(|text| ("failures", text)));
+    rows.push(("checks", checks(point)));
+    rows.extend(bounds(point).into_iter().map(|text| ("bounded", text)));
+    rows.push(("wall", wall(run)));
+    rows.push(("same again", run.record.command.join(" ")));
+    let drawn: String = rows.into_iter().map(|(name, text)| row(name, &text)).collect();
+    format!("\nWhat {} would not have told:\n{drawn}", tool.name())
+}
+
+/// A run without a level.
+pub fn nothing(tool: Tool, run: &Run) -> String {
+    format!(
+        "Nothing was measured, so there is nothing that {} would print.\n{}",
+        tool.name(),
+        row("wall", &wall(run))
+    )
+}
+
+fn of_loop(point: &Point) -> String {
+    match point.load.model {
+        LoadModel::Closed => format!(
+            "closed: {} requests in flight at most, and a server that is slower is asked less",
+            point.in_flight.limit
+        ),
+        LoadModel::Open => {
+            let late = point.release_lag_ns.as_ref().and_then(|lag| lag.p99);
+            let sent = late.map_or(String::new(), |ns| {
+                format!("; sent with a delay of {} at p99", show_ns(ns as f64))
+            });
+            let service = point.service_ns.p99.map_or(String::new(), |ns| {
+                format!("; from the send p99 would be {}", show_ns(ns as f64))
+            });
+            format!("open: latency counts from the planned instant{sent}{service}")
+        }
+    }
+}
+
+/// In closed loop a stop of the server is in one latency of each connection, and not in those of
+/// the requests that would have come meanwhile.
+fn omitted(point: &Point) -> Option<String> {
+    let longest_ns = point.latency_ns.max?;
+    let due = point.rate * longest_ns as f64 / 1e9;
+    let counted = point.in_flight.limit as f64;
+    (point.load.model == LoadModel::Closed && due > 2.0 * counted).then(|| {
+        format!(
+            "the longest response took {}: at this rate {} requests would have come meanwhile, \
+             and at most {} could be counted; with a plan: -R {:.0}",
+            show_ns(longest_ns as f64),
+            show_count(due),
+            show_count(counted),
+            point.rate * 0.8
+        )
+    })
+}
+
+fn generator(run: &Run, point: &Point) -> String {
+    let used = point.cpu.client_cpus.map_or(String::new(), |cpus| {
+        format!("it used {cpus:.2} CPUs with {} threads", point.load.threads)
+    });
+    match run.record.claim() {
+        Claim::OfGenerator => {
+            format!("IT WAS THE WALL, so the rate is not the server's: {}", run.record.verdict.name)
+        }
+        _ if used.is_empty() => "its CPU time was not read".to_string(),
+        _ => format!("it was not the wall: {used}"),
+    }
+}
+
+fn failures(point: &Point) -> Option<String> {
+    let requests = &point.requests;
+    let lost = requests.failed + requests.unanswered;
+    (lost + requests.unsent > 0).then(|| {
+        format!(
+            "{} of {} requests had no good response: {} failed, {} unanswered, {} never sent",
+            lost + requests.unsent,
+            requests.sent + requests.unsent,
+            requests.failed,
+            requests.unanswered,
+            requests.unsent
+        )
+    })
+}
+
+fn checks(point: &Point) -> String {
+    let broken: Vec<String> = point
+        .gates
+        .iter()
+        .filter(|gate| gate.ok == Some(false))
+        .map(|gate| format!("{}: {}", gate.id, gate.why))
+        .collect();
+    let hold = point.gates.iter().filter(|gate| gate.ok == Some(true)).count();
+    match broken.is_empty() {
+        true => format!("all {hold} that could be made hold"),
+        false => format!("{hold} hold; BROKEN: {}", broken.join("; ")),
+    }
+}
+
+/// Figures that are printed above and of which only a bound is known, or nothing.
+fn bounds(point: &Point) -> Vec<String> {
+    let said = |figure: &Figure| match point.standing.of(*figure) {
+        Standing::Sound => None,
+        Standing::Bounded { low, high, .. } => {
+            let (name, low) = (figure.name(), figure.show(*low));
+            Some(match high {
+                Some(high) => format!("{name}: {low} to {}", figure.show(*high)),
+                None => format!("{name}: at least {low}"),
+            })
+        }
+        Standing::NotKnown { why } => Some(format!("{}: not known: {why}", figure.name())),
+    };
+    FIGURES.iter().filter_map(said).collect()
+}
+
+fn wall(run: &Run) -> String {
+    let verdict = &run.record.verdict;
+    match verdict.wall {
+        Named::Wall(wall) => {
+            format!("{} ({wall}), {}", verdict.name, verdict.confidence.word())
+        }
+        _ => verdict.name.clone(),
+    }
+}
+
+/// A named row, wrapped between words.
+fn row(name: &str, text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH - NAMES - 2 {
+            lines.push(word.to_string());
+        } else if line.is_empty() {
+            *line = word.to_string();
+        } else {
+            *line += &format!(" {word}");
+        }
+    }
+    let mut drawn = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let name = if at == 0 { name } else { "" };
+        drawn += &format!("  {name:NAMES$}{line}\n");
+    }
+    drawn
+}

@@ -1,0 +1,71 @@
+//! k6: users in a closed loop, or arrivals at a rate; both take a script.
+
+use crate::{Peer, Threads};
+use crate::ask::Ask;
+use crate::order::{FOLDER, Order, Output, words};
+use model::load::Stop;
+use model::tool::Tool;
+use serde_json::{Value, json};
+
+pub(crate) const PEER: Peer = Peer {
+    tool: Tool::K6,
+    get: "go install go.k6.io/k6@latest, or make peers",
+    version: &["version"],
+    threads: Threads::EveryCpu,
+    order,
+};
+
+const SUMMARY: &str = "k6.json";
+
+fn order(ask: &Ask) -> Result<Order, String> {
+    ask.one_deep("k6")?;
+    let line = format!(
+        "run --quiet --no-color --no-usage-report --summary-export {FOLDER}/{SUMMARY} \
+         {FOLDER}/load.js"
+    );
+    let files = vec![("load.js", script(ask)?)];
+    Ok(Order { words: words(&line), files, output: Output::File(SUMMARY) })
+}
+
+fn script(ask: &Ask) -> Result<String, String> {
+    let options = match (ask.rate, ask.stop) {
+        (Some(rate), Stop::AfterNs(ns)) => json!({ "scenarios": { "load": {
+            "executor": "constant-arrival-rate", "rate": rate.round(), "timeUnit": "1s",
+            "duration": Ask::time(ns), "preAllocatedVUs": ask.connections,
+            "maxVUs": ask.connections,
+        } } }),
+        (None, Stop::AfterNs(ns)) => json!({ "vus": ask.connections, "duration": Ask::time(ns) }),
+        (None, Stop::AfterRequests(count)) => {
+            json!({ "vus": ask.connections, "iterations": count })
+        }
+        (Some(_), Stop::AfterRequests(_)) => {
+            return Err("k6 at a rate ends after a time; for example --duration 10s".to_string());
+        }
+    };
+    let headers: serde_json::Map<String, Value> =
+        ask.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let params = json!({ "headers": headers, "timeout": format!("{}s", ask.timeout_s()) });
+    let body = match ask.body.is_empty() {
+        true => Value::Null,
+        false => json!(ask.body_text("k6")?),
+    };
+    Ok(format!(
+        "import http from \"k6/http\";\n\nexport const options = {options};\n\n\
+         export default function () {{\n  http.request({}, {}, {body}, {params});\n}}\n",
+        json!(ask.method),
+        json!(ask.url)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::tests::{ask, more};
+
+    #[test]
+    fn a_load_is_asked_like_this() {
+        insta::assert_snapshot!(order(&ask()).unwrap().shown());
+        let open = Ask { rate: Some(500.0), ..more() };
+        insta::assert_snapshot!("open", order(&open).unwrap().shown());
+    }
+}

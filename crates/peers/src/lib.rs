@@ -1,0 +1,92 @@
+//! Other load generators, both ways: a load of ours as their command line, and their command line
+//! as a load of ours, with its result in their layout.
+//!
+//! What this room is for: the words of each tool, one file for each, and what its layout leaves
+//! out.
+//! In: a trial, or the words that a user typed for a tool. Out: words, files, texts.
+//! Never: a process, a file, a clock; an option that is not known and let through.
+
+mod ask;
+mod order;
+pub use ask::Ask;
+pub use order::{Order, Output};
+
+mod autocannon;
+mod h2load;
+mod hey;
+mod k6;
+mod oha;
+mod vegeta;
+mod wrk;
+mod wrk2;
+
+mod fronts;
+mod hidden;
+mod typed;
+pub use fronts::{FRONTS, Front, front};
+pub use typed::{Typed, help, parse};
+
+use model::run::Run;
+use model::tool::Tool;
+
+/// A tool as listed.
+pub struct Peer {
+    /// Which one.
+    pub tool: Tool,
+    /// How to get it.
+    pub get: &'static str,
+    /// The words that show its version.
+    pub version: &'static [&'static str],
+    /// How many threads it takes.
+    pub threads: Threads,
+    /// What is run for a load; an error says what it cannot be asked.
+    pub order: fn(&Ask) -> Result<Order, String>,
+}
+
+/// How many threads a tool takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// As many as it is asked for.
+    Asked,
+    /// One for each CPU that it may use.
+    EveryCpu,
+}
+
+/// Every tool that can run in the place of our engine.
+pub const PEERS: &[Peer] = &[
+    wrk::PEER,
+    wrk2::PEER,
+    oha::PEER,
+    hey::PEER,
+    h2load::PEER,
+    vegeta::PEER,
+    k6::PEER,
+    autocannon::PEER,
+];
+
+/// The entry of a tool.
+pub fn peer(tool: Tool) -> &'static Peer {
+    let listed = PEERS.iter().find(|peer| peer.tool == tool);
+    listed.expect("every tool is listed, which a test holds")
+}
+
+/// A run of ours in the layout of a tool, and below it what that layout leaves out.
+pub fn drawn(front: &Front, typed: &Typed, run: &Run) -> String {
+    let Some(point) = run.record.points.last() else {
+        return hidden::nothing(front.tool, run);
+    };
+    let layout = (front.layout)(&fronts::Shown { run, point, typed });
+    format!("{layout}{}", hidden::told(front.tool, run, point))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::tool::TOOLS;
+
+    #[test]
+    fn every_tool_is_listed_once() {
+        let listed: Vec<Tool> = PEERS.iter().map(|peer| peer.tool).collect();
+        assert_eq!(listed, TOOLS);
+    }
+}

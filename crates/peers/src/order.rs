@@ -1,0 +1,60 @@
+//! What is run for a load: the words of a tool, the files that it reads, and where its output is.
+
+/// Stands for the folder of the run in words and files.
+pub const FOLDER: &str = "{folder}";
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Words after the program; [`FOLDER`] is filled in.
+    pub words: Vec<String>,
+    /// Files that are written beforehand, by their name in the folder.
+    pub files: Vec<(&'static str, String)>,
+    /// Where its figures are.
+    pub output: Output,
+}
+
+/// Where the figures of a tool are when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// It prints them.
+    Printed,
+    /// It writes them to this file in the folder.
+    File(&'static str),
+    /// It prints them when it is asked again, with these words and the name of this file in the
+    /// folder.
+    Report(&'static [&'static str], &'static str),
+}
+
+impl Order {
+    /// A tool that prints its figures and reads no file.
+    pub fn of(words: Vec<String>) -> Self {
+        Self { words, files: Vec::new(), output: Output::Printed }
+    }
+
+    /// The same with the folder filled in.
+    pub fn within(self, folder: &str) -> Self {
+        let filled = |text: String| text.replace(FOLDER, folder);
+        let files = self.files.into_iter().map(|(name, text)| (name, filled(text)));
+        Self {
+            words: self.words.into_iter().map(filled).collect(),
+            files: files.collect(),
+            output: self.output,
+        }
+    }
+
+    /// As one line, for goldens.
+    #[cfg(test)]
+    pub fn shown(&self) -> String {
+        let mut text = self.words.join(" ");
+        for (name, content) in &self.files {
+            text += &format!("\n--- {name}\n{content}");
+        }
+        text
+    }
+}
+
+/// Words of a line without quotes.
+pub fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_string).collect()
+}

@@ -1,0 +1,85 @@
+//! wrk: a closed loop of threads. Method, body and depth take a script.
+
+use crate::ask::Ask;
+use crate::order::{FOLDER, Order, words};
+use crate::{Peer, Threads};
+use model::tool::Tool;
+
+pub(crate) const PEER: Peer = Peer {
+    tool: Tool::Wrk,
+    get: "apt-get install wrk, or make peers",
+    version: &["-v"],
+    threads: Threads::Asked,
+    order,
+};
+
+fn order(ask: &Ask) -> Result<Order, String> {
+    ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
+    let seconds = ask.whole_seconds("wrk")?;
+    Ok(lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections)))
+}
+
+/// What wrk and wrk2 are asked alike.
+pub(crate) fn lines(ask: &Ask, first: String) -> Order {
+    let mut order = Order::of(words(&first));
+    order.words.push(format!("--timeout={}s", ask.timeout_s()));
+    for (name, value) in &ask.headers {
+        order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
+    }
+    let is_plain = ask.method == "GET" && ask.body.is_empty() && ask.depth == 1;
+    if !is_plain {
+        order.words.extend(["-s".to_string(), format!("{FOLDER}/wrk.lua")]);
+        order.files.push(("wrk.lua", script(ask)));
+    }
+    order.words.push(ask.url.clone());
+    order
+}
+
+/// A batch of `depth` requests counts as that many responses; the next one waits for all of them.
+fn script(ask: &Ask) -> String {
+    let (method, body) = (quoted(ask.method.as_bytes()), quoted(&ask.body));
+    let mut text = format!("wrk.method = {method}\n");
+    if !ask.body.is_empty() {
+        text += &format!("wrk.body = {body}\n");
+    }
+    if ask.depth > 1 {
+        text += &format!(
+            "init = function(args)\n  batch = string.rep(wrk.format(), {})\nend\n\
+             request = function()\n  return batch\nend\n",
+            ask.depth
+        );
+    }
+    text
+}
+
+/// A string of Lua, every byte that is not plain as its number.
+fn quoted(bytes: &[u8]) -> String {
+    let each = |byte: &u8| match byte {
+        b'"' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\{byte:03}"),
+    };
+    format!("\"{}\"", bytes.iter().map(each).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::tests::{ask, more};
+
+    #[test]
+    fn a_load_is_asked_like_this() {
+        let shown = order(&ask()).unwrap().shown();
+        let expected =
+            "-t1 -c16 -d3s --latency --timeout=10s http://127.0.0.1:8083/read";
+        assert_eq!(shown, expected);
+        let deep = Ask { depth: 8, ..more() };
+        insta::assert_snapshot!(order(&deep).unwrap().shown());
+    }
+
+    #[test]
+    fn a_rate_is_refused_with_those_that_have_one() {
+        let open = Ask { rate: Some(100.0), ..ask() };
+        assert!(order(&open).unwrap_err().contains("use wrk2"));
+    }
+}

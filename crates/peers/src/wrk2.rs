@@ -1,0 +1,37 @@
+//! wrk2: wrk with a rate that is always given; its latencies count from the plan.
+
+use crate::ask::Ask;
+use crate::order::Order;
+use crate::{Peer, Threads, wrk};
+use model::tool::Tool;
+
+pub(crate) const PEER: Peer = Peer {
+    tool: Tool::Wrk2,
+    get: "build github.com/giltene/wrk2 and put its program wrk into the PATH as wrk2",
+    version: &["-v"],
+    threads: Threads::Asked,
+    order,
+};
+
+fn order(ask: &Ask) -> Result<Order, String> {
+    let rate = ask.rate.ok_or("wrk2 needs a rate; for example -R 1k")?;
+    let seconds = ask.whole_seconds("wrk2")?;
+    let (threads, connections) = (ask.threads, ask.connections);
+    let first = format!("-t{threads} -c{connections} -d{seconds}s -R{rate:.0} --latency");
+    Ok(wrk::lines(ask, first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::tests::ask;
+
+    #[test]
+    fn a_load_is_asked_like_this() {
+        let open = Ask { rate: Some(500.0), ..ask() };
+        let expected =
+            "-t1 -c16 -d3s -R500 --latency --timeout=10s http://127.0.0.1:8083/read";
+        assert_eq!(order(&open).unwrap().shown(), expected);
+        assert!(order(&ask()).unwrap_err().contains("-R 1k"));
+    }
+}

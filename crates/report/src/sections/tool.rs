@@ -1,0 +1,108 @@
+//! A run whose load another tool made: what it told, what arithmetic says of that, and which of our
+//! checks can be asked of it.
+
+use super::audit::of_account;
+use super::summary;
+use crate::page::{Banner, Block, Column, Fact, Mark, Table};
+use crate::wording::{microseconds, ns, or_dash, per_second};
+use model::audit::{Figure, Outcome};
+use model::run::Run;
+use model::tool::ToolRun;
+use model::verdict::Verdict;
+
+/// Its rate and the wall.
+pub fn banner(tool: &ToolRun, verdict: &Verdict) -> Banner {
+    let [p50, p99] = [0.5, 0.99].map(|share| time(tool, share));
+    let rate = or_dash(tool.rate, per_second);
+    let text = format!("{rate}, p50 {p50}, p99 {p99}, as {} says", tool.generator.name());
+    let lines = vec![summary::wall_sentence(verdict)];
+    Banner { tone: summary::tone_of(verdict), text, lines }
+}
+
+/// A percentile as it was told, marked when it cannot be.
+fn time(tool: &ToolRun, share: f64) -> String {
+    let told = ns(tool.percentile_ns(share).map(|ns| ns as u64));
+    let name = if share == 0.5 { "p50" } else { "p99" };
+    match tool.refuted(name) {
+        Some(_) => format!("{told} (cannot be)"),
+        None => told,
+    }
+}
+
+/// Who made the load, and what it cost.
+pub fn facts(tool: &ToolRun) -> Vec<Fact> {
+    let cpus = |of: Option<f64>| or_dash(of, |cpus| format!("{cpus:.2}"));
+    let version = tool.account.foreign.version.as_ref();
+    let version = version.map_or(String::new(), |version| format!(", {version}"));
+    vec![
+        Fact::new("Generator", format!("{}{version}", tool.generator.name())),
+        Fact::new("Command", tool.command.join(" ")),
+        Fact::new("CPU", cost(tool)),
+        Fact::new(
+            "CPUs used",
+            format!("client {}, server {}", cpus(tool.cpu.client_cpus), cpus(tool.cpu.server_cpus)),
+        ),
+    ]
+}
+
+/// CPU time of both sides for each response.
+pub fn cost(tool: &ToolRun) -> String {
+    let [client, server] = [tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]
+        .map(|us| match us {
+            Some(_) => format!("{} us", microseconds(us)),
+            None => "-".to_string(),
+        });
+    format!("client {client}, server {server} per response")
+}
+
+/// How many of its figures hold, and what cannot be.
+pub fn audited(tool: &ToolRun) -> String {
+    let asked = tool.account.claims.iter().filter(|claim| !claim.findings.is_empty());
+    let (mut holds, mut open, mut wrong) = (0, 0, Vec::new());
+    for claim in asked {
+        match claim.outcome {
+            Outcome::Holds => holds += 1,
+            Outcome::CannotTell => open += 1,
+            Outcome::CannotBe => wrong.push(claim.name.as_str()),
+        }
+    }
+    match wrong.is_empty() {
+        true => format!("of what it says {holds} figures hold, {open} cannot be told"),
+        false => format!("CANNOT BE: {}; {holds} hold, {open} cannot be told", wrong.join(", ")),
+    }
+}
+
+/// Requests, failures and bytes as it told them.
+pub fn counted(tool: &ToolRun) -> String {
+    let told = &tool.account.foreign;
+    let count = |figure: &Option<Figure>| figure.as_ref().map(|figure| figure.printed.clone());
+    let parts = [
+        ("requests", count(&told.requests)),
+        ("good", count(&told.good)),
+        ("without a good response", count(&told.failed)),
+        ("never sent", count(&told.dropped)),
+    ];
+    let told: Vec<String> =
+        parts.into_iter().filter_map(|(what, many)| Some(format!("{} {what}", many?))).collect();
+    told.join(", ")
+}
+
+/// What it told, figure by figure.
+pub fn told(run: &Run) -> Vec<Block> {
+    run.record.tool.as_ref().map_or_else(Vec::new, |tool| of_account(&tool.account))
+}
+
+/// Our checks, asked of it.
+pub fn gates(run: &Run) -> Vec<Block> {
+    let Some(tool) = &run.record.tool else { return Vec::new() };
+    let mut table = Table::new(["gate", "is", "because"].map(Column::words).to_vec());
+    for gate in &tool.gates {
+        let (mark, is) = match gate.ok {
+            Some(true) => (Mark::None, "holds"),
+            Some(false) => (Mark::Broken, "BROKEN"),
+            None => (Mark::Caution, "cannot be told"),
+        };
+        table.push(mark, vec![gate.id.to_string(), is.to_string(), gate.why.clone()]);
+    }
+    vec![Block::Table(table)]
+}
