@@ -78,6 +78,88 @@ fn exactly_what_the_server_refutes_is_refuted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What the audit finds in the corpus, tool by tool: the table of docs/audit.md.
+#[derive(Default, Clone, Copy)]
+struct Score {
+    outputs: usize,
+    figures: usize,
+    wrong: usize,
+    refuted: usize,
+    missed: usize,
+    alarms: usize,
+    open: usize,
+    said_open: usize,
+}
+
+impl Score {
+    fn add(&mut self, other: Self) {
+        self.outputs += other.outputs;
+        self.figures += other.figures;
+        self.wrong += other.wrong;
+        self.refuted += other.refuted;
+        self.missed += other.missed;
+        self.alarms += other.alarms;
+        self.open += other.open;
+        self.said_open += other.said_open;
+    }
+
+    fn row(&self, tool: &str) -> String {
+        let Self { outputs, figures, wrong, refuted, missed, alarms, open, said_open } = self;
+        format!(
+            "| {tool} | {outputs} | {figures} | {wrong} | {refuted} | {missed} | {alarms} | {open} \
+             | {said_open} |\n"
+        )
+    }
+}
+
+/// What becomes of one row of `expected.tsv`.
+fn score(row: &str) -> (String, Score) {
+    let mut columns = row.split('\t').chain(std::iter::repeat(""));
+    let mut next = || columns.next().unwrap_or_default().to_string();
+    let (file, tool, _, command, _) = (next(), next(), next(), next(), next());
+    let (refuted, beside, open, _, by_reading) = (next(), next(), next(), next(), next());
+    let names = |list: &str| -> BTreeSet<String> {
+        let names = list.split(',').map(|name| name.trim().to_string());
+        names.filter(|name| !name.is_empty()).collect()
+    };
+    let (wrong, open, by_reading) = (names(&refuted), names(&open), names(&by_reading));
+    let mut given = given(&beside);
+    given.command = (!beside.is_empty()).then_some(command);
+    let mut score = Score { outputs: 1, wrong: wrong.len(), open: open.len(), ..Score::default() };
+    // What cannot be read has no figure.
+    if let Ok(of) = audited(&folder().join(file), &given) {
+        let (found, told) = (with(&of, Outcome::CannotBe), with(&of, Outcome::CannotTell));
+        score.figures = of.claims.len();
+        score.refuted = wrong.intersection(&found).count();
+        score.alarms = found
+            .iter()
+            .filter(|name| !(wrong.contains(*name) || by_reading.contains(*name)))
+            .count();
+        score.said_open =
+            open.iter().filter(|name| told.contains(*name) || found.contains(*name)).count();
+    }
+    score.missed = score.wrong - score.refuted;
+    (tool, score)
+}
+
+#[test]
+fn the_table_of_the_docs_is_what_the_audit_finds() {
+    let table = std::fs::read_to_string(folder().join("expected.tsv")).unwrap();
+    let mut tools: std::collections::BTreeMap<String, Score> = Default::default();
+    let mut all = Score::default();
+    for row in table.lines().skip(1) {
+        let (tool, score) = score(row);
+        tools.entry(tool).or_default().add(score);
+        all.add(score);
+    }
+    let mut made: String = tools.iter().map(|(tool, score)| score.row(tool)).collect();
+    made += &all.row("all");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    assert!(docs.contains(&made), "docs/audit.md has another table; this is the one:\n{made}");
+    assert_eq!(all.alarms, 0);
+}
+
 /// Of each fixture: what is refuted with a depth of 1, which all of these had.
 #[test]
 fn fixtures_are_judged_like_this() {

@@ -199,7 +199,7 @@ impl<R: Read> Archive<R> {
     fn fill(&mut self, bytes: &mut [u8], inside: &str) -> Result<(), Refused> {
         self.frame.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Refused::CutShort(inside.to_string()),
-            _ => Refused::Compression(error.to_string()),
+            _ => Refused::Compression,
         })
     }
 
@@ -211,7 +211,7 @@ impl<R: Read> Archive<R> {
             }
         }
         let behind = self.frame.read(&mut [0]);
-        if behind.map_err(|error| Refused::Compression(error.to_string()))? > 0 {
+        if behind.map_err(|_| Refused::Compression)? > 0 {
             return Err(Refused::Trailing);
         }
         match self.frame.finish().fill_buf()?.is_empty() {

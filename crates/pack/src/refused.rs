@@ -23,9 +23,12 @@ pub enum Refused {
         /// The limit.
         most: u64,
     },
-    /// It is not zstd, or broken zstd.
-    #[error("it cannot be decompressed: {0}")]
-    Compression(String),
+    /// It is not zstd, broken zstd, or asks for more memory than ours does. The library was built
+    /// without its own words for that.
+    #[error(
+        "it cannot be decompressed: it is not of zstd, was damaged, or asks for a larger window"
+    )]
+    Compression,
     /// The tar ends before all files were there.
     #[error("the archive ends inside of {0}")]
     CutShort(String),

@@ -61,7 +61,7 @@ fn a_frame_that_is_cut_or_followed_by_bytes_is_refused() {
     let frame = &archive[..archive.len() - 40];
     for cut in [0, 4, frame.len() / 2, frame.len() - 1] {
         let cut = pack::fuzzing::sealed(&frame[..cut]);
-        assert!(matches!(opened(&cut), Err(Refused::CutShort(_) | Refused::Compression(_))));
+        assert!(matches!(opened(&cut), Err(Refused::CutShort(_) | Refused::Compression)));
     }
     for more in [&b"x"[..], frame] {
         let longer = pack::fuzzing::sealed(&[frame, more].concat());

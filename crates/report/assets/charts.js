@@ -118,6 +118,12 @@ const ceilingCharts = (() => {
     return { range: (_plot, _low, high) => [0, Math.max(high, least, ...ends) * 1.1 || 1] };
   };
 
+  // Where there is nothing, a scale would be made up.
+  const hasValues = (plot, isX) => {
+    const [x, ...series] = plot.data;
+    return isX ? x.length > 0 : series.some((one) => one.some((value) => value != null));
+  };
+
   const axisOf = (axis, isX, view, colours) => {
     const made = {
       scale: isX ? "x" : "y",
@@ -125,7 +131,8 @@ const ceilingCharts = (() => {
       font: "12px system-ui, sans-serif",
       grid: { stroke: colours.line, width: 1 },
       ticks: { stroke: colours.line, width: 1, size: 4 },
-      values: (_plot, steps) => steps.map((step) => ceilingFormat.tick(axis.unit, step)),
+      values: (plot, steps) =>
+        steps.map((step) => (hasValues(plot, isX) ? ceilingFormat.tick(axis.unit, step) : "")),
       size: isX ? 30 : 56,
       gap: 4,
       space: isX ? 56 : 32,

@@ -270,8 +270,10 @@ fn raw<'e>(markup: String) -> Event<'e> {
     Event::InlineHtml(CowStr::from(markup))
 }
 
+/// Notes are below a heading of the second rank. Their own begin with the second, as a new entry
+/// has them, and no rank may be left out.
 fn lower(level: HeadingLevel) -> usize {
-    (level as usize + 2).min(6)
+    (level as usize + 1).clamp(3, 6)
 }
 
 /// An address that a reader may follow: of the web, of mail, or beside this page.

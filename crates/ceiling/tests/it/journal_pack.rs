@@ -263,6 +263,9 @@ fn an_archive_is_unpacked_only_where_it_was_asked_for() {
     assert_eq!(names(&to), ["entry.toml", "notes.md", "plan.toml"]);
     let said = journal.says(2, &["verify", &shown(&archive), "--extract", &shown(&to)]);
     assert!(said.stderr.contains("it is there already"), "{}", said.stderr);
+    let nowhere = shown(&journal.path("no/folder"));
+    let said = journal.says(2, &["verify", &shown(&archive), "--extract", &nowhere]);
+    assert!(said.stderr.contains("there is no folder to keep it in"), "{}", said.stderr);
     // One that is not signed by who was asked for is not kept.
     let public = root().join("crates/pack/tests/keys/one.pub");
     let words = ["verify", &shown(&archive), "--pub", &shown(&public), "--extract"];

@@ -10,6 +10,9 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// Letters of a condition that an error repeats.
+const SHOWN_MAX: usize = 100;
+
 /// Comparisons with `and` between, such as
 /// `cells.free.rate > 2 * cells.starved.rate and cells.free.errors < 0.1%`.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,7 +161,11 @@ impl Condition {
             reader.end()?;
             Ok::<_, String>(comparisons)
         };
-        let comparisons = read().map_err(|why| format!("condition '{text}': {why}"))?;
+        let comparisons = read().map_err(|why| {
+            let begin: String = text.chars().take(SHOWN_MAX).collect();
+            let cut = if begin.len() < text.len() { ".." } else { "" };
+            format!("condition '{begin}{cut}': {why}")
+        })?;
         Ok(Self { text: text.to_string(), comparisons })
     }
 

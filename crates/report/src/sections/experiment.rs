@@ -11,6 +11,7 @@ use crate::wording::{
     best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_of, wall_mark, wall_phrase,
 };
+use model::analysis::VisitSeen;
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
@@ -22,6 +23,10 @@ use model::visit;
 pub(super) use model::visit::{FIGURES, figure_of, standing_of};
 use model::visit::{costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Of visits whose runs are not at hand.
+const NO_RUN: &str = "runs that are not kept with the result, or cannot be read, are not judged: \
+                      figures and walls of these visits are those that the experiment noted";
 
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
@@ -78,8 +83,10 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     }
     blocks.extend(analysis::blocks(of));
     blocks.extend(predictions(of));
-    blocks.push(Block::Heading("Walls".to_string()));
-    blocks.push(Block::Table(walls::table(of, design, runs).caption("")));
+    if has_runs(runs) {
+        blocks.push(Block::Heading("Walls".to_string()));
+        blocks.push(Block::Table(walls::table(of, design, runs).caption("")));
+    }
     let charts = order::charts(of, design, runs);
     if !charts.is_empty() {
         blocks.push(Block::Heading("Over time".to_string()));
@@ -87,6 +94,9 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     }
     blocks.push(Block::Heading("Visits".to_string()));
     blocks.push(Block::Table(rows(of, runs)));
+    if !has_runs(runs) {
+        return blocks;
+    }
     for (nth, (cell, run)) in each_visit(of, runs).enumerate() {
         blocks.push(Block::Folded(Folded {
             id: visit_anchor(nth),
@@ -158,6 +168,22 @@ pub(super) fn counted_visits<'a>(
     each_visit(of, runs).filter(|(cell, _)| cell.block != Some(0))
 }
 
+/// Whether any run is there: a result may be kept without them.
+pub(super) fn has_runs(runs: &[Option<Run>]) -> bool {
+    runs.iter().any(Option::is_some)
+}
+
+/// A visit as the document of the experiment has it, for where its run is not kept.
+fn kept<'a>(of: &'a Experiment, cell: &CellResult) -> Option<&'a VisitSeen> {
+    let mut visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
+    visits.find(|one| one.cell == cell.name && one.block == cell.block)
+}
+
+/// The same of one figure.
+pub(super) fn kept_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
+    kept(of, cell)?.figures.get(&figure).copied()
+}
+
 /// Whether a rule of the plan left a visit out of all figures.
 pub(super) fn is_excluded(of: &Experiment, cell: &CellResult) -> bool {
     let analysis = of.analysis.as_ref();
@@ -206,10 +232,14 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         let point = run.as_ref().and_then(point_of);
         has_devices |= point.is_some_and(Point::is_churn);
         has_events |= point.is_some_and(|point| point.events.is_some());
+        let visit = if run.is_none() { kept(experiment, cell) } else { None };
+        let kept = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
+        let wall = visit.and_then(|visit| visit.wall.clone());
         let tool = run.as_ref().and_then(|run| run.record.tool.as_ref());
-        let [rate, p50, p99, client_us, server_us] = match tool {
-            Some(tool) => of_tool(tool),
-            None => of_point(point),
+        let [rate, p50, p99, client_us, server_us] = match (tool, &run) {
+            (Some(tool), _) => of_tool(tool),
+            (None, Some(_)) => of_point(point),
+            (None, None) => OF_A_VISIT.map(kept),
         };
         let cells = vec![
             visit_name(cell),
@@ -218,16 +248,26 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
             ns(p99.map(|ns| ns as u64)),
             microseconds(client_us),
             microseconds(server_us),
-            wall_cell(cell, run.as_ref()),
+            wall.unwrap_or_else(|| wall_cell(cell, run.as_ref())),
             expected_cell(cell, run.as_ref()),
         ];
         has_tools |= tool.is_some();
         let mark = match (run, point) {
             (Some(run), Some(point)) => mark_of(run, point),
             (Some(run), None) if tool.is_some() => mark_of_claim(&run.record.claim()),
+            (None, _) if kept(Figure::Rate).is_some() => Mark::None,
             _ => Mark::Broken,
         };
-        table.push_about(mark, cells, vec![visit_anchor(nth)]);
+        match has_runs(runs) {
+            true => table.push_about(mark, cells, vec![visit_anchor(nth)]),
+            false => table.push(mark, cells),
+        }
+    }
+    let is_without = |(cell, run): (&CellResult, Option<&Run>)| {
+        matches!(cell.fate, Fate::Measured { .. }) && run.is_none()
+    };
+    if each_visit(experiment, runs).any(is_without) {
+        table.notes.push(NO_RUN.to_string());
     }
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
@@ -268,6 +308,15 @@ fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     let p50 = time(times.and_then(|times| times.p50));
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
 }
+
+/// The same where only the figures of a visit are kept.
+const OF_A_VISIT: [Figure; 5] = [
+    Figure::Rate,
+    Figure::P50,
+    Figure::P99,
+    Figure::ClientUsPerRequest,
+    Figure::ServerUsPerRequest,
+];
 
 /// The same as another tool told them, whether they can be or not.
 fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {
@@ -366,7 +415,7 @@ fn wall_cell(cell: &CellResult, run: Option<&Run>) -> String {
     match (&cell.fate, run) {
         (Fate::NotReached, _) => "not reached".to_string(),
         (Fate::Failed { .. }, _) => "failed".to_string(),
-        (Fate::Measured { .. }, None) => "run unreadable".to_string(),
+        (Fate::Measured { .. }, None) => "no run".to_string(),
         (Fate::Measured { .. }, Some(run)) => {
             let verdict = &run.record.verdict;
             let also = verdict
@@ -419,7 +468,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
             facts.push(Fact::new("verdict", wall_phrase(&run.record.verdict)));
         }
         (Fate::Measured { run: id }, None) => {
-            facts.push(Fact::new("run", format!("{id}, which cannot be read")));
+            facts.push(Fact::new("run", format!("{id}, which is not kept or cannot be read")));
         }
         (Fate::Failed { why }, _) => facts.push(Fact::new("failed", why.clone())),
         (Fate::NotReached, _) => facts.push(Fact::new("not reached", "the experiment was ended")),
@@ -444,7 +493,9 @@ pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
                 blocks.push(Block::Table(contrasts::table(of, design)));
             }
             blocks.extend(analysis::blocks(of));
-            blocks.push(Block::Table(walls::table(of, design, runs)));
+            if has_runs(runs) {
+                blocks.push(Block::Table(walls::table(of, design, runs)));
+            }
             blocks
         }
         None => vec![Block::Text(of.question.clone()), Block::Table(rows(of, runs))],
@@ -520,6 +571,36 @@ mod tests {
         let alike = [Some(fixtures::ramp_quota()), Some(fixtures::ramp_quota()), None, None];
         let text = crate::text_experiment(&of, &alike, crate::Style::Plain);
         assert!(!text.contains("Servers") && !text.contains("Events"), "{text}");
+    }
+
+    /// A result may be kept without its runs: figures of visits come from its own document, and
+    /// nothing is marked as broken that was measured.
+    #[test]
+    fn visits_without_runs_have_the_figures_that_the_experiment_counted() {
+        use model::analysis::{Analysis, Conditions};
+        let (mut of, runs) = fixtures::blocks();
+        let seen = |(cell, run): (&CellResult, Option<&Run>)| {
+            let (cell, block) = (cell.name.clone(), cell.block);
+            let (figures, wall, conditions) = (figures(run?), None, Conditions::default());
+            Some(VisitSeen { cell, block, figures, conditions, wall })
+        };
+        let visits = each_visit(&of, &runs).filter_map(seen).collect();
+        of.analysis = Some(Analysis { visits, ..Analysis::default() });
+        let none = vec![None; runs.len()];
+        let (with, without) = (rows(&of, &runs), rows(&of, &none));
+        let was_measured =
+            |nth: &usize| runs[*nth].as_ref().is_some_and(|run| !figures(run).is_empty());
+        let measured: Vec<usize> = (0..runs.len()).filter(was_measured).collect();
+        assert!(!measured.is_empty());
+        for nth in measured {
+            assert_eq!(with.rows[nth].cells[..4], without.rows[nth].cells[..4]);
+            assert_eq!(without.rows[nth].cells[6], "no run");
+            assert!(without.rows[nth].mark == Mark::None && without.rows[nth].about.is_empty());
+        }
+        assert!(without.notes.contains(&NO_RUN.to_string()));
+        let html = crate::html_experiment(&of, &none);
+        assert!(html.contains("visits-rate") && !html.contains(">Walls<"));
+        assert!(!html.contains("id=\"visit-1\""));
     }
 
     #[test]

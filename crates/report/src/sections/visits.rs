@@ -1,7 +1,8 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
 use super::experiment::{
-    figure_of, figures, is_excluded, mark_of_claim, point_of, standing_of, visit_anchor, visit_name,
+    figure_of, figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, standing_of,
+    visit_anchor, visit_name,
 };
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
 use crate::text::spark::shown;
@@ -35,16 +36,18 @@ pub(super) fn plot(
             word: String::new(),
             dots: dots
                 .filter_map(|(nth, (cell, run))| {
-                    let run = run.as_ref()?;
-                    let (at, mark) = value_of(run, figure)?;
+                    let (at, mark) = match run {
+                        Some(run) => value_of(run, figure)?,
+                        None => (kept_figure(of, cell, figure)?, Mark::None),
+                    };
                     let mark = if is_excluded(of, cell) { Mark::Broken } else { mark };
                     let block = cell.block.unwrap_or(1);
                     Some(Dot {
                         at: scaled(at),
                         place: place(block, last),
                         mark,
-                        detail: detail(cell, run, &shown(&axis, scaled(at)), mark),
-                        about: visit_anchor(nth),
+                        detail: detail(cell, run.as_ref(), &shown(&axis, scaled(at)), mark),
+                        about: if has_runs(runs) { visit_anchor(nth) } else { String::new() },
                     })
                 })
                 .collect(),
@@ -126,11 +129,12 @@ fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
     }
 }
 
-fn detail(cell: &CellResult, run: &Run, value: &str, mark: Mark) -> String {
-    let wall = match wall_mark(&run.record.verdict) {
-        none if none == "-" => "no wall".to_string(),
-        unknown if unknown == "?" => "wall unknown".to_string(),
-        wall => wall,
+fn detail(cell: &CellResult, run: Option<&Run>, value: &str, mark: Mark) -> String {
+    let wall = match run.map(|run| wall_mark(&run.record.verdict)).as_deref() {
+        None => "no run to judge".to_string(),
+        Some("-") => "no wall".to_string(),
+        Some("?") => "wall unknown".to_string(),
+        Some(wall) => wall.to_string(),
     };
     let struck = if mark == Mark::Broken { ", left out" } else { "" };
     format!("{}: {value}{struck}; {wall}", visit_name(cell))

@@ -3,7 +3,7 @@
 use super::{Scene, claims};
 use crate::Foreign;
 use crate::markup::{escape, lines};
-use model::audit::{Account, Claim};
+use model::audit::{Account, Claim, Outcome};
 
 /// Bytes of an output that are shown.
 const SHOWN_MAX: usize = 64 << 10;
@@ -31,8 +31,13 @@ fn account(of: &Account) -> String {
         let why =
             if why.is_empty() { "no check could look at it".to_string() } else { why.join("; ") };
         format!(
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td>\
+            "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>\
              <td class=\"short\">{}</td><td class=\"long\">{}</td></tr>\n",
+            match claim.outcome {
+                Outcome::CannotBe => " class=\"broken\"",
+                Outcome::CannotTell => " class=\"caution\"",
+                Outcome::Holds => "",
+            },
             escape(&claim.name),
             escape(&claim.figure.printed),
             claim.outcome.words(),

@@ -62,7 +62,10 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
     let audit = audit::audit(told.collect(), &command.beside.given());
     fs::create_dir_all(&folder).map_err(|error| wrong(&folder, &error))?;
     write(&copy, &bytes)?;
-    write(&audited, &report::json::json(&audit))?;
+    write(&audited, &report::json::json(&audit)).inspect_err(|_| {
+        // Both or none: another attempt would find the name taken.
+        let _ = fs::remove_file(&copy);
+    })?;
     let claims = || audit.accounts.iter().flat_map(|account| &account.claims);
     let cannot = claims().filter(|claim| claim.outcome == Outcome::CannotBe).count();
     let first = audit.accounts.first().map_or("", |account| account.name.as_str());

@@ -68,6 +68,10 @@ pub fn run(command: &New) -> Result<Code, Failure> {
         Some(_) => String::new(),
     };
     let next = match command.source {
+        // The plan of a new entry names a server that runs already, which takes a word of trust.
+        None if command.plan.is_none() => {
+            format!("edit them, then ceiling journal run {slug} --trust")
+        }
         None => format!("edit them, then ceiling journal run {slug}"),
         Some(_) => format!("edit them; ceiling journal import {slug} FILE copies a result"),
     };

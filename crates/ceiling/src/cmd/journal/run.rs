@@ -57,7 +57,13 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let is_measured = matches!(ended, Ok(Code::Good | Code::Unmet));
     let is_new = matches!(was, Status::Planned | Status::Running);
     let status = if is_measured && is_new { Status::Done } else { was };
-    entry.write_status(status.word())?;
+    let written = entry.write_status(status.word());
+    if let (Err(why), Err(_)) = (&written, &ended) {
+        // What ended the run is told first; a full disk ends both.
+        eprintln!("ceiling: the status is still running: {why}");
+        return ended;
+    }
+    written?;
     if status == Status::Done && entry.entry.answer.is_none() && !command.options.quiet {
         let file = entry.path.join("entry.toml");
         eprintln!("ceiling: the status is done; write the answer in {}", file.display());

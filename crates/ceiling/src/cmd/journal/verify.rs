@@ -129,6 +129,9 @@ fn open(path: &Path, scratch: &Scratch) -> Result<(Opened, Slug), Failure> {
     let opened = read(BufReader::new(file), &Limits::default(), |name| scratch.create(name));
     let opened = opened.map_err(|why| none(&why))?;
     let slug = Slug::parse(&opened.manifest.slug).map_err(|why| none(&why))?;
+    if !opened.manifest.files.iter().any(|file| file.path == "entry.toml") {
+        return Err(none(&"it has no entry.toml, so there is nothing to make again"));
+    }
     scratch.name(slug.as_str())?;
     Ok((opened, slug))
 }

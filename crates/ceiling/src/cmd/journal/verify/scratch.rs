@@ -28,8 +28,15 @@ impl Scratch {
                 )));
             }
             Some(folder) => match folder.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-                _ => PathBuf::from("."),
+                Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+                Some(parent) if parent.is_dir() => parent.to_path_buf(),
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "--extract {}: there is no folder to keep it in; make that first, for \
+                         example a journal with ceiling journal new SLUG",
+                        folder.display()
+                    )));
+                }
             },
             None => std::env::temp_dir(),
         };
