@@ -113,6 +113,11 @@ const ROOMS: &[Room] = &[
         why: "a far probe carries facts and readings over a line and reads no more than a near one",
     },
     Room {
+        folder: "crates/nats",
+        may_use: &[],
+        why: "a broker carries bytes under names, whatever they say",
+    },
+    Room {
         folder: "crates/lab",
         may_use: &[
             "crates/model",
