@@ -125,6 +125,24 @@ impl Client {
         }
     }
 
+    /// Waits until the server has what was published, or the time is over; what comes meanwhile is
+    /// lost. For the end.
+    ///
+    /// # Errors
+    ///
+    /// The time is over, or there is no connection.
+    pub fn flush(&mut self, wait: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + wait;
+        loop {
+            match &self.state {
+                State::Linked(link) if !link.is_blocked() => return Ok(()),
+                State::Linked(_) if Instant::now() < until => {}
+                _ => return Err(Failure::NotUp),
+            }
+            let _ = self.next(until.saturating_duration_since(Instant::now()));
+        }
+    }
+
     /// The next event; nothing when the time is over or a [`Waker`] has ended the wait.
     pub fn next(&mut self, wait: Duration) -> Option<Event> {
         let until = Instant::now() + wait;

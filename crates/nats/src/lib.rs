@@ -9,8 +9,10 @@
 //!
 //! # Why our own
 //!
-//! `async-nats` is well kept and knows all of NATS. It brings tokio, which nothing else here needs,
-//! and MEASURED. The fleet uses eight words of the protocol.
+//! `async-nats` is well kept and knows all of NATS. With the same rustls it adds 961 kB to a
+//! stripped program, because it brings tokio, an URL parser with the tables of Unicode, and regular
+//! expressions; this crate adds 195 kB (both built for size). Nothing else here needs tokio, and a
+//! program of at most 15 MB has no room for it. The fleet uses eight words of the protocol.
 
 mod protocol;
 mod subject;
