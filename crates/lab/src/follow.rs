@@ -64,8 +64,8 @@ pub struct Means<'a> {
     pub logs: &'a mut Logs,
     /// Ends the load at once, when set.
     pub stop: &'a AtomicBool,
-    /// Set from the first order of a level until its last tick: whoever finds it set long after
-    /// `stop` knows that something hangs.
+    /// Set while workers may send: from the first order of a level until its last tick, or until
+    /// they were ordered to stop. Whoever finds it set long after `stop` knows that something hangs.
     pub is_loading: &'a AtomicBool,
 }
 
@@ -197,11 +197,11 @@ pub fn follow(
         is_loading.store(follower.is_loading(), Ordering::Relaxed);
     }
     follower.stop();
+    is_loading.store(false, Ordering::Relaxed);
     while follower.is_loading() {
         follower.pause(LISTEN);
         follower.listen(tell)?;
     }
-    is_loading.store(false, Ordering::Relaxed);
     Ok(follower.finish(command, tell))
 }
 
@@ -518,7 +518,7 @@ impl Following {
 }
 
 /// The visit that an order begins, and its level of the whole load; nothing for any other order.
-fn level_of(order: &Order) -> Option<(u32, Level)> {
+pub fn level_of(order: &Order) -> Option<(u32, Level)> {
     let Order::Connect { load, connections, connections_max, depth, pace, life } = order else {
         return None;
     };
