@@ -130,6 +130,13 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
+        folder: "crates/fleet",
+        may_use: &["crates/model", "crates/engine", "crates/plan", "crates/remote"],
+        why: "what a controller and its agents conclude from bytes and time: orders and ticks are \
+              the engine's, URLs are read as the command line reads them, and clocks are compared \
+              as those of a far probe are",
+    },
+    Room {
         folder: "crates/live",
         may_use: &["crates/model", "crates/host", "crates/report"],
         why: "it draws the blocks of the report while a run goes on, and never asks for anything",
@@ -170,6 +177,7 @@ const ROOMS: &[Room] = &[
             "crates/pack",
             "crates/profile",
             "crates/remote",
+            "crates/fleet",
         ],
         why: "it feeds bytes to whatever reads what others wrote; only fuzz targets use it",
     },
