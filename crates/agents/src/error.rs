@@ -10,8 +10,10 @@ pub enum AgentsError {
     #[error(transparent)]
     Subject(#[from] nats::SubjectError),
     /// The broker does not let us in.
-    #[error("{server}: {why}; the credentials are of another fleet, or the broker does not know \
-             them yet: ceiling fleet keys writes both")]
+    #[error(
+        "{server}: {why}; the credentials are of another fleet, or the broker does not know \
+             them yet: ceiling fleet keys writes both"
+    )]
     Denied {
         /// Which one.
         server: String,

@@ -136,7 +136,7 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     }
     let path = of(BROKER).join(CONFIGURATION);
     fs::write(&path, configuration(wish, &users)).map_err(io_error(&path))?;
-    let new = all.iter().filter(|name| !kept.contains(name)).cloned().collect();
+    let new = all.iter().filter(|name| !kept.contains(*name)).cloned().collect();
     Ok(Made { controller, new, kept: kept.into_iter().collect() })
 }
 
@@ -216,11 +216,7 @@ fn user_of(path: &Path, remark: &str, authority: &str) -> Result<String, KeysErr
     user(path, remark, authority).map(|(user, _)| user)
 }
 
-fn user(
-    path: &Path,
-    remark: &str,
-    authority: &str,
-) -> Result<(String, Credentials), KeysError> {
+fn user(path: &Path, remark: &str, authority: &str) -> Result<(String, Credentials), KeysError> {
     if !path.exists() {
         write_secret(path, &Credentials::file(remark, &Seed::random(), authority))?;
     }
@@ -306,7 +302,8 @@ mod tests {
         assert_eq!((second.new, second.kept.len()), (vec!["a3".to_string()], 2));
         assert_eq!(second.controller, first.controller);
         assert_eq!((file("agents/a1.creds"), file("controller/controller.key")), (a1, key));
-        let secrets = ["agents/a1.creds", "controller/controller.key", "controller/controller.creds"];
+        let secrets =
+            ["agents/a1.creds", "controller/controller.key", "controller/controller.creds"];
         for secret in secrets.into_iter().chain(["nats/server.key"]) {
             let mode = fs::metadata(folder.join(secret)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{secret}");

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long agents may take to resolve, to try the target once and to start workers.
-const ACCEPTED_WITHIN: Duration = Duration::from_secs(30);
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 /// How long they may take for their last words; those that are heard are awaited by the session.
 const FINISHED_WITHIN: Duration = Duration::from_secs(70);
 /// How long before its begin a window is ordered, nanoseconds: an order that was lost with a
@@ -141,7 +141,11 @@ impl<'a> Lead<'a> {
             },
             version: facts.version.clone(),
             part: self.shares[at].asking.parts()[at],
-            clock: clock.unwrap_or(ClockOffset { offset_ns: 0, error_ns: u64::MAX, round_trips: 0 }),
+            clock: clock.unwrap_or(ClockOffset {
+                offset_ns: 0,
+                error_ns: u64::MAX,
+                round_trips: 0,
+            }),
             ended,
             why: (!of.why.is_empty()).then(|| of.why.clone()),
             notices: report.as_ref().map_or(Vec::new(), |one| one.record.notices.clone()),
@@ -197,8 +201,7 @@ impl Fleet for Lead<'_> {
     fn finish(&self) -> FleetAccount {
         self.shared().desk().session.finish(clock::now_ns());
         self.shared().wake();
-        let is_finished =
-            |desk: &mut Desk| desk.session.is_finished(clock::now_ns()).then_some(());
+        let is_finished = |desk: &mut Desk| desk.session.is_finished(clock::now_ns()).then_some(());
         // Those that did not report until then are lost.
         let _ = self.shared().wait(FINISHED_WITHIN, is_finished);
         let accounts = self.shared().desk().session.accounts();

@@ -11,6 +11,7 @@ pub mod archives;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;
+pub mod nats_protocol;
 pub mod probe_parsers;
 pub mod profiles;
 pub mod remote_frames;

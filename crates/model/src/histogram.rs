@@ -8,6 +8,8 @@
 //! The buckets are those of HdrHistogram (<https://hdrhistogram.org>), so that logs can be
 //! exchanged with every tool that reads its format.
 
+pub mod sparse;
+
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 

@@ -23,7 +23,7 @@ pub struct FleetOptions {
     broker: BrokerOptions,
 
     /// Agents of the fleet: how many, all, or those with a label [default: all]
-    #[arg(long, value_name = "N|all|LABEL=VALUE")]
+    #[arg(long, value_name = "N|all|LABEL=VALUE", env = "CEILING_FLEET_AGENTS")]
     agents: Option<Agents>,
 }
 
@@ -67,6 +67,16 @@ impl std::str::FromStr for WhichAgents {
     }
 }
 
+impl std::fmt::Display for WhichAgents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Labelled(label, value) => write!(f, "{label}={value}"),
+        }
+    }
+}
+
 impl FleetOptions {
     /// The fleet, when one is asked for.
     ///
@@ -76,16 +86,27 @@ impl FleetOptions {
     pub fn choice(&self) -> Result<Option<FleetChoice>, crate::Usage> {
         let Some((url, keys)) = self.broker.given()? else {
             return match &self.agents {
-                Some(_) => Err(crate::Usage(
-                    "--agents: they are of a fleet, and --fleet is missing; for example --fleet \
-                     nats://127.0.0.1:4222"
-                        .to_string(),
-                )),
+                Some(agents) => Err(crate::Usage(format!(
+                    "--agents {}: they are of a fleet, and --fleet is missing; for example --fleet \
+                     nats://127.0.0.1:4222",
+                    agents.0
+                ))),
                 None => Ok(None),
             };
         };
         let agents = self.agents.as_ref().map_or(WhichAgents::All, |agents| agents.0.clone());
         Ok(Some(FleetChoice { url, keys, agents }))
+    }
+}
+
+impl FleetOptions {
+    /// The same as variables of the environment, for commands that this one starts.
+    pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+        let broker = self.broker.broker.as_ref().map(|url| ("CEILING_FLEET", url.0.clone().into()));
+        let keys = self.broker.keys.as_ref().map(|keys| ("CEILING_FLEET_KEYS", keys.0.clone()));
+        let agents = self.agents.as_ref();
+        let agents = agents.map(|agents| ("CEILING_FLEET_AGENTS", agents.0.to_string().into()));
+        [broker, keys, agents].into_iter().flatten().collect()
     }
 }
 

@@ -63,10 +63,10 @@ pub use fleet::{BrokerOptions, FleetChoice, FleetOptions, WhichAgents};
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{CiOptions, Colour, LiveOptions, Options, Runs, Verbosity};
+pub use options::{CiOptions, Colour, DriverChoice, LiveOptions, Options, Runs, Verbosity};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
-pub use url::is_url;
+pub use url::{Scheme, Url, UrlError, is_url};
 pub use usage::{Refusal, Usage};
 pub use way_syntax::{SOURCES_MAX, Sources};
 

@@ -135,6 +135,30 @@ const ROOMS: &[Room] = &[
         why: "the conductor brings the rooms together and draws nothing",
     },
     Room {
+        folder: "crates/fleet",
+        may_use: &["crates/model", "crates/engine", "crates/plan", "crates/remote"],
+        why: "what a controller and its agents conclude from bytes and time: orders and ticks are \
+              the engine's, URLs are read as the command line reads them, and clocks are compared \
+              as those of a far probe are",
+    },
+    Room {
+        folder: "crates/agents",
+        may_use: &[
+            "crates/model",
+            "crates/engine",
+            "crates/probe",
+            "crates/store",
+            "crates/plan",
+            "crates/lab",
+            "crates/fleet",
+            "crates/nats",
+            "crates/agents",
+            "crates/nats",
+        ],
+        why: "what sessions decide is carried out: the lab makes the load, and a broker carries the \
+              messages",
+    },
+    Room {
         folder: "crates/live",
         may_use: &["crates/model", "crates/host", "crates/report"],
         why: "it draws the blocks of the report while a run goes on, and never asks for anything",
@@ -172,9 +196,11 @@ const ROOMS: &[Room] = &[
             "crates/engine",
             "crates/host",
             "crates/probe",
+            "crates/nats",
             "crates/pack",
             "crates/profile",
             "crates/remote",
+            "crates/fleet",
         ],
         why: "it feeds bytes to whatever reads what others wrote; only fuzz targets use it",
     },

@@ -71,9 +71,8 @@ fn table(seen: &[Seen]) -> String {
             seen.facts.hostname.clone(),
             seen.facts.cpus.to_string(),
             seen.facts.version.clone(),
-            seen.clock.map_or("-".to_string(), |clock| {
-                format!("±{:.1}ms", clock.error_ns as f64 / 1e6)
-            }),
+            seen.clock
+                .map_or("-".to_string(), |clock| format!("±{:.1}ms", clock.error_ns as f64 / 1e6)),
             labels(seen),
         ]
     };

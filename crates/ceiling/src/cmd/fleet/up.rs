@@ -93,7 +93,8 @@ pub fn run(command: Up) -> Result<Code, Failure> {
         listen,
     };
     let made = keys::make(&wish).map_err(|error| Failure::File(error.to_string()))?;
-    let mut all = vec![(BROKER.to_string(), start(&broker(&server, &folder.0), &folder.0, BROKER)?)];
+    let mut all =
+        vec![(BROKER.to_string(), start(&broker(&server, &folder.0), &folder.0, BROKER)?)];
     await_listening(listen, &mut all, &folder.0, &stop)?;
     for name in &names {
         let order = agent(name, &command, &made, &wish)?;
