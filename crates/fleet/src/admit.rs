@@ -36,9 +36,6 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     let trial = &offer.trial;
     let url = Url::typed(&trial.url).map_err(|error| error.to_string())?;
     limits.allow.check_url(&url).map_err(|error| error.to_string())?;
-    if !offer.share.is_sane() {
-        return Err("its share makes no sense".to_string());
-    }
     if trial.requests.is_empty() && url.scheme != Scheme::Tcp || trial.levels.is_empty() {
         return Err("it asks for no load".to_string());
     }
@@ -52,10 +49,10 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     }
     let Some(rate_max) = limits.rate_max else { return Ok(url) };
     for level in &trial.levels {
-        rate(peak(level)?, offer.share.part(), rate_max)?;
+        rate(peak(level)?, offer.shares.asking.fraction(), rate_max)?;
     }
     let searched = trial.search.as_ref().map_or(0.0, |search| search.highest);
-    rate(searched, offer.share.part(), rate_max)?;
+    rate(searched, offer.shares.asking.fraction(), rate_max)?;
     Ok(url)
 }
 
@@ -80,7 +77,9 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     match (limits.rate_max, open) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(CLOSED.to_string()),
-        (Some(rate_max), Some(open)) => rate(open.curve.peak_rate(), job.share.part(), rate_max),
+        (Some(rate_max), Some(open)) => {
+            rate(open.curve.peak_rate(), job.shares.asking.fraction(), rate_max)
+        }
     }
 }
 

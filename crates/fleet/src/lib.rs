@@ -36,7 +36,6 @@ pub mod frame;
 pub mod key;
 pub mod message;
 pub mod order;
-pub mod share;
 pub mod stream;
 pub mod subject;
 pub mod ticks;

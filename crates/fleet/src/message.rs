@@ -1,9 +1,9 @@
 //! What a controller and an agent tell each other.
 
-use crate::share::Share;
 use engine::job::{Order, Pace};
 use model::curve::Curve;
 use model::facts::ClockOffset;
+use model::fleet::Shares;
 use model::load::{Life, Spacing, Trial};
 use model::tick::ThreadKind;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,8 @@ pub struct Offer {
     /// What the whole fleet does. What only one host can mean is left out: threads, CPUs, driver,
     /// sources, files.
     pub trial: Trial,
-    /// This agent's part.
-    pub share: Share,
+    /// This agent's part, for each kind of worker.
+    pub shares: Shares,
 }
 
 /// An order to the crew of an agent, for the whole fleet: each agent takes its share. Instants are
