@@ -187,8 +187,8 @@ impl<'a> Agent<'a> {
             let now_ns = clock::now_ns();
             let mut session = locked(&self.session);
             match said {
-                Said::Ready(addresses, workers) => {
-                    if let Err(why) = session.prepared(now_ns, &addresses, workers) {
+                Said::Ready(addresses) => {
+                    if let Err(why) = session.prepared(now_ns, &addresses) {
                         (self.tell)(&format!("refused: {why}"));
                         self.switch.stop();
                     }

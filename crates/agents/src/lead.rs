@@ -8,7 +8,7 @@ use crate::error::AgentsError;
 use crate::load::Report;
 use engine::job::{Job, Order};
 use engine::{Crew, FarCrew, Role, StartError, clock};
-use fleet::control::{Account, Answers, LoadAccount, Standing};
+use fleet::control::{Account, Answers, LoadAccount};
 use fleet::message::Offer;
 use lab::follow::{deal, level_of, planned};
 use lab::setting::Fleet;
@@ -84,7 +84,7 @@ impl<'a> Lead<'a> {
     /// Offers the job and begins it once all agents take it.
     fn offer(&self) -> Result<(), String> {
         let offer = |(seen, share): (&Seen, &Shares)| {
-            (seen.name.clone(), Offer { trial: self.trial.clone(), share: share.clone() })
+            (seen.name.clone(), Offer { trial: self.trial.clone(), shares: share.clone() })
         };
         let offers = self.agents.iter().zip(&self.shares).map(offer).collect();
         let offered = self.shared().desk().session.offer(clock::now_ns(), offers);
@@ -105,7 +105,8 @@ impl<'a> Lead<'a> {
             }
             answers => {
                 let accounts = desk.session.accounts();
-                let refused = accounts.iter().filter(|one| one.standing == Standing::Absent);
+                let refused =
+                    accounts.iter().filter(|one| one.clock.is_none() && !one.why.is_empty());
                 let told: Vec<String> =
                     refused.map(|one| format!("agent {}: {}", one.agent, one.why)).collect();
                 desk.session.abandon(clock::now_ns());
@@ -128,7 +129,7 @@ impl<'a> Lead<'a> {
         let clock = of.clock_after.or(of.clock);
         let report: Option<Report> =
             of.record.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-        let (ended, facts) = (end(of.standing), &of.facts);
+        let (ended, facts) = (of.ended.unwrap_or(AgentEnd::Lost), &of.facts);
         let labels = facts.labels.iter().map(|(label, value)| format!("{label}={value}"));
         let record = AgentRecord {
             name: of.agent.clone(),
@@ -237,15 +238,6 @@ fn sent(trial: &Trial) -> Trial {
 
 fn part(facts: &fleet::message::Facts) -> Part {
     Part { workers: facts.cpus.max(1), weight: 1 }
-}
-
-fn end(standing: Standing) -> AgentEnd {
-    match standing {
-        Standing::Complete => AgentEnd::Complete,
-        Standing::Late => AgentEnd::Late,
-        Standing::CutOff => AgentEnd::CutOff,
-        Standing::Lost | Standing::Absent | Standing::UnderWay => AgentEnd::Lost,
-    }
 }
 
 /// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.

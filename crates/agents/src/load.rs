@@ -6,7 +6,7 @@
 
 use crate::switch::Switch;
 use engine::clock;
-use fleet::agent::{Session, Workers};
+use fleet::agent::Session;
 use fleet::allow::Allow;
 use fleet::message::{Ended, Offer};
 use lab::follow::{Followed, Means, Ordered, Told, follow};
@@ -45,7 +45,7 @@ pub(crate) struct Report {
 #[derive(Debug)]
 pub(crate) enum Said {
     /// Workers are ready, and these are the addresses they connect to.
-    Ready(Vec<SocketAddr>, Workers),
+    Ready(Vec<SocketAddr>),
     /// It cannot be begun.
     Refused(String),
     /// It is over, with what was measured.
@@ -123,16 +123,12 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
         Ok(near) => Logs { near, far: None },
         Err(error) => return Said::Refused(error.to_string()),
     };
-    let shares = &offer.share;
-    let workers = Workers {
-        requesting: shares.asking.workers(),
-        listening: shares.listening.as_ref().map_or(0, |share| share.workers()),
-    };
+    let shares = &offer.shares;
     let mut is_ready = false;
     let mut tell = |told: Told<'_>| match told {
         Told::Ready => {
             is_ready = true;
-            let _ = say.send(Said::Ready(addresses.clone(), workers));
+            let _ = say.send(Said::Ready(addresses.clone()));
             waker.wake();
         }
         Told::Tick(crew, tick) => locked(&session).tell(clock::now_ns(), crew, tick),

@@ -49,10 +49,10 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     }
     let Some(rate_max) = limits.rate_max else { return Ok(url) };
     for level in &trial.levels {
-        rate(peak(level)?, offer.share.asking.fraction(), rate_max)?;
+        rate(peak(level)?, offer.shares.asking.fraction(), rate_max)?;
     }
     let searched = trial.search.as_ref().map_or(0.0, |search| search.highest);
-    rate(searched, offer.share.asking.fraction(), rate_max)?;
+    rate(searched, offer.shares.asking.fraction(), rate_max)?;
     Ok(url)
 }
 
@@ -78,7 +78,7 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
         (None, _) => Ok(()),
         (Some(_), None) => Err(CLOSED.to_string()),
         (Some(rate_max), Some(open)) => {
-            rate(open.curve.peak_rate(), job.share.asking.fraction(), rate_max)
+            rate(open.curve.peak_rate(), job.shares.asking.fraction(), rate_max)
         }
     }
 }

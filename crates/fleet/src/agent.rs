@@ -108,15 +108,6 @@ pub enum Output {
     Notice(String),
 }
 
-/// Worker threads of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Workers {
-    /// Those that send requests.
-    pub requesting: u32,
-    /// Those that listen, in a fan-out.
-    pub listening: u32,
-}
-
 /// One controller.
 #[derive(Debug, Default)]
 struct Peer {
@@ -234,12 +225,7 @@ impl Session {
     ///
     /// One of the addresses is not allowed, or the job is over. The reason was reported; the caller
     /// drops what it prepared.
-    pub fn prepared(
-        &mut self,
-        now_ns: u64,
-        addresses: &[SocketAddr],
-        workers: Workers,
-    ) -> Result<(), String> {
+    pub fn prepared(&mut self, now_ns: u64, addresses: &[SocketAddr]) -> Result<(), String> {
         self.look(now_ns);
         let job = self.job.as_mut().filter(|job| job.stage == Stage::Preparing);
         let Some(job) = job else { return Err("the job is over".to_string()) };
@@ -250,7 +236,6 @@ impl Session {
             return Err(why);
         }
         job.stage = Stage::Accepted;
-        job.collector = Collector::new(workers);
         self.report(&Report::Accepted { addresses: addresses.to_vec() });
         self.flush();
         Ok(())
@@ -484,6 +469,7 @@ impl Session {
     }
 
     fn prepare(&mut self, (controller, id): (Id, Id), offer: Offer, url: Url) {
+        let collector = Collector::new(&offer.shares);
         let (offer, url) = (Box::new(offer), Box::new(url));
         self.outputs.push_back(Output::Prepare { job: id, offer: offer.clone(), url: url.clone() });
         self.job = Some(Job {
@@ -493,7 +479,7 @@ impl Session {
             url,
             stage: Stage::Preparing,
             lease_until_ns: self.now_ns.saturating_add(LEASE_NS),
-            collector: Collector::new(Workers { requesting: 1, listening: 0 }),
+            collector,
         });
     }
 

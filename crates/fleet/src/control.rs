@@ -11,7 +11,7 @@ mod member;
 mod merge;
 
 pub use far::Agent;
-pub use member::{Account, Standing};
+pub use member::Account;
 pub use merge::LoadAccount;
 
 use crate::blob;
@@ -231,7 +231,7 @@ impl Session {
             agent.begin_trips(now_ns);
             agent.push(id, &DownItem::Command(Command::Offer { blob: head }));
             pieces.into_iter().for_each(|piece| agent.push(id, &DownItem::Piece(piece)));
-            members.push(Member::new(name, agent, offer.share));
+            members.push(Member::new(name, agent, offer.shares));
         }
         let mergers = [Merger::new(), Merger::new()];
         self.job = Some(Job { id, stage: Stage::Offered, members, mergers, finish_ns: 0 });

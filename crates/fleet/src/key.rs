@@ -36,8 +36,8 @@ pub enum KeyError {
         /// The system's reason.
         error: io::Error,
     },
-    /// Others may read the secret.
-    #[error("{0}: other users can read it; for example chmod 600 {0}", path.display())]
+    /// Everybody may read the secret. A group may: that is how Kubernetes mounts secrets.
+    #[error("{0}: every user can read it; for example chmod 600 {0}", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
@@ -92,8 +92,7 @@ impl ControllerKey {
     ///
     /// # Errors
     ///
-    /// There is none, all users may read it, or it holds no key. A group may: Kubernetes mounts
-    /// secrets so.
+    /// There is none, every user may read it, or it holds no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let failed = |error| KeyError::Io { path: path.to_path_buf(), error };
         let file = OpenOptions::new().read(true).open(path).map_err(failed)?;
@@ -162,7 +161,7 @@ mod tests {
         let again = ControllerKey::read(&path).unwrap();
         assert_eq!(again.public(), key.public());
         assert!(matches!(key.write(&path), Err(KeyError::Io { .. })), "never replaced");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
         assert!(matches!(ControllerKey::read(&path), Err(KeyError::Open { .. })));
         fs::write(&path, "nonsense").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

@@ -117,8 +117,8 @@ pub struct Offer {
     /// What the whole fleet does. What only one host can mean is left out: threads, CPUs, driver,
     /// sources, files.
     pub trial: Trial,
-    /// This agent's part.
-    pub share: Shares,
+    /// This agent's part, for each kind of worker.
+    pub shares: Shares,
 }
 
 /// An order to the crew of an agent, for the whole fleet: each agent takes its share. Instants are

@@ -1,7 +1,7 @@
 //! The ticks of an agent's workers, added up by the tenth of a second they begin in.
 
-use super::Workers;
 use crate::ticks::{SparseTick, TickSum, parts};
+use model::fleet::{Share, Shares};
 use model::tick::{Connections, Phase, ThreadKind, Tick};
 use std::collections::BTreeSet;
 
@@ -44,8 +44,8 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Nothing yet, of so many workers.
-    pub(super) fn new(workers: Workers) -> Self {
+    /// Nothing yet, of the workers of these shares.
+    pub(super) fn new(shares: &Shares) -> Self {
         let crew = |kind, workers| Crew {
             kind,
             workers,
@@ -57,8 +57,9 @@ impl Collector {
             groups: Vec::new(),
             spare: Vec::new(),
         };
-        let requesting = crew(ThreadKind::Requesting, workers.requesting);
-        Self { crews: [requesting, crew(ThreadKind::Listening, workers.listening)] }
+        let listening = shares.listening.as_ref().map_or(0, Share::workers);
+        let requesting = crew(ThreadKind::Requesting, shares.asking.workers());
+        Self { crews: [requesting, crew(ThreadKind::Listening, listening)] }
     }
 
     /// A window was ordered to begin then: tenths are counted from there.

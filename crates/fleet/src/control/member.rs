@@ -8,7 +8,7 @@ use crate::blob::Assembly;
 use crate::message::{Ended, Facts, Halt, Report};
 use crate::ticks::{SparseTick, decode};
 use model::facts::ClockOffset;
-use model::fleet::Shares;
+use model::fleet::{AgentEnd, Shares};
 use model::tick::ThreadKind;
 use std::collections::BTreeMap;
 
@@ -24,23 +24,6 @@ pub(super) enum Answer {
     Refused(String),
 }
 
-/// How an agent's part in a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// Not yet.
-    UnderWay,
-    /// As ordered, and all of it was taken.
-    Complete,
-    /// Its load ended early by itself; what it measured until then was taken.
-    CutOff,
-    /// It came back, but part of what it measured came too late to count.
-    Late,
-    /// It never came back: what was taken before counts.
-    Lost,
-    /// It did not take part.
-    Absent,
-}
-
 /// The account of one agent in one job.
 #[derive(Debug, Clone)]
 pub struct Account {
@@ -48,14 +31,14 @@ pub struct Account {
     pub agent: String,
     /// Itself and its host.
     pub facts: Facts,
-    /// Its share.
-    pub share: Shares,
+    /// Its part of the load.
+    pub shares: Shares,
     /// Its clock minus ours when the job began; nothing when it did not take part.
     pub clock: Option<ClockOffset>,
     /// Its clock minus ours over the whole job, drift included.
     pub clock_after: Option<ClockOffset>,
-    /// How its part ended.
-    pub standing: Standing,
+    /// How its part ended; nothing when it is not over, or when it had none.
+    pub ended: Option<AgentEnd>,
     /// Why it did not end as ordered, for people; empty when it did.
     pub why: String,
     /// Requests by the number of the load order.
@@ -74,8 +57,9 @@ pub(super) struct Member {
     /// Its clock minus ours, from the begin of the job on.
     pub(super) clock: Option<ClockOffset>,
     facts: Facts,
-    share: Shares,
+    shares: Shares,
     is_silent: bool,
+    was_silent: bool,
     /// Why nothing comes from it any more.
     gone: Option<String>,
     halted: Option<Halt>,
@@ -87,14 +71,15 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(name: String, agent: &Agent, share: Shares) -> Self {
+    pub(super) fn new(name: String, agent: &Agent, shares: Shares) -> Self {
         Self {
             name,
             answer: Answer::None,
             clock: None,
             facts: agent.hello().facts.clone(),
-            share,
+            shares,
             is_silent: false,
+            was_silent: false,
             gone: None,
             halted: None,
             ended: None,
@@ -134,6 +119,7 @@ impl Member {
     pub(super) fn listened(&mut self, now_ns: u64, heard_ns: u64) -> Option<Event> {
         let is_silent = now_ns.saturating_sub(heard_ns) > SILENCE_NS;
         let was_silent = std::mem::replace(&mut self.is_silent, is_silent);
+        self.was_silent |= is_silent && self.is_expected();
         match (was_silent, is_silent) {
             _ if !self.is_expected() => None,
             (false, true) => Some(Event::CutOff),
@@ -208,19 +194,22 @@ impl Member {
         }
     }
 
-    fn standing(&self, has_late: bool) -> (Standing, String) {
-        let late = "part of what it measured came too late".to_string();
+    fn end(&self, has_late: bool) -> (Option<AgentEnd>, String) {
+        let (gone, cut_off) = (Some(AgentEnd::Lost), Some(AgentEnd::CutOff));
         match (&self.answer, &self.gone, &self.halted, &self.ended) {
-            (Answer::Refused(why), ..) => (Standing::Absent, why.clone()),
-            (_, Some(why), ..) if self.clock.is_none() => (Standing::Absent, why.clone()),
-            (_, Some(why), ..) => (Standing::Lost, why.clone()),
-            _ if has_late => (Standing::Late, late),
-            (_, _, Some(why), Some(_)) => (Standing::CutOff, why.text()),
-            (_, _, _, Some(Ended::Failed(why))) => (Standing::CutOff, why.clone()),
-            (_, _, _, Some(Ended::Halted)) => (Standing::CutOff, "it ended early".to_string()),
-            (_, _, _, Some(Ended::Complete)) => (Standing::Complete, String::new()),
-            _ if self.is_silent => (Standing::Lost, "it was not heard any more".to_string()),
-            _ => (Standing::UnderWay, "its part is not over".to_string()),
+            (Answer::Refused(why), ..) => (None, why.clone()),
+            (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
+            (_, Some(why), ..) => (gone, why.clone()),
+            _ if has_late => (gone, "what it measured came too late to count".to_string()),
+            (_, _, Some(why), Some(_)) => (cut_off, why.text()),
+            (_, _, _, Some(Ended::Failed(why))) => (cut_off, why.clone()),
+            (_, _, _, Some(Ended::Halted)) => (cut_off, "it ended early".to_string()),
+            (_, _, _, Some(Ended::Complete)) if self.was_silent => {
+                (Some(AgentEnd::Late), "nothing was heard of it for a while".to_string())
+            }
+            (_, _, _, Some(Ended::Complete)) => (Some(AgentEnd::Complete), String::new()),
+            _ if self.is_silent => (gone, "it was not heard any more".to_string()),
+            _ => (None, "its part is not over".to_string()),
         }
     }
 
@@ -235,15 +224,15 @@ impl Member {
             loads.extend(present.filter(|(load, _)| *load > 0));
         }
         let has_late = accounts.iter().flat_map(BTreeMap::values).any(|load| load.late_ticks > 0);
-        let (standing, why) = self.standing(has_late);
+        let (ended, why) = self.end(has_late);
         let [loads, listening] = accounts;
         Account {
             agent: self.name.clone(),
             facts: self.facts.clone(),
-            share: self.share.clone(),
+            shares: self.shares.clone(),
             clock: self.clock,
             clock_after: agent.and_then(Agent::clock).filter(|_| self.clock.is_some()),
-            standing,
+            ended,
             why,
             loads,
             listening,
