@@ -243,7 +243,6 @@ fn part(facts: &fleet::message::Facts) -> Part {
 /// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.
 fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> AgentPoint {
     let measured = &counted.measured;
-    let unanswered = measured.unanswered + counted.given_up;
     let unaccounted =
         planned.map_or(0, |planned| planned.saturating_sub(measured.sent + measured.unsent));
     AgentPoint {
@@ -251,7 +250,7 @@ fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> Agen
         sent: measured.sent,
         completed: measured.completed,
         failed: measured.failed,
-        unanswered,
+        unanswered: measured.unanswered,
         unsent: measured.unsent,
         unaccounted,
         ..told

@@ -15,9 +15,10 @@ use std::time::Duration;
 const NEVER: u64 = u64::MAX;
 /// How often the clock is read.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long after the lease the load may take to end in order, nanoseconds. With the lease it is
-/// below the two seconds that a fleet promises.
-const ORDERLY_NS: u64 = 400_000_000;
+/// How many looks the load may take to end in order, which is 0.4 s: with the lease that is below
+/// the two seconds that a fleet promises. Looks and not time, because a process that stood still
+/// must get a chance to end in order as well.
+const ORDERLY_LOOKS: u32 = 20;
 
 /// What a load and the switch share.
 #[derive(Debug, Clone)]
@@ -45,8 +46,9 @@ impl Switch {
         };
         let watched = switch.clone();
         let watch = move || {
+            let mut looks = 0;
             loop {
-                match watched.act(clock::now_ns()) {
+                match watched.act(clock::now_ns(), &mut looks) {
                     Act::Nothing => {}
                     Act::Stop => watched.stop.store(true, Ordering::SeqCst),
                     Act::End => std::process::abort(),
@@ -58,15 +60,15 @@ impl Switch {
         thread.map(|_| switch).map_err(AgentsError::Thread)
     }
 
-    fn act(&self, now_ns: u64) -> Act {
+    /// What to do at this look; `looks` counts those that found the lease over and load going on.
+    fn act(&self, now_ns: u64, looks: &mut u32) -> Act {
         let until_ns = self.until_ns.load(Ordering::SeqCst);
         if !self.is_loading.load(Ordering::SeqCst) || now_ns <= until_ns {
-            Act::Nothing
-        } else if now_ns - until_ns <= ORDERLY_NS {
-            Act::Stop
-        } else {
-            Act::End
+            *looks = 0;
+            return Act::Nothing;
         }
+        *looks += 1;
+        if *looks <= ORDERLY_LOOKS { Act::Stop } else { Act::End }
     }
 
     /// Load may go on until then. Without an instant the last one holds.
@@ -109,16 +111,22 @@ mod tests {
             stop: Arc::default(),
             is_loading: Arc::default(),
         };
+        let mut looks = 0;
+        let mut at = |now_ns| switch.act(now_ns, &mut looks);
         switch.renew(Some(1000));
-        assert_eq!(switch.act(5000), Act::Nothing, "no load");
+        assert_eq!(at(5000), Act::Nothing, "no load");
         switch.is_loading().store(true, Ordering::SeqCst);
-        assert_eq!((switch.act(1000), switch.act(1001)), (Act::Nothing, Act::Stop));
-        assert_eq!(switch.act(1001 + ORDERLY_NS), Act::End);
-        switch.renew(Some(2000 + ORDERLY_NS));
-        assert_eq!(switch.act(1001 + ORDERLY_NS), Act::Nothing, "renewed");
+        assert_eq!((at(1000), at(u64::MAX)), (Act::Nothing, Act::Stop), "also after a long stop");
+        for _ in 1..ORDERLY_LOOKS {
+            assert_eq!(at(1001), Act::Stop);
+        }
+        assert_eq!(at(1001), Act::End);
+        switch.renew(Some(2000));
+        assert_eq!(at(1500), Act::Nothing, "renewed");
         switch.renew(None);
-        assert_eq!(switch.act(2000 + ORDERLY_NS), Act::Nothing, "the last one holds");
+        assert_eq!(at(2000), Act::Nothing, "the last one holds");
+        assert_eq!(at(2001), Act::Stop, "and the looks begin anew");
         switch.ended();
-        assert_eq!(switch.act(u64::MAX), Act::Nothing);
+        assert_eq!(at(u64::MAX), Act::Nothing);
     }
 }

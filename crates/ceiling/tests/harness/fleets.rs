@@ -113,6 +113,9 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.agents.iter().for_each(|(name, _)| println!("{name}:\n{}", self.said(name)));
+        }
         for (_, child) in self.agents.iter_mut() {
             let _ = child.kill();
             let _ = child.wait();
