@@ -8,6 +8,7 @@
 //! Never: a file, a socket or a clock.
 
 pub mod archives;
+pub mod fleet_messages;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;

@@ -13,7 +13,7 @@ use crate::frame::{Down, DownItem, Pong, Up, UpItem};
 use crate::key::PublicKey;
 use crate::message::{BlobHead, Command, CrewOrder, Ended, Facts, Halt, Hello, Id, Offer, Report};
 use crate::order::{Envelope, Guard};
-use crate::stream::{Inbox, Outbox};
+use crate::stream::{Inbox, Outbox, UP_AGAIN_NS};
 use crate::{HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, PROTOCOL};
 use collect::Collector;
 use engine::job::Order;
@@ -109,7 +109,7 @@ pub enum Output {
 }
 
 /// One controller.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Peer {
     inbox: Inbox,
     outbox: Outbox,
@@ -117,6 +117,19 @@ struct Peer {
     ping: Option<(u64, u64)>,
     owes_answer: bool,
     offer: Option<(Id, Assembly)>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        Self {
+            inbox: Inbox::default(),
+            outbox: Outbox::new(UP_AGAIN_NS),
+            heard_ns: 0,
+            ping: None,
+            owes_answer: false,
+            offer: None,
+        }
+    }
 }
 
 /// How far a job is.
@@ -348,7 +361,7 @@ impl Session {
             Ok(down) => down,
             Err(error) => return self.refused(&error.to_string()),
         };
-        let peer = self.peers.entry(header.controller).or_default();
+        let peer = self.peers.entry(header.controller).or_insert_with(Peer::new);
         peer.heard_ns = self.now_ns;
         peer.owes_answer = true;
         peer.outbox.acknowledged(down.ack);

@@ -3,13 +3,15 @@
 //! The near end keeps each item until the far end has taken it, and sends it again after a while.
 //! The far end takes each number once. Both have bounds.
 
-use crate::ITEM_BYTES_MAX;
 use crate::frame::{ITEMS_MAX, Item};
+use crate::{BEAT_NS, ITEM_BYTES_MAX};
 use std::collections::{BTreeMap, VecDeque};
 
-/// An item that is not acknowledged is sent again after this long, nanoseconds: acknowledgements
-/// come with the beats of the controller, and three of them may be lost.
-pub const RESEND_NS: u64 = 800_000_000;
+/// What an agent has no acknowledgement for is sent again after this long, nanoseconds:
+/// acknowledgements come with the beats of the controller, and two of them may be lost.
+pub const UP_AGAIN_NS: u64 = 800_000_000;
+/// The same of a controller: agents answer at once.
+pub const DOWN_AGAIN_NS: u64 = BEAT_NS;
 /// Bytes of items in one message.
 pub const BATCH_BYTES_MAX: usize = ITEM_BYTES_MAX + (64 << 10);
 /// Items that may be ahead of the one that is missing.
@@ -26,14 +28,20 @@ struct Waiting {
 }
 
 /// The near end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Outbox {
+    again_ns: u64,
     last: u64,
     waiting: VecDeque<Waiting>,
     bytes: usize,
 }
 
 impl Outbox {
+    /// Empty. What is not acknowledged is sent again after `again_ns`.
+    pub fn new(again_ns: u64) -> Self {
+        Self { again_ns, last: 0, waiting: VecDeque::new(), bytes: 0 }
+    }
+
     /// Adds an item.
     pub fn push(&mut self, bytes: Vec<u8>) {
         debug_assert!(bytes.len() <= ITEM_BYTES_MAX);
@@ -57,7 +65,7 @@ impl Outbox {
         for waiting in &mut self.waiting {
             let is_due = waiting.sent_ns.is_none_or(|sent_ns| {
                 // A clock that went back says nothing about how long it has been.
-                now_ns < sent_ns || now_ns - sent_ns >= RESEND_NS
+                now_ns < sent_ns || now_ns - sent_ns >= self.again_ns
             });
             if !is_due {
                 continue;
@@ -133,7 +141,7 @@ mod tests {
         for seed in 0..50 {
             let mut random = Random::new(seed, 1);
             let (mut outbox, mut inbox, mut got) =
-                (Outbox::default(), Inbox::default(), Vec::new());
+                (Outbox::new(UP_AGAIN_NS), Inbox::default(), Vec::new());
             let mut under_way: Vec<Vec<Item>> = Vec::new();
             let mut now_ns = 0;
             let mut pushed = 0u64;
@@ -179,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_what_was_never_sent_frees_no_future() {
-        let mut outbox = Outbox::default();
+        let mut outbox = Outbox::new(UP_AGAIN_NS);
         outbox.push(vec![1]);
         outbox.acknowledged(u64::MAX);
         outbox.push(vec![2]);

@@ -6,7 +6,7 @@ use crate::frame::{Down, DownItem, Item, Up};
 use crate::key::ControllerKey;
 use crate::message::{Hello, Id};
 use crate::order::{Envelope, Header};
-use crate::stream::{Inbox, Outbox};
+use crate::stream::{DOWN_AGAIN_NS, Inbox, Outbox};
 use crate::{BEAT_NS, LEASE_NS, ORDER_VALID_NS, SILENCE_NS};
 use model::facts::ClockOffset;
 use remote::Part;
@@ -47,7 +47,7 @@ impl Agent {
             part: Part::Before,
             trips_left: TRIPS,
             sequence: 0,
-            outbox: Outbox::default(),
+            outbox: Outbox::new(DOWN_AGAIN_NS),
             inbox: Inbox::default(),
             beat_ns: now_ns,
             owes_answer: false,

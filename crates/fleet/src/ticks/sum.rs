@@ -4,10 +4,10 @@ use super::SparseTick;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::tick::{Connections, Phase, Tick};
 
-/// A sum of ticks that belong together. Its memory is taken once.
+/// A sum of ticks that belong together. Its memory is taken once, with the first use.
 #[derive(Debug, Default)]
 pub struct TickSum {
-    tick: Box<Tick>,
+    tick: Option<Box<Tick>>,
     begins_ns: u128,
     ends_ns: u128,
     added: u64,
@@ -16,8 +16,9 @@ pub struct TickSum {
 impl TickSum {
     /// Adds a tick, but for its connections.
     pub fn add(&mut self, part: &SparseTick) {
-        part.add_to(&mut self.tick);
-        keep_first_of_each_kind(&mut self.tick.caught);
+        let tick = self.tick.get_or_insert_default();
+        part.add_to(tick);
+        keep_first_of_each_kind(&mut tick.caught);
         self.begins_ns += u128::from(part.begin_ns);
         self.ends_ns += u128::from(part.end_ns);
         self.added += 1;
@@ -32,16 +33,17 @@ impl TickSum {
     /// time keep their meaning; its connections are those that are given.
     pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
         let parts = u128::from(self.added.max(1));
-        (self.tick.load, self.tick.phase) = (load, phase);
-        self.tick.begin_ns = (self.begins_ns / parts) as u64;
-        self.tick.end_ns = (self.ends_ns / parts) as u64;
-        self.tick.connections = connections;
-        &mut self.tick
+        let tick = self.tick.get_or_insert_default();
+        (tick.load, tick.phase) = (load, phase);
+        tick.begin_ns = (self.begins_ns / parts) as u64;
+        tick.end_ns = (self.ends_ns / parts) as u64;
+        tick.connections = connections;
+        tick
     }
 
     /// Empties it; keeps its memory.
     pub fn clear(&mut self) {
-        self.tick.clear();
+        self.tick.iter_mut().for_each(|tick| tick.clear());
         (self.begins_ns, self.ends_ns, self.added) = (0, 0, 0);
     }
 }
