@@ -8,7 +8,7 @@ SHELL := /bin/bash
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
 FUZZ_TARGETS := http1_pieces http1_oracle sse_pieces simulation probe_parsers typed_values \
-  remote_frames profiles archives
+  remote_frames profiles archives nats_protocol fleet_messages
 # Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -28,7 +28,7 @@ CONFIRM_EVERY ?= 5
 FIT_SEED ?= 21
 
 .PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
-.PHONY: build-ranch build-nginx ranch journal
+.PHONY: build-ranch build-nginx ranch journal nats-server
 .PHONY: behaviours noise outputs picture test-bench bench-audit peers eight-tools
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
@@ -112,12 +112,20 @@ test-unit:
 	cargo test --quiet --locked --workspace --lib --bins
 	cargo test --quiet --locked --workspace --test it -- usage::
 
+# The broker of a fleet, in tests and for trying out. Modules are pinned by scripts/nats/go.sum; a
+# file that is there and newer is not built again.
+nats-server: .cache/nats/nats-server ## .cache/nats/nats-server, which ceiling fleet up starts
+
+.cache/nats/nats-server: scripts/nats/go.mod scripts/nats/go.sum
+	go build -C scripts/nats -trimpath -ldflags '-s -w' -o ../../$@ \
+	  github.com/nats-io/nats-server/v2
+
 services: ## installs PostgreSQL and etcd for the parts of the targets; starts none
 	./scripts/need pg_ctlcluster postgresql
 	./scripts/need etcd etcd-server
 
 # Servers for tests. Those in Rust are where cargo puts them.
-test-programs: build-go build-ranch build-nginx
+test-programs: build-go build-ranch build-nginx nats-server
 	./scripts/need wrk wrk
 	./scripts/need h2load nghttp2-client
 	cargo test --quiet --locked --workspace --no-run

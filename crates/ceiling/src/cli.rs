@@ -43,6 +43,10 @@ pub enum Command {
     Tune(cmd::tune::Tune),
     /// Lets a generator on another host see this one, where the server runs.
     Probe(cmd::probe::Probe),
+    /// Makes load on the order of a controller on another host.
+    Agent(cmd::agent::Agent),
+    /// Agents on other hosts as one generator: their keys, who is there, and some for trying out.
+    Fleet(cmd::fleet::Fleet),
     /// How many client machines make the server the wall at a rate, from a stored run.
     Size(cmd::size::Size),
     /// What to try next: every knob by what a stored run says of it; which advice was right.
@@ -112,7 +116,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
 
 /// The kinds of values of all options.
 pub fn kinds() -> Vec<Kind> {
-    [plan::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
+    [plan::kinds(), cmd::fleet::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
 }
 
 /// What is wrong, what is accepted, and an example.
@@ -188,9 +192,9 @@ mod tests {
             "tui",
         ];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
-        let expected = "auth-env bearer-file body-file cacert cert confirm confirm-route \
-                        connect-to key may-touch-server probe probe-pin probe-token-file profile \
-                        proxy replay resolve runtime sample-failures targets unix-socket";
+        let expected = "agents auth-env bearer-file body-file cacert cert confirm confirm-route \
+                        connect-to fleet fleet-keys key may-touch-server probe probe-pin \
+                        probe-token-file profile proxy replay resolve runtime sample-failures targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

@@ -1,5 +1,6 @@
 //! Exit codes, and why a command failed.
 
+use agents::AgentsError;
 use lab::{LabError, ToolError};
 use model::ending::Ending;
 use model::run::Record;
@@ -94,6 +95,8 @@ pub enum Failure {
     Left(String),
     /// The host of a probe, which was to do something.
     Far(FarError),
+    /// A fleet, which was to do something.
+    Fleet(AgentsError),
 }
 
 impl std::fmt::Display for Failure {
@@ -107,6 +110,7 @@ impl std::fmt::Display for Failure {
             Self::Lab(error) => error.fmt(f),
             Self::Tune(error) => error.fmt(f),
             Self::Far(error) => error.fmt(f),
+            Self::Fleet(error) => error.fmt(f),
         }
     }
 }
@@ -132,6 +136,8 @@ impl Failure {
             Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
             Self::Far(error) if error.is_unreachable() => Code::Unreachable,
             Self::Far(_) => Code::Usage,
+            Self::Fleet(error) if error.is_unreachable() => Code::Unreachable,
+            Self::Fleet(_) => Code::Usage,
             Self::Left(_) => Code::Unmet,
             Self::Tune(error) if error.leaves_something() => Code::Unmet,
             Self::File(_) | Self::Lab(_) | Self::Tune(_) => Code::Internal,

@@ -8,6 +8,7 @@
 mod cli;
 mod cmd;
 
+mod fleet;
 mod rerun;
 mod session;
 mod signals;
@@ -56,6 +57,8 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Compare(command) => cmd::compare::run(command),
         cli::Command::Tune(command) => cmd::tune::run(command),
         cli::Command::Probe(command) => cmd::probe::run(command),
+        cli::Command::Agent(command) => cmd::agent::run(command),
+        cli::Command::Fleet(command) => cmd::fleet::run(command),
         cli::Command::Journal(command) => cmd::journal::run(command),
         cli::Command::Advise(command) => cmd::advise::run(command),
         cli::Command::Size(command) => cmd::size::run(command),

@@ -8,6 +8,7 @@ use crate::outputs::Outputs;
 use crate::rerun;
 use crate::screen::{Screen, detail, style, to_stdout};
 use crate::signals::stop_flag;
+use lab::setting::Setting;
 use lab::{Logs, ThisHost, Told};
 use model::ending::Strictness;
 use model::event::Event;
@@ -67,7 +68,10 @@ fn measured(
     words: &[String],
     drawn: Drawn<'_>,
 ) -> Result<(Run, Result<Code, Failure>), Failure> {
-    let (options, trial) = (asked.options(), &asked.trial(&ThisHost)?);
+    let (options, mut trial) = (asked.options(), asked.trial(&ThisHost)?);
+    let controller = crate::fleet::of_options(options)?;
+    let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
+    let trial = &trial;
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
         let _ = writeln!(io::stderr(), "ceiling: {warning}");
     }
@@ -102,8 +106,12 @@ fn measured(
         onlookers.tell(event, &mut screen);
     };
     let told = Told { notify: &mut notify, verdicts };
-    let made = lab::run(trial, &command, &mut logs, &stop, told);
+    let setting = lead.as_ref().map_or(Setting::Live, |lead| Setting::Fleet(lead));
+    let made = lab::run_in(setting, trial, &command, &mut logs, &stop, told);
     screen.clear();
+    for notice in controller.iter().flat_map(crate::fleet::Chosen::notices) {
+        let _ = writeln!(io::stderr(), "ceiling: {notice}");
+    }
     onlookers.stop_drawing(&mut screen);
     let mut run = match made {
         Ok(run) => run,

@@ -8,9 +8,11 @@
 //! Never: a file, a socket or a clock.
 
 pub mod archives;
+pub mod fleet_messages;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;
+pub mod nats_protocol;
 pub mod probe_parsers;
 pub mod profiles;
 pub mod remote_frames;

@@ -6,11 +6,13 @@ use std::path::Path;
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 10] = [
+const CLAIMS: [Claim; 12] = [
     ("archives", claims::archives::hold),
+    ("fleet_messages", claims::fleet_messages::hold),
     ("foreign_outputs", claims::foreign_outputs::hold),
     ("http1_oracle", claims::http1_oracle::hold),
     ("http1_pieces", claims::http1_pieces::hold),
+    ("nats_protocol", claims::nats_protocol::hold),
     ("probe_parsers", claims::probe_parsers::hold),
     ("profiles", claims::profiles::hold),
     ("remote_frames", claims::remote_frames::hold),

@@ -2,8 +2,9 @@
 
 use crate::driver::{Carrier, Driver, epoll::Epoll, null::Null, uring::Uring};
 use crate::driver::{tls::Tls, tunnel::Tunnel};
-use crate::job::{Job, Order, Pace, share};
+use crate::job::{Job, Order, Pace};
 use crate::recorder::{Feed, Recorder, road};
+use crate::shard::Shard;
 use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
@@ -45,6 +46,9 @@ pub enum StartError {
     /// The driver runs in tests only.
     #[error("driver sim has no threads")]
     NotLive,
+    /// Workers on other hosts did not start.
+    #[error("{0}")]
+    Far(String),
 }
 
 /// What the connections of a crew are for.
@@ -70,7 +74,26 @@ impl Role {
     }
 }
 
+/// Workers on other hosts, which to whoever orders them are one worker.
+///
+/// It answers as one worker would: its ticks are those of worker 0, each with the connections of
+/// all of them as they stand, and after the order that ends a level exactly one is the last.
+pub trait FarCrew {
+    /// Sends an order, in sizes of the whole load and in times of this host. It does not wait.
+    fn order(&mut self, order: &Order);
+
+    /// Shows all ticks that have arrived to `read`, merged and in times of this host.
+    ///
+    /// What comes later than the tick of its tenth is a tick of its own with the same begin, and it
+    /// ends when it begins.
+    fn drain(&mut self, read: &mut dyn FnMut(&Tick));
+
+    /// Whether nothing more can come of any of them.
+    fn is_lost(&self) -> bool;
+}
+
 struct Member {
+    shard: Shard,
     orders: Producer<Order>,
     feed: Feed,
     body: Body,
@@ -86,8 +109,19 @@ enum Body {
 
 /// Running workers. Dropping a crew ends it.
 pub struct Crew {
-    members: Vec<Member>,
+    hands: Hands,
     seed: u64,
+}
+
+/// Workers of this process. Dropping them ends them.
+struct Members(Vec<Member>);
+
+/// Who does the work.
+enum Hands {
+    /// Workers of this process, in their order.
+    Near(Members),
+    /// Those of other hosts.
+    Far(Box<dyn FarCrew>),
 }
 
 impl Crew {
@@ -98,10 +132,10 @@ impl Crew {
 
     /// The same with connections that are for something else.
     pub fn start_as(job: &Job, role: Role) -> Result<Self, StartError> {
-        let members = Vec::with_capacity(job.threads as usize);
-        let mut crew = Self { members, seed: job.seed };
+        let threads = job.share.workers();
+        let mut members = Members(Vec::with_capacity(threads as usize));
         let (ready_in, ready_out) = mpsc::channel();
-        for index in 0..job.threads {
+        for (index, shard) in (0..).zip(Shard::all_of(&job.share)) {
             let (recorder, feed) = road(index, job.routes.len());
             let (orders, orders_out) = RingBuffer::new(ORDERS);
             let (job, ready) = (job.clone(), ready_in.clone());
@@ -109,39 +143,52 @@ impl Crew {
             let name = format!("{}-{index}", role.name());
             let thread = thread::Builder::new().name(name).spawn(body);
             let body = Body::Thread(Some(thread.map_err(StartError::Thread)?));
-            crew.members.push(Member { orders, feed, body });
+            members.0.push(Member { shard, orders, feed, body });
         }
         drop(ready_in);
-        let ready = ready_out.iter().take(job.threads as usize);
+        let crew = Self { hands: Hands::Near(members), seed: job.seed };
+        let ready = ready_out.iter().take(threads as usize);
         let ready = ready.collect::<Result<Vec<()>, _>>()?;
-        assert_eq!(ready.len(), job.threads as usize, "a worker panicked while it was set up");
+        assert_eq!(ready.len(), threads as usize, "a worker panicked while it was set up");
         Ok(crew)
     }
 
     /// Workers that a world in virtual time turns: the near ends of their roads, in their order.
-    pub(crate) fn of_world(roads: Vec<(Producer<Order>, Feed)>, seed: u64) -> Self {
-        let member = |(orders, feed)| Member { orders, feed, body: Body::World };
-        Self { members: roads.into_iter().map(member).collect(), seed }
+    pub(crate) fn of_world(roads: Vec<(Producer<Order>, Feed)>, job: &Job) -> Self {
+        let shards = Shard::all_of(&job.share).into_iter();
+        let member = |(shard, (orders, feed))| Member { shard, orders, feed, body: Body::World };
+        let members = Members(shards.zip(roads).map(member).collect());
+        Self { hands: Hands::Near(members), seed: job.seed }
     }
 
-    /// How many workers there are.
+    /// Workers on other hosts, as one.
+    pub fn far(far: Box<dyn FarCrew>, seed: u64) -> Self {
+        Self { hands: Hands::Far(far), seed }
+    }
+
+    /// How many workers there are; those of other hosts are one.
     pub fn workers(&self) -> u32 {
-        self.members.len() as u32
+        match &self.hands {
+            Hands::Near(members) => members.0.len() as u32,
+            Hands::Far(_) => 1,
+        }
     }
 
-    /// Gives every worker an order of its own. Orders come far apart compared to how often
-    /// workers look for them; a full road is a bug.
-    pub fn order(&mut self, order: impl Fn(u32) -> Order) {
-        for (index, member) in self.members.iter_mut().enumerate() {
-            let sent = member.orders.push(order(index as u32));
+    /// Gives an order for the whole load: every worker of this process gets its share of it. Orders
+    /// come far apart compared to how often workers look for them; a full road is a bug.
+    pub fn order(&mut self, order: &Order) {
+        let members = match &mut self.hands {
+            Hands::Near(members) => &mut members.0,
+            Hands::Far(far) => return far.order(order),
+        };
+        for (index, member) in members.iter_mut().enumerate() {
+            let sent = member.orders.push(order.share(&member.shard));
             assert!(sent.is_ok() || member.is_over(), "worker {index} does not take orders");
         }
     }
 
     /// Orders a level: connections are shared out exactly.
     pub fn order_connect(&mut self, load: u32, level: &Level) {
-        let workers = self.workers();
-        let mine = |connections, index| share(u64::from(connections), workers, index) as u32;
         let pace = match &level.arrival {
             Arrival::Closed => Pace::Closed,
             Arrival::Open { curve, arrivals } => Pace::Open {
@@ -150,12 +197,12 @@ impl Crew {
                 seed: seed_of_visit(self.seed, load),
             },
         };
-        self.order(|index| Order::Connect {
+        self.order(&Order::Connect {
             load,
-            connections: mine(level.connections, index),
-            connections_max: mine(level.connections_max(), index),
+            connections: level.connections,
+            connections_max: level.connections_max(),
             depth: level.depth,
-            pace: pace.clone(),
+            pace,
             life: level.life,
         });
     }
@@ -168,25 +215,23 @@ impl Crew {
         budget: Option<u64>,
         drain_ns: u64,
     ) {
-        let workers = self.workers();
-        self.order(|index| Order::Measure {
-            begin_ns,
-            end_ns,
-            budget: budget.map(|budget| share(budget, workers, index)),
-            drain_ns,
-        });
+        self.order(&Order::Measure { begin_ns, end_ns, budget, drain_ns });
     }
 
     /// Shows all ticks that have arrived to `read`.
     pub fn drain(&mut self, mut read: impl FnMut(&Tick)) {
-        for member in &mut self.members {
-            member.feed.drain(&mut read);
+        match &mut self.hands {
+            Hands::Near(members) => members.0.iter_mut().for_each(|one| one.feed.drain(&mut read)),
+            Hands::Far(far) => far.drain(&mut read),
         }
     }
 
     /// Whether a worker ended without being told to.
     pub fn has_lost_member(&self) -> bool {
-        self.members.iter().any(Member::is_over)
+        match &self.hands {
+            Hands::Near(members) => members.0.iter().any(Member::is_over),
+            Hands::Far(far) => far.is_lost(),
+        }
     }
 }
 
@@ -201,11 +246,19 @@ impl Member {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        for member in &mut self.members {
+        if let Hands::Far(far) = &mut self.hands {
+            far.order(&Order::Quit);
+        }
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        for member in &mut self.0 {
             // A full road belongs to a worker that is gone; joining it is all that is left.
             let _ = member.orders.push(Order::Quit);
         }
-        for member in &mut self.members {
+        for member in &mut self.0 {
             if let Body::Thread(thread) = &mut member.body
                 && let Some(thread) = thread.take()
             {
@@ -230,7 +283,7 @@ fn run_member(
         }
     }
     clock::sleep_precisely();
-    let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
+    let slots = Shard::of(&job.share, index).share(u64::from(job.connections_max)) as u32;
     let place = Place { job, role, slots, index, recorder, orders, ready };
     match job.driver {
         DriverKind::Uring => place.carry(Uring::new(job, slots)),

@@ -1,6 +1,8 @@
 //! What the control plane gives a crew: a job at the start, orders while it runs.
 
+use crate::shard::Shard;
 use model::curve::Curve;
+use model::fleet::Share;
 use model::load::{DriverKind, Life, Spacing};
 use model::route::Route;
 use std::sync::Arc;
@@ -16,11 +18,11 @@ pub struct Job {
     pub routes: Vec<Route>,
     /// What to send.
     pub tape: Arc<Tape>,
-    /// Worker threads, at least 1.
-    pub threads: u32,
+    /// The worker threads, and which part of the load is theirs.
+    pub share: Share,
     /// CPUs the workers are pinned to, in turn; empty means not pinned.
     pub cpus: Vec<usize>,
-    /// Connections of the largest level, over all workers.
+    /// Connections of the largest level, over all workers of the load.
     pub connections_max: u32,
     /// Requests in flight per connection of the deepest level.
     pub depth_max: u32,
@@ -45,7 +47,7 @@ impl Job {
             driver: DriverKind::Sim,
             routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
             tape: Arc::new(tape),
-            threads: 1,
+            share: Share::alone(1),
             cpus: Vec::new(),
             connections_max: 1,
             depth_max: 1,
@@ -75,7 +77,8 @@ pub enum Pace {
     },
 }
 
-/// What one worker is told. Sizes are its own share.
+/// What a crew is told, in sizes of the whole load; and what a worker is, in those of its own
+/// share.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
     /// Begin a level: hold this many connections, send nothing yet.
@@ -113,32 +116,25 @@ pub enum Order {
     Quit,
 }
 
-/// The share of worker `index` of `workers` in `total`: shares differ by at most one and add up
-/// exactly.
-pub fn share(total: u64, workers: u32, index: u32) -> u64 {
-    let (workers, index) = (u64::from(workers), u64::from(index));
-    total / workers + u64::from(index < total % workers)
+impl Order {
+    /// The part of an order for the whole load that one worker gets.
+    pub fn share(&self, shard: &Shard) -> Self {
+        let mut order = self.clone();
+        match &mut order {
+            Self::Connect { connections, connections_max, .. } => {
+                *connections = shard.share(u64::from(*connections)) as u32;
+                *connections_max = shard.share(u64::from(*connections_max)) as u32;
+            }
+            Self::Measure { budget, .. } => *budget = budget.map(|budget| shard.share(budget)),
+            Self::Warm | Self::Stop | Self::Quit => {}
+        }
+        order
+    }
 }
 
 /// The route of a worker's first connection: workers go on where those before them end, so that
 /// over all of them every route has its share.
-pub fn first_route(job: &Job, index: u32) -> u32 {
-    let connections = u64::from(job.connections_max);
-    let before: u64 = (0..index).map(|worker| share(connections, job.threads, worker)).sum();
+pub fn first_route(job: &Job, shard: &Shard) -> u32 {
+    let before = shard.before(u64::from(job.connections_max));
     (before % job.routes.len().max(1) as u64) as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn shares_add_up(total in 0u64..1_000_000, workers in 1u32..200) {
-            let shares: Vec<_> = (0..workers).map(|index| share(total, workers, index)).collect();
-            prop_assert_eq!(shares.iter().sum::<u64>(), total);
-            prop_assert!(shares[0] - shares[workers as usize - 1] <= 1);
-        }
-    }
 }

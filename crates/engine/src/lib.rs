@@ -27,6 +27,7 @@ mod tally;
 mod checks;
 mod recorder;
 pub mod schedule;
+pub mod shard;
 
 pub mod clock;
 pub mod driver;
@@ -34,4 +35,4 @@ mod pin;
 pub mod simulate;
 mod sys;
 
-pub use crew::{Crew, Role, StartError, choose_driver, seed_of_visit};
+pub use crew::{Crew, FarCrew, Role, StartError, choose_driver, seed_of_visit};

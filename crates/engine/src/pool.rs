@@ -10,6 +10,7 @@
 
 use crate::driver::{Driver, SlotId};
 use crate::job::{Job, first_route};
+use crate::shard::Shard;
 use model::tick::{Connections, Tick};
 use std::collections::VecDeque;
 
@@ -132,11 +133,11 @@ pub struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// Takes the memory of `slots` connections of worker `index`, each with the state that its
-    /// number gives. `scan_ns` is how often they are looked through while none is in backoff.
+    /// Takes the memory of `slots` connections of the worker of a shard, each with the state that
+    /// its number gives. `scan_ns` is how often they are looked through while none is in backoff.
     pub fn new(
         job: &Job,
-        (slots, index): (u32, u32),
+        (slots, shard): (u32, &Shard),
         scan_ns: u64,
         now_ns: u64,
         state: impl FnMut(SlotId) -> T,
@@ -148,11 +149,13 @@ impl<T> Pool<T> {
             queue: VecDeque::with_capacity(slots as usize),
             in_backoff: 0,
             routes: job.routes.len().max(1) as u32,
-            next_route: first_route(job, index),
+            next_route: first_route(job, shard),
             connect_timeout_ns: job.connect_timeout_ns,
             scan_ns,
             next_scan_ns: now_ns,
-            random: (job.seed ^ (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+            random: (job.seed
+                ^ (u64::from(shard.worker()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                | 1,
         }
     }
 

@@ -1,13 +1,14 @@
 //! When requests of an open loop are due: one schedule, of which each worker takes its share.
 //!
-//! Requests have numbers, and number `n` belongs to worker `n mod workers`. Every worker walks the
-//! whole schedule and keeps its own numbers, so that how many workers there are changes nothing
-//! about when requests are due. Random gaps are drawn from the number alone, on the scale on which
-//! the curve asks for one request per unit (time rescaling; Daley and Vere-Jones, An Introduction
-//! to the Theory of Point Processes, 7.4).
+//! Requests have numbers, and each number belongs to one worker ([`crate::shard`]). Every worker
+//! walks the whole schedule and keeps its own numbers, so that how many workers there are, and on
+//! how many hosts, changes nothing about when requests are due. Random gaps are drawn from the
+//! number alone, on the scale on which the curve asks for one request per unit (time rescaling;
+//! Daley and Vere-Jones, An Introduction to the Theory of Point Processes, 7.4).
 //!
 //! Hot: runs for every request of an open loop.
 
+use crate::shard::Shard;
 use model::curve::{Curve, Walk};
 use model::load::Spacing;
 use std::sync::Arc;
@@ -19,9 +20,12 @@ pub struct Schedule {
     walk: Walk,
     spacing: Spacing,
     seed: u64,
-    workers: u64,
-    index: u64,
-    /// Number of the next request of all workers.
+    shard: Shard,
+    /// The first number of the round under way.
+    round_begin: u64,
+    /// Which place of the round is next of this worker's.
+    nth: usize,
+    /// The first number whose gap is not drawn yet.
     number: u64,
     /// Where the last one lies on the scale of one request per unit.
     at: f64,
@@ -29,15 +33,16 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The share of worker `index` of `workers`.
-    pub fn new(curve: &Arc<Curve>, spacing: Spacing, seed: u64, index: u32, workers: u32) -> Self {
+    /// The share of the worker whose numbers `shard` has.
+    pub fn new(curve: &Arc<Curve>, spacing: Spacing, seed: u64, shard: Shard) -> Self {
         Self {
             curve: Arc::clone(curve),
             walk: curve.walk(),
             spacing,
             seed,
-            workers: u64::from(workers),
-            index: u64::from(index),
+            shard,
+            round_begin: 0,
+            nth: 0,
             number: 0,
             at: 0.0,
             last_ns: 0,
@@ -56,23 +61,31 @@ impl Schedule {
     /// The place of this worker's next request on the scale of one request per unit.
     #[inline]
     fn next_place(&mut self) -> f64 {
+        let mine = self.next_number();
         if self.spacing == Spacing::Fixed {
-            let mine = self.number + self.index;
-            self.number += self.workers;
             return mine as f64;
         }
-        loop {
+        while self.number <= mine {
             let share = unit_interval(self.seed, self.number);
             self.at += match self.spacing {
                 Spacing::Poisson => -(1.0 - share).ln(),
                 Spacing::Uniform | Spacing::Fixed => 2.0 * share,
             };
-            let is_mine = self.number % self.workers == self.index;
             self.number += 1;
-            if is_mine {
-                return self.at;
-            }
         }
+        self.at
+    }
+
+    /// The number of this worker's next request.
+    #[inline]
+    fn next_number(&mut self) -> u64 {
+        let places = self.shard.places();
+        let mine = self.round_begin + u64::from(places[self.nth]);
+        self.nth += 1;
+        if self.nth == places.len() {
+            (self.nth, self.round_begin) = (0, self.round_begin + self.shard.round());
+        }
+        mine
     }
 }
 
@@ -90,6 +103,7 @@ fn unit_interval(seed: u64, n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shard::tests::all_shards;
     use model::curve::Leg;
     use proptest::prelude::*;
 
@@ -123,7 +137,7 @@ mod tests {
             let asked = curve.planned_until(end_ns);
             let curve = Arc::new(curve);
             for spacing in SPACINGS {
-                let due = until(Schedule::new(&curve, spacing, seed, 0, 1), end_ns);
+                let due = until(Schedule::new(&curve, spacing, seed, Shard::whole()), end_ns);
                 prop_assert!(due.is_sorted());
                 let off = (due.len() as f64 - asked).abs();
                 let allowed = match spacing {
@@ -135,16 +149,18 @@ mod tests {
             }
         }
 
-        /// However many workers there are, together they have the same due instants.
+        /// However many workers there are, on however many hosts and of whatever weights, together
+        /// they have the same due instants.
         #[test]
-        fn sharding_changes_nothing(curve in shapes(), seed: u64, workers in 1u32..9) {
+        fn sharding_changes_nothing(curve in shapes(), seed: u64, shards in all_shards()) {
             let curve = Arc::new(curve);
             for spacing in SPACINGS {
-                let whole = until(Schedule::new(&curve, spacing, seed, 0, 1), S);
-                let shard = |index| until(Schedule::new(&curve, spacing, seed, index, workers), S);
-                let mut shards: Vec<_> = (0..workers).flat_map(shard).collect();
-                shards.sort_unstable();
-                prop_assert_eq!(&shards, &whole);
+                let due = |shard: &Shard| {
+                    until(Schedule::new(&curve, spacing, seed, shard.clone()), S)
+                };
+                let mut all: Vec<_> = shards.iter().flat_map(due).collect();
+                all.sort_unstable();
+                prop_assert_eq!(all, due(&Shard::whole()));
             }
         }
     }
@@ -153,7 +169,7 @@ mod tests {
     fn a_whole_number_of_requests_is_exact() {
         for (rate, seconds, planned) in [(1000.0, 20, 20_000), (33.3, 30, 999), (0.3, 10, 3)] {
             let curve = Arc::new(Curve::constant(rate));
-            let due = until(Schedule::new(&curve, Spacing::Fixed, 1, 0, 1), seconds * S);
+            let due = until(Schedule::new(&curve, Spacing::Fixed, 1, Shard::whole()), seconds * S);
             assert_eq!(due.len(), planned, "{rate}/s for {seconds} s");
         }
     }
@@ -162,7 +178,7 @@ mod tests {
     fn gaps_have_the_asked_distribution() {
         let curve = Arc::new(Curve::constant(1000.0));
         let gaps = |spacing| {
-            let due = until(Schedule::new(&curve, spacing, 7, 0, 1), 50 * S);
+            let due = until(Schedule::new(&curve, spacing, 7, Shard::whole()), 50 * S);
             let gap = |pair: &[u64]| (pair[1] - pair[0]) as f64 / 1e6;
             let mut gaps: Vec<f64> = due.windows(2).map(gap).collect();
             gaps.sort_by(f64::total_cmp);
@@ -184,7 +200,7 @@ mod tests {
     #[test]
     fn another_seed_is_another_schedule() {
         let curve = Arc::new(Curve::constant(1000.0));
-        let of = |seed| until(Schedule::new(&curve, Spacing::Poisson, seed, 0, 1), S);
+        let of = |seed| until(Schedule::new(&curve, Spacing::Poisson, seed, Shard::whole()), S);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }

@@ -22,6 +22,7 @@ use crate::driver::{Ahead, Buffer, Driver, Event, SlotId};
 use crate::job::{Job, Order};
 use crate::pool::{Duty, Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
+use crate::shard::Shard;
 use crate::worker::TICK_NS;
 use model::fanout::Subscription;
 use model::tick::{ErrorClass, Phase};
@@ -96,8 +97,10 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         stamps_ns: Option<i64>,
     ) -> Self {
         let now_ns = driver.now_ns();
+        let shard = Shard::of(&job.share, index);
         // Streams are taken in turn over all workers.
-        let stream = |slot: SlotId| (slot * job.threads + index) % job.tape.period();
+        let stream =
+            |slot: SlotId| (shard.number(u64::from(slot)) % u64::from(job.tape.period())) as u32;
         let fresh = |slot| Stream {
             session: S::default(),
             is_stream: false,
@@ -109,7 +112,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             driver,
             tape: Arc::clone(&job.tape),
             memory: S::Memory::default(),
-            pool: Pool::new(job, (slots, index), TICK_NS, now_ns, fresh),
+            pool: Pool::new(job, (slots, &shard), TICK_NS, now_ns, fresh),
             recorder,
             orders,
             stamps_ns,

@@ -32,6 +32,7 @@ use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::samples::Samples;
+use crate::shard::Shard;
 use crate::start;
 use crate::tally::{self, Tally};
 use model::load::Life;
@@ -117,8 +118,7 @@ pub struct Worker<D, S: Session = Http1> {
     recorder: Recorder,
     orders: Consumer<Order>,
     timeout_ns: u64,
-    index: u32,
-    workers: u32,
+    shard: Shard,
 
     load: u32,
     /// Whether a level was ordered and is not over.
@@ -164,6 +164,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         orders: Consumer<Order>,
     ) -> Self {
         let now_ns = driver.now_ns();
+        let shard = Shard::of(&job.share, index);
         Self {
             driver,
             tape: Arc::clone(&job.tape),
@@ -172,15 +173,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tally: Tally::new(&job.tape),
             samples: Samples::new(),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
-            pool: Pool::new(job, (slots, index), scan_ns(job), now_ns, |slot| {
-                Requester::new(start::position(job, slot * job.threads + index))
+            pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
+                Requester::new(start::position(job, shard.number(u64::from(slot)) as u32))
             }),
             flights: Flights::new(slots, job.depth_max),
             recorder,
             orders,
             timeout_ns: job.timeout_ns,
-            index,
-            workers: job.threads,
+            shard,
             load: 0,
             is_level_on: false,
             wanted_max: 0,

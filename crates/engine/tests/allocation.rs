@@ -194,7 +194,7 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
 /// Completed requests or events of a while, and how often memory was taken in it.
 fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     crew.order_connect(1, level);
-    crew.order(|_| Order::Warm);
+    crew.order(&Order::Warm);
     let listen = |crew: &mut Crew, rounds: u32| {
         let mut completed = 0;
         for _ in 0..rounds {

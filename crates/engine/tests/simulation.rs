@@ -3,6 +3,7 @@
 use engine::driver::sim::{Faults, StallPoint, Stalls};
 use engine::job::Job;
 use engine::schedule::Schedule;
+use engine::shard::Shard;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
 use model::curve::Curve;
@@ -131,7 +132,8 @@ fn assert_started(account: &Account, context: &str) {
 /// What is due on the schedule of a seed was begun, or was never sent.
 fn assert_planned(account: &Account, level: &Level, seed: u64) {
     let Some((rate, spacing)) = level.rate.filter(|_| level.life.hold.is_some()) else { return };
-    let mut schedule = Schedule::new(&Arc::new(Curve::constant(rate)), spacing, seed, 0, 1);
+    let mut schedule =
+        Schedule::new(&Arc::new(Curve::constant(rate)), spacing, seed, Shard::whole());
     let due = std::iter::from_fn(|| schedule.next_ns());
     let planned = due.take_while(|due_ns| *due_ns < level.window_ns).count() as u64;
     let Starts { begun, unsent, .. } = account.starts;

@@ -64,7 +64,7 @@ fn assert_all_answered(driver: DriverKind) {
     let (arrival, life) = (Arrival::Closed, Life::default());
     let (connections, spare) = (CONNECTIONS, 0);
     crew.order_connect(1, &Level { connections, spare, depth: 1, arrival, life });
-    crew.order(|_| Order::Warm);
+    crew.order(&Order::Warm);
     let wanted = ROUNDS * u64::from(CONNECTIONS);
     let (begin, mut completed, mut errors) = (Instant::now(), 0, 0);
     while completed < wanted && begin.elapsed() < Duration::from_secs(30) {

@@ -65,7 +65,7 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
     let (arrival, life) = (Arrival::Closed, Life::default());
     let (connections, spare) = (CONNECTIONS, 0);
     crew.order_connect(1, &Level { connections, spare, depth, arrival, life });
-    crew.order(|_| Order::Measure {
+    crew.order(&Order::Measure {
         begin_ns: engine::clock::now_ns(),
         end_ns: u64::MAX,
         budget: Some(BUDGET),

@@ -4,11 +4,13 @@
 use crate::error::LabError;
 use crate::gather::Gathered;
 use crate::level::Visit;
+use crate::setting::Setting;
 use engine::job::Job;
-use engine::{Crew, Role, clock};
+use engine::{Crew, clock};
 use judge::observe::Observed;
 use model::facts::{ClockOffset, ServerFacts};
 use model::fanout::{Delivery, EventInfo, Subscribers};
+use model::fleet::Share;
 use model::load::{Fanout, Trial};
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
@@ -75,7 +77,7 @@ impl Stamps {
     }
 
     /// The part of it that the workers need.
-    fn zero_ns(&self) -> Option<i64> {
+    pub(crate) fn zero_ns(&self) -> Option<i64> {
         match self {
             Self::Ours(zero_ns) | Self::Far(zero_ns) => Some(*zero_ns),
             Self::Unknown(_) => None,
@@ -118,17 +120,32 @@ fn wall_clock_ns() -> i64 {
 }
 
 /// Starts the workers that listen, in a fan-out, with the same means as those that write.
-pub fn start(trial: &Trial, job: &Job, stamps: &Stamps) -> Result<Option<Crew>, LabError> {
+pub fn start(
+    setting: Setting<'_>,
+    trial: &Trial,
+    job: &Job,
+    stamps: &Stamps,
+) -> Result<Option<Crew>, LabError> {
     let Some(fanout) = &trial.fanout else { return Ok(None) };
-    let most = trial.levels.iter().map(|level| level.connections).max().unwrap_or(1);
-    let job = Job {
+    let job = listening(trial, fanout, job)?;
+    Ok(Some(setting.start_listening(&job, stamps.zero_ns())?))
+}
+
+/// Subscribers of the largest level.
+pub fn subscribers_max(trial: &Trial) -> u32 {
+    trial.levels.iter().map(|level| level.connections).max().unwrap_or(1)
+}
+
+/// The job of the workers that listen, from that of those that write.
+pub fn listening(trial: &Trial, fanout: &Fanout, job: &Job) -> Result<Job, LabError> {
+    let most = subscribers_max(trial);
+    Ok(Job {
         tape: Arc::new(Tape::new(&fanout.streams, 1)?),
-        threads: trial.threads.min(most),
+        share: Share::alone(trial.threads.min(most)),
         connections_max: most,
         depth_max: 1,
         ..job.clone()
-    };
-    Ok(Some(Crew::start_as(&job, Role::Listening { stamps_ns: stamps.zero_ns() })?))
+    })
 }
 
 /// Adds to a point of the writers what the subscribers received.

@@ -166,6 +166,7 @@ impl Bench {
             search: None,
             perturbations: Vec::new(),
             profile: None,
+            fleet: None,
             notices: Vec::new(),
         };
         let record = head.record(points, &self.observed);

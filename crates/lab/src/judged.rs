@@ -10,6 +10,7 @@ use judge::objective;
 use judge::observe::Observed;
 use judge::{Context, judge_point, judge_run};
 use model::facts::HostFacts;
+use model::fleet::FleetRecord;
 use model::load::Trial;
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
@@ -54,6 +55,7 @@ pub(crate) struct Head<'a> {
     pub(crate) search: Option<SearchRecord>,
     pub(crate) perturbations: Vec<Perturbation>,
     pub(crate) profile: Option<ProfileRecord>,
+    pub(crate) fleet: Option<FleetRecord>,
     pub(crate) notices: Vec<String>,
 }
 
@@ -94,6 +96,7 @@ impl Head<'_> {
             search: self.search,
             perturbations: self.perturbations,
             profile: self.profile,
+            fleet: self.fleet,
             shape,
             fingerprints,
             notices: self.notices,

@@ -35,8 +35,6 @@ const PROGRESS_NS: u64 = 200_000_000;
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
 /// The same after an interrupt, nanoseconds.
 const FAR_LATE_INTERRUPTED_NS: u64 = 1_000_000_000;
-/// Time the order to measure needs to reach every worker, nanoseconds.
-const LEAD_NS: u64 = 60_000_000;
 /// Connecting is over when nothing changed for this long, nanoseconds.
 const CONNECT_STALL_NS: u64 = 2_500_000_000;
 /// Without any connection for this long the target counts as lost, nanoseconds.
@@ -62,6 +60,8 @@ const DRAINING: &str = "draining";
 /// What a visit left behind.
 #[derive(Debug, Clone)]
 pub struct Visit {
+    /// Its number in the run, from 1.
+    pub load: u32,
     /// All ticks added up, of the crew that sends requests.
     pub gathered: Gathered,
     /// The same of the crew that listens, in a fan-out.
@@ -264,9 +264,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
 
     /// An order to all workers, of both kinds.
     fn order(&mut self, order: &Order) {
-        self.context.crew.order(|_| order.clone());
+        self.context.crew.order(order);
         if let Some(audience) = &mut self.context.audience {
-            audience.order(|_| order.clone());
+            audience.order(order);
         }
     }
 
@@ -374,6 +374,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         let window_ns = (begin_ns, self.gathered.window_end_ns());
         let Some(readings) = self.context.watch.snapshot(window_ns) else { return };
         let visit = Visit {
+            load,
             gathered: self.gathered.clone(),
             audience: None,
             ending: Outcome::Complete,
@@ -516,7 +517,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
 
     /// Runs the measured window and the drain; returns when the window began.
     fn measure(&mut self, warmup_ns: u64) -> Result<u64, LabError> {
-        let begin_ns = self.now_ns() + LEAD_NS;
+        let begin_ns = self.now_ns() + self.context.setting.lead_ns();
         let (end_ns, budget) = match self.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
@@ -592,6 +593,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             Some(_) => None,
         };
         Ok(Visit {
+            load: self.load,
             audience: self.audience,
             planned,
             ending: self.ending.unwrap_or(Outcome::Complete),

@@ -18,6 +18,7 @@ pub mod checkup;
 mod crews;
 pub mod drift;
 mod error;
+pub mod follow;
 mod gather;
 mod interim;
 mod judged;

@@ -5,6 +5,8 @@
 
 use engine::schedule::Schedule;
 use engine::seed_of_visit;
+use engine::shard::Shard;
+use model::fleet::Share;
 use model::load::{Arrival, Level, Stop, Trial};
 use std::sync::Arc;
 
@@ -14,15 +16,23 @@ const PLANNED_MAX: f64 = 50e6;
 /// Requests due in the window of visit number `load`; nothing for a closed loop, for a window that
 /// a number of requests ends, and for a schedule too long to be walked.
 pub fn planned(trial: &Trial, until: Stop, level: &Level, load: u32) -> Option<u64> {
-    let (Arrival::Open { curve, arrivals }, Stop::AfterNs(window_ns)) = (&level.arrival, until)
-    else {
-        return None;
-    };
+    let Stop::AfterNs(window_ns) = until else { return None };
+    planned_of(&Share::alone(1), trial, (level, load), window_ns)
+}
+
+/// The part of it that a share has. The level is that of the whole load.
+pub fn planned_of(
+    share: &Share,
+    trial: &Trial,
+    (level, load): (&Level, u32),
+    window_ns: u64,
+) -> Option<u64> {
+    let Arrival::Open { curve, arrivals } = &level.arrival else { return None };
     if curve.planned_until(window_ns) > PLANNED_MAX {
         return None;
     }
-    let seed = seed_of_visit(trial.seed, load);
-    let mut schedule = Schedule::new(&Arc::new(curve.clone()), *arrivals, seed, 0, 1);
+    let (seed, shard) = (seed_of_visit(trial.seed, load), Shard::all_together(share));
+    let mut schedule = Schedule::new(&Arc::new(curve.clone()), *arrivals, seed, shard);
     let due = std::iter::from_fn(|| schedule.next_ns());
     Some(due.take_while(|due_ns| *due_ns < window_ns).count() as u64)
 }

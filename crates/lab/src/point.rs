@@ -85,6 +85,7 @@ pub(crate) fn make(
         },
         unmeasured: unmeasured(visit),
         targets: mix::results(trial, &gathered.targets),
+        agents: Vec::new(),
         gates: Vec::new(),
         standing: Standings::default(),
         expectations: Vec::new(),

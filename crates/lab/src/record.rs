@@ -10,11 +10,12 @@ use crate::preflight::{self, Manners};
 use crate::setting::Setting;
 use crate::watch::{Watch, lost_notice};
 use engine::job::Job;
-use judge::Context;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness_of};
+use judge::{Context, judge_point};
 use model::event::Event;
 use model::facts::HostFacts;
+use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
 use model::load::{Level, Trial};
 use model::perturbation::Perturbation;
@@ -52,6 +53,8 @@ pub(crate) struct RunBuilder<'a> {
     /// The level of each point.
     pub(crate) levels: Vec<Level>,
     latencies: Vec<Histogram>,
+    /// The number of the visit of each point.
+    pub(crate) loads: Vec<u32>,
     pub(crate) notices: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) search: Option<SearchRecord>,
@@ -59,13 +62,17 @@ pub(crate) struct RunBuilder<'a> {
     pub(crate) perturbations: Vec<Perturbation>,
     /// Profiles of the server.
     pub(crate) profile: Option<ProfileRecord>,
+    /// The agents that made the load.
+    fleet: Option<FleetRecord>,
 }
 
 impl<'a> RunBuilder<'a> {
     /// Before anything was looked for.
     pub(crate) fn new(setting: Setting<'a>, trial: &'a Trial, manners: Manners) -> Self {
         let host = match setting {
-            Setting::Live => HostFacts { tuned: drift::tuned(), ..probe::host_facts() },
+            Setting::Live | Setting::Fleet(_) => {
+                HostFacts { tuned: drift::tuned(), ..probe::host_facts() }
+            }
             Setting::Model(model) => model.host(),
         };
         Self {
@@ -92,12 +99,14 @@ impl<'a> RunBuilder<'a> {
             points: Vec::new(),
             observed: Vec::new(),
             latencies: Vec::new(),
+            loads: Vec::new(),
             notices: Vec::new(),
             outcome: Outcome::Complete,
             before_bytes: 0,
             search: None,
             perturbations: Vec::new(),
             profile: None,
+            fleet: None,
             levels: Vec::new(),
         }
     }
@@ -140,7 +149,7 @@ impl<'a> RunBuilder<'a> {
             driver: trial.driver,
             routes: self.routes.clone(),
             tape: Arc::new(tape),
-            threads,
+            share: Share::alone(threads),
             cpus: trial.cpus.clone(),
             connections_max,
             depth_max,
@@ -207,6 +216,7 @@ impl<'a> RunBuilder<'a> {
         self.levels.push(crews.level.clone());
         self.observed.push(observed);
         self.latencies.push(visit.gathered.latency);
+        self.loads.push(visit.load);
         is_steady
     }
 
@@ -240,6 +250,19 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
+    /// What the agents of a fleet have told: every point is judged once more, with their accounts.
+    pub(crate) fn add_fleet(&mut self, account: FleetAccount) {
+        let FleetAccount { record, mut visits } = account;
+        self.fleet = Some(record);
+        for at in 0..self.points.len() {
+            let mut point = self.points[at].clone();
+            point.agents = visits.remove(&self.loads[at]).unwrap_or_default();
+            let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
+            point.requests.unaccounted = unaccounted;
+            self.points[at] = judge_point(self.context(), point, &self.observed[at]);
+        }
+    }
+
     /// Judges the whole run and makes its record.
     pub(crate) fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();
@@ -253,6 +276,7 @@ impl<'a> RunBuilder<'a> {
             search: self.search,
             perturbations: self.perturbations,
             profile: self.profile,
+            fleet: self.fleet,
             notices: self.notices,
         };
         let record = head.record(self.points, &self.observed);

@@ -68,7 +68,7 @@ pub fn run_in(
     }
     let server = run.target.server.as_ref();
     run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
-    let mut audience = fanout::start(trial, &job, &run.stamps)?;
+    let mut audience = fanout::start(setting, trial, &job, &run.stamps)?;
     let interim = match verdicts {
         Verdicts::OfLevels => None,
         Verdicts::AlsoMeanwhile => Interim::start(&run, command, started_at).unwrap_or_default(),
@@ -92,7 +92,11 @@ pub fn run_in(
     profiled::run(&mut run, &mut context)?;
     drop(crew);
     drop(audience);
-    confirm::run(&mut run, &mut watch, stop, notify);
+    if let Some(account) = setting.finish_fleet() {
+        run.add_fleet(account);
+    } else {
+        confirm::run(&mut run, &mut watch, stop, notify);
+    }
     watch.stop();
     run.update_probe(&watch);
     if let Some(failure) = watch.failure() {

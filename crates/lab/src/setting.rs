@@ -1,13 +1,14 @@
-//! Where a run is made: on this host, or in a model of one in virtual time.
+//! Where a run is made: on this host, by a fleet of others, or in a model in virtual time.
 //!
 //! The conductor asks here for the time, for workers, for facts and for readings, and nowhere else.
 //! A model has its own clock, so that tests make whole runs on one thread, thousands of times
 //! faster than real time, and the same seed repeats the same run. Only tests make a model.
 
 use engine::job::Job;
-use engine::{Crew, StartError, clock};
+use engine::{Crew, Role, StartError, clock};
 use jiff::Timestamp;
 use model::facts::{HostFacts, ServerFacts};
+use model::fleet::FleetAccount;
 use model::reading::Reading;
 use std::thread;
 use std::time::Duration;
@@ -17,9 +18,29 @@ use std::time::Duration;
 pub enum Setting<'a> {
     /// On this host, as time passes.
     Live,
+    /// By the agents of a fleet, led from this host as time passes.
+    Fleet(&'a dyn Fleet),
     /// In a model.
     Model(&'a dyn Model),
 }
+
+/// The agents of a fleet, to the one who leads them. To the conductor all their workers are one.
+pub trait Fleet {
+    /// Starts the workers of all agents, idle, and returns when each is ready. The driver, the CPUs
+    /// and the share of the job are each agent's own.
+    fn start(&self, job: &Job, role: Role) -> Result<Crew, StartError>;
+
+    /// How long before its begin a window must be ordered, nanoseconds, so that every agent knows
+    /// of it in time.
+    fn lead_ns(&self) -> u64;
+
+    /// What became of every agent. Called once, when its workers have ended; it waits for what
+    /// agents have to tell, and not for long.
+    fn finish(&self) -> FleetAccount;
+}
+
+/// Time the order to measure needs to reach the workers of this host, nanoseconds.
+const LEAD_NS: u64 = 60_000_000;
 
 /// Everything that the conductor would otherwise take from this host.
 pub trait Model {
@@ -46,13 +67,18 @@ pub trait Model {
 
     /// Readings since the last call, in order of time.
     fn take_readings(&self) -> Vec<Reading>;
+
+    /// What became of the agents, in a model of a fleet.
+    fn finish_fleet(&self) -> Option<FleetAccount> {
+        None
+    }
 }
 
 impl Setting<'_> {
     /// Monotonic time now, nanoseconds.
     pub fn now_ns(self) -> u64 {
         match self {
-            Self::Live => clock::now_ns(),
+            Self::Live | Self::Fleet(_) => clock::now_ns(),
             Self::Model(model) => model.now_ns(),
         }
     }
@@ -60,15 +86,17 @@ impl Setting<'_> {
     /// Lets this much time pass.
     pub fn sleep(self, duration: Duration) {
         match self {
-            Self::Live => thread::sleep(duration),
+            Self::Live | Self::Fleet(_) => thread::sleep(duration),
             Self::Model(model) => model.pass_ns(duration.as_nanos() as u64),
         }
     }
 
-    /// CPU time of the generator's process so far, nanoseconds.
+    /// CPU time of the generator's process so far, nanoseconds. Of a fleet nothing: what agents use
+    /// beside their workers is in their own records, and the controller generates no load.
     pub fn process_cpu_ns(self) -> u64 {
         match self {
             Self::Live => clock::process_cpu_ns(),
+            Self::Fleet(_) => 0,
             Self::Model(model) => model.process_cpu_ns(),
         }
     }
@@ -77,14 +105,14 @@ impl Setting<'_> {
     pub fn resident_bytes(self) -> Option<u64> {
         match self {
             Self::Live => crate::turnover::resident_bytes(),
-            Self::Model(_) => None,
+            Self::Fleet(_) | Self::Model(_) => None,
         }
     }
 
     /// The wall clock. That of a model begins with the epoch.
     pub fn timestamp(self) -> Timestamp {
         match self {
-            Self::Live => Timestamp::now(),
+            Self::Live | Self::Fleet(_) => Timestamp::now(),
             Self::Model(model) => {
                 Timestamp::from_nanosecond(i128::from(model.now_ns())).unwrap_or_default()
             }
@@ -95,7 +123,34 @@ impl Setting<'_> {
     pub fn start(self, job: &Job) -> Result<Crew, StartError> {
         match self {
             Self::Live => Crew::start(job),
+            Self::Fleet(fleet) => fleet.start(job, Role::Asking),
             Self::Model(model) => Ok(model.start(job)),
+        }
+    }
+
+    /// Starts the workers of a job that listen.
+    pub fn start_listening(self, job: &Job, stamps_ns: Option<i64>) -> Result<Crew, StartError> {
+        let role = Role::Listening { stamps_ns };
+        match self {
+            Self::Fleet(fleet) => fleet.start(job, role),
+            Self::Live | Self::Model(_) => Crew::start_as(job, role),
+        }
+    }
+
+    /// How long before its begin a window is ordered, nanoseconds.
+    pub fn lead_ns(self) -> u64 {
+        match self {
+            Self::Fleet(fleet) => fleet.lead_ns(),
+            Self::Live | Self::Model(_) => LEAD_NS,
+        }
+    }
+
+    /// What became of the agents of a fleet; nothing without one.
+    pub fn finish_fleet(self) -> Option<FleetAccount> {
+        match self {
+            Self::Live => None,
+            Self::Fleet(fleet) => Some(fleet.finish()),
+            Self::Model(model) => model.finish_fleet(),
         }
     }
 

@@ -31,6 +31,10 @@ impl<'a> RunBuilder<'a> {
             run.target.server = model.server();
             return Ok(run);
         }
+        if let Setting::Fleet(_) = setting {
+            run.lead(notify)?;
+            return Ok(run);
+        }
         if trial.driver == DriverKind::Null {
             run.notices.push("driver null: no server was asked anything".to_string());
             return Ok(run);
@@ -56,14 +60,29 @@ impl<'a> RunBuilder<'a> {
         }
         // After the connections above, whose ports are not free at once.
         limits::allow_ports(&levels, &run.routes)?;
-        run.find_server(notify)?;
+        let address = run.routes[0].to.clone();
+        run.find_server(&address, notify)?;
         Ok(run)
     }
 
-    /// Where readings of this host come from.
+    /// Nothing is sent from this host: every agent looks at the target for itself, and only a probe
+    /// on the server's host is called from here.
+    fn lead(&mut self, notify: &mut dyn FnMut(Event)) -> Result<(), LabError> {
+        let (ServerProcess::Probe(_), Some(address)) =
+            (&self.trial.server, self.trial.addresses.first())
+        else {
+            return Ok(());
+        };
+        self.find_server(address, notify)
+    }
+
+    /// Where readings of this host come from. Of one that only leads a fleet there are none: what
+    /// it does itself says nothing about the load.
     pub(crate) fn source(&self) -> ReadingSource<'a> {
-        if let Setting::Model(model) = self.setting {
-            return ReadingSource::Model(model);
+        match self.setting {
+            Setting::Live => {}
+            Setting::Fleet(_) => return ReadingSource::Ended,
+            Setting::Model(model) => return ReadingSource::Model(model),
         }
         self.live_source(None)
     }
@@ -85,8 +104,11 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Looks at the server's processes here, or asks the probe on its host to.
-    fn find_server(&mut self, notify: &mut dyn FnMut(Event)) -> Result<(), LabError> {
-        let address = &self.routes[0].to;
+    fn find_server(
+        &mut self,
+        address: &Address,
+        notify: &mut dyn FnMut(Event),
+    ) -> Result<(), LabError> {
         if let ServerProcess::Probe(choice) = &self.trial.server {
             let (far, host, unseen) = server::call(self.trial, choice, address)?;
             (self.far, self.target.probe) = (Some(far), Some(host));

@@ -61,6 +61,12 @@ impl Curve {
         Self { legs }
     }
 
+    /// The same shape with every rate so many times as high; at least zero.
+    pub fn scaled(&self, times: f64) -> Self {
+        let scaled = |leg: &Leg| Leg { from: leg.from * times, to: leg.to * times, ..*leg };
+        Self { legs: self.legs.iter().map(scaled).collect() }
+    }
+
     /// The legs.
     pub fn legs(&self) -> &[Leg] {
         &self.legs

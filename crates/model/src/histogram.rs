@@ -8,6 +8,8 @@
 //! The buckets are those of HdrHistogram (<https://hdrhistogram.org>), so that logs can be
 //! exchanged with every tool that reads its format.
 
+pub mod sparse;
+
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,9 @@ impl Histogram {
     /// Adds `count` values of `value_ns`.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         let value_ns = value_ns.min(VALUE_MAX_NS);
         // Cannot fail: the value was clamped to the bounds given above.
         let _ = self.buckets.record_n(value_ns, count);

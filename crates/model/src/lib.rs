@@ -37,6 +37,7 @@ pub mod checkup;
 pub mod claim;
 pub mod ending;
 pub mod fingerprint;
+pub mod fleet;
 pub mod perturbation;
 pub mod profile;
 pub mod ramp_fit;

@@ -9,6 +9,7 @@ use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
 use crate::fingerprint::Fingerprint;
+use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, LoadModel, Spacing, Trial};
 use crate::objective::Expectation;
@@ -92,6 +93,9 @@ pub struct Record {
     /// Profiles of the server, if requested and a visit could be profiled.
     #[serde(default)]
     pub profile: Option<ProfileRecord>,
+    /// The agents that made the load, where a fleet did; what each did is in `points[].agents`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetRecord>,
     /// Things a reader should know: fallbacks, raised limits, what the probe cost.
     pub notices: Vec<String>,
     /// What each figure means, by its path in this document.
@@ -233,6 +237,9 @@ pub struct Point {
     /// By target of a mix, in the order of the file; empty with one target.
     #[serde(default)]
     pub targets: Vec<TargetResult>,
+    /// What each agent of a fleet did, by its own account; empty without a fleet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentPoint>,
     /// Validity checks.
     pub gates: Vec<Gate>,
     /// How far each figure may be believed; one that is absent is sound.
@@ -472,7 +479,7 @@ pub struct Handshakes {
     pub tunnel_status: Option<u16>,
 }
 
-/// Outcomes of requests. `planned = sent + unsent` and
+/// Outcomes of requests. `planned = sent + unsent + unaccounted` and
 /// `sent = completed + failed + unanswered`, exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestInfo {
@@ -486,6 +493,9 @@ pub struct RequestInfo {
     pub failed: u64,
     /// Due and never sent; open loop only, else 0.
     pub unsent: u64,
+    /// Due, and whether they were sent is not known: an agent of a fleet was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unaccounted: u64,
     /// Sent, but due while no connection had a free slot; open loop only, else 0.
     #[serde(default)]
     pub waited: u64,
@@ -649,6 +659,11 @@ pub struct Run {
     pub latencies: Vec<Histogram>,
 }
 
+/// Whether a count is left out of the record.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Fills the counted parts of a point's record from the workers' counters.
 pub fn count_requests(counters: &Counters) -> RequestInfo {
     RequestInfo {
@@ -657,6 +672,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         completed: counters.completed,
         failed: counters.failed,
         unsent: counters.unsent,
+        unaccounted: 0,
         waited: counters.waited,
         unanswered: counters.unanswered,
         arrived: None,

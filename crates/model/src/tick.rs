@@ -69,7 +69,8 @@ impl ErrorClass {
 }
 
 /// What a thread of the engine does. Readings know a thread by its name only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ThreadKind {
     /// It sends requests and receives responses.
     Requesting,

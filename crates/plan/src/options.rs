@@ -3,6 +3,7 @@
 use crate::confirm::ConfirmOptions;
 use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
+use crate::fleet::FleetOptions;
 use crate::secure::Secure;
 use crate::values::{
     Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, LinkText,
@@ -140,6 +141,10 @@ pub struct Options {
 
     #[command(flatten)]
     pub(crate) probe: ProbeOptions,
+
+    /// Load from agents on other machines.
+    #[command(flatten)]
+    pub fleet: FleetOptions,
 
     /// Write a file, format by suffix: .json .csv .hlog .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! The kinds of values that options take.
 
+use crate::fleet::WhichAgents;
 use crate::typed;
 use model::curve::Curve;
 use model::link::LinkChoice;
@@ -57,6 +58,10 @@ typed! {
     file RunsFolder(PathBuf), "a directory or none", "none";
     /// Where the journal of changed knobs is.
     file JournalFolder(PathBuf), "a directory", "tune-journal";
+    /// Keys of a fleet.
+    file KeysFolder(PathBuf), "a folder", "fleet-keys";
+    /// Credentials of an agent.
+    file CredentialsFile(PathBuf), "a file", "fleet-keys/agents/a1.creds";
     /// Where pages are written to.
     file Folder(PathBuf), "a directory", "man";
 
@@ -106,6 +111,15 @@ typed! {
     option Socket(SocketAddr), "an address and a port", "127.0.0.1:9200", |text| text.parse().ok();
     /// A host, by name or address, and a port.
     option HostPort(String), "HOST:PORT", "192.0.2.7:9200", host_port;
+    /// The broker of a fleet, and the name of the fleet.
+    option FleetUrl(String), "nats://HOST[:PORT][,HOST..][/NAME], or tls:// for TLS alone",
+        "nats://nats.example:4222/staging", |text| {
+            let behind = text.strip_prefix("nats://").or_else(|| text.strip_prefix("tls://"))?;
+            (!behind.is_empty()).then(|| text.to_string())
+        };
+    /// Some agents of a fleet.
+    option Agents(WhichAgents), "a number, all, or LABEL=VALUE", "zone=a",
+        |text| text.parse().ok();
     /// SHA-256 of a certificate.
     option Pin(String), "a SHA-256 of 64 hexadecimal digits",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", pin;

@@ -58,7 +58,7 @@ pub use message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, Started, ToProbe, VERSION, Welcome,
     hello_version,
 };
-pub use offset::{Estimator, RoundTrip, WallZero};
+pub use offset::{Estimator, Part, RoundTrip, WallZero};
 pub use serve::{Look, Probe, Running, ServeError, Settings, Starter, Tuner};
 pub use token::TokenError;
 

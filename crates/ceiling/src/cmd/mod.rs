@@ -1,5 +1,7 @@
 //! One file per sub-command.
 
+pub mod agent;
+pub mod fleet;
 pub mod probe;
 
 pub mod advise;

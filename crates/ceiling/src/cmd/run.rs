@@ -23,8 +23,8 @@ use plan::values::{
     CellName, ExperimentFolder, HostsFile, OutFile, PlanFile, ServersFile, Setting,
 };
 use plan::{
-    CLIENT, Cell, CiOptions, Colour, GivenHosts, LiveOptions, Origin, Place, Plan, Runs, Targets,
-    Usage,
+    CLIENT, Cell, CiOptions, Colour, FleetOptions, GivenHosts, LiveOptions, Origin, Place, Plan,
+    Runs, Targets, Usage,
 };
 use report::Format;
 use report::ci::{Report, markdown};
@@ -119,6 +119,9 @@ pub struct RunOptions {
     /// No progress
     #[arg(short = 'q', long)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    fleet: FleetOptions,
 
     #[command(flatten)]
     live: LiveOptions,
@@ -329,7 +332,7 @@ fn conduct(
 ) -> Result<Experiment, Failure> {
     let runs = folder.runs();
     let before = std::mem::take(&mut experiment.cells);
-    let shown = onlookers.environment();
+    let shown = [onlookers.environment(), command.fleet.environment()].concat();
     let mut measure =
         |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop, &shown);
     let mut left = Left::of(plan);

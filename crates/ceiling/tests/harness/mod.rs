@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each tier is a program of its own and uses its part")]
 
+pub mod fleets;
 pub mod limited;
 pub mod loading;
 pub mod probing;

@@ -18,6 +18,7 @@ mod experiments;
 mod failures;
 mod fanout;
 mod find;
+mod fleet;
 mod journal;
 mod journal_pack;
 mod levels;

@@ -10,8 +10,9 @@ use super::generator::{Generator, Pulse};
 use super::host::HostModel;
 use super::server::{Entry, Server, Serving};
 use crate::crew::Crew;
-use crate::job::{Job, share};
+use crate::job::Job;
 use crate::recorder::road;
+use crate::shard::Shard;
 use crate::worker::Worker;
 use model::facts::{HostFacts, ServerFacts};
 use model::reading::Reading;
@@ -106,7 +107,7 @@ impl World {
     pub fn start(&self, job: &Job) -> Crew {
         let mut roads = Vec::new();
         *self.crews.borrow_mut() += 1;
-        for index in 0..job.threads {
+        for (index, shard) in (0..).zip(Shard::all_of(&job.share)) {
             let (recorder, feed) = road(index, job.routes.len());
             let (orders, orders_out) = RingBuffer::new(ORDERS);
             roads.push((orders, feed));
@@ -116,7 +117,7 @@ impl World {
                 Pulse::new(self.plan.generator.clone(), self.plan.seed, index, self.now_ns());
             self.post.pulses.borrow_mut().push(pulse);
             let woken = Rc::new(Cell::new(None));
-            let slots = share(u64::from(job.connections_max), job.threads, index) as u32;
+            let slots = shard.share(u64::from(job.connections_max)) as u32;
             let home = (Rc::clone(&self.post), number as u32);
             let driver = Wired::new(home, job.tape.clone(), slots, Rc::clone(&woken));
             let mut worker =
@@ -124,7 +125,7 @@ impl World {
             worker.begin();
             self.members.borrow_mut().push(Member { worker, index: number, woken, sleep: None });
         }
-        Crew::of_world(roads, job.seed)
+        Crew::of_world(roads, job)
     }
 
     /// Lets this much time pass.

@@ -46,10 +46,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// When it is the turn of a slot, if all take theirs evenly over `span_ns`: slots of different
     /// workers do not coincide.
     fn turn_of(&self, slot: SlotId, span_ns: u64) -> u64 {
-        let (workers, index) = (u64::from(self.workers), u64::from(self.index));
-        let place = u64::from(slot) * workers + index;
-        let places = u64::from(self.pool.wanted().max(1)) * workers;
-        (u128::from(span_ns) * u128::from(place) / u128::from(places)) as u64
+        let place = self.shard.number(u64::from(slot));
+        let rounds = u64::from(self.pool.wanted().max(1)) * self.shard.round();
+        let places = rounds / self.shard.places().len() as u64;
+        (u128::from(span_ns) * u128::from(place.min(places)) / u128::from(places)) as u64
     }
 
     /// A connection is open: what it may do, and until when.

@@ -173,7 +173,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     fn schedule_of(&self, curve: &Arc<Curve>, arrivals: Spacing, seed: u64) -> Schedule {
-        Schedule::new(curve, arrivals, seed, self.index, self.workers)
+        Schedule::new(curve, arrivals, seed, self.shard.clone())
     }
 
     /// A connection may have got room: requests that are due leave on it.

@@ -159,7 +159,7 @@ fn job() -> Job {
         tls: None,
         tunnel: None,
         tape: Arc::new(Tape::new(&[request], DEPTH).unwrap()),
-        threads: 1,
+        share: model::fleet::Share::alone(1),
         cpus: vec![],
         connections_max: SLOTS,
         depth_max: DEPTH,

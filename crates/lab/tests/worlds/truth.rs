@@ -3,6 +3,7 @@
 use crate::stage::Seen;
 use engine::schedule::Schedule;
 use engine::seed_of_visit;
+use engine::shard::Shard;
 use engine::simulate::server::{Entry, RequestFate};
 use model::curve::Curve;
 use model::load::Arrival;
@@ -127,7 +128,7 @@ fn planned(seen: &Seen, index: usize, measured: &[Entry]) -> Vec<u64> {
             let visit = { visits }.find(|visit| visit.begin_ns <= point.window_ns.0);
             let load = visit.map_or(0, |visit| visit.load);
             let seed = seed_of_visit(seen.drawn.trial.seed, load);
-            let mut schedule = Schedule::new(&Arc::new(curve), arrivals, seed, 0, 1);
+            let mut schedule = Schedule::new(&Arc::new(curve), arrivals, seed, Shard::whole());
             let due = std::iter::from_fn(|| schedule.next_ns());
             due.map(|ns| point.window_ns.0 + ns).take(measured.len()).collect()
         }

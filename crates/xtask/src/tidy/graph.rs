@@ -119,6 +119,11 @@ const ROOMS: &[Room] = &[
         why: "a far probe carries facts and readings over a line and reads no more than a near one",
     },
     Room {
+        folder: "crates/nats",
+        may_use: &[],
+        why: "a broker carries bytes under names, whatever they say",
+    },
+    Room {
         folder: "crates/lab",
         may_use: &[
             "crates/model",
@@ -137,6 +142,30 @@ const ROOMS: &[Room] = &[
         ],
         why: "the conductor brings the rooms together and draws nothing; it runs other tools as \
               it runs the engine, and has what they tell read",
+    },
+    Room {
+        folder: "crates/fleet",
+        may_use: &["crates/model", "crates/engine", "crates/plan", "crates/remote"],
+        why: "what a controller and its agents conclude from bytes and time: orders and ticks are \
+              the engine's, URLs are read as the command line reads them, and clocks are compared \
+              as those of a far probe are",
+    },
+    Room {
+        folder: "crates/agents",
+        may_use: &[
+            "crates/model",
+            "crates/engine",
+            "crates/probe",
+            "crates/store",
+            "crates/plan",
+            "crates/lab",
+            "crates/fleet",
+            "crates/nats",
+            "crates/agents",
+            "crates/nats",
+        ],
+        why: "what sessions decide is carried out: the lab makes the load, and a broker carries the \
+              messages",
     },
     Room {
         folder: "crates/live",
@@ -177,9 +206,11 @@ const ROOMS: &[Room] = &[
             "crates/engine",
             "crates/host",
             "crates/probe",
+            "crates/nats",
             "crates/pack",
             "crates/profile",
             "crates/remote",
+            "crates/fleet",
         ],
         why: "it feeds bytes to whatever reads what others wrote; only fuzz targets use it",
     },

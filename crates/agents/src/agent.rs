@@ -1,0 +1,283 @@
+//! An agent: its session, its connection to the broker, and the load under way.
+//!
+//! One thread has the session and the connection; a second one, while there is a job, makes the
+//! load; a third one is the [switch](crate::switch).
+
+use crate::error::AgentsError;
+use crate::line::{Came, Line};
+use crate::load::{Begin, Load, Said, Shared, locked};
+use crate::switch::Switch;
+use engine::clock;
+use fleet::admit::Limits;
+use fleet::agent::{From, Output, Session, To};
+use fleet::allow::{Allow, Pattern};
+use fleet::key::PublicKey;
+use fleet::message::{Ended, Facts, Id};
+use fleet::subject;
+use model::tick::ThreadKind;
+use nats::{Credentials, Failure, Servers, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+/// How long an agent that is told to end takes for handing over what it measured, at most.
+const FAREWELL: Duration = Duration::from_secs(8);
+/// How long it goes on after the end of its load, so that its last word arrives.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// What an agent is, and what its user allows.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Its broker.
+    pub servers: Servers,
+    /// Name of the fleet.
+    pub fleet: String,
+    /// Who it is to the broker.
+    pub credentials: Credentials,
+    /// Its name in the fleet.
+    pub name: String,
+    /// Whose orders count.
+    pub controller: PublicKey,
+    /// Where load may go.
+    pub allow: Vec<Pattern>,
+    /// The most it may send, requests per second; absent for no limit.
+    pub rate_max: Option<f64>,
+    /// Labels and their values.
+    pub labels: Vec<(String, String)>,
+    /// Worker threads; absent for one per CPU.
+    pub threads: Option<u32>,
+    /// Version of the program.
+    pub version: String,
+}
+
+/// Works for the controller until `stop` is set. `tell` gets a line for each thing that a person
+/// would want to know.
+///
+/// # Errors
+///
+/// The broker refuses the credentials at the first time, or the agent cannot be set up.
+pub fn run(
+    settings: Settings,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), AgentsError> {
+    let Settings { fleet, name, .. } = &settings;
+    let subjects = [subject::call(fleet), subject::down(fleet, name)];
+    let mut line = Line::new(&settings.servers, &settings.credentials, name, &subjects)?;
+    let mut agent = Agent::new(&settings, line.waker(), tell)?;
+    while !stop.load(Ordering::Relaxed) {
+        agent.turn(&mut line)?;
+    }
+    let begin = Instant::now();
+    locked(&agent.session).halt(clock::now_ns(), "the agent was told to end".to_string());
+    agent.switch.stop();
+    let mut ended = None;
+    while begin.elapsed() < FAREWELL
+        && ended.is_none_or(|ended: Instant| ended.elapsed() < LAST_WORD)
+    {
+        agent.turn(&mut line)?;
+        if agent.load.is_none() {
+            ended = ended.or(Some(Instant::now()));
+        }
+    }
+    line.end();
+    Ok(())
+}
+
+struct Agent<'a> {
+    settings: &'a Settings,
+    allow: Allow,
+    subjects: (String, String),
+    session: Shared,
+    waker: Waker,
+    switch: Switch,
+    load: Option<Load>,
+    /// Whether the broker ever let us in.
+    was_up: Option<()>,
+    /// What was told last about the connection.
+    told: String,
+    tell: &'a mut dyn FnMut(&str),
+}
+
+impl<'a> Agent<'a> {
+    fn new(
+        settings: &'a Settings,
+        waker: Waker,
+        tell: &'a mut dyn FnMut(&str),
+    ) -> Result<Self, AgentsError> {
+        let allow = Allow::new(settings.allow.clone());
+        let (fleet, name) = (&settings.fleet, &settings.name);
+        let of_session = fleet::agent::Settings {
+            fleet: fleet.clone(),
+            agent: name.clone(),
+            controller: settings.controller,
+            limits: Limits { allow: allow.clone(), rate_max: settings.rate_max },
+            facts: facts(settings, &allow),
+        };
+        let session = Session::new(of_session, Id::random(), clock::now_ns());
+        Ok(Self {
+            settings,
+            allow,
+            subjects: (subject::hello(fleet, name), subject::up(fleet, name)),
+            session: Arc::new(Mutex::new(session)),
+            waker,
+            switch: Switch::start()?,
+            load: None,
+            was_up: None,
+            told: String::new(),
+            tell,
+        })
+    }
+
+    /// Waits for a moment, and does what there is to do.
+    fn turn(&mut self, line: &mut Line) -> Result<(), AgentsError> {
+        let mut came = Vec::new();
+        let session = Arc::clone(&self.session);
+        line.turn(|now_ns, what| match what {
+            Came::Message { subject, payload } => {
+                let from = if subject.ends_with(".down") { From::Down } else { From::Call };
+                locked(&session).receive(now_ns, from, &payload);
+            }
+            other => came.push(other),
+        });
+        for what in came {
+            self.connection(what)?;
+        }
+        self.hear();
+        let until_ns = {
+            let mut session = locked(&self.session);
+            session.tick(clock::now_ns());
+            session.load_until_ns()
+        };
+        self.switch.renew(until_ns);
+        loop {
+            // Not under the lock while it is carried out: the load's thread needs it.
+            let Some(output) = locked(&self.session).poll_output() else { return Ok(()) };
+            self.carry_out(output, line);
+        }
+    }
+
+    /// What became of the connection.
+    fn connection(&mut self, came: Came) -> Result<(), AgentsError> {
+        let text = match came {
+            Came::Up(server) => {
+                self.was_up = Some(());
+                locked(&self.session).reconnected();
+                format!("connected to {server}")
+            }
+            Came::Down { server, why: why @ Failure::Denied(_) } if self.was_up.is_none() => {
+                return Err(AgentsError::Denied { server, why });
+            }
+            Came::Down { server, why } => format!("{server}: {why}; trying again"),
+            Came::Refused(why) => format!("the broker does not allow it: {why}"),
+            Came::Message { .. } => return Ok(()),
+        };
+        // Once for each reason, and not for each attempt.
+        if text != self.told {
+            (self.tell)(&text);
+            self.told = text;
+        }
+        Ok(())
+    }
+
+    /// What the load's thread said.
+    fn hear(&mut self) {
+        while let Some(said) = self.load.as_ref().and_then(Load::said) {
+            let now_ns = clock::now_ns();
+            let mut session = locked(&self.session);
+            match said {
+                Said::Ready(addresses) => {
+                    if let Err(why) = session.prepared(now_ns, &addresses) {
+                        (self.tell)(&format!("refused: {why}"));
+                        self.switch.stop();
+                    }
+                }
+                Said::Refused(why) => {
+                    (self.tell)(&format!("refused: {why}"));
+                    session.refuse(now_ns, why);
+                    self.load = None;
+                }
+                Said::Ended(ended, record) => {
+                    let is_halted = self.load.as_ref().is_some_and(|load| load.is_halted.is_some());
+                    let ended = match ended {
+                        Ended::Complete if is_halted => Ended::Halted,
+                        ended => ended,
+                    };
+                    (self.tell)(match &ended {
+                        Ended::Complete => "the load is complete",
+                        Ended::Halted => "the load was ended before its time",
+                        Ended::Failed(why) => why,
+                    });
+                    session.ended(now_ns, ended, record.as_deref());
+                    self.load = None;
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output, line: &mut Line) {
+        match output {
+            Output::Send { to, bytes } => {
+                let (hello, up) = &self.subjects;
+                line.send(if to == To::Hello { hello } else { up }, &bytes);
+            }
+            Output::Prepare { job, offer, url } => {
+                (self.tell)(&format!("job {job}: {}", offer.trial.url));
+                self.load = Some(Load::begin(Begin {
+                    agent: self.settings.name.clone(),
+                    offer,
+                    url,
+                    allow: self.allow.clone(),
+                    session: Arc::clone(&self.session),
+                    waker: self.waker.clone(),
+                    switch: self.switch.clone(),
+                }));
+            }
+            Output::Begin { .. } => {}
+            Output::Order { crew, order } => self.order(crew, order),
+            Output::Halt(why) => {
+                (self.tell)(&format!("the load ends: {}", why.text()));
+                if let Some(load) = &mut self.load {
+                    load.is_halted = Some(());
+                }
+                self.switch.stop();
+            }
+            Output::Finish => {
+                self.order(ThreadKind::Requesting, engine::job::Order::Quit);
+            }
+            Output::Notice(text) => (self.tell)(&text),
+        }
+    }
+
+    fn order(&self, crew: ThreadKind, order: engine::job::Order) {
+        if let Some(load) = &self.load {
+            load.order((crew, order));
+        }
+    }
+}
+
+/// What an agent says of its host.
+fn facts(settings: &Settings, allow: &Allow) -> Facts {
+    let host = probe::host_facts();
+    let cpus = available_parallelism().map_or(1, usize::from) as u32;
+    let ports = host.sysctls.get("net.ipv4.ip_local_port_range").and_then(|range| {
+        let mut ends = range.split_whitespace().map(str::parse::<u32>);
+        let (low, high) = (ends.next()?.ok()?, ends.next()?.ok()?);
+        (high + 1).checked_sub(low)
+    });
+    Facts {
+        version: settings.version.clone(),
+        hostname: host.hostname,
+        kernel: host.kernel,
+        cpus: settings.threads.unwrap_or(cpus),
+        memory_bytes: host.memory_bytes,
+        addresses: Vec::new(),
+        ports,
+        link_mbps: host.nics.iter().filter_map(|nic| nic.speed_mbps).max(),
+        labels: settings.labels.iter().cloned().collect(),
+        rate: None,
+        rate_max: settings.rate_max,
+        allow: allow.typed(),
+    }
+}

@@ -1,0 +1,345 @@
+//! The controller's side of a fleet: its session, and the thread that keeps it connected.
+
+use crate::error::AgentsError;
+use crate::line::{Came, Line, TURN};
+use engine::clock;
+use fleet::control::{self, Event, From, Output, Session, To};
+use fleet::key::ControllerKey;
+use fleet::message::{Facts, Id};
+use fleet::subject;
+use model::facts::ClockOffset;
+use nats::{Credentials, Failure, Servers, Waker};
+use plan::WhichAgents;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long a broker may take to let us in.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
+/// How long agents may take to say hello: they do so when they are called, and each second.
+const HEARD_WITHIN: Duration = Duration::from_millis(1500);
+/// How long agents that were asked for may take to appear.
+const THERE_WITHIN: Duration = Duration::from_secs(15);
+/// How long agents may take to take the order to stop.
+const STOPPED_WITHIN: Duration = Duration::from_secs(3);
+/// Notices that nobody took yet.
+const NOTICES_MAX: usize = 256;
+
+/// How to reach a fleet, and who may order it.
+#[derive(Debug)]
+pub struct Settings {
+    /// Its broker.
+    pub servers: Servers,
+    /// Name of the fleet.
+    pub fleet: String,
+    /// Who we are to the broker.
+    pub credentials: Credentials,
+    /// Signs orders.
+    pub key: ControllerKey,
+}
+
+/// An agent that is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// Itself and its host.
+    pub facts: Facts,
+    /// Whether it carries out a job.
+    pub job: Option<Id>,
+    /// Its clock against ours, once measured.
+    pub clock: Option<ClockOffset>,
+}
+
+/// What the thread and the callers share.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub session: Session,
+    /// Whether the broker lets us in now, and since when not.
+    link: Link,
+    notices: VecDeque<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Link {
+    Trying(String),
+    Up,
+    Denied(String, Failure),
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    desk: Mutex<Desk>,
+    /// Told after each turn of the thread.
+    turned: Condvar,
+    waker: Waker,
+    end: AtomicBool,
+}
+
+impl Shared {
+    /// The desk, whoever else had it and died.
+    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets what was just asked for be sent.
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// Waits for an answer that the session may have after any turn; nothing when the time is over.
+    pub(crate) fn wait<T>(
+        &self,
+        limit: Duration,
+        mut look: impl FnMut(&mut Desk) -> Option<T>,
+    ) -> Option<T> {
+        let begin = Instant::now();
+        let mut desk = self.desk();
+        loop {
+            if let Some(found) = look(&mut desk) {
+                return Some(found);
+            }
+            let left = limit.checked_sub(begin.elapsed())?;
+            let waited = self.turned.wait_timeout(desk, left.min(10 * TURN));
+            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A fleet as its controller has it. Dropping it ends the connection; agents whose lease nobody
+/// renews then end their load.
+#[derive(Debug)]
+pub struct Controller {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) fleet: String,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Controller {
+    /// Connects to the broker.
+    ///
+    /// # Errors
+    ///
+    /// No broker responds within some seconds, or it refuses the credentials.
+    pub fn connect(settings: Settings) -> Result<Self, AgentsError> {
+        let Settings { servers, fleet, credentials, key } = settings;
+        let subjects = [subject::hello(&fleet, "*"), subject::up(&fleet, "*")];
+        let mut line = Line::new(&servers, &credentials, "controller", &subjects)?;
+        let session = Session::new(&fleet, key, Id::random());
+        let link = Link::Trying("no answer".to_string());
+        let shared = Arc::new(Shared {
+            desk: Mutex::new(Desk { session, link, notices: VecDeque::new() }),
+            turned: Condvar::new(),
+            waker: line.waker(),
+            end: AtomicBool::new(false),
+        });
+        let (ours, name) = (Arc::clone(&shared), fleet.clone());
+        let work = move || {
+            while !ours.end.load(Ordering::Relaxed) {
+                turn(&ours, &name, &mut line);
+            }
+            turn(&ours, &name, &mut line);
+            line.end();
+        };
+        let thread = thread::Builder::new().name("fleet".to_string()).spawn(work);
+        let thread = Some(thread.map_err(AgentsError::Thread)?);
+        let controller = Self { shared, fleet, thread };
+        controller.await_link()?;
+        Ok(controller)
+    }
+
+    fn await_link(&self) -> Result<(), AgentsError> {
+        let found = self.shared.wait(CONNECTED_WITHIN, |desk| match &desk.link {
+            Link::Up => Some(Ok(())),
+            Link::Denied(server, why) => {
+                Some(Err(AgentsError::Denied { server: server.clone(), why: why.clone() }))
+            }
+            Link::Trying(_) => None,
+        });
+        found.unwrap_or_else(|| match &self.shared.desk().link {
+            Link::Trying(why) => Err(AgentsError::NoBroker(why.clone())),
+            Link::Up | Link::Denied(..) => Ok(()),
+        })
+    }
+
+    /// Calls all agents, and waits until those that are there have said so.
+    pub fn list(&self) -> Vec<Seen> {
+        self.call();
+        thread::sleep(HEARD_WITHIN);
+        self.seen()
+    }
+
+    /// Ends all load of all agents that are there, and gives their names.
+    pub fn stop(&self, why: &str) -> Vec<String> {
+        let names = self.list().into_iter().map(|seen| seen.name).collect();
+        self.shared.desk().session.stop(clock::now_ns(), why);
+        self.shared.wake();
+        // Those that do not take it have no lease soon.
+        let is_delivered =
+            |desk: &mut Desk| desk.session.is_delivered(clock::now_ns()).then_some(());
+        let _ = self.shared.wait(STOPPED_WITHIN, is_delivered);
+        names
+    }
+
+    /// The agents that a user chose, once they are there and idle.
+    ///
+    /// # Errors
+    ///
+    /// They are not, within some seconds.
+    pub fn choose(&self, which: &WhichAgents) -> Result<Vec<Seen>, AgentsError> {
+        let begin = Instant::now();
+        let mut seen = self.list();
+        loop {
+            let idle: Vec<Seen> = seen.iter().filter(|seen| seen.job.is_none()).cloned().collect();
+            let chosen: Vec<Seen> = match which {
+                WhichAgents::All => idle,
+                WhichAgents::Count(count) => idle.into_iter().take(*count as usize).collect(),
+                WhichAgents::Labelled(label, value) => {
+                    let has = |seen: &Seen| seen.facts.labels.get(label) == Some(value);
+                    idle.into_iter().filter(has).collect()
+                }
+            };
+            let is_enough = match which {
+                WhichAgents::Count(count) => chosen.len() == *count as usize,
+                WhichAgents::All | WhichAgents::Labelled(..) => !chosen.is_empty(),
+            };
+            if is_enough {
+                return Ok(chosen);
+            }
+            if begin.elapsed() >= THERE_WITHIN {
+                return Err(AgentsError::TooFew(too_few(which, &seen)));
+            }
+            self.call();
+            thread::sleep(HEARD_WITHIN);
+            seen = self.seen();
+        }
+    }
+
+    /// What happened to agents since the last call, for people.
+    pub fn notices(&self) -> Vec<String> {
+        self.shared.desk().notices.drain(..).collect()
+    }
+
+    fn call(&self) {
+        self.shared.desk().session.call();
+        self.shared.wake();
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        let desk = self.shared.desk();
+        let seen = |agent: &control::Agent| Seen {
+            name: agent.name().to_string(),
+            facts: agent.hello().facts.clone(),
+            job: agent.hello().job,
+            clock: agent.clock(),
+        };
+        let mut all: Vec<Seen> = desk.session.agents().map(seen).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.shared.end.store(true, Ordering::Relaxed);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say that was not said.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn too_few(which: &WhichAgents, seen: &[Seen]) -> String {
+    let names = |is_busy: fn(&&Seen) -> bool| {
+        let names: Vec<&str> = seen.iter().filter(is_busy).map(|seen| &*seen.name).collect();
+        if names.is_empty() { "none".to_string() } else { names.join(" ") }
+    };
+    let wanted = match which {
+        WhichAgents::All => "any agent".to_string(),
+        WhichAgents::Count(count) => format!("{count} agents"),
+        WhichAgents::Labelled(label, value) => format!("an agent with {label}={value}"),
+    };
+    format!(
+        "the fleet has not {wanted} to spare: idle are {}, busy are {}; ceiling fleet list shows \
+         all, and ceiling agent starts one",
+        names(|seen| seen.job.is_none()),
+        names(|seen| seen.job.is_some())
+    )
+}
+
+/// Takes what came, lets time pass in the session, and sends what it has.
+fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
+    line.turn(|now_ns, came| {
+        let mut desk = shared.desk();
+        match came {
+            Came::Message { subject, payload } => {
+                let up = subject::agent_of_up(fleet, &subject).map(From::Up);
+                let from = up.or_else(|| subject::agent_of_hello(fleet, &subject).map(From::Hello));
+                if let Some(from) = from {
+                    desk.session.receive(now_ns, from, &payload);
+                }
+            }
+            Came::Up(_) => {
+                desk.link = Link::Up;
+                desk.session.reconnected(now_ns);
+            }
+            Came::Down { server, why: why @ Failure::Denied(_) } => {
+                desk.link = Link::Denied(server, why);
+            }
+            Came::Down { server, why } => {
+                let why = format!("{server}: {why}");
+                if matches!(desk.link, Link::Up) {
+                    desk.note(format!("the broker is gone: {why}"));
+                }
+                desk.link = Link::Trying(why);
+            }
+            Came::Refused(why) => desk.note(format!("the broker does not allow it: {why}")),
+        }
+    });
+    let mut desk = shared.desk();
+    desk.session.tick(clock::now_ns());
+    let mut sends = Vec::new();
+    while let Some(output) = desk.session.poll_output() {
+        match output {
+            Output::Send { to, bytes } => sends.push((to, bytes)),
+            Output::Event { agent, event } => {
+                if let Some(text) = told(&event) {
+                    desk.note(format!("agent {agent} {text}"));
+                }
+            }
+        }
+    }
+    drop(desk);
+    for (to, bytes) in sends {
+        let subject = match to {
+            To::Call => subject::call(fleet),
+            To::Down(agent) => subject::down(fleet, &agent),
+        };
+        line.send(&subject, &bytes);
+    }
+    shared.turned.notify_all();
+}
+
+/// What a person would want to know of an event.
+fn told(event: &Event) -> Option<String> {
+    match event {
+        Event::Appeared | Event::Accepted | Event::Ended => None,
+        Event::Refused(why) => Some(format!("does not take the load: {why}")),
+        Event::CutOff => Some("is cut off: nothing was heard of it for 2 s".to_string()),
+        Event::Back => Some("is heard again".to_string()),
+        Event::Halted(why) => Some(format!("ended its load: {why}")),
+        Event::Lost(why) => Some(format!("is lost: {why}")),
+        Event::ClockSet => Some("has a clock that was set".to_string()),
+    }
+}
+
+impl Desk {
+    fn note(&mut self, text: String) {
+        if self.notices.len() < NOTICES_MAX {
+            self.notices.push_back(text);
+        }
+    }
+}

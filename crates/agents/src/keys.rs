@@ -1,0 +1,330 @@
+//! The keys of a fleet: made in one folder, each to be given to one machine.
+//!
+//! | where | for | secret |
+//! |---|---|---|
+//! | `nats/` | the broker: configuration, certificate, its authority | `server.key` |
+//! | `controller/` | who may order load: credentials, and the key that signs orders | both |
+//! | `agents/NAME.creds` | one agent | yes |
+//!
+//! What is there is kept, so that agents can be added. The authority that signed the broker's
+//! certificate signs nothing else: its key is thrown away.
+
+use fleet::key::{ControllerKey, KeyError, PublicKey};
+use fleet::subject;
+use nats::{Credentials, CredentialsError, Seed};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The configuration of the broker, in its folder.
+pub const CONFIGURATION: &str = "nats.conf";
+/// The broker's part of the folder.
+pub const BROKER: &str = "nats";
+/// The controller's part.
+pub const CONTROLLER: &str = "controller";
+const AGENTS: &str = "agents";
+const SIGNING_KEY: &str = "controller.key";
+const PUBLIC_KEY: &str = "controller.pub";
+const CREDENTIALS: &str = "controller.creds";
+const AUTHORITY: &str = "authority.pem";
+const CERTIFICATE: &str = "server.pem";
+const CERTIFICATE_KEY: &str = "server.key";
+/// How the broker is reached on its own host.
+const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+/// Bytes of a file of credentials.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Where; made when absent.
+    pub folder: PathBuf,
+    /// Name of the fleet.
+    pub fleet: String,
+    /// Names of agents, in addition to those that have keys already.
+    pub agents: Vec<String>,
+    /// How agents and the controller reach the broker, in its certificate.
+    pub hosts: Vec<String>,
+    /// Where the broker listens.
+    pub listen: SocketAddr,
+}
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// What agents are to be told to pin.
+    pub controller: PublicKey,
+    /// Agents with new keys.
+    pub new: Vec<String>,
+    /// Agents whose keys were there.
+    pub kept: Vec<String>,
+}
+
+/// Why there are no keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// The system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The certificate is there.
+    #[error(
+        "{0}: there is a certificate already, for the hosts of its first time; to make another, \
+         remove the folder and give every agent its new file", path.display()
+    )]
+    Certificate {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It could not be made.
+    #[error("no certificate could be made: {0}")]
+    NoCertificate(#[from] rcgen::Error),
+    /// The controller's key.
+    #[error(transparent)]
+    Controller(#[from] KeyError),
+    /// A file of credentials.
+    #[error("{}: {error}", path.display())]
+    Credentials {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        error: CredentialsError,
+    },
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> KeysError {
+    let path = path.to_path_buf();
+    move |error| KeysError::Io { path: path.clone(), error }
+}
+
+/// Makes what is not there yet.
+///
+/// # Errors
+///
+/// Hosts are given and the certificate is there; or a file cannot be read or made.
+pub fn make(wish: &Wish) -> Result<Made, KeysError> {
+    let of = |part: &str| wish.folder.join(part);
+    for part in [BROKER, CONTROLLER, AGENTS] {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(of(part));
+        made.map_err(io_error(&of(part)))?;
+    }
+    let authority = authority(&of(BROKER), &wish.hosts)?;
+    let signing = of(CONTROLLER).join(SIGNING_KEY);
+    if !signing.exists() {
+        ControllerKey::generate().write(&signing)?;
+    }
+    let controller = ControllerKey::read(&signing)?.public();
+    let public = of(CONTROLLER).join(PUBLIC_KEY);
+    fs::write(&public, format!("{controller}\n")).map_err(io_error(&public))?;
+    let path = of(CONTROLLER).join(CREDENTIALS);
+    let (user, _) = user(&path, &format!("controller of the fleet {}", wish.fleet), &authority)?;
+    let mut users = vec![of_controller(&wish.fleet, &user)];
+    let kept = names(&of(AGENTS))?;
+    let all: BTreeSet<String> = kept.iter().chain(&wish.agents).cloned().collect();
+    for name in &all {
+        let path = of(AGENTS).join(format!("{name}.creds"));
+        let remark = format!("agent {name} of the fleet {}", wish.fleet);
+        users.push(of_agent(&wish.fleet, name, &user_of(&path, &remark, &authority)?));
+    }
+    let path = of(BROKER).join(CONFIGURATION);
+    fs::write(&path, configuration(wish, &users)).map_err(io_error(&path))?;
+    let new = all.iter().filter(|name| !kept.contains(*name)).cloned().collect();
+    Ok(Made { controller, new, kept: kept.into_iter().collect() })
+}
+
+/// Credentials of the controller, and its key, in a folder that [`make`] filled or its part for the
+/// controller.
+///
+/// # Errors
+///
+/// One of the files is not there, is open to others, or holds something else.
+pub fn of_folder(folder: &Path) -> Result<(Credentials, ControllerKey), KeysError> {
+    let below = folder.join(CONTROLLER);
+    let folder = if below.is_dir() { below } else { folder.to_path_buf() };
+    let credentials = credentials(&folder.join(CREDENTIALS))?;
+    Ok((credentials, ControllerKey::read(&folder.join(SIGNING_KEY))?))
+}
+
+/// Credentials in a file.
+///
+/// # Errors
+///
+/// The file cannot be read, or has none.
+pub fn credentials(path: &Path) -> Result<Credentials, KeysError> {
+    let read = || {
+        let mut text = String::new();
+        io::Read::read_to_string(
+            &mut io::Read::take(fs::File::open(path)?, FILE_BYTES_MAX),
+            &mut text,
+        )?;
+        Ok(text)
+    };
+    let text = read().map_err(io_error(path))?;
+    Credentials::parse(&text)
+        .map_err(|error| KeysError::Credentials { path: path.to_path_buf(), error })
+}
+
+/// The names of agents that have keys.
+fn names(folder: &Path) -> Result<BTreeSet<String>, KeysError> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(io_error(folder))? {
+        let name = entry.map_err(io_error(folder))?.file_name();
+        let name = name.to_string_lossy().strip_suffix(".creds").map(str::to_string);
+        names.extend(name.filter(|name| subject::is_name(name)));
+    }
+    Ok(names)
+}
+
+/// The PEM certificate of the broker's authority; both are made when absent.
+fn authority(folder: &Path, hosts: &[String]) -> Result<String, KeysError> {
+    let path = folder.join(AUTHORITY);
+    if path.exists() {
+        if !hosts.is_empty() {
+            return Err(KeysError::Certificate { path });
+        }
+        return fs::read_to_string(&path).map_err(io_error(&path));
+    }
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name.push(rcgen::DnType::CommonName, "ceiling fleet authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let authority = params.self_signed(&key)?.pem();
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate()?;
+    let all = LOCAL_HOSTS.iter().map(ToString::to_string).chain(hosts.iter().cloned());
+    let mut params = CertificateParams::new(all.collect::<Vec<_>>())?;
+    params.distinguished_name.push(rcgen::DnType::CommonName, "ceiling fleet broker");
+    let certificate = params.signed_by(&key, &issuer)?.pem();
+    write_secret(&folder.join(CERTIFICATE_KEY), &key.serialize_pem())?;
+    let open = folder.join(CERTIFICATE);
+    fs::write(&open, certificate).map_err(io_error(&open))?;
+    // Last: with it the certificate is there.
+    fs::write(&path, &authority).map_err(io_error(&path))?;
+    Ok(authority)
+}
+
+/// The public key of the credentials in a file, which is made when absent.
+fn user_of(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError> {
+    user(path, remark, authority).map(|(user, _)| user)
+}
+
+fn user(path: &Path, remark: &str, authority: &str) -> Result<(String, Credentials), KeysError> {
+    if !path.exists() {
+        write_secret(path, &Credentials::file(remark, &Seed::random(), authority))?;
+    }
+    let found = credentials(path)?;
+    let Some(seed) = &found.seed else {
+        let error = CredentialsError::NoSeed;
+        return Err(KeysError::Credentials { path: path.to_path_buf(), error });
+    };
+    Ok((seed.user(), found))
+}
+
+/// Makes a file that only its owner may read. It must not exist yet.
+fn write_secret(path: &Path, text: &str) -> Result<(), KeysError> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(io_error(path))
+}
+
+/// A user of the broker, and the subjects that are theirs alone.
+fn entry(user: &str, remark: &str, publish: &[String], subscribe: &[String]) -> String {
+    let list = |subjects: &[String]| {
+        let quoted: Vec<_> = subjects.iter().map(|subject| format!("\"{subject}\"")).collect();
+        quoted.join(", ")
+    };
+    format!(
+        "    {{ # {remark}\n      nkey: {user}\n      permissions: {{\n        publish: [{}]\n        \
+         subscribe: [{}]\n      }}\n    }}\n",
+        list(publish),
+        list(subscribe)
+    )
+}
+
+fn of_controller(fleet: &str, user: &str) -> String {
+    let publish = [subject::call(fleet), subject::down(fleet, "*")];
+    let subscribe = [subject::hello(fleet, "*"), subject::up(fleet, "*")];
+    entry(user, "controller", &publish, &subscribe)
+}
+
+fn of_agent(fleet: &str, name: &str, user: &str) -> String {
+    let publish = [subject::hello(fleet, name), subject::up(fleet, name)];
+    let subscribe = [subject::call(fleet), subject::down(fleet, name)];
+    entry(user, &format!("agent {name}"), &publish, &subscribe)
+}
+
+fn configuration(wish: &Wish, users: &[String]) -> String {
+    let Wish { fleet, listen, .. } = wish;
+    format!(
+        "# The broker of the fleet '{fleet}'. ceiling fleet keys writes this file again when agents \
+         are\n# added. Files are named relative to this folder, so start it here:\n\
+         #   nats-server -c {CONFIGURATION}\n\n\
+         listen: \"{listen}\"\n\
+         max_payload: 1MB\n\n\
+         tls {{\n  cert_file: \"{CERTIFICATE}\"\n  key_file: \"{CERTIFICATE_KEY}\"\n  timeout: 5\n}}\n\n\
+         authorization {{\n  users = [\n{}  ]\n}}\n",
+        users.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn wish(folder: &Path, agents: &[&str]) -> Wish {
+        Wish {
+            folder: folder.to_path_buf(),
+            fleet: "staging".to_string(),
+            agents: agents.iter().map(ToString::to_string).collect(),
+            hosts: Vec::new(),
+            listen: "127.0.0.1:4222".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn keys_are_made_once_and_agents_are_added() {
+        let folder = std::env::temp_dir().join(format!("agents-keys-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let first = make(&Wish { hosts: vec!["nats.test".into()], ..wish(&folder, &["a1", "a2"]) });
+        let first = first.unwrap();
+        assert_eq!((first.new.len(), first.kept.len()), (2, 0));
+        let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let (a1, key) = (file("agents/a1.creds"), file("controller/controller.key"));
+        let second = make(&wish(&folder, &["a2", "a3"])).unwrap();
+        assert_eq!((second.new, second.kept.len()), (vec!["a3".to_string()], 2));
+        assert_eq!(second.controller, first.controller);
+        assert_eq!((file("agents/a1.creds"), file("controller/controller.key")), (a1, key));
+        let secrets =
+            ["agents/a1.creds", "controller/controller.key", "controller/controller.creds"];
+        for secret in secrets.into_iter().chain(["nats/server.key"]) {
+            let mode = fs::metadata(folder.join(secret)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{secret}");
+        }
+        let configuration = file("nats/nats.conf");
+        let (credentials, key) = of_folder(&folder).unwrap();
+        assert_eq!(key.public(), first.controller);
+        assert!(configuration.contains(&credentials.seed.unwrap().user()));
+        assert!(!configuration.contains("SU"), "no secret");
+        assert_eq!(configuration.matches("nkey: U").count(), 4, "{configuration}");
+        assert!(of_folder(&folder.join(CONTROLLER)).is_ok(), "its part alone");
+        let hosts = vec!["other".to_string()];
+        let refused = make(&Wish { hosts, ..wish(&folder, &[]) }).unwrap_err();
+        assert!(matches!(refused, KeysError::Certificate { .. }));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_agent_has_its_own_subjects_alone() {
+        let entry = of_agent("f", "a1", "UX");
+        assert!(entry.contains("publish: [\"ceiling.f.hello.a1\", \"ceiling.f.agent.a1.up\"]"));
+        assert!(entry.contains("subscribe: [\"ceiling.f.call\", \"ceiling.f.agent.a1.down\"]"));
+    }
+}

@@ -1,0 +1,304 @@
+//! A fleet as the lab has it: to the conductor all workers of all agents are one.
+//!
+//! In: a trial, and the agents that shall make it. Out: a far crew for each kind of worker, and in
+//! the end the account of every agent.
+
+use crate::controller::{Controller, Desk, Seen, Shared};
+use crate::error::AgentsError;
+use crate::load::Report;
+use engine::job::{Job, Order};
+use engine::{Crew, FarCrew, Role, StartError, clock};
+use fleet::control::{Account, Answers, LoadAccount};
+use fleet::message::Offer;
+use lab::follow::{deal, level_of, planned};
+use lab::setting::Fleet;
+use model::facts::ClockOffset;
+use model::fleet::{
+    AgentEnd, AgentHost, AgentPoint, AgentRecord, FleetAccount, FleetRecord, Part, Shares,
+};
+use model::link::Links;
+use model::load::{Level, ServerProcess, Trial};
+use model::tick::{ThreadKind, Tick};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long agents may take to resolve, to try the target once and to start workers.
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
+/// How long they may take for their last words; those that are heard are awaited by the session.
+const FINISHED_WITHIN: Duration = Duration::from_secs(70);
+/// How long before its begin a window is ordered, nanoseconds: an order that was lost with a
+/// connection is sent again in this time.
+const LEAD_NS: u64 = 1_000_000_000;
+
+/// What was ordered of a visit.
+#[derive(Debug, Clone)]
+struct Visit {
+    level: Level,
+    /// Begin and end of the window; nothing when a budget ends it.
+    window_ns: Option<(u64, u64)>,
+    /// When all load was ordered to end.
+    stopped_ns: Option<u64>,
+}
+
+type Visits = Arc<Mutex<BTreeMap<u32, Visit>>>;
+
+/// Agents that make a trial.
+#[derive(Debug)]
+pub struct Lead<'a> {
+    controller: &'a Controller,
+    trial: Trial,
+    agents: Vec<Seen>,
+    shares: Vec<Shares>,
+    visits: Visits,
+}
+
+impl<'a> Lead<'a> {
+    /// Deals a trial out to agents. The trial is changed to what the whole of them is.
+    ///
+    /// # Errors
+    ///
+    /// There are fewer connections than agents, or more workers than can be.
+    pub fn new(
+        controller: &'a Controller,
+        trial: &mut Trial,
+        agents: Vec<Seen>,
+    ) -> Result<Self, AgentsError> {
+        let parts: Vec<Part> = agents.iter().map(|seen| part(&seen.facts)).collect();
+        let shares = deal(trial, &parts).map_err(|error| AgentsError::NotFar(error.to_string()))?;
+        trial.threads = shares.iter().map(|shares| shares.asking.workers()).sum();
+        trial.cpus = Vec::new();
+        trial.driver_reason = "each agent chooses its own".to_string();
+        Ok(Self { controller, trial: sent(trial), agents, shares, visits: Visits::default() })
+    }
+
+    /// Their names, in the order in which the load is dealt out.
+    pub fn names(&self) -> Vec<&str> {
+        self.agents.iter().map(|seen| &*seen.name).collect()
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.controller.shared
+    }
+
+    /// Offers the job and begins it once all agents take it.
+    fn offer(&self) -> Result<(), String> {
+        let offer = |(seen, share): (&Seen, &Shares)| {
+            (seen.name.clone(), Offer { trial: self.trial.clone(), shares: share.clone() })
+        };
+        let offers = self.agents.iter().zip(&self.shares).map(offer).collect();
+        let offered = self.shared().desk().session.offer(clock::now_ns(), offers);
+        offered.map_err(|error| error.to_string())?;
+        self.shared().wake();
+        let answered = |desk: &mut Desk| {
+            let answers = desk.session.answers();
+            (answers.waiting == 0 || answers.refused > 0).then_some(answers)
+        };
+        let answers = self.shared().wait(ACCEPTED_WITHIN, answered);
+        let mut desk = self.shared().desk();
+        match answers {
+            Some(Answers { refused: 0, .. }) => {
+                desk.session.begin(clock::now_ns());
+                drop(desk);
+                self.shared().wake();
+                Ok(())
+            }
+            answers => {
+                let accounts = desk.session.accounts();
+                let refused =
+                    accounts.iter().filter(|one| one.clock.is_none() && !one.why.is_empty());
+                let told: Vec<String> =
+                    refused.map(|one| format!("agent {}: {}", one.agent, one.why)).collect();
+                desk.session.abandon(clock::now_ns());
+                drop(desk);
+                self.shared().wake();
+                Err(match answers {
+                    Some(_) => told.join("; "),
+                    None => {
+                        let seconds = ACCEPTED_WITHIN.as_secs();
+                        format!("not all agents answered the offer within {seconds} s")
+                    }
+                })
+            }
+        }
+    }
+
+    /// What became of an agent, and what it did in each visit.
+    fn account(&self, of: &Account) -> (AgentRecord, Vec<(u32, AgentPoint)>) {
+        let at = self.agents.iter().position(|seen| seen.name == of.agent).unwrap_or(0);
+        let clock = of.clock_after.or(of.clock);
+        let report: Option<Report> =
+            of.record.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let (ended, facts) = (of.ended.unwrap_or(AgentEnd::Lost), &of.facts);
+        let labels = facts.labels.iter().map(|(label, value)| format!("{label}={value}"));
+        let record = AgentRecord {
+            name: of.agent.clone(),
+            labels: labels.collect(),
+            host: AgentHost {
+                hostname: facts.hostname.clone(),
+                kernel: facts.kernel.clone(),
+                cpus: facts.cpus,
+                memory_bytes: facts.memory_bytes,
+            },
+            version: facts.version.clone(),
+            part: self.shares[at].asking.parts()[at],
+            clock: clock.unwrap_or(ClockOffset {
+                offset_ns: 0,
+                error_ns: u64::MAX,
+                round_trips: 0,
+            }),
+            ended,
+            why: (!of.why.is_empty()).then(|| of.why.clone()),
+            notices: report.as_ref().map_or(Vec::new(), |one| one.record.notices.clone()),
+        };
+        let mut told: BTreeMap<u32, AgentPoint> =
+            report.into_iter().flat_map(|report| report.points).collect();
+        let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
+        let points = visits.iter().map(|(load, visit)| {
+            let told = told.remove(load).unwrap_or_default();
+            let counted = of.loads.get(load).copied().unwrap_or_default();
+            let planned = self.planned(at, *load, visit);
+            let point = AgentPoint {
+                agent: of.agent.clone(),
+                clock_error_ns: record.clock.error_ns,
+                ended: if counted.is_whole { AgentEnd::Complete } else { ended },
+                ..counts(told, &counted, planned)
+            };
+            (*load, point)
+        });
+        let points = points.collect();
+        (record, points)
+    }
+
+    /// Requests of a visit that are the part of an agent, as far as it was not cut short for all.
+    fn planned(&self, at: usize, load: u32, visit: &Visit) -> Option<u64> {
+        let (begin_ns, end_ns) = visit.window_ns?;
+        let is_cut = visit.stopped_ns.is_some_and(|stopped_ns| stopped_ns < end_ns);
+        let share = &self.shares[at].asking;
+        if is_cut {
+            return None;
+        }
+        planned(share, &self.trial, (&visit.level, load), end_ns.saturating_sub(begin_ns))
+    }
+}
+
+impl Fleet for Lead<'_> {
+    fn start(&self, job: &Job, role: Role) -> Result<Crew, StartError> {
+        let crew = match role {
+            Role::Asking => {
+                self.offer().map_err(StartError::Far)?;
+                ThreadKind::Requesting
+            }
+            Role::Listening { .. } => ThreadKind::Listening,
+        };
+        let (shared, visits) = (Arc::clone(self.shared()), Arc::clone(&self.visits));
+        Ok(Crew::far(Box::new(Far { crew, shared, visits, load: 0 }), job.seed))
+    }
+
+    fn lead_ns(&self) -> u64 {
+        LEAD_NS
+    }
+
+    fn finish(&self) -> FleetAccount {
+        self.shared().desk().session.finish(clock::now_ns());
+        self.shared().wake();
+        let is_finished = |desk: &mut Desk| desk.session.is_finished(clock::now_ns()).then_some(());
+        // Those that did not report until then are lost.
+        let _ = self.shared().wait(FINISHED_WITHIN, is_finished);
+        let accounts = self.shared().desk().session.accounts();
+        let mut account = FleetAccount {
+            record: FleetRecord { name: self.controller.fleet.clone(), agents: Vec::new() },
+            visits: BTreeMap::new(),
+        };
+        for of in &accounts {
+            let (record, points) = self.account(of);
+            account.record.agents.push(record);
+            for (load, point) in points {
+                account.visits.entry(load).or_default().push(point);
+            }
+        }
+        account
+    }
+}
+
+/// What of a trial agents are sent. What only one host can mean, and what the controller does, is
+/// left out.
+fn sent(trial: &Trial) -> Trial {
+    Trial {
+        cpus: Vec::new(),
+        sources: Vec::new(),
+        server: ServerProcess::ByPort,
+        links: Links::default(),
+        runtime: None,
+        profile: None,
+        confirm: None,
+        ..trial.clone()
+    }
+}
+
+fn part(facts: &fleet::message::Facts) -> Part {
+    Part { workers: facts.cpus.max(1), weight: 1 }
+}
+
+/// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.
+fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> AgentPoint {
+    let measured = &counted.measured;
+    let unaccounted =
+        planned.map_or(0, |planned| planned.saturating_sub(measured.sent + measured.unsent));
+    AgentPoint {
+        planned,
+        sent: measured.sent,
+        completed: measured.completed,
+        failed: measured.failed,
+        unanswered: measured.unanswered,
+        unsent: measured.unsent,
+        unaccounted,
+        ..told
+    }
+}
+
+/// The workers of one kind of all agents.
+struct Far {
+    crew: ThreadKind,
+    shared: Arc<Shared>,
+    visits: Visits,
+    /// The visit under way.
+    load: u32,
+}
+
+impl Far {
+    fn note(&mut self, order: &Order) {
+        let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((load, level)) = level_of(order) {
+            self.load = load;
+            visits.insert(load, Visit { level, window_ns: None, stopped_ns: None });
+        }
+        let Some(visit) = visits.get_mut(&self.load) else { return };
+        match order {
+            Order::Measure { begin_ns, end_ns, budget: None, .. } => {
+                visit.window_ns = Some((*begin_ns, *end_ns));
+            }
+            Order::Stop => visit.stopped_ns = visit.stopped_ns.or(Some(clock::now_ns())),
+            Order::Connect { .. } | Order::Warm | Order::Measure { .. } | Order::Quit => {}
+        }
+    }
+}
+
+impl FarCrew for Far {
+    fn order(&mut self, order: &Order) {
+        if self.crew == ThreadKind::Requesting {
+            self.note(order);
+        }
+        self.shared.desk().session.order(clock::now_ns(), self.crew, order);
+        self.shared.wake();
+    }
+
+    fn drain(&mut self, read: &mut dyn FnMut(&Tick)) {
+        self.shared.desk().session.ticks(clock::now_ns(), self.crew, read);
+    }
+
+    fn is_lost(&self) -> bool {
+        // Levels end in order without any agent too: the session gives up who does not come back.
+        false
+    }
+}

@@ -1,0 +1,169 @@
+//! The load of one job: a thread that follows orders by the lab.
+//!
+//! In: an offer that the session let pass, orders. Out: ticks to the session as they come, and in
+//! the end the run of this host's share.
+//! Never: a connection to an address that the allow-list did not see.
+
+use crate::switch::Switch;
+use engine::clock;
+use fleet::agent::Session;
+use fleet::allow::Allow;
+use fleet::message::{Ended, Offer};
+use lab::follow::{Followed, Means, Ordered, Told, follow};
+use lab::{Logs, ThisHost};
+use model::fleet::AgentPoint;
+use model::load::{ServerProcess, Trial};
+use model::route::Address;
+use model::run::Record;
+use nats::Waker;
+use plan::{Machine, Url};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use store::Readings;
+
+/// A session that the load's thread tells ticks to.
+pub(crate) type Shared = Arc<Mutex<Session>>;
+
+/// The session, whoever else had it and died.
+pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an agent tells at the end of a job, as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// What it did, with the numbers of the visits.
+    pub points: Vec<(u32, AgentPoint)>,
+    /// Its run.
+    pub record: Record,
+}
+
+/// What the thread says.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// Workers are ready, and these are the addresses they connect to.
+    Ready(Vec<SocketAddr>),
+    /// It cannot be begun.
+    Refused(String),
+    /// It is over, with what was measured.
+    Ended(Ended, Option<Vec<u8>>),
+}
+
+/// A load under way.
+pub(crate) struct Load {
+    orders: Sender<Ordered>,
+    said: Receiver<Said>,
+    /// Whether the session knows that it ended by itself.
+    pub is_halted: Option<()>,
+}
+
+/// What a load is begun with.
+pub(crate) struct Begin {
+    pub agent: String,
+    pub offer: Box<Offer>,
+    pub url: Box<Url>,
+    pub allow: Allow,
+    pub session: Shared,
+    pub waker: Waker,
+    pub switch: Switch,
+}
+
+impl Load {
+    /// Begins to get ready.
+    pub(crate) fn begin(begin: Begin) -> Self {
+        let (orders, ordered) = mpsc::channel();
+        let (say, said) = mpsc::channel();
+        let work = move || {
+            let waker = begin.waker.clone();
+            let switch = begin.switch.clone();
+            let ended = carry_out(begin, &ordered, &say);
+            switch.ended();
+            // Who asked may be gone.
+            let _ = say.send(ended);
+            waker.wake();
+        };
+        // Without a thread nobody speaks, which is told as a failure.
+        let _ = thread::Builder::new().name("load".to_string()).spawn(work);
+        Self { orders, said, is_halted: None }
+    }
+
+    /// Passes an order on. After the end nobody hears it.
+    pub(crate) fn order(&self, ordered: Ordered) {
+        let _ = self.orders.send(ordered);
+    }
+
+    /// What it said since.
+    pub(crate) fn said(&self) -> Option<Said> {
+        match self.said.try_recv() {
+            Ok(said) => Some(said),
+            Err(mpsc::TryRecvError::Empty) => None,
+            Err(mpsc::TryRecvError::Disconnected) => {
+                Some(Said::Ended(Ended::Failed("its thread has ended".to_string()), None))
+            }
+        }
+    }
+}
+
+fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Said {
+    let Begin { agent, offer, url, allow, session, waker, switch } = begin;
+    let addresses = match ThisHost.resolve(&url.host, url.port) {
+        Ok(addresses) => addresses,
+        Err(why) => return Said::Refused(format!("{}: {why}", url.host)),
+    };
+    // The session looks once more. Nothing is tried before the first look.
+    if let Err(error) = allow.check_addresses(&url, &addresses) {
+        return Said::Refused(error.to_string());
+    }
+    let trial = own(&offer.trial, &addresses);
+    let (near, stop) = (Readings::nameless(), switch.begun());
+    let mut logs = match near {
+        Ok(near) => Logs { near, far: None },
+        Err(error) => return Said::Refused(error.to_string()),
+    };
+    let shares = &offer.shares;
+    let mut is_ready = false;
+    let mut tell = |told: Told<'_>| match told {
+        Told::Ready => {
+            is_ready = true;
+            let _ = say.send(Said::Ready(addresses.clone()));
+            waker.wake();
+        }
+        Told::Tick(crew, tick) => locked(&session).tell(clock::now_ns(), crew, tick),
+        Told::Event(_) => {}
+    };
+    let command = ["ceiling".to_string(), "agent".to_string()];
+    let means = Means {
+        shares,
+        command: &command,
+        logs: &mut logs,
+        stop: &stop,
+        is_loading: switch.is_loading(),
+    };
+    match follow(&trial, orders, means, &mut tell) {
+        Ok(followed) => Said::Ended(Ended::Complete, report(&agent, followed)),
+        Err(error) if is_ready => Said::Ended(Ended::Failed(error.to_string()), None),
+        Err(error) => Said::Refused(error.to_string()),
+    }
+}
+
+/// The whole load's trial with what only this host can say.
+fn own(trial: &Trial, addresses: &[SocketAddr]) -> Trial {
+    let (driver, driver_reason) = engine::choose_driver();
+    Trial {
+        addresses: addresses.iter().copied().map(Address::from).collect(),
+        driver,
+        driver_reason,
+        cpus: Vec::new(),
+        sources: Vec::new(),
+        server: ServerProcess::ByPort,
+        ..trial.clone()
+    }
+}
+
+fn report(agent: &str, followed: Followed) -> Option<Vec<u8>> {
+    let points = followed.points(agent);
+    serde_json::to_vec(&Report { points, record: followed.run.record }).ok()
+}

@@ -1,0 +1,98 @@
+//! `ceiling agent`: this host makes load for a controller elsewhere.
+
+use crate::cmd::fleet::{AgentName, ControllerText, Label, PatternText};
+use crate::exit::{Code, Failure};
+use crate::screen::to_stdout;
+use crate::signals::stop_flag;
+use agents::keys;
+use clap::Args;
+use plan::values::{CredentialsFile, FleetUrl, Rate, Threads};
+use std::io::{self, Write};
+
+/// Makes load on the order of a controller on another host: `ceiling load --fleet` and all other
+/// commands with load. It connects to the fleet's broker, listens on nothing, and carries out one
+/// job at a time.
+///
+/// Orders count when the controller's key has signed them for this agent. Load goes to nothing but
+/// what --allow names, and ends 1.5 s after the controller is gone. The agent reads no files and
+/// runs no commands for anybody.
+///
+/// Exit codes: 0 ended by a signal, 2 usage, 5 the broker refuses the credentials.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Addresses of this host and of its link (127.0.0.1, 169.254.169.254 and the like)
+have to be allowed literally: a name that resolves to one is refused.
+
+Examples:
+  ceiling agent --nats nats://nats.example:4222/staging --name a1 \\
+      --credentials a1.creds --controller KEY \\
+      --allow 'https://*.staging.example:443' --max-rate 200k --labels zone=a
+  ceiling fleet up        four agents on this host, for trying out")]
+pub struct Agent {
+    /// Broker of the fleet, and the fleet's name behind a slash
+    #[arg(long, value_name = "nats://HOST[/NAME]")]
+    nats: FleetUrl,
+
+    /// Name of this agent in the fleet, as ceiling fleet keys was told it
+    #[arg(long, value_name = "NAME")]
+    name: AgentName,
+
+    /// This agent's file of what ceiling fleet keys made, or one of nsc
+    #[arg(long, alias = "creds", value_name = "FILE")]
+    credentials: CredentialsFile,
+
+    /// Public key of the controller, as ceiling fleet keys printed it
+    #[arg(long, value_name = "KEY")]
+    controller: ControllerText,
+
+    /// Where load may go: scheme, host or *.DOMAIN, port or *; repeatable, or with commas
+    #[arg(long, value_name = "URL", required = true, value_delimiter = ',')]
+    allow: Vec<PatternText>,
+
+    /// The most that this agent may send, requests per second; closed loop is then refused
+    #[arg(long, value_name = "X")]
+    max_rate: Option<Rate>,
+
+    /// Labels that --agents chooses by; repeatable, or with commas
+    #[arg(long, value_name = "LABEL=VALUE", value_delimiter = ',')]
+    labels: Vec<Label>,
+
+    /// Worker threads, or auto: one per CPU
+    #[arg(short = 't', long, value_name = "N|auto", default_value = "auto")]
+    threads: Threads,
+}
+
+pub fn run(command: Agent) -> Result<Code, Failure> {
+    let file = &command.credentials;
+    let credentials = keys::credentials(file).map_err(|error| {
+        Failure::Usage(format!("--credentials {error}; for example fleet-keys/agents/a1.creds"))
+    })?;
+    let (fleet, servers) = super::fleet::servers("--nats", &command.nats)?;
+    let settings = agents::agent::Settings {
+        servers,
+        fleet,
+        credentials,
+        name: command.name.0.clone(),
+        controller: command.controller.0,
+        allow: command.allow.iter().map(|pattern| pattern.0.clone()).collect(),
+        rate_max: command.max_rate.as_ref().map(|rate| rate.0),
+        labels: command.labels.iter().map(|label| label.0.clone()).collect(),
+        threads: command.threads.0,
+        version: env!("CARGO_PKG_VERSION").to_string(),
+    };
+    let stop = stop_flag()?;
+    to_stdout(&format!(
+        "ceiling agent: {} of {}, may load {}\n",
+        command.name.0,
+        command.nats.0,
+        command.allow.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(" ")
+    ))?;
+    let mut tell = |line: &str| {
+        // A closed stderr is no reason to end.
+        let _ = writeln!(io::stderr(), "ceiling agent: {line}");
+    };
+    match agents::agent::run(settings, &stop, &mut tell) {
+        Ok(()) => Ok(Code::Good),
+        Err(error) => Err(Failure::Fleet(error)),
+    }
+}

@@ -1,0 +1,94 @@
+//! `ceiling fleet ..`: keys, agents for trying out, who is there, and the end of all load.
+
+mod keys;
+mod list;
+mod stop;
+mod up;
+
+use crate::exit::{Code, Failure};
+use clap::{Args, Subcommand};
+use fleet::allow::Pattern;
+use fleet::key::PublicKey;
+use fleet::subject::is_name;
+use nats::Servers;
+use plan::{BrokerOptions, typed};
+use std::path::PathBuf;
+
+/// The name of a fleet that has none in its URL.
+const DEFAULT_NAME: &str = "default";
+
+typed! {
+    /// An agent.
+    option AgentName(String), "a name of letters, digits, - and _", "a1",
+        |text| is_name(text).then(|| text.to_string());
+    /// A fleet.
+    option FleetName(String), "a name of letters, digits, - and _", "staging",
+        |text| is_name(text).then(|| text.to_string());
+    /// A controller.
+    result ControllerText(PublicKey), "a key as ceiling fleet keys prints it",
+        "ceiling-controller:MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4=",
+        |text| text.parse::<PublicKey>().map_err(|error| format!("'{text}': {error}"));
+    /// Where an agent may send load.
+    result PatternText(Pattern), "SCHEME://HOST[:PORT] with *.DOMAIN, * or a port *",
+        "'https://*.staging.example:443'",
+        |text| text.parse::<Pattern>().map_err(|error| error.to_string());
+    /// A label of an agent.
+    option Label((String, String)), "LABEL=VALUE", "zone=a", |text| {
+        let (label, value) = text.split_once('=')?;
+        let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+        (is_word(label) && is_word(value)).then(|| (label.to_string(), value.to_string()))
+    };
+    /// Agents for trying out.
+    option Many(u32), "a number of agents from 1 to 64", "4",
+        |text| text.parse().ok().filter(|count| (1..=64).contains(count));
+    /// A program.
+    file Program(PathBuf), "a program", "/usr/sbin/nats-server";
+}
+
+/// What can be done with a fleet.
+#[derive(Debug, Args)]
+pub struct Fleet {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Starts a broker and some agents on this host, with fresh keys, for trying out.
+    Up(up::Up),
+    /// Who is there: agents, their hosts, clocks, versions, and what they are doing.
+    List(list::List),
+    /// Ends all load of all agents, whoever ordered it.
+    Stop(stop::Stop),
+    /// Makes the keys of a fleet: of its broker, its controller and each agent.
+    Keys(keys::Keys),
+}
+
+pub fn run(command: Fleet) -> Result<Code, Failure> {
+    match command.command {
+        What::Up(command) => up::run(command),
+        What::List(command) => list::run(&command),
+        What::Stop(command) => stop::run(&command),
+        What::Keys(command) => keys::run(command),
+    }
+}
+
+/// The name of the fleet in the URL of its broker, and its servers.
+pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
+    let servers: Servers =
+        url.parse().map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
+    let name = servers.name.clone().unwrap_or_else(|| DEFAULT_NAME.to_string());
+    Ok((name, servers))
+}
+
+/// The controller's side of a fleet, connected.
+fn controller(broker: &BrokerOptions) -> Result<agents::Controller, Failure> {
+    let (url, folder) = broker.given()?.ok_or_else(|| {
+        Failure::Usage(
+            "--fleet is missing: give it or set CEILING_FLEET; for example --fleet \
+             nats://127.0.0.1:4222"
+                .to_string(),
+        )
+    })?;
+    crate::fleet::connected(&url, &folder)
+}

@@ -1,0 +1,81 @@
+//! `ceiling fleet keys DIR`: the keys of a fleet, each to be given to one machine.
+
+use super::{AgentName, FleetName};
+use crate::exit::{Code, Failure};
+use crate::screen::to_stdout;
+use agents::keys::{BROKER, CONFIGURATION, CONTROLLER, Made, Wish, make};
+use clap::Args;
+use plan::values::{HostName, KeysFolder, Socket};
+
+/// Makes what a fleet needs so that strangers can do nothing with it: a configuration of
+/// nats-server with TLS and one user for each agent, which may publish and hear on its own subjects
+/// alone; a file of credentials for each agent; and the key that signs the controller's orders.
+///
+/// What is there is kept: with the same folder, agents are added. To take an agent out, remove its
+/// file, run this again, and let the broker read its configuration again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+  DIR/nats/           to the broker's host; there: nats-server -c nats.conf
+  DIR/agents/a1.creds to the host of agent a1
+  DIR/controller/     to who may order load; keep it secret
+
+Examples:
+  ceiling fleet keys fleet-keys --agents a1,a2,a3 --name staging \\
+      --host nats.example
+  ceiling fleet keys fleet-keys --agents a4 --name staging")]
+pub struct Keys {
+    /// Where to; made when absent
+    folder: KeysFolder,
+
+    /// Agents that are to have keys; repeatable, or with commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    agents: Vec<AgentName>,
+
+    /// Name of the fleet: what stands behind the slash of --fleet and --nats
+    #[arg(long, value_name = "NAME", default_value = super::DEFAULT_NAME)]
+    name: FleetName,
+
+    /// A name or address by which the broker is reached, for its certificate, beside localhost;
+    /// repeatable, or with commas
+    #[arg(long = "host", value_name = "HOST", value_delimiter = ',')]
+    hosts: Vec<HostName>,
+
+    /// Where the broker listens
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:4222")]
+    listen: Socket,
+}
+
+pub fn run(command: Keys) -> Result<Code, Failure> {
+    let wish = Wish {
+        folder: command.folder.0.clone(),
+        fleet: command.name.0.clone(),
+        agents: command.agents.iter().map(|name| name.0.clone()).collect(),
+        hosts: command.hosts.iter().map(|host| host.0.clone()).collect(),
+        listen: command.listen.0,
+    };
+    let made = make(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
+    to_stdout(&told(&wish, &made))?;
+    Ok(Code::Good)
+}
+
+fn told(wish: &Wish, made: &Made) -> String {
+    let folder = wish.folder.display();
+    let names = |names: &[String]| match names {
+        [] => "none".to_string(),
+        names => names.join(" "),
+    };
+    format!(
+        "fleet {}: new agents: {}; agents with keys before: {}\n\
+         broker      cd {folder}/{BROKER} && nats-server -c {CONFIGURATION}\n\
+         agents      --nats nats://HOST:{port}/{} --credentials {folder}/agents/NAME.creds\n\
+         \x20           --controller {}\n\
+         controller  --fleet nats://HOST:{port}/{} --fleet-keys {folder}/{CONTROLLER}\n",
+        wish.fleet,
+        names(&made.new),
+        names(&made.kept),
+        wish.fleet,
+        made.controller,
+        wish.fleet,
+        port = wish.listen.port(),
+    )
+}

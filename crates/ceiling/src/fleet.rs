@@ -1,0 +1,62 @@
+//! The fleet that a command with load asks for.
+
+use crate::cmd::fleet::servers;
+use crate::exit::Failure;
+use agents::{Controller, Lead, Settings, keys};
+use model::load::Trial;
+use plan::{DriverChoice, FleetChoice, Options};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A fleet, connected, and which of its agents are asked for.
+pub struct Chosen {
+    controller: Controller,
+    choice: FleetChoice,
+}
+
+/// The controller's side of a fleet, connected.
+pub fn connected(url: &str, folder: &Path) -> Result<Controller, Failure> {
+    let (fleet, servers) = servers("--fleet", url)?;
+    let (credentials, key) = keys::of_folder(folder).map_err(|error| {
+        Failure::Usage(format!("--fleet-keys {error}; ceiling fleet keys makes such a folder"))
+    })?;
+    let settings = Settings { servers, fleet, credentials, key };
+    Controller::connect(settings).map_err(Failure::Fleet)
+}
+
+/// The fleet of the options, if any.
+pub fn of_options(options: &Options) -> Result<Option<Chosen>, Failure> {
+    let Some(choice) = options.fleet.choice()? else { return Ok(None) };
+    let own = [
+        ("--threads", options.threads.0.is_some()),
+        ("--cpus", options.cpus.is_some()),
+        ("--driver", options.driver != DriverChoice::Auto),
+        ("--server-pid", options.server_pid.is_some()),
+        ("--runtime", options.runtime.is_some()),
+    ];
+    if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!(
+            "{name} is about this host, and with --fleet the load is made by others; leave it out, \
+             or give it to ceiling agent where that has it"
+        )));
+    }
+    let controller = connected(&choice.url, &choice.keys)?;
+    Ok(Some(Chosen { controller, choice }))
+}
+
+impl Chosen {
+    /// The agents that are there, with the trial dealt out to them.
+    pub fn lead(&self, trial: &mut Trial) -> Result<Lead<'_>, Failure> {
+        let agents = self.controller.choose(&self.choice.agents).map_err(Failure::Fleet)?;
+        let lead = Lead::new(&self.controller, trial, agents).map_err(Failure::Fleet)?;
+        let names = lead.names();
+        // A closed stderr is no reason to end.
+        let _ = writeln!(io::stderr(), "ceiling: {} agents: {}", names.len(), names.join(" "));
+        Ok(lead)
+    }
+
+    /// What happened to agents since the last call.
+    pub fn notices(&self) -> Vec<String> {
+        self.controller.notices()
+    }
+}

@@ -1,0 +1,346 @@
+//! A fleet of real agents behind a real nats-server: every request is in exactly one account, who
+//! may do what, and what becomes of the load when one end dies. The truth is the sink's own count.
+
+use crate::harness::fleets::Fleet;
+use crate::harness::{Folder, PATIENCE, Said, Server, ceiling, count, run, turn, wait_until};
+use nats::{Client, Credentials, Event, Settings, Subject};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long load may go on after its controller is gone: the lease.
+const LEASE_NS: u64 = 1_500_000_000;
+/// On a host that is busy with something else, threads may be late. Only load that does not end
+/// takes longer.
+const SLACK_NS: u64 = 20_000_000_000;
+
+fn sink() -> Server {
+    Server::start("target-sink", &["--threads", "1"])
+}
+
+fn with_fleet(fleet: &Fleet, arguments: &[&str]) -> Vec<String> {
+    let own = arguments.iter().map(ToString::to_string);
+    own.chain(fleet.flags()).collect()
+}
+
+fn measured(fleet: &Fleet, arguments: &[&str]) -> Said {
+    let words = with_fleet(fleet, &[arguments, &["--json"]].concat());
+    run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Asserts that the accounts of a point add up, over the fleet and for each agent; gives the
+/// requests sent.
+fn assert_accounts(record: &Value) -> u64 {
+    let point = &record["points"][0];
+    let whole = &point["requests"];
+    let agents = point["agents"].as_array().expect("agents in the point");
+    let names = ["sent", "completed", "failed", "unanswered", "unsent", "unaccounted"];
+    for name in names {
+        let sum: u64 = agents.iter().map(|agent| of(agent, name)).sum();
+        assert_eq!(sum, of(whole, name), "{name}: {agents:#?} {whole:#}");
+    }
+    for one in agents.iter().chain([whole]) {
+        let parts = ["completed", "failed", "unanswered"].map(|name| of(one, name));
+        assert_eq!(of(one, "sent"), parts.iter().sum::<u64>(), "{one:#}");
+        let parts = ["sent", "unsent", "unaccounted"].map(|name| of(one, name));
+        if let Some(planned) = one["planned"].as_u64() {
+            assert_eq!(planned, parts.iter().sum::<u64>(), "{one:#}");
+        }
+    }
+    count(whole, "/sent")
+}
+
+/// A count of a record, in which some stand only where they are not zero.
+fn of(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| {
+        assert!(value[name].is_null() && name == "unaccounted", "{name} in {value:#}");
+        0
+    })
+}
+
+/// Requests that came to a sink that has ended.
+fn seen(stopped: &Value) -> u64 {
+    count(stopped, "/requests_served") + count(stopped, "/requests_unanswered")
+}
+
+#[test]
+fn a_budget_and_a_plan_are_dealt_out_and_add_up() {
+    let _turn = turn();
+    let fleet = Fleet::start("adds-up", 3, &[]);
+    let server = sink();
+    let load = ["load", &server.url("/"), "-c", "8", "-n", "1000", "--warmup", "0"];
+    let said = measured(&fleet, &load);
+    let record = said.record();
+    assert_eq!(assert_accounts(&record), 1000, "{}", said.stderr);
+    assert_eq!(seen(&server.stop()), 1000, "and the server has seen no other");
+    let agents = record["fleet"]["agents"].as_array().unwrap();
+    let names: Vec<&str> = agents.iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a1", "a2", "a3"]);
+    assert!(agents.iter().all(|agent| agent["ended"] == "complete"), "{agents:#?}");
+
+    let server = sink();
+    let url = server.url("/");
+    let plan = ["load", &url, "-R", "500", "--arrivals", "poisson", "-d", "1", "--seed", "7"];
+    let plan = [&plan[..], &["-c", "8", "--warmup", "0"]].concat();
+    let record = measured(&fleet, &plan).record();
+    let sent = assert_accounts(&record);
+    assert_eq!(seen(&server.stop()), sent);
+    let server = sink();
+    let url = server.url("/");
+    let alone = [&["load", &url][..], &plan[2..], &["-t", "2", "--json"]].concat();
+    let planned = |record: &Value| count(&record["points"][0], "/requests/planned");
+    assert_eq!(planned(&record), planned(&run(&alone).record()), "one schedule, however shared");
+}
+
+/// A load that goes on for a long time, and its sink with a log of arrivals.
+struct Loading {
+    fleet: Fleet,
+    server: Server,
+    child: Child,
+    folder: Folder,
+}
+
+impl Loading {
+    fn start(name: &str, agents: usize, seconds: &str) -> Self {
+        let fleet = Fleet::start(name, agents, &[]);
+        let folder = Folder::new(&format!("fleet-{name}-log"));
+        let log = folder.file("arrivals");
+        let server = Server::start("target-sink", &["--threads", "1", "--log-arrivals", &log]);
+        let url = server.url("/");
+        let load = ["load", &url, "-R", "300", "-c", "6", "-d", seconds, "--warmup", "0", "--json"];
+        let words = with_fleet(&fleet, &load);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = ceiling(&words);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let loading = Self { fleet, server, child, folder };
+        wait_until("load", || loading.served() > 50);
+        loading
+    }
+
+    /// Requests that the sink has served so far.
+    fn served(&self) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
+        stream.write_all(b"GET /stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8_lossy(&text);
+        let json = text.split_once("\r\n\r\n").map_or("", |(_, json)| json);
+        let stats: Value = serde_json::from_str(json).unwrap_or(Value::Null);
+        stats["requests_served"].as_u64().unwrap_or(0)
+    }
+
+    /// Waits for the end of the load; gives the record and the requests that the sink has seen.
+    fn end(self) -> (Value, u64, Fleet) {
+        let Self { fleet, server, child, folder } = self;
+        let said = Said::of(child.wait_with_output().unwrap());
+        let record = said.record();
+        let seen = seen(&server.stop());
+        drop(folder);
+        (record, seen, fleet)
+    }
+}
+
+fn agent_of<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let agents = record["fleet"]["agents"].as_array().unwrap();
+    agents.iter().find(|agent| agent["name"] == name).unwrap()
+}
+
+#[test]
+fn an_agent_that_is_killed_is_lost_and_named_and_the_rest_goes_on() {
+    let _turn = turn();
+    let loading = Loading::start("killed", 3, "6");
+    loading.fleet.signal("a2", "KILL");
+    let (record, seen, _fleet) = loading.end();
+    assert_eq!(record["outcome"], "complete");
+    let sent = assert_accounts(&record);
+    assert!(sent <= seen, "nothing is counted that was not sent: {sent} of {seen}");
+    assert_eq!(agent_of(&record, "a2")["ended"], "lost", "{:#}", record["fleet"]);
+    assert!(agent_of(&record, "a2")["why"].is_string());
+    assert!(count(&record["points"][0], "/requests/unaccounted") > 0);
+}
+
+#[test]
+fn an_agent_that_is_stopped_for_two_seconds_is_counted_whole() {
+    let _turn = turn();
+    let loading = Loading::start("stopped", 2, "6");
+    loading.fleet.signal("a1", "STOP");
+    std::thread::sleep(Duration::from_secs(2));
+    loading.fleet.signal("a1", "CONT");
+    let (record, seen, _fleet) = loading.end();
+    let sent = assert_accounts(&record);
+    // What it measured came afterwards, unless this host was too slow for it to come in time.
+    match agent_of(&record, "a1")["ended"].as_str().unwrap() {
+        "complete" | "cut-off" => assert_eq!(sent, seen, "{:#}", record["points"][0]["agents"]),
+        "late" | "lost" => assert!(sent <= seen),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_broker_that_restarts_loses_no_request_from_the_account() {
+    let _turn = turn();
+    let mut loading = Loading::start("restart", 2, "6");
+    loading.fleet.restart_broker();
+    let (record, seen, fleet) = loading.end();
+    let sent = assert_accounts(&record);
+    let agents = record["fleet"]["agents"].as_array().unwrap();
+    let is_whole = |agent: &Value| agent["ended"] == "complete" || agent["ended"] == "cut-off";
+    if agents.iter().all(is_whole) {
+        assert_eq!(sent, seen, "{agents:#?}");
+    }
+    assert!(sent <= seen);
+    fleet.await_idle(2);
+}
+
+#[test]
+fn load_ends_when_its_controller_is_killed() {
+    let _turn = turn();
+    let mut loading = Loading::start("orphaned", 2, "120");
+    loading.child.kill().unwrap();
+    let killed_ns = monotonic_ns();
+    loading.child.wait().unwrap();
+    loading.fleet.await_idle(2);
+    let begin = Instant::now();
+    let mut before = loading.served();
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = loading.served();
+        if now == before {
+            break;
+        }
+        assert!(begin.elapsed() < PATIENCE, "load goes on");
+        before = now;
+    }
+    let Loading { fleet, server, folder, .. } = loading;
+    server.stop();
+    let bytes = fs::read(folder.file("arrivals")).unwrap();
+    let last = bytes.chunks_exact(8).map(|stamp| u64::from_le_bytes(stamp.try_into().unwrap()));
+    let last = last.max().expect("arrivals");
+    assert!(last < killed_ns + LEASE_NS + SLACK_NS, "{} ns after", last - killed_ns);
+    let said = fleet.said("a1");
+    assert!(said.contains("nothing renewed its lease"), "{said}");
+}
+
+/// The clock of the log of arrivals.
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[test]
+fn stop_ends_the_load_of_all_agents() {
+    let _turn = turn();
+    let mut loading = Loading::start("stop", 2, "120");
+    let words = with_fleet(&loading.fleet, &["fleet", "stop"]);
+    let said = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((said.code, said.stdout.as_str()), (0, "told to stop: a1 a2\n"), "{}", said.stderr);
+    loading.fleet.await_idle(2);
+    for agent in ["a1", "a2"] {
+        wait_until("the reason", || loading.fleet.said(agent).contains("ceiling fleet stop"));
+    }
+    let _ = loading.child.kill();
+    let _ = loading.child.wait();
+}
+
+/// What the broker says to a user with an agent's file that publishes or subscribes.
+fn refusals(fleet: &Fleet, credentials: &str, publish: &[&str], subscribe: &[&str]) -> usize {
+    let text = fs::read_to_string(credentials).unwrap();
+    let mut client = Client::new(Settings {
+        servers: fleet.url.parse().unwrap(),
+        credentials: Credentials::parse(&text).unwrap(),
+        name: "test".to_string(),
+        subjects: subscribe.iter().map(|subject| subject.parse().unwrap()).collect(),
+    })
+    .unwrap();
+    let begin = Instant::now();
+    let (mut refused, mut is_asked) = (0, false);
+    // The broker responds in order, so that the last subject is the end of all.
+    while begin.elapsed() < PATIENCE {
+        match client.next(Duration::from_millis(50)) {
+            Some(Event::Up { .. }) => {
+                for subject in publish {
+                    client.publish(&subject.parse::<Subject>().unwrap(), b"x").unwrap();
+                }
+                client.publish(&"the.end".parse::<Subject>().unwrap(), b"x").unwrap();
+                is_asked = true;
+            }
+            Some(Event::Refused { why }) if why.contains("the.end") => return refused,
+            Some(Event::Refused { .. }) => refused += 1,
+            _ => {}
+        }
+    }
+    panic!("the broker refuses nothing: {is_asked}");
+}
+
+#[test]
+fn an_agent_speaks_for_itself_alone_and_orders_nobody() {
+    let _turn = turn();
+    let fleet = Fleet::without_agents("permissions", 2);
+    let file = fleet.credentials("a1");
+    let of = |agent: &str, end: &str| format!("ceiling.test.agent.{agent}.{end}");
+    let foreign = [
+        of("a2", "up"),
+        of("a1", "down"),
+        of("a2", "down"),
+        "ceiling.test.call".to_string(),
+        "ceiling.test.hello.a2".to_string(),
+        "ceiling.other.hello.a1".to_string(),
+    ];
+    let foreign: Vec<&str> = foreign.iter().map(String::as_str).collect();
+    assert_eq!(refusals(&fleet, &file, &foreign, &[]), foreign.len());
+    let foreign = [of("a2", "down"), of("*", "up"), "ceiling.test.hello.*".to_string()];
+    let foreign: Vec<&str> = foreign.iter().map(String::as_str).collect();
+    assert_eq!(refusals(&fleet, &file, &[], &foreign), foreign.len());
+    let own = [of("a1", "up"), "ceiling.test.hello.a1".to_string()];
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    assert_eq!(refusals(&fleet, &file, &own, &[&of("a1", "down"), "ceiling.test.call"]), 0);
+}
+
+#[test]
+fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
+    let _turn = turn();
+    let allow = ["--allow", "http://127.0.0.1:1", "--max-rate", "100"];
+    let fleet = Fleet::start("refused", 1, &allow);
+    let server = sink();
+    let url = server.url("/");
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let said = measured(&fleet, arguments);
+        assert_ne!(said.code, 0, "{}", said.stderr);
+        for word in words {
+            assert!(said.stderr.contains(word), "'{word}' in {}", said.stderr);
+        }
+    };
+    refused(&["load", &url, "-R", "10", "-d", "1"], &["a1", "--allow"]);
+    let closed = "http://127.0.0.1:1/";
+    refused(&["load", closed, "-d", "1"], &["a1", "--max-rate", "closed loop"]);
+    refused(&["load", closed, "-R", "1000", "-d", "1"], &["a1", "--max-rate", "1000"]);
+    refused(&["load", closed, "-R", "10", "-t", "2"], &["--threads", "ceiling agent"]);
+    refused(&["load", closed, "-R", "10", "--agents", "zone=b"], &["zone=b", "a1"]);
+    assert_eq!(seen(&server.stop()), 0, "nothing was sent");
+}
+
+#[test]
+fn orders_of_another_key_are_nobodys() {
+    let _turn = turn();
+    let fleet = Fleet::start("forged", 1, &[]);
+    let server = sink();
+    // Who has the broker's password of the controller, and not the key that agents pin.
+    let other = fleet.folder.file("other");
+    let said = run(&["fleet", "keys", &other, "--agents", "a1", "--name", "test"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let credentials = "controller/controller.creds";
+    fs::copy(fleet.folder.file(&format!("keys/{credentials}")), format!("{other}/{credentials}"))
+        .unwrap();
+    let url = server.url("/");
+    let load = ["load", &url, "-R", "10", "-d", "1", "--fleet", &fleet.url, "--fleet-keys", &other];
+    let said = run(&load);
+    assert_ne!(said.code, 0, "{}", said.stdout);
+    assert!(said.stderr.contains("answered"), "{}", said.stderr);
+    let told = fleet.said("a1");
+    assert!(told.to_lowercase().contains("sign"), "{told}");
+    assert_eq!(seen(&server.stop()), 0, "nothing was sent");
+}

@@ -1,0 +1,147 @@
+//! The ticks of an agent's workers, added up by the tenth of a second they begin in.
+
+use crate::ticks::{SparseTick, TickSum, parts};
+use model::fleet::{Share, Shares};
+use model::tick::{Connections, Phase, ThreadKind, Tick};
+use std::collections::BTreeSet;
+
+/// Length of a tenth, nanoseconds.
+const TENTH_NS: u64 = 100_000_000;
+/// A worker may be so much later with a tick than the first, nanoseconds; after that the tick goes
+/// alone.
+const PATIENCE_NS: u64 = 40_000_000;
+
+/// Ticks of one crew, added up.
+#[derive(Debug)]
+struct Group {
+    key: (u32, Phase, u64),
+    sum: TickSum,
+    workers: BTreeSet<u32>,
+    since_ns: u64,
+}
+
+/// One crew of the agent.
+#[derive(Debug)]
+struct Crew {
+    kind: ThreadKind,
+    workers: u32,
+    load: u32,
+    window_begin_ns: u64,
+    connections: Vec<Connections>,
+    /// Workers that handed over their last tick of the load.
+    last: u32,
+    /// Whether the last tick of the load was handed on. What idle workers tell after it is nobody's.
+    is_told: bool,
+    groups: Vec<Group>,
+    /// Memory of groups that are gone.
+    spare: Vec<TickSum>,
+}
+
+/// All crews of the agent.
+#[derive(Debug)]
+pub(super) struct Collector {
+    crews: [Crew; 2],
+}
+
+impl Collector {
+    /// Nothing yet, of the workers of these shares.
+    pub(super) fn new(shares: &Shares) -> Self {
+        let crew = |kind, workers| Crew {
+            kind,
+            workers,
+            load: 0,
+            window_begin_ns: 0,
+            connections: vec![Connections::default(); workers as usize],
+            last: 0,
+            is_told: true,
+            groups: Vec::new(),
+            spare: Vec::new(),
+        };
+        let listening = shares.listening.as_ref().map_or(0, Share::workers);
+        let requesting = crew(ThreadKind::Requesting, shares.asking.workers());
+        Self { crews: [requesting, crew(ThreadKind::Listening, listening)] }
+    }
+
+    /// A window was ordered to begin then: tenths are counted from there.
+    pub(super) fn begin_window(&mut self, crew: ThreadKind, begin_ns: u64) {
+        self.crews[crew as usize].window_begin_ns = begin_ns;
+    }
+
+    /// A tick of a worker.
+    pub(super) fn add(&mut self, now_ns: u64, crew: ThreadKind, tick: &Tick) {
+        self.crews[crew as usize].add(now_ns, tick);
+    }
+
+    /// Sums that are complete, or have waited long enough, as items.
+    pub(super) fn take_due(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
+        self.take(|crew, group| {
+            let is_complete = group.workers.len() >= crew.workers as usize;
+            let has_waited = now_ns.abs_diff(group.since_ns) > PATIENCE_NS;
+            is_complete || has_waited || crew.is_over()
+        })
+    }
+
+    /// All sums.
+    pub(super) fn take_all(&mut self) -> Vec<Vec<u8>> {
+        self.take(|_, _| true)
+    }
+
+    fn take(&mut self, is_due: impl Fn(&Crew, &Group) -> bool) -> Vec<Vec<u8>> {
+        let mut ticks = Vec::new();
+        for crew in &mut self.crews {
+            while let Some(place) = crew.groups.iter().position(|group| is_due(crew, group)) {
+                let group = crew.groups.remove(place);
+                ticks.extend(crew.close(group));
+            }
+        }
+        ticks
+    }
+}
+
+impl Crew {
+    fn add(&mut self, now_ns: u64, tick: &Tick) {
+        if tick.load != self.load {
+            (self.load, self.last, self.is_told) = (tick.load, 0, false);
+            self.connections.fill(Connections::default());
+        }
+        if self.is_told {
+            return;
+        }
+        let worker = tick.worker as usize;
+        if worker >= self.connections.len() {
+            self.connections.resize(worker + 1, Connections::default());
+        }
+        self.connections[worker] = tick.connections;
+        self.last += u32::from(tick.last);
+        let origin_ns = if tick.phase == Phase::Measure { self.window_begin_ns } else { 0 };
+        let since_ns = tick.begin_ns.saturating_sub(origin_ns);
+        // A tick begins when its worker wakes, a little after the tenth does.
+        let key = (tick.load, tick.phase, (since_ns + TENTH_NS / 2) / TENTH_NS);
+        let place = self.groups.iter().position(|group| group.key == key);
+        let place = place.unwrap_or_else(|| {
+            let sum = self.spare.pop().unwrap_or_default();
+            self.groups.push(Group { key, sum, workers: BTreeSet::new(), since_ns: now_ns });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[place];
+        group.sum.add(&SparseTick::of(self.kind, tick));
+        group.workers.insert(tick.worker);
+    }
+
+    fn is_over(&self) -> bool {
+        self.last >= self.workers.max(1)
+    }
+
+    fn close(&mut self, mut group: Group) -> Vec<Vec<u8>> {
+        let mut connections = Connections::default();
+        self.connections.iter().for_each(|one| connections += one);
+        let (load, phase, _) = group.key;
+        let tick = group.sum.tick(load, phase, connections);
+        tick.last = load == self.load && self.is_over() && self.groups.is_empty();
+        self.is_told |= tick.last;
+        let ticks = parts(SparseTick::of(self.kind, tick));
+        group.sum.clear();
+        self.spare.push(group.sum);
+        ticks
+    }
+}

@@ -1,0 +1,313 @@
+//! Where an agent may send load, whoever asks.
+//!
+//! A pattern names a scheme, hosts and a port: `https://*.staging.example:443`. A URL has to match
+//! one, and so has every address that its host resolves to: one of the agent's own host, of its
+//! link or of no host at all passes only where a pattern names that very address. An agent connects
+//! to the addresses that passed and resolves nothing again, so a name that changes its address
+//! changes nothing.
+
+use plan::{Scheme, Url};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// Why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{typed}' {wrong}; for example https://*.staging.example:443")]
+pub struct PatternError {
+    /// What was typed.
+    pub typed: String,
+    /// What is wrong with it.
+    pub wrong: &'static str,
+}
+
+/// Hosts of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hosts {
+    /// This address.
+    Address(IpAddr),
+    /// This name.
+    Name(String),
+    /// Names that end so: the dot and what follows it.
+    Below(String),
+    /// All.
+    Any,
+}
+
+/// One entry of the allow-list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    typed: String,
+    scheme: Scheme,
+    hosts: Hosts,
+    /// Any when absent.
+    port: Option<u16>,
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(typed: &str) -> Result<Self, PatternError> {
+        let error = |wrong| PatternError { typed: typed.to_string(), wrong };
+        let (scheme, rest) = typed.split_once("://").ok_or_else(|| error("has no scheme"))?;
+        let (scheme, usual_port) = match scheme {
+            "http" => (Scheme::Http, Some(80)),
+            "https" => (Scheme::Https, Some(443)),
+            "tcp" => (Scheme::Tcp, None),
+            _ => return Err(error("is neither of http nor of https nor of tcp")),
+        };
+        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
+        let port = match port {
+            Some("*") => None,
+            Some(port) => match port.parse().ok().filter(|port| *port != 0) {
+                Some(port) => Some(port),
+                None => return Err(error("has a bad port")),
+            },
+            None if usual_port.is_none() => return Err(error("has no port")),
+            None => usual_port,
+        };
+        let hosts = Hosts::parse(host).ok_or_else(|| error("has a bad host"))?;
+        Ok(Self { typed: typed.to_string(), scheme, hosts, port })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.typed)
+    }
+}
+
+/// Host without brackets, and port.
+fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        host.parse::<Ipv6Addr>().ok()?;
+        return match rest {
+            "" => Some((host, None)),
+            rest => rest.strip_prefix(':').map(|port| (host, Some(port))),
+        };
+    }
+    match authority.split_once(':') {
+        Some((host, port)) => Some((host, Some(port))),
+        None => Some((authority, None)),
+    }
+}
+
+impl Hosts {
+    fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::Any);
+        }
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Some(Self::Address(address));
+        }
+        let name = canonical(text);
+        let (is_below, labels) = match name.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, &*name),
+        };
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_part);
+        if !labels.split('.').all(is_label) || looks_like_an_address(labels) {
+            return None;
+        }
+        Some(if is_below { Self::Below(format!(".{labels}")) } else { Self::Name(name) })
+    }
+
+    fn matches(&self, host: &str) -> bool {
+        let name = canonical(host);
+        match self {
+            Self::Any => true,
+            Self::Address(address) => host.parse() == Ok(*address),
+            Self::Name(mine) => *mine == name,
+            Self::Below(end) => name.strip_suffix(&**end).is_some_and(|rest| !rest.is_empty()),
+        }
+    }
+}
+
+/// A name as names are compared: without regard to case, and without the dot of the root.
+fn canonical(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+/// Whether a resolver may read a name as an address: `127.1`, `0x7f000001`, `2130706433`.
+fn looks_like_an_address(name: &str) -> bool {
+    let last = name.strip_suffix('.').unwrap_or(name).rsplit('.').next().unwrap_or_default();
+    let hexadecimal = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// Why load is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAllowed {
+    /// No pattern matches.
+    #[error("{0} matches no --allow of this agent")]
+    Url(String),
+    /// An address in a form that resolvers understand in different ways.
+    #[error("{0} is an address in an unusual form")]
+    Form(String),
+    /// The name has no address.
+    #[error("{0} has no address")]
+    Nowhere(String),
+    /// The address is one that has to be allowed by itself.
+    #[error("{host} is at {address}, {what}; such an address has to be allowed literally")]
+    Address {
+        /// The host of the URL.
+        host: String,
+        /// The address.
+        address: IpAddr,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The address has another port than the URL.
+    #[error("{0} has another port than the URL")]
+    Port(SocketAddr),
+}
+
+/// The allow-list of an agent. An empty one allows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allow {
+    patterns: Vec<Pattern>,
+}
+
+impl Allow {
+    /// What these patterns allow.
+    pub fn new(patterns: Vec<Pattern>) -> Self {
+        Self { patterns }
+    }
+
+    /// The patterns as they were typed.
+    pub fn typed(&self) -> Vec<String> {
+        self.patterns.iter().map(Pattern::to_string).collect()
+    }
+
+    /// Whether load may go to a scheme, host and port, as far as those tell.
+    ///
+    /// # Errors
+    ///
+    /// It may not.
+    pub fn check(&self, (scheme, host, port): (Scheme, &str, u16)) -> Result<(), NotAllowed> {
+        let is_address = host.parse::<IpAddr>().is_ok();
+        if !is_address && (looks_like_an_address(host) || host.contains(':')) {
+            return Err(NotAllowed::Form(host.to_string()));
+        }
+        if self.matching((scheme, host, port)).next().is_some() {
+            return Ok(());
+        }
+        let word = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+            Scheme::Tcp => "tcp",
+        };
+        Err(NotAllowed::Url(format!("{word}://{host}:{port}")))
+    }
+
+    /// Whether load may go to the URL, as far as the URL tells.
+    ///
+    /// # Errors
+    ///
+    /// It may not.
+    pub fn check_url(&self, url: &Url) -> Result<(), NotAllowed> {
+        self.check((url.scheme, &url.host, url.port))
+    }
+
+    /// Whether load to the URL may go to every one of these addresses, which its host resolved to.
+    ///
+    /// # Errors
+    ///
+    /// The URL may not, there is no address, or one of them may not.
+    pub fn check_addresses(&self, url: &Url, to: &[SocketAddr]) -> Result<(), NotAllowed> {
+        self.check_url(url)?;
+        if to.is_empty() {
+            return Err(NotAllowed::Nowhere(url.host.clone()));
+        }
+        for one in to {
+            if one.port() != url.port {
+                return Err(NotAllowed::Port(*one));
+            }
+            let Some(what) = peculiar(one.ip()) else { continue };
+            let address = one.ip();
+            let is_literal = |pattern: &Pattern| {
+                let same = |mine: &IpAddr| mine.to_canonical() == address.to_canonical();
+                let has_address = matches!(&pattern.hosts, Hosts::Address(mine) if same(mine));
+                has_address && pattern.fits(url.scheme, url.port)
+            };
+            if !self.patterns.iter().any(is_literal) {
+                return Err(NotAllowed::Address { host: url.host.clone(), address, what });
+            }
+        }
+        Ok(())
+    }
+
+    fn matching<'a>(
+        &'a self,
+        (scheme, host, port): (Scheme, &'a str, u16),
+    ) -> impl Iterator<Item = &'a Pattern> {
+        let fits = move |pattern: &&Pattern| pattern.fits(scheme, port);
+        self.patterns.iter().filter(fits).filter(move |pattern| pattern.hosts.matches(host))
+    }
+}
+
+impl Pattern {
+    fn fits(&self, scheme: Scheme, port: u16) -> bool {
+        self.scheme == scheme && self.port.is_none_or(|mine| mine == port)
+    }
+}
+
+/// What is peculiar about an address, so that it has to be allowed by itself; nothing for one that
+/// a host somewhere may have. An IPv4 address inside of an IPv6 one counts as itself.
+pub fn peculiar(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) => peculiar_v4(v4),
+        IpAddr::V6(v6) => match embedded(v6) {
+            Some(v4) => peculiar_v4(v4),
+            None => peculiar_v6(v6),
+        },
+    }
+}
+
+/// The IPv4 address in one of IPv6: mapped or compatible (RFC 4291, 2.5.5), translated (RFC 6052),
+/// or 6to4 (RFC 3056).
+fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let octets = v6.octets();
+    let at = |place: usize| {
+        Ipv4Addr::new(octets[place], octets[place + 1], octets[place + 2], octets[place + 3])
+    };
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(at(12)),
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(at(12)),
+        [0x2002, ..] => Some(at(2)),
+        _ => None,
+    }
+}
+
+fn peculiar_v4(v4: Ipv4Addr) -> Option<&'static str> {
+    match v4.octets() {
+        [127, ..] => Some("which is this host itself"),
+        [0, ..] => Some("which is no address of a host"),
+        [169, 254, ..] => Some("which is of the link, where clouds keep their metadata"),
+        [224..=239, ..] => Some("which is of a group of hosts"),
+        [240..=255, ..] => Some("which is no address of a host"),
+        _ => None,
+    }
+}
+
+fn peculiar_v6(v6: Ipv6Addr) -> Option<&'static str> {
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 1] => Some("which is this host itself"),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Some("which is no address of a host"),
+        [0xfe80..=0xfebf, ..] => Some("which is of the link"),
+        // Where a cloud keeps its metadata in IPv6.
+        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] => Some("where a cloud keeps its metadata"),
+        [0xff00..=0xffff, ..] => Some("which is of a group of hosts"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

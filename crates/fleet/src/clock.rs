@@ -1,0 +1,180 @@
+//! An agent's clock, as its controller knows it.
+//!
+//! A hello says how late it is there at least; a round trip says it with a bound, which is half of
+//! its length. The shortest round trips decide ([`remote::Estimator`]). A round trip that
+//! contradicts them shows that a clock was set.
+
+use crate::frame::Pong;
+use model::facts::ClockOffset;
+use remote::{Estimator, Part, RoundTrip};
+use std::collections::VecDeque;
+
+/// Pings that may be under way.
+const PINGS_MAX: usize = 16;
+/// Round trips that contradict each other by no more than this show clocks that drift, nanoseconds.
+const DRIFT_MAX_NS: i128 = 10_000_000;
+/// A hello that is this much behind what is known was not under way for so long: the clock was set
+/// back. Nanoseconds.
+const BEHIND_NS: i128 = 3_000_000_000;
+
+/// What is known about one agent's clock.
+#[derive(Debug, Clone)]
+pub struct FarClock {
+    estimator: Estimator,
+    pings: VecDeque<(u64, u64)>,
+    last_id: u64,
+    /// The agent's clock minus ours is at least this, nanoseconds.
+    least_ns: i128,
+}
+
+/// What a message says about a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// It fits to what is known.
+    Fits,
+    /// One of the clocks was set meanwhile; what is known begins anew.
+    Set,
+}
+
+impl FarClock {
+    /// Known from a hello alone.
+    pub fn of_hello(now_ns: u64, far_ns: u64) -> Self {
+        let least_ns = i128::from(far_ns) - i128::from(now_ns);
+        Self { estimator: Estimator::default(), pings: VecDeque::new(), last_id: 0, least_ns }
+    }
+
+    /// The same clock, compared anew: only what is sure in any case is kept.
+    pub fn anew(known: &Self) -> Self {
+        let least_ns = known.offset().map_or(known.least_ns, |clock| bounds(&clock).0);
+        let least_ns = least_ns.max(known.least_ns) - DRIFT_MAX_NS;
+        Self { estimator: Estimator::default(), pings: VecDeque::new(), least_ns, ..*known }
+    }
+
+    /// A further hello.
+    pub fn hello(&mut self, now_ns: u64, far_ns: u64) -> Evidence {
+        let least_ns = i128::from(far_ns) - i128::from(now_ns);
+        let (low_ns, high_ns) = match self.offset() {
+            Some(clock) => bounds(&clock),
+            None => (self.least_ns, i128::MAX),
+        };
+        let is_ahead = least_ns > high_ns.saturating_add(DRIFT_MAX_NS);
+        if is_ahead || least_ns < low_ns - BEHIND_NS {
+            *self = Self { last_id: self.last_id, ..Self::of_hello(now_ns, far_ns) };
+            return Evidence::Set;
+        }
+        self.least_ns = self.least_ns.max(least_ns);
+        Evidence::Fits
+    }
+
+    /// A ping that leaves now: its id.
+    pub fn ping(&mut self, now_ns: u64) -> u64 {
+        self.last_id += 1;
+        self.pings.push_back((self.last_id, now_ns));
+        if self.pings.len() > PINGS_MAX {
+            self.pings.pop_front();
+        }
+        self.last_id
+    }
+
+    /// A response that came back, once for each ping.
+    pub fn pong(&mut self, now_ns: u64, pong: &Pong, part: Part) -> Evidence {
+        let place = self.pings.iter().position(|(id, _)| *id == pong.id);
+        let Some((_, sent_ns)) = place.and_then(|place| self.pings.remove(place)) else {
+            return Evidence::Fits;
+        };
+        let trip = RoundTrip {
+            sent_ns,
+            received_ns: pong.received_ns,
+            wall_ns: 0,
+            answered_ns: pong.answered_ns,
+            back_ns: now_ns,
+        };
+        let low_ns = i128::from(pong.answered_ns) - i128::from(now_ns);
+        let high_ns = i128::from(pong.received_ns) - i128::from(sent_ns);
+        if low_ns > high_ns {
+            // No clock that only goes forward says so.
+            return Evidence::Fits;
+        }
+        let known = self.offset().map(|clock| bounds(&clock));
+        let is_set = known.is_some_and(|(least_ns, most_ns)| {
+            low_ns > most_ns + DRIFT_MAX_NS || high_ns < least_ns - DRIFT_MAX_NS
+        });
+        if is_set {
+            self.estimator = Estimator::default();
+            self.least_ns = low_ns;
+        }
+        self.estimator.add(part, &trip);
+        if is_set { Evidence::Set } else { Evidence::Fits }
+    }
+
+    /// The offset with its bound; nothing before the first round trip.
+    pub fn offset(&self) -> Option<ClockOffset> {
+        self.estimator.offset()
+    }
+
+    /// How late it is there now at least, nanoseconds.
+    pub fn far_now_ns(&self, now_ns: u64) -> u64 {
+        let known = self.offset().map(|clock| bounds(&clock).0);
+        let ahead_ns = known.map_or(self.least_ns, |least_ns| least_ns.max(self.least_ns));
+        u64::try_from(i128::from(now_ns) + ahead_ns).unwrap_or(0)
+    }
+}
+
+fn bounds(clock: &ClockOffset) -> (i128, i128) {
+    let (middle_ns, error_ns) = (i128::from(clock.offset_ns), i128::from(clock.error_ns));
+    (middle_ns - error_ns, middle_ns + error_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn trip(clock: &mut FarClock, sent_ns: u64, ways_ns: (u64, u64), ahead_ns: u64) -> Evidence {
+        let id = clock.ping(sent_ns);
+        let there_ns = sent_ns + ways_ns.0 + ahead_ns;
+        let pong = Pong { id, received_ns: there_ns, answered_ns: there_ns };
+        clock.pong(sent_ns + ways_ns.0 + ways_ns.1, &pong, Part::Before)
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed_and_known_anew() {
+        for set_ns in [30 * S, 50 * S] {
+            let mut clock = FarClock::of_hello(S, 41 * S);
+            assert_eq!(trip(&mut clock, 2 * S, (1_000, 1_000), 40 * S), Evidence::Fits);
+            assert_eq!(trip(&mut clock, 3 * S, (1_000, 1_000), set_ns), Evidence::Set);
+            assert_eq!(clock.offset().unwrap().offset_ns, set_ns as i64);
+            assert_eq!(clock.hello(4 * S, 4 * S + 40 * S), Evidence::Set, "and by a hello");
+            assert_eq!(clock.offset(), None);
+            assert_eq!(clock.far_now_ns(5 * S), 45 * S);
+        }
+    }
+
+    #[test]
+    fn a_response_counts_once() {
+        let mut clock = FarClock::of_hello(0, 0);
+        let id = clock.ping(10);
+        let pong = Pong { id, received_ns: 20, answered_ns: 20 };
+        clock.pong(30, &pong, Part::Before);
+        clock.pong(30, &pong, Part::Before);
+        assert_eq!(clock.offset().unwrap().round_trips, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_never_thought_later_there_than_it_is(
+            ahead_ns in 0u64..1_000 * S, hello_way_ns in 0..S,
+            ways in prop::collection::vec((0..S, 0..S), 0..20),
+        ) {
+            let mut clock = FarClock::of_hello(S + hello_way_ns, S + ahead_ns);
+            let mut now_ns = 3 * S;
+            for ways_ns in ways {
+                trip(&mut clock, now_ns, ways_ns, ahead_ns);
+                now_ns += 3 * S;
+                prop_assert!(clock.far_now_ns(now_ns) <= now_ns + ahead_ns);
+            }
+        }
+    }
+}

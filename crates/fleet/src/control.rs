@@ -1,0 +1,488 @@
+//! The controller's end: knows its agents and their clocks, offers a job, passes the orders of the
+//! lab on, and hands it one tick for each tenth of a second.
+//!
+//! It keeps the account of each agent. An agent that is silent is *cut off*: its load ends by
+//! itself, and what it measured is taken when it comes back in time. One that does not come back is
+//! *lost*: what was taken of it counts, what it had in flight counts as unanswered, and the rest of
+//! its share is in no account but that of what is missing.
+
+mod far;
+mod member;
+mod merge;
+
+pub use far::Agent;
+pub use member::Account;
+pub use merge::LoadAccount;
+
+use crate::blob;
+use crate::frame::{DownItem, Up, UpItem};
+use crate::key::ControllerKey;
+use crate::message::{Command, CrewOrder, Hello, Id, Offer};
+use crate::subject::is_name;
+use crate::{AGENTS_MAX, HELLO_BYTES_MAX, LATE_NS, PROTOCOL};
+use engine::job::Order;
+use member::{Answer, Member};
+use merge::{Merger, Presence};
+use model::tick::{ThreadKind, Tick};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How long agents may take for their last report, nanoseconds.
+const REPORT_NS: u64 = 60_000_000_000;
+
+/// Where a message came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From<'a> {
+    /// [`crate::subject::hello`] of this agent.
+    Hello(&'a str),
+    /// [`crate::subject::up`] of this agent.
+    Up(&'a str),
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum To {
+    /// [`crate::subject::call`].
+    Call,
+    /// [`crate::subject::down`] of this agent.
+    Down(String),
+}
+
+/// What the caller has to do, or may want to know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// Send bytes.
+    Send {
+        /// Where.
+        to: To,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Something happened to an agent.
+    Event {
+        /// Its name.
+        agent: String,
+        /// What.
+        event: Event,
+    },
+}
+
+/// What happens to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// It is there for the first time, or began a new life.
+    Appeared,
+    /// It takes the job.
+    Accepted,
+    /// It does not, and why.
+    Refused(String),
+    /// Nothing was heard of it for [`crate::SILENCE_NS`].
+    CutOff,
+    /// It is heard again.
+    Back,
+    /// It ended its load before it was told to, and why.
+    Halted(String),
+    /// Its part is over.
+    Ended,
+    /// Nothing that it says counts any more, and why.
+    Lost(String),
+    /// Its clock or ours was set.
+    ClockSet,
+}
+
+/// Why a job cannot be offered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OfferError {
+    /// One is under way.
+    #[error("a job is under way")]
+    Busy,
+    /// There is no such agent.
+    #[error("there is no agent {0}")]
+    Unknown(String),
+    /// It speaks another protocol.
+    #[error("agent {0} has another version of the protocol: use the same version of ceiling")]
+    Protocol(String),
+    /// The trial is too large to be sent.
+    #[error("the requests of the trial are too large to be sent to agents")]
+    Size,
+}
+
+/// How many agents answered an offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// They take it.
+    pub accepted: usize,
+    /// They do not.
+    pub refused: usize,
+    /// They have not answered, or their clocks are not known yet.
+    pub waiting: usize,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Offered,
+    Running,
+    Finishing,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: Id,
+    stage: Stage,
+    members: Vec<Member>,
+    mergers: [Merger; 2],
+    finish_ns: u64,
+}
+
+/// A controller's end of all lines.
+#[derive(Debug)]
+pub struct Session {
+    fleet: String,
+    key: ControllerKey,
+    controller: Id,
+    agents: BTreeMap<String, Agent>,
+    job: Option<Job>,
+    accounts: Vec<Account>,
+    outputs: VecDeque<Output>,
+}
+
+impl Session {
+    /// A controller that begins now. Its id is a new random one for each life of the process.
+    pub fn new(fleet: &str, key: ControllerKey, controller: Id) -> Self {
+        Self {
+            fleet: fleet.to_string(),
+            key,
+            controller,
+            agents: BTreeMap::new(),
+            job: None,
+            accounts: Vec::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Asks all agents to say that they are there.
+    pub fn call(&mut self) {
+        self.outputs.push_back(Output::Send { to: To::Call, bytes: b"call".to_vec() });
+    }
+
+    /// A message that came.
+    pub fn receive(&mut self, now_ns: u64, from: From<'_>, bytes: &[u8]) {
+        match from {
+            From::Hello(name) => self.hello(now_ns, name, bytes),
+            From::Up(name) => {
+                let Ok(up) = Up::parse(bytes) else { return };
+                if up.controller == self.controller {
+                    self.reported(now_ns, name, up);
+                }
+            }
+        }
+        self.flush(now_ns);
+    }
+
+    /// Time passes. To be called at least each 20 ms.
+    pub fn tick(&mut self, now_ns: u64) {
+        if let Some(job) = &mut self.job {
+            for member in &mut job.members {
+                let heard_ns = self.agents.get(&member.name).map_or(0, Agent::heard_ns);
+                let event = member.listened(now_ns, heard_ns);
+                self.outputs.extend(event.map(|event| told(&member.name, event)));
+            }
+        }
+        self.flush(now_ns);
+    }
+
+    /// The line was down and is up again: what nobody has taken is sent again at once.
+    pub fn reconnected(&mut self, now_ns: u64) {
+        self.agents.values_mut().for_each(|agent| agent.send_again(now_ns));
+        self.flush(now_ns);
+    }
+
+    /// The next thing that the caller has to do.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// All agents that were ever there, by name.
+    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// Offers a job to these agents, each with its share. They answer one by one.
+    ///
+    /// # Errors
+    ///
+    /// A job is under way, or one of the agents cannot be offered it.
+    pub fn offer(&mut self, now_ns: u64, offers: Vec<(String, Offer)>) -> Result<Id, OfferError> {
+        if self.job.is_some() {
+            return Err(OfferError::Busy);
+        }
+        let mut cut = Vec::with_capacity(offers.len());
+        for (name, offer) in &offers {
+            let agent = self.agents.get(name).ok_or_else(|| OfferError::Unknown(name.clone()))?;
+            if agent.hello().protocol != PROTOCOL {
+                return Err(OfferError::Protocol(name.clone()));
+            }
+            let whole = serde_json::to_vec(offer).map_err(|_| OfferError::Size)?;
+            cut.push(blob::cut(&whole).map_err(|_| OfferError::Size)?);
+        }
+        let (id, mut members) = (Id::random(), Vec::with_capacity(offers.len()));
+        for ((name, offer), (head, pieces)) in offers.into_iter().zip(cut) {
+            let Some(agent) = self.agents.get_mut(&name) else { continue };
+            agent.begin_trips(now_ns);
+            agent.push(id, &DownItem::Command(Command::Offer { blob: head }));
+            pieces.into_iter().for_each(|piece| agent.push(id, &DownItem::Piece(piece)));
+            members.push(Member::new(name, agent, offer.shares));
+        }
+        let mergers = [Merger::new(), Merger::new()];
+        self.job = Some(Job { id, stage: Stage::Offered, members, mergers, finish_ns: 0 });
+        self.accounts.clear();
+        self.flush(now_ns);
+        Ok(id)
+    }
+
+    /// What agents said to the offer so far. One counts as waiting until its clock is known well.
+    pub fn answers(&self) -> Answers {
+        let mut answers = Answers::default();
+        for member in self.job.iter().flat_map(|job| &job.members) {
+            let knows_clock = self.agents.get(&member.name).is_some_and(Agent::has_trips);
+            match &member.answer {
+                Answer::Accepted if knows_clock => answers.accepted += 1,
+                Answer::Refused(_) => answers.refused += 1,
+                Answer::Accepted | Answer::None => answers.waiting += 1,
+            }
+        }
+        answers
+    }
+
+    /// Begins the job with those agents that take it and whose clocks are known. The others are out
+    /// of it.
+    pub fn begin(&mut self, now_ns: u64) {
+        let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Offered) else { return };
+        job.stage = Stage::Running;
+        for member in &mut job.members {
+            let Some(agent) = self.agents.get_mut(&member.name) else { continue };
+            let clock = agent.clock().filter(|_| member.answer == Answer::Accepted);
+            match clock {
+                Some(clock) => {
+                    member.clock = Some(clock);
+                    agent.push(job.id, &DownItem::Command(Command::Begin { clock }));
+                    agent.in_job();
+                }
+                None => {
+                    agent.push(job.id, &DownItem::Command(Command::Finish));
+                    member.leave("it was not there when the job began");
+                }
+            }
+        }
+        self.flush(now_ns);
+    }
+
+    /// Takes the offer back.
+    pub fn abandon(&mut self, now_ns: u64) {
+        let Some(job) = self.job.take() else { return };
+        for member in &job.members {
+            if let Some(agent) = self.agents.get_mut(&member.name) {
+                agent.push(job.id, &DownItem::Command(Command::Finish));
+            }
+        }
+        self.flush(now_ns);
+    }
+
+    /// Passes an order of the lab to a crew of all agents that carry load. Instants are those of
+    /// the controller's clock.
+    pub fn order(&mut self, now_ns: u64, crew: ThreadKind, order: &Order) {
+        let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Running) else { return };
+        let merger = &mut job.mergers[crew as usize];
+        if let Order::Connect { .. } = order {
+            job.members.iter_mut().enumerate().for_each(|(index, member)| {
+                member.keep(crew, merger.account(index));
+            });
+        }
+        merger.ordered(now_ns, order, job.members.len());
+        for member in job.members.iter().filter(|member| member.carries_load()) {
+            let Some(agent) = self.agents.get_mut(&member.name) else { continue };
+            let offset_ns = member.clock.map_or(0, |clock| clock.offset_ns);
+            let order = CrewOrder::of(order, offset_ns);
+            agent.push(job.id, &DownItem::Command(Command::Crew { crew, order }));
+        }
+        self.flush(now_ns);
+    }
+
+    /// Shows every merged tick of a crew that is due: one for each tenth of a second, and the last
+    /// one of a load once.
+    pub fn ticks(&mut self, now_ns: u64, crew: ThreadKind, read: &mut dyn FnMut(&Tick)) {
+        let Some(job) = &mut self.job else { return };
+        let presence: Vec<Presence> = job.members.iter().map(Member::presence).collect();
+        job.mergers[crew as usize].hand_out(now_ns, &presence, read);
+    }
+
+    /// Whether no agent carries load any more. Levels still end in order: their last ticks come.
+    pub fn is_deserted(&self) -> bool {
+        let Some(job) = &self.job else { return true };
+        job.stage != Stage::Offered && !job.members.iter().any(Member::carries_load)
+    }
+
+    /// No more orders come: agents report.
+    pub fn finish(&mut self, now_ns: u64) {
+        let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Running) else { return };
+        (job.stage, job.finish_ns) = (Stage::Finishing, now_ns);
+        for member in job.members.iter().filter(|member| member.is_expected()) {
+            if let Some(agent) = self.agents.get_mut(&member.name) {
+                agent.push(job.id, &DownItem::Command(Command::Finish));
+            }
+        }
+        self.flush(now_ns);
+    }
+
+    /// Whether all reports are there, or those that are not do not come any more. The job is then
+    /// over, and its accounts are final.
+    pub fn is_finished(&mut self, now_ns: u64) -> bool {
+        let Some(job) = self.job.as_ref().filter(|job| job.stage != Stage::Offered) else {
+            return self.job.is_none();
+        };
+        let (finish_ns, agents) = (job.finish_ns, &self.agents);
+        let is_awaited = |member: &Member| {
+            let heard_ns = agents.get(&member.name).map_or(0, Agent::heard_ns);
+            let until_ns = heard_ns.max(finish_ns).saturating_add(LATE_NS);
+            member.is_expected() && now_ns < until_ns.min(finish_ns.saturating_add(REPORT_NS))
+        };
+        if job.stage != Stage::Finishing || job.members.iter().any(is_awaited) {
+            return false;
+        }
+        self.accounts = self.accounts_now();
+        for member in &job.members {
+            if let Some(agent) = self.agents.get_mut(&member.name) {
+                agent.out_of_job();
+            }
+        }
+        self.job = None;
+        true
+    }
+
+    /// The account of each agent of the job under way, or of the last one.
+    pub fn accounts(&self) -> Vec<Account> {
+        if self.job.is_some() { self.accounts_now() } else { self.accounts.clone() }
+    }
+
+    fn accounts_now(&self) -> Vec<Account> {
+        let Some(job) = &self.job else { return Vec::new() };
+        let account = |(index, member): (usize, &Member)| {
+            let present = job.mergers.each_ref().map(|merger| merger.account(index));
+            member.account(self.agents.get(&member.name), present)
+        };
+        job.members.iter().enumerate().map(account).collect()
+    }
+
+    /// Ends the load of every agent that is known, whoever ordered it.
+    pub fn stop(&mut self, now_ns: u64, why: &str) {
+        for agent in self.agents.values_mut() {
+            let command = Command::Stop { why: why.to_string() };
+            agent.push(Id::NONE, &DownItem::Command(command));
+        }
+        self.flush(now_ns);
+    }
+
+    /// Whether every agent that is heard has taken all that was sent to it.
+    pub fn is_delivered(&self, now_ns: u64) -> bool {
+        self.agents.values().all(|agent| agent.is_silent(now_ns) || agent.has_taken_all())
+    }
+
+    fn hello(&mut self, now_ns: u64, name: &str, bytes: &[u8]) {
+        if bytes.len() > HELLO_BYTES_MAX || !is_name(name) {
+            return;
+        }
+        let Ok(hello) = serde_json::from_slice::<Hello>(bytes) else { return };
+        if hello.agent != name {
+            return;
+        }
+        let Some(agent) = self.agents.get_mut(name) else {
+            if self.agents.len() < AGENTS_MAX {
+                self.agents.insert(name.to_string(), Agent::new(now_ns, hello));
+                self.outputs.push_back(told(name, Event::Appeared));
+            }
+            return;
+        };
+        if agent.hello().challenge == hello.challenge {
+            let event = agent.said_hello(now_ns, hello);
+            self.outputs.extend(event.map(|event| told(name, event)));
+            return;
+        }
+        *agent = Agent::after(agent, now_ns, hello);
+        self.outputs.push_back(told(name, Event::Appeared));
+        self.lose(name, "it was started again");
+    }
+
+    /// Nothing that an agent says counts any more.
+    fn lose(&mut self, name: &str, why: &str) {
+        let members = self.job.iter_mut().flat_map(|job| &mut job.members);
+        for member in members.filter(|member| member.name == name && member.is_expected()) {
+            member.leave(why);
+            self.outputs.push_back(told(name, Event::Lost(why.to_string())));
+        }
+    }
+
+    fn reported(&mut self, now_ns: u64, name: &str, up: Up) {
+        let Some(agent) = self.agents.get_mut(name) else { return };
+        if up.challenge != agent.hello().challenge {
+            return;
+        }
+        let event = agent.heard(now_ns, &up);
+        self.outputs.extend(event.map(|event| told(name, event)));
+        up.items.into_iter().for_each(|item| agent.put(item));
+        while let Some(bytes) = self.agents.get_mut(name).and_then(Agent::take) {
+            if let Err(why) = self.item(now_ns, name, &bytes) {
+                self.lose(name, &why);
+                let command = Command::Stop { why };
+                if let Some(agent) = self.agents.get_mut(name) {
+                    agent.push(Id::NONE, &DownItem::Command(command));
+                }
+            }
+        }
+    }
+
+    /// An item of an agent, once and in order.
+    fn item(&mut self, now_ns: u64, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let (id, item) = UpItem::parse(bytes)?;
+        let Some(job) = self.job.as_mut().filter(|job| job.id == id) else { return Ok(()) };
+        let found = job.members.iter_mut().enumerate().find(|(_, member)| member.name == name);
+        let Some((index, member)) = found.filter(|(_, member)| member.is_expected()) else {
+            return Ok(());
+        };
+        match item {
+            UpItem::Report(report) => {
+                let event = member.told(report)?;
+                self.outputs.extend(event.map(|event| told(name, event)));
+            }
+            UpItem::Piece(piece) => {
+                let event = member.piece(&piece)?;
+                self.outputs.extend(event.map(|event| told(name, event)));
+            }
+            UpItem::Tick(bytes) => {
+                let tick = member.tick(&bytes)?;
+                let offset_ns = member.clock.map_or(0, |clock| clock.offset_ns);
+                job.mergers[tick.crew as usize].add(now_ns, index, tick, offset_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends whatever is due.
+    fn flush(&mut self, now_ns: u64) {
+        let job = self.job.as_ref();
+        for (name, agent) in &mut self.agents {
+            let mut members = job.iter().flat_map(|job| &job.members);
+            let member = members.find(|member| member.name == *name && member.is_expected());
+            let lease = job.filter(|_| member.is_some()).map(|job| job.id);
+            let orders = agent.due(now_ns, (&self.fleet, self.controller), lease, &self.key);
+            let send = |bytes| Output::Send { to: To::Down(name.clone()), bytes };
+            self.outputs.extend(orders.into_iter().map(send));
+        }
+    }
+}
+
+fn told(agent: &str, event: Event) -> Output {
+    Output::Event { agent: agent.to_string(), event }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! One agent, as the controller knows it.
+
+use super::Event;
+use crate::clock::{Evidence, FarClock};
+use crate::frame::{Down, DownItem, Item, Up};
+use crate::key::ControllerKey;
+use crate::message::{Hello, Id};
+use crate::order::{Envelope, Header};
+use crate::stream::{DOWN_AGAIN_NS, Inbox, Outbox};
+use crate::{BEAT_NS, LEASE_NS, ORDER_VALID_NS, SILENCE_NS};
+use model::facts::ClockOffset;
+use remote::Part;
+
+/// Round trips from which a clock is known well, and how far they are apart, nanoseconds.
+const TRIPS: u32 = 20;
+const TRIP_NS: u64 = 50_000_000;
+/// Agents without a job are asked for their clocks this often, nanoseconds.
+const IDLE_BEAT_NS: u64 = 1_000_000_000;
+/// Nobody talks to an agent without a job that is silent for this long, nanoseconds.
+const GONE_NS: u64 = 10_000_000_000;
+/// Messages to one agent at once.
+const MESSAGES_MAX: usize = 4;
+
+/// An agent that said hello.
+#[derive(Debug)]
+pub struct Agent {
+    hello: Hello,
+    heard_ns: u64,
+    clock: FarClock,
+    part: Part,
+    /// Round trips that are still to be made one soon after the other.
+    trips_left: u32,
+    sequence: u64,
+    outbox: Outbox,
+    inbox: Inbox,
+    beat_ns: u64,
+    owes_answer: bool,
+}
+
+impl Agent {
+    pub(super) fn new(now_ns: u64, hello: Hello) -> Self {
+        let clock = FarClock::of_hello(now_ns, hello.now_ns);
+        Self {
+            hello,
+            heard_ns: now_ns,
+            clock,
+            part: Part::Before,
+            trips_left: TRIPS,
+            sequence: 0,
+            outbox: Outbox::new(DOWN_AGAIN_NS),
+            inbox: Inbox::default(),
+            beat_ns: now_ns,
+            owes_answer: false,
+        }
+    }
+
+    /// The same agent in a new life of its process: nothing of the old one is on the way any more.
+    pub(super) fn after(before: &Self, now_ns: u64, hello: Hello) -> Self {
+        Self { sequence: before.sequence, ..Self::new(now_ns, hello) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.hello.agent
+    }
+
+    /// What it said last of itself.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// When it was heard for the last time, nanoseconds.
+    pub fn heard_ns(&self) -> u64 {
+        self.heard_ns
+    }
+
+    /// Its clock minus ours; nothing before the first round trip.
+    pub fn clock(&self) -> Option<ClockOffset> {
+        self.clock.offset()
+    }
+
+    /// Whether it was not heard lately.
+    pub fn is_silent(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.heard_ns) > SILENCE_NS
+    }
+
+    /// Whether its clock is known as well as it will be.
+    pub(super) fn has_trips(&self) -> bool {
+        self.trips_left == 0 && self.clock().is_some()
+    }
+
+    pub(super) fn has_taken_all(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    /// Clocks drift: they are compared anew before each job.
+    pub(super) fn begin_trips(&mut self, now_ns: u64) {
+        self.clock = FarClock::anew(&self.clock);
+        (self.part, self.trips_left, self.beat_ns) = (Part::Before, TRIPS, now_ns);
+    }
+
+    pub(super) fn in_job(&mut self) {
+        self.part = Part::During;
+    }
+
+    pub(super) fn out_of_job(&mut self) {
+        self.part = Part::Before;
+    }
+
+    pub(super) fn push(&mut self, job: Id, item: &DownItem) {
+        self.outbox.push(item.to_bytes(job));
+    }
+
+    pub(super) fn send_again(&mut self, now_ns: u64) {
+        self.outbox.send_again();
+        self.beat_ns = now_ns;
+    }
+
+    pub(super) fn said_hello(&mut self, now_ns: u64, hello: Hello) -> Option<Event> {
+        self.heard_ns = now_ns;
+        let evidence = self.clock.hello(now_ns, hello.now_ns);
+        self.hello = hello;
+        (evidence == Evidence::Set).then_some(Event::ClockSet)
+    }
+
+    /// A frame of this life of the agent.
+    pub(super) fn heard(&mut self, now_ns: u64, up: &Up) -> Option<Event> {
+        self.heard_ns = now_ns;
+        self.outbox.acknowledged(up.ack);
+        self.owes_answer |= !up.items.is_empty();
+        let pong = up.pong?;
+        self.trips_left = self.trips_left.saturating_sub(1);
+        let evidence = self.clock.pong(now_ns, &pong, self.part);
+        (evidence == Evidence::Set).then_some(Event::ClockSet)
+    }
+
+    pub(super) fn put(&mut self, item: Item) {
+        self.inbox.put(item);
+    }
+
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        self.inbox.take()
+    }
+
+    /// Signed orders that are due now. A beat carries an acknowledgement, a ping and, for an agent
+    /// with a part in the job, its lease; items go at once.
+    pub(super) fn due(
+        &mut self,
+        now_ns: u64,
+        (fleet, controller): (&str, Id),
+        lease: Option<Id>,
+        key: &ControllerKey,
+    ) -> Vec<Vec<u8>> {
+        let mut orders = Vec::new();
+        let is_gone = lease.is_none() && now_ns.saturating_sub(self.heard_ns) > GONE_NS;
+        if is_gone {
+            return orders;
+        }
+        for _ in 0..MESSAGES_MAX {
+            let is_beat = now_ns >= self.beat_ns;
+            let items = self.outbox.due(now_ns);
+            if items.is_empty() && !is_beat {
+                break;
+            }
+            if is_beat {
+                self.beat_ns = now_ns + self.until_next_beat_ns(lease.is_some());
+            }
+            let issued_ns = self.clock.far_now_ns(now_ns);
+            let down = Down {
+                ack: self.inbox.taken(),
+                ping: is_beat.then(|| self.clock.ping(now_ns)),
+                lease_until_ns: lease.map(|_| issued_ns.saturating_add(LEASE_NS)),
+                items,
+            };
+            self.sequence += 1;
+            let header = Header {
+                fleet: fleet.to_string(),
+                agent: self.hello.agent.clone(),
+                controller,
+                challenge: self.hello.challenge,
+                job: lease.unwrap_or(Id::NONE),
+                sequence: self.sequence,
+                issued_ns,
+                expires_ns: issued_ns.saturating_add(ORDER_VALID_NS),
+            };
+            orders.push(Envelope { header, payload: down.to_bytes() }.seal(key));
+        }
+        orders
+    }
+
+    fn until_next_beat_ns(&self, has_lease: bool) -> u64 {
+        match (self.trips_left, has_lease) {
+            (1.., _) => TRIP_NS,
+            (0, true) => BEAT_NS,
+            (0, false) => IDLE_BEAT_NS,
+        }
+    }
+}

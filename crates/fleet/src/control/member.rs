@@ -1,0 +1,242 @@
+//! One agent's part in a job, and its account.
+
+use super::Event;
+use super::far::Agent;
+use super::merge::{LoadAccount, Presence};
+use crate::SILENCE_NS;
+use crate::blob::Assembly;
+use crate::message::{Ended, Facts, Halt, Report};
+use crate::ticks::{SparseTick, decode};
+use model::facts::ClockOffset;
+use model::fleet::{AgentEnd, Shares};
+use model::tick::ThreadKind;
+use std::collections::BTreeMap;
+
+/// What all ticks of one agent may count: thousands of agents together stay far from the largest
+/// number.
+const COUNTED_MAX: u64 = 1 << 47;
+
+/// What an agent says to an offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    None,
+    Accepted,
+    Refused(String),
+}
+
+/// The account of one agent in one job.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// Its name.
+    pub agent: String,
+    /// Itself and its host.
+    pub facts: Facts,
+    /// Its part of the load.
+    pub shares: Shares,
+    /// Its clock minus ours when the job began; nothing when it did not take part.
+    pub clock: Option<ClockOffset>,
+    /// Its clock minus ours over the whole job, drift included.
+    pub clock_after: Option<ClockOffset>,
+    /// How its part ended; nothing when it is not over, or when it had none.
+    pub ended: Option<AgentEnd>,
+    /// Why it did not end as ordered, for people; empty when it did.
+    pub why: String,
+    /// Requests by the number of the load order.
+    pub loads: BTreeMap<u32, LoadAccount>,
+    /// Events by the same, in a fan-out.
+    pub listening: BTreeMap<u32, LoadAccount>,
+    /// Its own record, JSON.
+    pub record: Option<Vec<u8>>,
+}
+
+/// One agent's part in a job.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) answer: Answer,
+    /// Its clock minus ours, from the begin of the job on.
+    pub(super) clock: Option<ClockOffset>,
+    facts: Facts,
+    shares: Shares,
+    is_silent: bool,
+    was_silent: bool,
+    /// Why nothing comes from it any more.
+    gone: Option<String>,
+    halted: Option<Halt>,
+    ended: Option<Ended>,
+    awaited: Option<Assembly>,
+    record: Option<Vec<u8>>,
+    counted: u64,
+    accounts: [BTreeMap<u32, LoadAccount>; 2],
+}
+
+impl Member {
+    pub(super) fn new(name: String, agent: &Agent, shares: Shares) -> Self {
+        Self {
+            name,
+            answer: Answer::None,
+            clock: None,
+            facts: agent.hello().facts.clone(),
+            shares,
+            is_silent: false,
+            was_silent: false,
+            gone: None,
+            halted: None,
+            ended: None,
+            awaited: None,
+            record: None,
+            counted: 0,
+            accounts: Default::default(),
+        }
+    }
+
+    /// Nothing comes from it any more.
+    pub(super) fn leave(&mut self, why: &str) {
+        self.gone = Some(why.to_string());
+    }
+
+    /// Whether something may still come from it that counts.
+    pub(super) fn is_expected(&self) -> bool {
+        let is_reported = self.ended.is_some() && self.awaited.is_none();
+        let is_out = matches!(self.answer, Answer::Refused(_));
+        self.gone.is_none() && !is_reported && !is_out
+    }
+
+    /// Whether it still sends requests, as far as is known.
+    pub(super) fn carries_load(&self) -> bool {
+        self.is_expected() && self.clock.is_some() && self.halted.is_none() && self.ended.is_none()
+    }
+
+    pub(super) fn presence(&self) -> Presence {
+        match (self.is_expected() && self.ended.is_none(), self.is_silent) {
+            (false, _) => Presence::Gone,
+            (true, true) => Presence::Silent,
+            (true, false) => Presence::There,
+        }
+    }
+
+    /// It was heard at some instant for the last time.
+    pub(super) fn listened(&mut self, now_ns: u64, heard_ns: u64) -> Option<Event> {
+        let is_silent = now_ns.saturating_sub(heard_ns) > SILENCE_NS;
+        let was_silent = std::mem::replace(&mut self.is_silent, is_silent);
+        self.was_silent |= is_silent && self.is_expected();
+        match (was_silent, is_silent) {
+            _ if !self.is_expected() => None,
+            (false, true) => Some(Event::CutOff),
+            (true, false) => Some(Event::Back),
+            _ => None,
+        }
+    }
+
+    /// A report.
+    ///
+    /// # Errors
+    ///
+    /// It makes no sense.
+    pub(super) fn told(&mut self, report: Report) -> Result<Option<Event>, String> {
+        match report {
+            Report::Accepted { .. } => {
+                self.answer = Answer::Accepted;
+                Ok(Some(Event::Accepted))
+            }
+            Report::Refused { why } => {
+                self.answer = Answer::Refused(why.clone());
+                Ok(Some(Event::Refused(why)))
+            }
+            Report::Halted { why, .. } => {
+                let text = why.text();
+                self.halted.get_or_insert(why);
+                Ok(Some(Event::Halted(text)))
+            }
+            Report::Ended { .. } if self.ended.is_some() => Err("it ended twice".to_string()),
+            Report::Ended { ended, record } => {
+                let assembly = record.map(Assembly::new).transpose();
+                self.awaited = assembly.map_err(|error| error.to_string())?;
+                self.ended = Some(ended);
+                Ok(self.awaited.is_none().then_some(Event::Ended))
+            }
+        }
+    }
+
+    /// A piece of its record.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit.
+    pub(super) fn piece(&mut self, piece: &[u8]) -> Result<Option<Event>, String> {
+        let assembly = self.awaited.as_mut().ok_or("a piece of nothing")?;
+        let whole = assembly.add(piece).map_err(|error| error.to_string())?;
+        if whole.is_none() {
+            return Ok(None);
+        }
+        (self.record, self.awaited) = (whole, None);
+        Ok(Some(Event::Ended))
+    }
+
+    /// A tick.
+    ///
+    /// # Errors
+    ///
+    /// It makes no sense.
+    pub(super) fn tick(&mut self, bytes: &[u8]) -> Result<SparseTick, String> {
+        let tick = decode(bytes).map_err(|error| format!("its tick is malformed: {error}"))?;
+        self.counted = self.counted.saturating_add(tick.largest());
+        if self.counted > COUNTED_MAX || self.ended.is_some() {
+            return Err("its ticks say what cannot be".to_string());
+        }
+        Ok(tick)
+    }
+
+    /// Keeps what it told of a load.
+    pub(super) fn keep(&mut self, crew: ThreadKind, account: Option<(u32, LoadAccount)>) {
+        if let Some((load, account)) = account.filter(|(load, _)| *load > 0) {
+            self.accounts[crew as usize].insert(load, account);
+        }
+    }
+
+    fn end(&self, has_late: bool) -> (Option<AgentEnd>, String) {
+        let (gone, cut_off) = (Some(AgentEnd::Lost), Some(AgentEnd::CutOff));
+        match (&self.answer, &self.gone, &self.halted, &self.ended) {
+            (Answer::Refused(why), ..) => (None, why.clone()),
+            (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
+            (_, Some(why), ..) => (gone, why.clone()),
+            _ if has_late => (gone, "what it measured came too late to count".to_string()),
+            (_, _, Some(why), Some(_)) => (cut_off, why.text()),
+            (_, _, _, Some(Ended::Failed(why))) => (cut_off, why.clone()),
+            (_, _, _, Some(Ended::Halted)) => (cut_off, "it ended early".to_string()),
+            (_, _, _, Some(Ended::Complete)) if self.was_silent => {
+                (Some(AgentEnd::Late), "nothing was heard of it for a while".to_string())
+            }
+            (_, _, _, Some(Ended::Complete)) => (Some(AgentEnd::Complete), String::new()),
+            _ if self.is_silent => (gone, "it was not heard any more".to_string()),
+            _ => (None, "its part is not over".to_string()),
+        }
+    }
+
+    /// Its account as it stands, with what it told so far of the load under way of each crew.
+    pub(super) fn account(
+        &self,
+        agent: Option<&Agent>,
+        present: [Option<(u32, LoadAccount)>; 2],
+    ) -> Account {
+        let mut accounts = self.accounts.clone();
+        for (loads, present) in accounts.iter_mut().zip(present) {
+            loads.extend(present.filter(|(load, _)| *load > 0));
+        }
+        let has_late = accounts.iter().flat_map(BTreeMap::values).any(|load| load.late_ticks > 0);
+        let (ended, why) = self.end(has_late);
+        let [loads, listening] = accounts;
+        Account {
+            agent: self.name.clone(),
+            facts: self.facts.clone(),
+            shares: self.shares.clone(),
+            clock: self.clock,
+            clock_after: agent.and_then(Agent::clock).filter(|_| self.clock.is_some()),
+            ended,
+            why,
+            loads,
+            listening,
+            record: self.record.clone(),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The ticks of all agents, made into one tick for each tenth of a second, as if one worker had
+//! sent everything.
+//!
+//! A tenth is handed out when every agent has told it, or has had time to. What comes later is
+//! handed out by itself, as an interval of the same begin without length, so that no time counts
+//! twice. A load ends once: when every agent has told its last tick, or is given up. What an agent
+//! that is given up had in flight is then unanswered.
+
+use crate::LATE_NS;
+use crate::message::carried;
+use crate::ticks::{SparseTick, TickSum};
+use engine::job::Order;
+use model::tick::{Connections, Counters, Phase, TargetTally, Tick};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Length of a tenth, nanoseconds.
+const TENTH_NS: u64 = 100_000_000;
+/// How long a tenth waits for agents that are late with it, nanoseconds.
+const GRACE_NS: u64 = 500_000_000;
+/// By how much the clock of an agent may be off, nanoseconds: a tick that begins earlier than its
+/// load, or later than now, counts at that bound.
+const SLACK_NS: u64 = 1_000_000_000;
+
+/// What one agent told of one load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoadAccount {
+    /// Requests of the window.
+    pub measured: Counters,
+    /// All other requests.
+    pub unmeasured: Counters,
+    /// Requests of the window that were in flight when the agent was given up; they count as
+    /// unanswered.
+    pub given_up: u64,
+    /// Ticks that came after it was given up, and do not count.
+    pub late_ticks: u64,
+    /// Whether its last tick was counted.
+    pub is_whole: bool,
+}
+
+impl LoadAccount {
+    fn in_flight(counters: &Counters) -> u64 {
+        let Counters { sent, completed, failed, unanswered, .. } = counters;
+        sent.saturating_sub(completed + failed + unanswered)
+    }
+}
+
+/// What an agent may still do for a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It was heard lately.
+    There,
+    /// It was not, and may come back.
+    Silent,
+    /// Nothing comes from it any more.
+    Gone,
+}
+
+/// One agent in one load.
+#[derive(Debug, Clone, Default)]
+struct Member {
+    /// Begin of the latest tenth that it told.
+    told_ns: u64,
+    connections: Connections,
+    account: LoadAccount,
+    is_given_up: bool,
+}
+
+impl Member {
+    fn is_over(&self) -> bool {
+        self.account.is_whole || self.is_given_up
+    }
+}
+
+/// A tenth that was not handed out yet: its begin, and the part of the level.
+type Slot = (u64, u8);
+
+/// The ticks of one crew of all agents.
+#[derive(Debug)]
+pub(super) struct Merger {
+    load: u32,
+    begin_ns: u64,
+    window_ns: Option<(u64, u64)>,
+    drain_ns: u64,
+    /// When agents that have not told their last tick are given up.
+    give_up_ns: Option<u64>,
+    members: Vec<Member>,
+    waiting: BTreeMap<Slot, Vec<SparseTick>>,
+    handed_out: BTreeSet<Slot>,
+    targets: Vec<TargetTally>,
+    is_over: bool,
+    sum: TickSum,
+}
+
+impl Merger {
+    /// No load yet.
+    pub(super) fn new() -> Self {
+        Self {
+            load: 0,
+            begin_ns: 0,
+            window_ns: None,
+            drain_ns: 0,
+            give_up_ns: None,
+            members: Vec::new(),
+            waiting: BTreeMap::new(),
+            handed_out: BTreeSet::new(),
+            targets: Vec::new(),
+            is_over: true,
+            sum: TickSum::default(),
+        }
+    }
+
+    /// An order of the lab to all agents, at this instant.
+    pub(super) fn ordered(&mut self, now_ns: u64, order: &Order, members: usize) {
+        match order {
+            Order::Connect { load, .. } => {
+                (self.load, self.begin_ns, self.is_over) = (*load, now_ns, false);
+                (self.window_ns, self.give_up_ns, self.drain_ns) = (None, None, 0);
+                self.members = vec![Member::default(); members];
+                self.waiting.clear();
+                self.handed_out.clear();
+                self.targets.clear();
+            }
+            Order::Measure { begin_ns, end_ns, drain_ns, .. } => {
+                self.window_ns = Some((*begin_ns, *end_ns));
+                self.drain_ns = *drain_ns;
+                if *end_ns != u64::MAX {
+                    self.give_up_ns = Some(end_ns.saturating_add(drain_ns + LATE_NS));
+                }
+            }
+            Order::Stop => {
+                let until_ns = now_ns.saturating_add(self.drain_ns + LATE_NS);
+                self.give_up_ns = Some(self.give_up_ns.unwrap_or(u64::MAX).min(until_ns));
+            }
+            Order::Warm | Order::Quit => {}
+        }
+    }
+
+    /// A tick of an agent whose clock is ahead by `offset_ns`. What is of another load, or comes
+    /// when the agent was given up, counts nowhere.
+    pub(super) fn add(&mut self, now_ns: u64, index: usize, mut tick: SparseTick, offset_ns: i64) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        if tick.load != self.load || self.load == 0 {
+            return;
+        }
+        if member.is_over() || self.is_over {
+            member.account.late_ticks += 1;
+            return;
+        }
+        let back = |ns: u64| carried(ns, offset_ns.saturating_neg());
+        (tick.begin_ns, tick.end_ns) = (back(tick.begin_ns), back(tick.end_ns));
+        tick.fate_ns = if tick.fate_ns == 0 { 0 } else { back(tick.fate_ns).min(now_ns) };
+        tick.caught.iter_mut().for_each(|caught| caught.at_ns = back(caught.at_ns));
+        let slot = slot_of(&mut tick, (self.begin_ns, now_ns), self.window_ns);
+        member.told_ns = member.told_ns.max(slot.0);
+        member.connections = tick.counts.connections;
+        member.account.measured += &tick.counts.measured;
+        member.account.unmeasured += &tick.counts.unmeasured;
+        member.account.is_whole = tick.last;
+        self.waiting.entry(slot).or_default().push(tick);
+    }
+
+    /// What an agent told of the load.
+    pub(super) fn account(&self, index: usize) -> Option<(u32, LoadAccount)> {
+        self.members.get(index).map(|member| (self.load, member.account))
+    }
+
+    /// Shows every tick that is due. `presence` says of each agent what it may still do.
+    pub(super) fn hand_out(
+        &mut self,
+        now_ns: u64,
+        presence: &[Presence],
+        read: &mut dyn FnMut(&Tick),
+    ) {
+        if self.is_over || self.load == 0 {
+            return;
+        }
+        self.give_up(now_ns, presence);
+        let is_over = self.members.iter().all(Member::is_over);
+        while let Some((&slot, _)) = self.waiting.first_key_value() {
+            let has_told = |member: &Member| member.is_over() || member.told_ns >= slot.0;
+            let is_late = now_ns >= slot.0.saturating_add(TENTH_NS + GRACE_NS);
+            if !is_over && !is_late && !self.members.iter().all(has_told) {
+                return;
+            }
+            self.hand_out_one(slot, read);
+        }
+        if is_over {
+            self.hand_out_last(now_ns, read);
+        }
+    }
+
+    fn give_up(&mut self, now_ns: u64, presence: &[Presence]) {
+        let is_there = |index: usize| presence.get(index) == Some(&Presence::There);
+        let mut members = self.members.iter().enumerate();
+        let only_silent = members.all(|(index, member)| member.is_over() || !is_there(index));
+        // Who works off a budget ends when it is done, and only that is waited for.
+        if self.give_up_ns.is_none() && self.window_ns.is_some() && only_silent {
+            self.give_up_ns = Some(now_ns.saturating_add(self.drain_ns + LATE_NS));
+        }
+        let is_time = self.give_up_ns.is_some_and(|give_up_ns| now_ns >= give_up_ns);
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let is_gone = presence.get(index) == Some(&Presence::Gone);
+            if !member.is_over() && (is_time || is_gone) {
+                member.is_given_up = true;
+                member.account.given_up = LoadAccount::in_flight(&member.account.measured);
+                (member.connections.open, member.connections.opening) = (0, 0);
+            }
+        }
+    }
+
+    fn connections(&self) -> Connections {
+        let mut sum = Connections::default();
+        self.members.iter().for_each(|member| sum += &member.connections);
+        sum
+    }
+
+    fn hand_out_one(&mut self, slot: Slot, read: &mut dyn FnMut(&Tick)) {
+        let parts = self.waiting.remove(&slot).unwrap_or_default();
+        let Some(phase) = parts.first().map(|part| part.phase) else { return };
+        let (connections, load) = (self.connections(), self.load);
+        parts.iter().for_each(|part| self.sum.add(part));
+        let tick = self.sum.tick(load, phase, connections);
+        if !self.handed_out.insert(slot) {
+            tick.end_ns = tick.begin_ns;
+        }
+        // The lab takes those of targets with the last tick only.
+        let places = self.targets.len().max(tick.targets.len());
+        self.targets.resize_with(places, TargetTally::default);
+        self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
+        tick.targets.clear();
+        read(tick);
+        self.sum.clear();
+    }
+
+    /// The last tick of the load, once. It has no length and nothing in it but what ends the
+    /// account.
+    fn hand_out_last(&mut self, now_ns: u64, read: &mut dyn FnMut(&Tick)) {
+        let (connections, load) = (self.connections(), self.load);
+        let tick = self.sum.tick(load, Phase::Drain, connections);
+        (tick.begin_ns, tick.end_ns, tick.last) = (now_ns, now_ns, true);
+        tick.targets = std::mem::take(&mut self.targets);
+        for member in &mut self.members {
+            let in_flight = LoadAccount::in_flight(&member.account.unmeasured);
+            if member.is_given_up {
+                tick.measured.unanswered += member.account.given_up;
+                tick.unmeasured.unanswered += in_flight;
+                member.account.measured.unanswered += member.account.given_up;
+                member.account.unmeasured.unanswered += in_flight;
+            }
+        }
+        read(tick);
+        self.sum.clear();
+        self.is_over = true;
+    }
+}
+
+/// The tenth that a tick belongs to. In the window tenths are counted from its begin. A tick that
+/// claims an impossible begin is moved to where it may be.
+fn slot_of(
+    tick: &mut SparseTick,
+    (begin_ns, now_ns): (u64, u64),
+    window_ns: Option<(u64, u64)>,
+) -> Slot {
+    let (origin_ns, end_ns) = match (tick.phase, window_ns) {
+        (Phase::Measure, Some((begin_ns, end_ns))) => (begin_ns, end_ns),
+        _ => (0, u64::MAX),
+    };
+    let least_ns = origin_ns.max(begin_ns.saturating_sub(SLACK_NS));
+    let most_ns = end_ns.min(now_ns).max(least_ns);
+    let length_ns = tick.end_ns.saturating_sub(tick.begin_ns);
+    tick.begin_ns = tick.begin_ns.clamp(least_ns.saturating_sub(TENTH_NS / 2), most_ns);
+    tick.end_ns = tick.begin_ns.saturating_add(length_ns).min(most_ns.saturating_add(SLACK_NS));
+    let since_ns = tick.begin_ns.saturating_sub(origin_ns);
+    let tenth = (since_ns + TENTH_NS / 2) / TENTH_NS;
+    (origin_ns + tenth * TENTH_NS, tick.phase as u8)
+}

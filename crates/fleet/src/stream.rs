@@ -1,0 +1,196 @@
+//! Items that arrive once and in order, over messages that may be lost, doubled or late.
+//!
+//! The near end keeps each item until the far end has taken it, and sends it again after a while.
+//! The far end takes each number once. Both have bounds.
+
+use crate::frame::{ITEMS_MAX, Item};
+use crate::{BEAT_NS, ITEM_BYTES_MAX};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What an agent has no acknowledgement for is sent again after this long, nanoseconds:
+/// acknowledgements come with the beats of the controller, and two of them may be lost.
+pub const UP_AGAIN_NS: u64 = 800_000_000;
+/// The same of a controller: agents answer at once.
+pub const DOWN_AGAIN_NS: u64 = BEAT_NS;
+/// Bytes of items in one message.
+pub const BATCH_BYTES_MAX: usize = ITEM_BYTES_MAX + (64 << 10);
+/// Items that may be ahead of the one that is missing.
+const AHEAD_MAX: u64 = 4096;
+/// Bytes of such items.
+const AHEAD_BYTES_MAX: usize = 16 << 20;
+
+/// An item under way.
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    bytes: Vec<u8>,
+    sent_ns: Option<u64>,
+}
+
+/// The near end.
+#[derive(Debug)]
+pub struct Outbox {
+    again_ns: u64,
+    last: u64,
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+}
+
+impl Outbox {
+    /// Empty. What is not acknowledged is sent again after `again_ns`.
+    pub fn new(again_ns: u64) -> Self {
+        Self { again_ns, last: 0, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Adds an item.
+    pub fn push(&mut self, bytes: Vec<u8>) {
+        debug_assert!(bytes.len() <= ITEM_BYTES_MAX);
+        self.last += 1;
+        self.bytes += bytes.len();
+        self.waiting.push_back(Waiting { number: self.last, bytes, sent_ns: None });
+    }
+
+    /// The far end has taken all items up to this one.
+    pub fn acknowledged(&mut self, number: u64) {
+        while self.waiting.front().is_some_and(|first| first.number <= number.min(self.last)) {
+            let first = self.waiting.pop_front();
+            self.bytes -= first.map_or(0, |first| first.bytes.len());
+        }
+    }
+
+    /// Items to send now, as many as fit into one message; none when there are none. They count as
+    /// sent.
+    pub fn due(&mut self, now_ns: u64) -> Vec<Item> {
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        for waiting in &mut self.waiting {
+            let is_due = waiting.sent_ns.is_none_or(|sent_ns| {
+                // A clock that went back says nothing about how long it has been.
+                now_ns < sent_ns || now_ns - sent_ns >= self.again_ns
+            });
+            if !is_due {
+                continue;
+            }
+            bytes += waiting.bytes.len();
+            if items.len() == ITEMS_MAX || !items.is_empty() && bytes > BATCH_BYTES_MAX {
+                break;
+            }
+            waiting.sent_ns = Some(now_ns);
+            items.push((waiting.number, waiting.bytes.clone()));
+        }
+        items
+    }
+
+    /// Sends everything again that was not acknowledged: the line was down.
+    pub fn send_again(&mut self) {
+        self.waiting.iter_mut().for_each(|waiting| waiting.sent_ns = None);
+    }
+
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the far end has taken everything.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+/// The far end.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    taken: u64,
+    ahead: BTreeMap<u64, Vec<u8>>,
+    ahead_bytes: usize,
+}
+
+impl Inbox {
+    /// An item that came. One that was taken, or is too far ahead, is dropped: the near end sends
+    /// what it has no acknowledgement for again.
+    pub fn put(&mut self, (number, bytes): Item) {
+        let is_near = number > self.taken && number - self.taken <= AHEAD_MAX;
+        let is_next = number == self.taken + 1;
+        let has_room = is_next || self.ahead_bytes + bytes.len() <= AHEAD_BYTES_MAX;
+        if is_near && has_room && !self.ahead.contains_key(&number) {
+            self.ahead_bytes += bytes.len();
+            self.ahead.insert(number, bytes);
+        }
+    }
+
+    /// The next item in order, if it is there.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.ahead.remove(&(self.taken + 1))?;
+        self.taken += 1;
+        self.ahead_bytes -= bytes.len();
+        Some(bytes)
+    }
+
+    /// The number of the last item that was taken: what is acknowledged.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::random::Random;
+
+    #[test]
+    fn every_item_arrives_once_and_in_order_whatever_is_lost() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed, 1);
+            let (mut outbox, mut inbox, mut got) =
+                (Outbox::new(UP_AGAIN_NS), Inbox::default(), Vec::new());
+            let mut under_way: Vec<Vec<Item>> = Vec::new();
+            let mut now_ns = 0;
+            let mut pushed = 0u64;
+            while pushed < 200 || !outbox.is_empty() {
+                now_ns += 50_000_000;
+                if pushed < 200 {
+                    pushed += 1;
+                    outbox.push(pushed.to_be_bytes().to_vec());
+                }
+                under_way.push(outbox.due(now_ns));
+                let place = random.between(0, under_way.len() as u64 - 1) as usize;
+                if random.uniform() < 0.7 {
+                    let batch = under_way[place].clone();
+                    if random.uniform() < 0.8 {
+                        under_way.swap_remove(place);
+                    }
+                    batch.into_iter().for_each(|item| inbox.put(item));
+                } else if random.uniform() < 0.3 {
+                    under_way.swap_remove(place);
+                }
+                while let Some(bytes) = inbox.take() {
+                    got.push(u64::from_be_bytes(bytes.try_into().unwrap()));
+                }
+                if random.uniform() < 0.5 {
+                    outbox.acknowledged(inbox.taken());
+                }
+            }
+            assert_eq!(got, (1..=200).collect::<Vec<_>>(), "seed {seed}");
+            assert_eq!((outbox.bytes(), inbox.ahead_bytes), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_nobody_sent_takes_no_memory() {
+        let mut inbox = Inbox::default();
+        inbox.put((u64::MAX, vec![0; 100]));
+        inbox.put((0, vec![0; 100]));
+        (2..200).for_each(|number| inbox.put((number, vec![0; ITEM_BYTES_MAX])));
+        assert!(inbox.ahead_bytes <= AHEAD_BYTES_MAX && inbox.take().is_none());
+        inbox.put((1, vec![1]));
+        assert_eq!(inbox.take(), Some(vec![1]), "the one that is missing always fits");
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_never_sent_frees_no_future() {
+        let mut outbox = Outbox::new(UP_AGAIN_NS);
+        outbox.push(vec![1]);
+        outbox.acknowledged(u64::MAX);
+        outbox.push(vec![2]);
+        assert_eq!(outbox.due(1), [(2, vec![2])]);
+    }
+}

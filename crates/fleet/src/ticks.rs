@@ -1,0 +1,235 @@
+//! Ticks on their way: without what is empty, as bytes, and added up.
+//!
+//! A tick of the engine is large because it is never allocated again; what a tenth of a second
+//! fills of it is small. An agent adds up the ticks of its workers and sends the sum; a controller
+//! adds up those of all agents. Counts and distributions are added exactly; nothing is made of a
+//! percentile.
+//!
+//! Times are those of the agent's clock until the controller carries them over.
+
+pub mod codec;
+pub mod sum;
+
+pub use codec::{TICK_BYTES_MAX, decode, encode, parts};
+pub use sum::TickSum;
+
+use model::fanout::{EventCounts, Subscription};
+use model::histogram::Histogram;
+use model::histogram::sparse::Sparse;
+use model::sample::Caught;
+use model::tick::{
+    Connections, Counters, Loop, Phase, Starts, StatusCodes, ThreadKind, Tick, Turnover,
+};
+use model::tls::TlsTally;
+
+/// Distributions of a tick, in the order of [`histograms`].
+pub const HISTOGRAMS: usize = 10;
+
+/// A tick without what is empty.
+#[derive(Debug, Clone)]
+pub struct SparseTick {
+    /// Whose: of the crew that sends requests, or of the one that listens.
+    pub crew: ThreadKind,
+    /// Number of the load order.
+    pub load: u32,
+    /// Part of the level.
+    pub phase: Phase,
+    /// Start of the interval, nanoseconds.
+    pub begin_ns: u64,
+    /// End of the interval, nanoseconds; not before its start.
+    pub end_ns: u64,
+    /// Whether it is the last of its load order.
+    pub last: bool,
+    /// When the latest outcome was known, nanoseconds; 0 for none.
+    pub fate_ns: u64,
+    /// What the engine counts.
+    pub counts: Counts,
+    /// Responses by code.
+    pub codes: StatusCodes,
+    /// Those that failed by their status.
+    pub error_codes: StatusCodes,
+    /// First responses of kinds of failures.
+    pub caught: Vec<Caught>,
+    /// The shortest service time of the warm-up, nanoseconds.
+    pub warmup_fastest_ns: Option<u64>,
+    /// Distributions, in the order of [`histograms`].
+    pub histograms: [Sparse; HISTOGRAMS],
+    /// Connections established by each route.
+    pub opened_on: Vec<u64>,
+    /// By target: counters and latency.
+    pub targets: Vec<(Counters, Sparse)>,
+    /// What each subscriber saw.
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// The plain numbers of a tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests of the measured part.
+    pub measured: Counters,
+    /// All other requests.
+    pub unmeasured: Counters,
+    /// Connections as they stand.
+    pub connections: Connections,
+    /// What happened to connections.
+    pub turnover: Turnover,
+    /// Connections that were due.
+    pub starts: Starts,
+    /// Handshakes and tunnels.
+    pub tls: TlsTally,
+    /// How the loops spent the interval.
+    pub accounting: Loop,
+    /// Events.
+    pub events: EventCounts,
+}
+
+/// The distributions of a tick in the order in which they are sent.
+pub fn histograms(tick: &mut Tick) -> [&mut Histogram; HISTOGRAMS] {
+    [
+        &mut tick.latency,
+        &mut tick.service,
+        &mut tick.release_lag,
+        &mut tick.lateness,
+        &mut tick.unseen,
+        &mut tick.at_least,
+        &mut tick.connect,
+        &mut tick.planned_connect,
+        &mut tick.handshake,
+        &mut tick.per_connection,
+    ]
+}
+
+impl SparseTick {
+    /// A tick with nothing in it.
+    pub fn empty(load: u32, phase: Phase, (begin_ns, end_ns): (u64, u64)) -> Self {
+        Self {
+            crew: ThreadKind::Requesting,
+            load,
+            phase,
+            begin_ns,
+            end_ns,
+            last: false,
+            fate_ns: 0,
+            counts: Counts::default(),
+            codes: StatusCodes::default(),
+            error_codes: StatusCodes::default(),
+            caught: Vec::new(),
+            warmup_fastest_ns: None,
+            histograms: Default::default(),
+            opened_on: Vec::new(),
+            targets: Vec::new(),
+            subscriptions: Vec::new(),
+        }
+    }
+
+    /// What there is in a tick of a crew of the engine.
+    pub fn of(crew: ThreadKind, tick: &Tick) -> Self {
+        let target = |tally: &model::tick::TargetTally| (tally.counters, tally.latency.to_sparse());
+        let is_counted = |tally: &&model::tick::TargetTally| {
+            tally.counters != Counters::default() || !tally.latency.is_empty()
+        };
+        // What a worker keeps of targets between levels is empty.
+        let has_targets = tick.targets.iter().any(|tally| is_counted(&tally));
+        let targets = if has_targets { &*tick.targets } else { &[] };
+        let routes = tick.opened_on.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        Self {
+            crew,
+            load: tick.load,
+            phase: tick.phase,
+            begin_ns: tick.begin_ns,
+            end_ns: tick.end_ns,
+            last: tick.last,
+            fate_ns: tick.fate_ns,
+            counts: Counts {
+                measured: tick.measured,
+                unmeasured: tick.unmeasured,
+                connections: tick.connections,
+                turnover: tick.turnover,
+                starts: tick.starts,
+                tls: tick.tls,
+                accounting: tick.accounting,
+                events: tick.events,
+            },
+            codes: tick.codes.clone(),
+            error_codes: tick.error_codes.clone(),
+            caught: tick.caught.clone(),
+            warmup_fastest_ns: tick.warmup_fastest_ns,
+            histograms: [
+                &tick.latency,
+                &tick.service,
+                &tick.release_lag,
+                &tick.lateness,
+                &tick.unseen,
+                &tick.at_least,
+                &tick.connect,
+                &tick.planned_connect,
+                &tick.handshake,
+                &tick.per_connection,
+            ]
+            .map(Histogram::to_sparse),
+            opened_on: tick.opened_on[..routes].to_vec(),
+            targets: targets.iter().map(target).collect(),
+            subscriptions: tick.subscriptions.clone(),
+        }
+    }
+
+    /// Adds what is in it to a tick of the engine, but for its interval, its connections and
+    /// whether it is the last.
+    pub fn add_to(&self, tick: &mut Tick) {
+        let counts = &self.counts;
+        tick.fate_ns = tick.fate_ns.max(self.fate_ns);
+        tick.measured += &counts.measured;
+        tick.unmeasured += &counts.unmeasured;
+        tick.turnover += &counts.turnover;
+        tick.starts += &counts.starts;
+        tick.tls += &counts.tls;
+        tick.accounting += &counts.accounting;
+        tick.events += &counts.events;
+        tick.codes.merge(&self.codes);
+        tick.error_codes.merge(&self.error_codes);
+        tick.caught.extend_from_slice(&self.caught);
+        let fastest_ns = tick.warmup_fastest_ns.into_iter().chain(self.warmup_fastest_ns).min();
+        tick.warmup_fastest_ns = fastest_ns;
+        for (sum, part) in histograms(tick).into_iter().zip(&self.histograms) {
+            sum.add_sparse(part);
+        }
+        let routes = tick.opened_on.len().max(self.opened_on.len());
+        tick.opened_on.resize(routes, 0);
+        tick.opened_on.iter_mut().zip(&self.opened_on).for_each(|(sum, part)| *sum += part);
+        let targets = tick.targets.len().max(self.targets.len());
+        tick.targets.resize_with(targets, Default::default);
+        for (sum, (counters, latency)) in tick.targets.iter_mut().zip(&self.targets) {
+            sum.counters += counters;
+            sum.latency.add_sparse(latency);
+        }
+        tick.subscriptions.extend_from_slice(&self.subscriptions);
+    }
+
+    /// Shows every plain number, in the order in which they are sent.
+    pub(crate) fn each_number(&mut self, mut show: impl FnMut(&mut u64)) {
+        let counts = &mut self.counts;
+        codec::each_counter(&mut counts.measured, &mut show);
+        codec::each_counter(&mut counts.unmeasured, &mut show);
+        codec::each_other(counts, &mut show);
+    }
+
+    /// The largest of all its counts: how fast sums can grow.
+    pub fn largest(&self) -> u64 {
+        let mut largest = 0;
+        let mut copy = Self { ..Self::empty(0, self.phase, (0, 0)) };
+        copy.counts = self.counts;
+        copy.each_number(|number| largest = largest.max(*number));
+        let counted = self.histograms.iter().chain(self.targets.iter().map(|(_, one)| one));
+        let counts = counted.map(|one| one.buckets().iter().map(|(_, count)| *count).sum());
+        let codes = [&self.codes, &self.error_codes]
+            .map(|codes| codes.counted().map(|(_, count)| count).max().unwrap_or(0));
+        let mut of_targets = 0;
+        for (counters, _) in &self.targets {
+            let mut copy = *counters;
+            codec::each_counter(&mut copy, &mut |number| of_targets = of_targets.max(*number));
+        }
+        let opened = self.opened_on.iter().copied().max().unwrap_or(0);
+        let codes = codes.into_iter().max().unwrap_or(0);
+        largest.max(counts.max().unwrap_or(0)).max(codes).max(of_targets).max(opened)
+    }
+}

@@ -1,0 +1,58 @@
+//! Ticks of many, added up into one tick of the engine.
+
+use super::SparseTick;
+use model::sample::{CAUGHT_MAX, Caught};
+use model::tick::{Connections, Phase, Tick};
+
+/// A sum of ticks that belong together. Its memory is taken once, with the first use.
+#[derive(Debug, Default)]
+pub struct TickSum {
+    tick: Option<Box<Tick>>,
+    begins_ns: u128,
+    ends_ns: u128,
+    added: u64,
+}
+
+impl TickSum {
+    /// Adds a tick, but for its connections.
+    pub fn add(&mut self, part: &SparseTick) {
+        let tick = self.tick.get_or_insert_default();
+        part.add_to(tick);
+        keep_first_of_each_kind(&mut tick.caught);
+        self.begins_ns += u128::from(part.begin_ns);
+        self.ends_ns += u128::from(part.end_ns);
+        self.added += 1;
+    }
+
+    /// Ticks that were added.
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// The sum as one tick: its interval is the mean of those of its parts, so that integrals over
+    /// time keep their meaning; its connections are those that are given.
+    pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
+        let parts = u128::from(self.added.max(1));
+        let tick = self.tick.get_or_insert_default();
+        (tick.load, tick.phase) = (load, phase);
+        tick.begin_ns = (self.begins_ns / parts) as u64;
+        tick.end_ns = (self.ends_ns / parts) as u64;
+        tick.connections = connections;
+        tick
+    }
+
+    /// Empties it; keeps its memory.
+    pub fn clear(&mut self) {
+        self.tick.iter_mut().for_each(|tick| tick.clear());
+        (self.begins_ns, self.ends_ns, self.added) = (0, 0, 0);
+    }
+}
+
+/// Of responses that failed alike only the first is kept, and not too many in all.
+fn keep_first_of_each_kind(caught: &mut Vec<Caught>) {
+    let kind = |one: &Caught| (one.status, one.check.map(|check| check as u8));
+    caught.sort_by_key(|one| (kind(one), one.at_ns));
+    caught.dedup_by_key(|one| kind(one));
+    caught.sort_by_key(|one| one.at_ns);
+    caught.truncate(CAUGHT_MAX);
+}

@@ -1,0 +1,413 @@
+//! Many generators, one load: how it is dealt out among them, and what became of each.
+//!
+//! In: hosts with workers and weights. Out: [`Share`], which part of a load one host carries, and
+//! [`FleetRecord`], the account of every agent of a run. Never: how orders travel.
+
+use crate::facts::ClockOffset;
+use crate::run::Point;
+use crate::verdict::{Confidence, Gate, GateId, Named};
+use crate::wall::{Side, WallId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Most workers of one load.
+const WORKERS_MAX: u64 = 1 << 16;
+/// Largest weight of a worker.
+const WEIGHT_MAX: u32 = 1 << 10;
+/// Most places of one period: numbers are dealt out in rounds of so many.
+const PLACES_MAX: u64 = 1 << 20;
+
+/// The workers of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Worker threads, at least 1.
+    pub workers: u32,
+    /// Numbers that each of them takes of a round, at least 1.
+    pub weight: u32,
+}
+
+/// Which part of a whole load the workers of one host carry.
+///
+/// Requests, connections and budgets have numbers from 0, which are dealt out to all workers of all
+/// hosts in rounds. How they are dealt follows from the parts alone, so that every host knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ShareKeys", into = "ShareKeys")]
+pub struct Share {
+    parts: Vec<Part>,
+    mine: usize,
+}
+
+/// A share as it is written.
+#[derive(Serialize, Deserialize)]
+struct ShareKeys {
+    parts: Vec<Part>,
+    mine: usize,
+}
+
+/// Why parts are no shares of a load.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShareError {
+    /// Nobody, or a host that is not among them.
+    #[error("host {mine} of {parts} has no part")]
+    NoPart {
+        /// Which was meant.
+        mine: usize,
+        /// How many there are.
+        parts: usize,
+    },
+    /// A host without workers, or workers without weight or with too much.
+    #[error("a part needs a worker, and a weight from 1 to {WEIGHT_MAX}")]
+    Empty,
+    /// More than can be dealt out.
+    #[error("{workers} workers with {places} places; at most {WORKERS_MAX} and {PLACES_MAX}")]
+    TooMany {
+        /// Workers of all parts.
+        workers: u64,
+        /// Sum of their weights.
+        places: u64,
+    },
+}
+
+impl Share {
+    /// The whole load on one host with so many workers, at least 1.
+    pub fn alone(workers: u32) -> Self {
+        Self { parts: vec![Part { workers, weight: 1 }], mine: 0 }
+    }
+
+    /// The share of part `mine`.
+    pub fn of(parts: Vec<Part>, mine: usize) -> Result<Self, ShareError> {
+        if mine >= parts.len() {
+            return Err(ShareError::NoPart { mine, parts: parts.len() });
+        }
+        if parts.iter().any(|part| part.workers == 0 || !(1..=WEIGHT_MAX).contains(&part.weight)) {
+            return Err(ShareError::Empty);
+        }
+        let (workers, places) = sums(&parts);
+        if workers > WORKERS_MAX || places > PLACES_MAX {
+            return Err(ShareError::TooMany { workers, places });
+        }
+        Ok(Self { parts, mine })
+    }
+
+    /// The shares of all parts.
+    pub fn all(parts: &[Part]) -> Result<Vec<Self>, ShareError> {
+        (0..parts.len()).map(|mine| Self::of(parts.to_vec(), mine)).collect()
+    }
+
+    /// Workers here.
+    pub fn workers(&self) -> u32 {
+        self.parts[self.mine].workers
+    }
+
+    /// The number of the first worker here among all.
+    pub fn first_worker(&self) -> u32 {
+        self.parts[..self.mine].iter().map(|part| part.workers).sum()
+    }
+
+    /// All parts, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Which of the parts is the one here.
+    pub fn mine(&self) -> usize {
+        self.mine
+    }
+
+    /// The part of the load that is carried here, 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        let Part { workers, weight } = self.parts[self.mine];
+        (u64::from(workers) * u64::from(weight)) as f64 / sums(&self.parts).1 as f64
+    }
+}
+
+impl TryFrom<ShareKeys> for Share {
+    type Error = ShareError;
+
+    fn try_from(ShareKeys { parts, mine }: ShareKeys) -> Result<Self, ShareError> {
+        Self::of(parts, mine)
+    }
+}
+
+impl From<Share> for ShareKeys {
+    fn from(Share { parts, mine }: Share) -> Self {
+        Self { parts, mine }
+    }
+}
+
+/// Workers, and the sum of their weights.
+fn sums(parts: &[Part]) -> (u64, u64) {
+    let places = |part: &Part| u64::from(part.workers) * u64::from(part.weight);
+    let workers = parts.iter().map(|part| u64::from(part.workers)).sum();
+    (workers, parts.iter().map(places).sum())
+}
+
+/// The shares of one host, for each kind of worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shares {
+    /// Of the workers that send requests.
+    pub asking: Share,
+    /// Of those that listen, in a fan-out.
+    pub listening: Option<Share>,
+}
+
+/// Makes parts fit a load whose largest level has so many connections, so that no worker is without
+/// one: weights become smaller, and at last there are fewer workers. A part that would have none
+/// is left with 0 workers and must be left out.
+pub fn fit(mut parts: Vec<Part>, connections_max: u32) -> Vec<Part> {
+    let connections = u64::from(connections_max.max(1));
+    let (_, places) = sums(&parts);
+    if places > connections {
+        for part in &mut parts {
+            let weight = u64::from(part.weight) * connections / places;
+            part.weight = (weight as u32).max(1);
+        }
+    }
+    if sums(&parts).1 > connections {
+        parts.iter_mut().for_each(|part| part.weight = 1);
+    }
+    let (mut left, wanted) = (connections, parts.clone());
+    parts.iter_mut().for_each(|part| part.workers = 0);
+    // In turn: every host gets a worker before one gets two.
+    while left > 0 && parts.iter().zip(&wanted).any(|(part, most)| part.workers < most.workers) {
+        for (part, most) in parts.iter_mut().zip(&wanted) {
+            if left >= u64::from(part.weight) && part.workers < most.workers {
+                part.workers += 1;
+                left -= u64::from(part.weight);
+            }
+        }
+        let is_tight = |(part, most): (&Part, &Part)| {
+            part.workers < most.workers && u64::from(part.weight) <= left
+        };
+        if !parts.iter().zip(&wanted).any(is_tight) {
+            break;
+        }
+    }
+    parts
+}
+
+/// How the part of an agent in a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentEnd {
+    /// It did its part and told of it.
+    #[default]
+    Complete,
+    /// It was cut off for a while, and what it had measured came afterwards.
+    Late,
+    /// It was cut off, stopped its load by itself, and what it had measured until then came
+    /// afterwards.
+    CutOff,
+    /// It never came back: what it had told until then counts.
+    Lost,
+}
+
+impl AgentEnd {
+    /// The word in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Late => "late",
+            Self::CutOff => "cut off",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// The host of an agent, in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentHost {
+    /// Its name.
+    pub hostname: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// CPUs that the agent may use.
+    pub cpus: u32,
+    /// Memory, bytes; absent when not read.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What one agent did in one point. `planned = sent + unsent + unaccounted` and
+/// `sent = completed + failed + unanswered`, exactly.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentPoint {
+    /// Its name in the fleet.
+    pub agent: String,
+    /// Its part of the schedule; open loop only.
+    pub planned: Option<u64>,
+    /// Passed to the kernel.
+    pub sent: u64,
+    /// Had a good response.
+    pub completed: u64,
+    /// Had another response, or failed.
+    pub failed: u64,
+    /// Without a response when the drain ended, or in flight when nothing more was heard.
+    pub unanswered: u64,
+    /// Due and never sent.
+    pub unsent: u64,
+    /// Due, and whether it was sent is not known: nothing more was heard of the agent.
+    pub unaccounted: u64,
+    /// Good responses that arrived in the window, per second of it; absent when not told.
+    pub rate: Option<f64>,
+    /// 99th percentile of the generator delay, nanoseconds; open loop only.
+    pub lateness_p99_ns: Option<u64>,
+    /// Share of its CPUs that its process used, 0 to 1; absent when not told.
+    pub cpu_busy: Option<f64>,
+    /// How far its clock may have been off that of the controller, nanoseconds.
+    pub clock_error_ns: u64,
+    /// How far the load of the agent got.
+    pub ended: AgentEnd,
+    /// Its gates that are broken.
+    pub broken: Vec<GateId>,
+    /// What limited it, as far as it can tell; absent when it told nothing.
+    pub wall: Option<Named>,
+    /// How sure that is.
+    pub confidence: Option<Confidence>,
+}
+
+impl AgentPoint {
+    /// What an agent says of a point of its own, on so many CPUs.
+    pub fn of(agent: &str, point: &Point, cpus: u32) -> Self {
+        let requests = &point.requests;
+        let is_broken = |gate: &&Gate| gate.ok == Some(false);
+        let busy = |used: f64| used / f64::from(cpus.max(1));
+        Self {
+            agent: agent.to_string(),
+            planned: requests.planned,
+            sent: requests.sent,
+            completed: requests.completed,
+            failed: requests.failed,
+            unanswered: requests.unanswered,
+            unsent: requests.unsent,
+            unaccounted: 0,
+            rate: Some(point.rate),
+            lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
+            cpu_busy: point.cpu.client_cpus.map(busy),
+            clock_error_ns: 0,
+            ended: AgentEnd::Complete,
+            broken: point.gates.iter().filter(is_broken).map(|gate| gate.id).collect(),
+            wall: Some(point.verdict.wall),
+            confidence: Some(point.verdict.confidence),
+        }
+    }
+
+    /// Requests that were due or sent.
+    pub fn due(&self) -> u64 {
+        self.sent + self.unsent + self.unaccounted
+    }
+
+    /// The wall, when it is on the side of the generator.
+    pub fn own_wall(&self) -> Option<WallId> {
+        match self.wall {
+            Some(Named::Wall(wall)) if wall.side() == Side::Client => Some(wall),
+            _ => None,
+        }
+    }
+
+    /// The counts of several agents together; the other figures are those of no agent.
+    pub fn sum<'a>(points: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        for point in points {
+            let planned = sum.planned.into_iter().chain(point.planned);
+            sum.planned = planned.reduce(|one, two| one + two);
+            sum.sent += point.sent;
+            sum.completed += point.completed;
+            sum.failed += point.failed;
+            sum.unanswered += point.unanswered;
+            sum.unsent += point.unsent;
+            sum.unaccounted += point.unaccounted;
+        }
+        sum
+    }
+}
+
+/// One agent of a fleet, and how its part in a run ended. What it did is in each point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// Its name in the fleet.
+    pub name: String,
+    /// Its labels, `key=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Its host.
+    pub host: AgentHost,
+    /// Version of ceiling there.
+    pub version: String,
+    /// Its workers, and the numbers that each takes of a round.
+    pub part: Part,
+    /// Its clock against that of the controller.
+    pub clock: ClockOffset,
+    /// How it ended.
+    pub ended: AgentEnd,
+    /// Why it ended so, when it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What it noticed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// The agents of a run and what became of each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FleetRecord {
+    /// Name of the fleet.
+    pub name: String,
+    /// Its agents, in the order in which the load was dealt out.
+    pub agents: Vec<AgentRecord>,
+}
+
+/// What the one who leads a fleet has to tell at the end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FleetAccount {
+    /// The agents.
+    pub record: FleetRecord,
+    /// What each of them did, by the number of the visit, from 1.
+    pub visits: BTreeMap<u32, Vec<AgentPoint>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(workers: u32, weight: u32) -> Part {
+        Part { workers, weight }
+    }
+
+    #[test]
+    fn a_share_says_which_workers_are_here() {
+        let shares = Share::all(&[part(2, 3), part(4, 1)]).unwrap();
+        assert_eq!((shares[0].workers(), shares[0].first_worker()), (2, 0));
+        assert_eq!((shares[1].workers(), shares[1].first_worker()), (4, 2));
+        assert!((shares[0].fraction() - 0.6).abs() < 1e-12);
+        let text = serde_json::to_string(&shares[1]).unwrap();
+        assert_eq!(serde_json::from_str::<Share>(&text).unwrap(), shares[1]);
+    }
+
+    #[test]
+    fn what_cannot_be_dealt_out_is_refused() {
+        assert!(matches!(Share::of(vec![part(1, 1)], 1), Err(ShareError::NoPart { .. })));
+        assert_eq!(Share::of(vec![part(0, 1)], 0), Err(ShareError::Empty));
+        assert_eq!(Share::of(vec![part(1, 0)], 0), Err(ShareError::Empty));
+        assert!(matches!(Share::of(vec![part(70_000, 1)], 0), Err(ShareError::TooMany { .. })));
+        assert!(serde_json::from_str::<Share>(r#"{"parts":[],"mine":0}"#).is_err());
+    }
+
+    #[test]
+    fn no_worker_is_without_a_connection() {
+        let fitted = |parts: &[Part], connections| fit(parts.to_vec(), connections);
+        assert_eq!(fitted(&[part(2, 3), part(2, 1)], 100), [part(2, 3), part(2, 1)]);
+        assert_eq!(fitted(&[part(4, 20), part(4, 10)], 60), [part(4, 10), part(4, 5)]);
+        assert_eq!(fitted(&[part(4, 3), part(4, 1)], 8), [part(4, 1), part(4, 1)]);
+        assert_eq!(fitted(&[part(4, 1), part(4, 1)], 3), [part(2, 1), part(1, 1)]);
+        assert_eq!(fitted(&[part(4, 1), part(4, 1)], 1), [part(1, 1), part(0, 1)]);
+    }
+
+    #[test]
+    fn counts_of_agents_add_up() {
+        let one = AgentPoint { planned: Some(5), sent: 3, unsent: 2, ..AgentPoint::default() };
+        let other = AgentPoint { planned: Some(4), sent: 1, unaccounted: 3, ..one.clone() };
+        let sum = AgentPoint::sum([&one, &other]);
+        assert_eq!((sum.planned, sum.sent, sum.unsent, sum.unaccounted), (Some(9), 4, 4, 3));
+        assert_eq!((one.due(), sum.due()), (5, 11));
+    }
+}

@@ -1,0 +1,357 @@
+//! One connection to one server, from the first byte to its end.
+//!
+//! A server speaks first, in plain text: INFO. Then comes the handshake of TLS if anyone asks for
+//! it, our CONNECT with the signed nonce, our subscriptions, and a PING; the PONG says that the
+//! server took all of that.
+
+use crate::address::{Secrecy, Server};
+use crate::credentials::Credentials;
+use crate::protocol::{Greeting, Info, Message, Parser, ProtocolError, greet, publish, subscribe};
+use crate::subject::Subject;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// From the connection to the first PONG.
+const GREETED_WITHIN: Duration = Duration::from_secs(5);
+/// How often the server is asked for a sign of life.
+const PING_EVERY: Duration = Duration::from_secs(1);
+/// A server that says nothing for this long after a PING is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Bytes that wait for the socket. A server that takes no more is as good as gone.
+const UNWRITTEN_MAX: usize = 16 << 20;
+/// Bytes read at once.
+const PIECE_BYTES: usize = 64 << 10;
+/// Pieces read before what they hold is handed over, so that a flood fills no memory.
+const PIECES_MAX: usize = 16;
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The system's reason.
+    #[error("{0}")]
+    Io(String),
+    /// The server closed it.
+    #[error("the server closed the connection")]
+    Closed,
+    /// It says nothing.
+    #[error("the server does not respond")]
+    Silent,
+    /// It does not take what we send.
+    #[error("the server does not take what is sent")]
+    Blocked,
+    /// Its certificate, for example.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// It would go on in plain text where the user wants TLS.
+    #[error(
+        "the server has no TLS, and the credentials or tls:// ask for it; see tls {{}} in its \
+         configuration"
+    )]
+    Plain,
+    /// Nothing can be published now.
+    #[error("there is no connection to a server")]
+    NotUp,
+    /// The bytes are not NATS.
+    #[error("{0}")]
+    Protocol(#[from] ProtocolError),
+    /// It does not let this user in.
+    #[error("the server refuses these credentials: {0}")]
+    Denied(String),
+    /// In its own words.
+    #[error("the server ended the connection: {0}")]
+    Ended(String),
+}
+
+/// What a connection is made with.
+#[derive(Debug)]
+pub(crate) struct Terms<'a> {
+    pub credentials: &'a Credentials,
+    pub secrecy: Secrecy,
+    /// Of the client, for the server's list.
+    pub name: &'a str,
+    pub subjects: &'a [Subject],
+    /// For TLS.
+    pub config: &'a Arc<ClientConfig>,
+}
+
+/// What came over a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The server took all that we began with.
+    Up,
+    /// A payload.
+    Payload { subject: String, payload: Vec<u8> },
+    /// Something that we asked for is not allowed; the connection stays.
+    Refused(String),
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The server is to speak.
+    Info,
+    /// All was sent, and the first PONG is awaited.
+    Greeted,
+    /// Ready.
+    Up,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub server: Server,
+    socket: TcpStream,
+    tls: Option<Box<ClientConnection>>,
+    parser: Parser,
+    /// Plain bytes for the socket, when there is no TLS.
+    unwritten: VecDeque<u8>,
+    /// Bytes sent since nothing waited for the socket.
+    waiting_bytes: usize,
+    stage: Stage,
+    begin: Instant,
+    heard: Instant,
+    /// The PING that was not answered yet.
+    asked: Option<Instant>,
+    news: VecDeque<News>,
+}
+
+impl Link {
+    /// Over a connected socket.
+    pub(crate) fn new(server: Server, socket: TcpStream, now: Instant) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            server,
+            socket,
+            tls: None,
+            parser: Parser::default(),
+            unwritten: VecDeque::new(),
+            waiting_bytes: 0,
+            stage: Stage::Info,
+            begin: now,
+            heard: now,
+            asked: None,
+            news: VecDeque::new(),
+        })
+    }
+
+    /// To wait for.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether bytes wait for the socket.
+    pub(crate) fn is_blocked(&self) -> bool {
+        !self.unwritten.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// When it wants to be turned next, whatever arrives.
+    pub(crate) fn next_at(&self) -> Instant {
+        match (self.stage, self.asked) {
+            (Stage::Info | Stage::Greeted, _) => self.begin + GREETED_WITHIN,
+            (Stage::Up, Some(asked)) => asked + SILENCE_MAX,
+            (Stage::Up, None) => self.heard + PING_EVERY,
+        }
+    }
+
+    /// What came, in order.
+    pub(crate) fn next_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    /// Publishes.
+    pub(crate) fn publish(&mut self, subject: &Subject, payload: &[u8]) -> Result<(), Failure> {
+        if self.stage != Stage::Up {
+            return Err(Failure::NotUp);
+        }
+        self.send(&publish(subject, payload))?;
+        self.write()
+    }
+
+    /// Reads what there is, writes what can be, and looks at the time.
+    pub(crate) fn turn(&mut self, now: Instant, terms: &Terms<'_>) -> Result<(), Failure> {
+        let end = self.read(now, terms);
+        while let Some(message) = self.parser.next_message()? {
+            self.take(message, terms)?;
+        }
+        end?;
+        self.look_at_time(now)?;
+        self.write()
+    }
+
+    fn look_at_time(&mut self, now: Instant) -> Result<(), Failure> {
+        if now < self.next_at() {
+            return Ok(());
+        }
+        match (self.stage, self.asked) {
+            (Stage::Info | Stage::Greeted, _) | (Stage::Up, Some(_)) => Err(Failure::Silent),
+            (Stage::Up, None) => {
+                self.asked = Some(now);
+                self.send(b"PING\r\n")
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message, terms: &Terms<'_>) -> Result<(), Failure> {
+        match message {
+            Message::Info(info) if self.stage == Stage::Info => self.begin_with(&info, terms)?,
+            Message::Ping => self.send(b"PONG\r\n")?,
+            Message::Pong if self.stage == Stage::Greeted => {
+                self.stage = Stage::Up;
+                self.news.push_back(News::Up);
+            }
+            Message::Payload { subject, payload } if self.stage == Stage::Up => {
+                self.news.push_back(News::Payload { subject, payload });
+            }
+            Message::Error(why) => return self.refused(why),
+            Message::Info(_) | Message::Pong | Message::Payload { .. } | Message::Fine => {}
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, why: String) -> Result<(), Failure> {
+        let is = |words: &str| why.to_ascii_lowercase().contains(words);
+        if is("permissions violation") {
+            self.news.push_back(News::Refused(why));
+            Ok(())
+        } else if is("authorization") || is("authentication") {
+            Err(Failure::Denied(why))
+        } else {
+            Err(Failure::Ended(why))
+        }
+    }
+
+    fn begin_with(&mut self, info: &Info, terms: &Terms<'_>) -> Result<(), Failure> {
+        let Terms { credentials, secrecy, name, subjects, config } = *terms;
+        let wants = secrecy == Secrecy::Always || !credentials.authorities.is_empty();
+        if wants && !info.tls_required && !info.tls_available {
+            return Err(Failure::Plain);
+        }
+        if wants || info.tls_required {
+            // Nothing that came in plain text counts as said inside of TLS.
+            if !self.parser.is_empty() {
+                return Err(Failure::Tls("bytes in plain text before the handshake".to_string()));
+            }
+            let host = ServerName::try_from(self.server.host.clone());
+            let host = host.map_err(|error| Failure::Tls(error.to_string()))?;
+            let tls = ClientConnection::new(Arc::clone(config), host);
+            let mut tls = tls.map_err(|error| Failure::Tls(error.to_string()))?;
+            tls.set_buffer_limit(None);
+            self.tls = Some(Box::new(tls));
+        }
+        let signed = match (&credentials.seed, &info.nonce) {
+            (Some(seed), Some(nonce)) => Some(URL_SAFE_NO_PAD.encode(seed.sign(nonce.as_bytes()))),
+            // A server without users takes anyone, also who could sign.
+            _ => None,
+        };
+        let nkey = credentials.seed.as_ref().filter(|_| signed.is_some());
+        let greeting = Greeting {
+            lang: "rust",
+            version: env!("CARGO_PKG_VERSION"),
+            protocol: 1,
+            name,
+            nkey: nkey.filter(|_| credentials.jwt.is_none()).map(|seed| seed.user()),
+            jwt: credentials.jwt.as_deref(),
+            sig: signed,
+            auth_token: credentials.token.as_deref(),
+            ..Greeting::default()
+        };
+        self.stage = Stage::Greeted;
+        let mut bytes = greet(&greeting);
+        for (index, subject) in subjects.iter().enumerate() {
+            bytes.extend(subscribe(subject, index + 1));
+        }
+        bytes.extend_from_slice(b"PING\r\n");
+        self.send(&bytes)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.waiting_bytes = if self.is_blocked() { self.waiting_bytes + bytes.len() } else { 0 };
+        if self.waiting_bytes > UNWRITTEN_MAX {
+            return Err(Failure::Blocked);
+        }
+        match &mut self.tls {
+            // Writing to the session's own memory cannot fail.
+            Some(tls) => drop(tls.writer().write_all(bytes)),
+            None => self.unwritten.extend(bytes),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, now: Instant, terms: &Terms<'_>) -> Result<(), Failure> {
+        let mut piece = vec![0; PIECE_BYTES];
+        for _ in 0..PIECES_MAX {
+            let read = match &mut self.tls {
+                Some(tls) => tls.read_tls(&mut self.socket),
+                None => self.socket.read(&mut piece),
+            };
+            let count = match read {
+                Ok(0) => return Err(Failure::Closed),
+                Ok(count) => count,
+                Err(error) if is_passing(&error) => return Ok(()),
+                Err(error) => return Err(Failure::Io(error.to_string())),
+            };
+            (self.heard, self.asked) = (now, None);
+            match &mut self.tls {
+                None => {
+                    self.parser.add(&piece[..count]);
+                    // What follows INFO may be TLS, so no more is read than the parser takes.
+                    while let Some(message) = self.parser.next_message()? {
+                        self.take(message, terms)?;
+                    }
+                }
+                Some(_) => self.decrypt(&mut piece)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn decrypt(&mut self, piece: &mut [u8]) -> Result<(), Failure> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        if let Err(error) = tls.process_new_packets() {
+            // The alert tells the server; should it not arrive, nothing is lost.
+            let _ = tls.write_tls(&mut self.socket);
+            return Err(Failure::Tls(error.to_string()));
+        }
+        loop {
+            match tls.reader().read(piece) {
+                Ok(0) => return Err(Failure::Closed),
+                Ok(count) => self.parser.add(&piece[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(Failure::Closed),
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        loop {
+            let written = match &mut self.tls {
+                Some(tls) if tls.wants_write() => tls.write_tls(&mut self.socket),
+                None if !self.unwritten.is_empty() => {
+                    let written = self.socket.write(self.unwritten.as_slices().0);
+                    self.unwritten.drain(..*written.as_ref().unwrap_or(&0));
+                    written
+                }
+                _ => return Ok(()),
+            };
+            match written {
+                Ok(1..) => {}
+                Ok(0) => return Err(Failure::Closed),
+                Err(error) if is_passing(&error) => return Ok(()),
+                Err(error) => return Err(Failure::Io(error.to_string())),
+            }
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

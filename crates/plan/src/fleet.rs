@@ -1,0 +1,146 @@
+//! Options about a fleet: load from agents on other machines.
+
+use crate::values::{Agents, FleetUrl, KeysFolder};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Where the fleet's broker is, and who may order load there.
+#[derive(Debug, Clone, Args)]
+pub struct BrokerOptions {
+    /// Broker of a fleet, and its name behind a slash; load then comes from its agents
+    #[arg(long = "fleet", value_name = "nats://HOST[/NAME]", env = "CEILING_FLEET")]
+    pub broker: Option<FleetUrl>,
+
+    /// Folder with the controller's keys, as ceiling fleet keys made it
+    #[arg(long = "fleet-keys", value_name = "DIR", env = "CEILING_FLEET_KEYS")]
+    pub keys: Option<KeysFolder>,
+}
+
+/// Load from a fleet.
+#[derive(Debug, Clone, Args)]
+pub struct FleetOptions {
+    #[command(flatten)]
+    broker: BrokerOptions,
+
+    /// Agents of the fleet: how many, all, or those with a label [default: all]
+    #[arg(long, value_name = "N|all|LABEL=VALUE", env = "CEILING_FLEET_AGENTS")]
+    agents: Option<Agents>,
+}
+
+/// A fleet that is to make the load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetChoice {
+    /// Its broker and name, as typed.
+    pub url: String,
+    /// Folder with the controller's keys.
+    pub keys: PathBuf,
+    /// Which of its agents.
+    pub agents: WhichAgents,
+}
+
+/// Some agents of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhichAgents {
+    /// All that are there and do nothing else.
+    All,
+    /// So many.
+    Count(u32),
+    /// Those with this label and value.
+    Labelled(String, String),
+}
+
+impl std::str::FromStr for WhichAgents {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match (text, text.split_once('=')) {
+            ("all", _) => Ok(Self::All),
+            (_, Some((label, value))) if !label.is_empty() && !value.is_empty() => {
+                Ok(Self::Labelled(label.to_string(), value.to_string()))
+            }
+            (_, Some(_)) => Err(()),
+            (count, None) => {
+                let count: u32 = count.parse().map_err(|_| ())?;
+                if count == 0 { Err(()) } else { Ok(Self::Count(count)) }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for WhichAgents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Labelled(label, value) => write!(f, "{label}={value}"),
+        }
+    }
+}
+
+impl FleetOptions {
+    /// The fleet, when one is asked for.
+    ///
+    /// # Errors
+    ///
+    /// One option is there without the other that it needs.
+    pub fn choice(&self) -> Result<Option<FleetChoice>, crate::Usage> {
+        let Some((url, keys)) = self.broker.given()? else {
+            return match &self.agents {
+                Some(agents) => Err(crate::Usage(format!(
+                    "--agents {}: they are of a fleet, and --fleet is missing; for example --fleet \
+                     nats://127.0.0.1:4222",
+                    agents.0
+                ))),
+                None => Ok(None),
+            };
+        };
+        let agents = self.agents.as_ref().map_or(WhichAgents::All, |agents| agents.0.clone());
+        Ok(Some(FleetChoice { url, keys, agents }))
+    }
+}
+
+impl FleetOptions {
+    /// The same as variables of the environment, for commands that this one starts.
+    pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+        let broker = self.broker.broker.as_ref().map(|url| ("CEILING_FLEET", url.0.clone().into()));
+        let keys = self.broker.keys.as_ref().map(|keys| ("CEILING_FLEET_KEYS", keys.0.clone()));
+        let agents = self.agents.as_ref();
+        let agents = agents.map(|agents| ("CEILING_FLEET_AGENTS", agents.0.to_string().into()));
+        [broker, keys, agents].into_iter().flatten().collect()
+    }
+}
+
+impl BrokerOptions {
+    /// Broker and keys, when a broker is given.
+    ///
+    /// # Errors
+    ///
+    /// The keys are missing.
+    pub fn given(&self) -> Result<Option<(String, PathBuf)>, crate::Usage> {
+        let Some(FleetUrl(url)) = &self.broker else { return Ok(None) };
+        let keys = self.keys.as_ref().ok_or_else(|| {
+            crate::Usage(format!(
+                "--fleet {url}: the controller's keys are missing: give --fleet-keys or set \
+                 CEILING_FLEET_KEYS; ceiling fleet keys makes them; for example --fleet-keys \
+                 fleet-keys"
+            ))
+        })?;
+        Ok(Some((url.clone(), keys.0.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_a_number_all_or_those_with_a_label() {
+        let read = |text: &str| text.parse::<WhichAgents>();
+        assert_eq!(read("all"), Ok(WhichAgents::All));
+        assert_eq!(read("4"), Ok(WhichAgents::Count(4)));
+        assert_eq!(read("zone=a"), Ok(WhichAgents::Labelled("zone".into(), "a".into())));
+        for wrong in ["", "0", "-1", "zone", "zone=", "=a"] {
+            assert_eq!(read(wrong), Err(()), "{wrong}");
+        }
+    }
+}
