@@ -51,7 +51,10 @@ fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
     let broken = |gates: &[GateId]| agent.broken.iter().find(|id| gates.contains(id));
     match agent.ended {
         AgentEnd::Lost => {
-            return Some(format!("{name} was lost, {} requests unaccounted for", agent.unaccounted));
+            return Some(format!(
+                "{name} was lost, {} requests unaccounted for",
+                agent.unaccounted
+            ));
         }
         AgentEnd::CutOff => return Some(format!("{name} was cut off and stopped its load")),
         AgentEnd::Complete | AgentEnd::Late => {}
@@ -105,9 +108,7 @@ fn rate(point: &Point, figure: Figure) -> Standing {
     let is_unsound = |agent: &&AgentPoint| agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
     let unsound: f64 = point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum();
     let unaccounted: u64 = point.agents.iter().map(|agent| agent.unaccounted).sum();
-    let ended_early = |agent: &AgentPoint| {
-        matches!(agent.ended, AgentEnd::Lost | AgentEnd::CutOff)
-    };
+    let ended_early = |agent: &AgentPoint| matches!(agent.ended, AgentEnd::Lost | AgentEnd::CutOff);
     let is_short = figure == Figure::Ceiling && point.agents.iter().any(ended_early);
     if unsound == 0.0 && unaccounted == 0 && !is_short {
         return Standing::Sound;

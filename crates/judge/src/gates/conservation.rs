@@ -45,8 +45,7 @@ fn disagreeing(point: &Point) -> u64 {
         return 0;
     }
     let (whole, sum) = (&point.requests, AgentPoint::sum(&point.agents));
-    let whole =
-        [whole.sent, whole.completed, whole.failed, whole.unanswered, whole.unsent];
+    let whole = [whole.sent, whole.completed, whole.failed, whole.unanswered, whole.unsent];
     let parts = [sum.sent, sum.completed, sum.failed, sum.unanswered, sum.unsent];
     whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum()
 }

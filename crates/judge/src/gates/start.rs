@@ -47,8 +47,10 @@ mod tests {
     #[test]
     fn a_clock_that_is_known_badly_moves_the_edges_of_the_window() {
         let mut fixture = Fixture::good();
-        let agent = |agent: &str, clock_error_ns| {
-            AgentPoint { agent: agent.to_string(), clock_error_ns, ..AgentPoint::default() }
+        let agent = |agent: &str, clock_error_ns| AgentPoint {
+            agent: agent.to_string(),
+            clock_error_ns,
+            ..AgentPoint::default()
         };
         fixture.point.agents = vec![agent("a1", 100_000), agent("a2", 5_000_000)];
         assert_eq!(super::check(&fixture.case()).ok, Some(true));

@@ -237,8 +237,7 @@ fn failures(point: &Point) -> Option<Row> {
         let planned = planned.map_or(String::new(), |planned| format!(" of {}", count(planned)));
         format!("{}{planned} never sent", count(unsent))
     });
-    let unaccounted =
-        (unaccounted > 0).then(|| format!("{} unaccounted for", count(unaccounted)));
+    let unaccounted = (unaccounted > 0).then(|| format!("{} unaccounted for", count(unaccounted)));
     let phrases = failures_phrase(point).into_iter().chain(unsent).chain(unaccounted);
     let phrases: Vec<_> = phrases.chain(attempts_phrase(point)).collect();
     (!phrases.is_empty()).then(|| Row::inked("Failures", Ink::Caution, phrases.join("; ")))
