@@ -109,10 +109,10 @@ fn measured(
     let setting = lead.as_ref().map_or(Setting::Live, |lead| Setting::Fleet(lead));
     let made = lab::run_in(setting, trial, &command, &mut logs, &stop, told);
     screen.clear();
+    onlookers.stop_drawing(&mut screen);
     for notice in controller.iter().flat_map(crate::fleet::Chosen::notices) {
         let _ = writeln!(io::stderr(), "ceiling: {notice}");
     }
-    onlookers.stop_drawing(&mut screen);
     let mut run = match made {
         Ok(run) => run,
         Err(error) => {

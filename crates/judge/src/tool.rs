@@ -174,6 +174,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
     Point {
         in_flight: in_flight(told, run.rate, &load),
         load,
+        agents: Vec::new(),
         attempt: 1,
         profiled: false,
         window_ns: run.window_ns,
@@ -186,6 +187,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
             completed: count(&told.good),
             failed: count(&told.failed),
             unsent: 0,
+            unaccounted: 0,
             waited: 0,
             unanswered: 0,
             arrived: None,
