@@ -35,10 +35,7 @@ pub fn hold(bytes: &[u8]) {
     }
     let _ = serde_json::from_slice::<Hello>(bytes);
     let _ = Envelope::open(bytes, &ControllerKey::of_seed(&[3; 32]).public());
-    // The controller of a job is a large thing to set up: not for every beginning of a seed.
-    if bytes.len() % 8 == 1 {
-        ends_whatever_an_agent_says(bytes);
-    }
+    ends_whatever_an_agent_says(bytes);
 }
 
 /// What was taken for a tick may be added up a thousand times.
@@ -90,8 +87,9 @@ fn ends_whatever_an_agent_says(bytes: &[u8]) {
     // Each item: its kind, then up to two hundred bytes; or all of it as one.
     let items = bytes.chunks(200).chain([bytes]).filter(|item| item.len() < ITEM_BYTES_MAX / 2);
     for (number, item) in items.enumerate() {
-        let kind = [&[item.first().map_or(0, |byte| byte % 3)], &job.0[..], item].concat();
-        said(&mut session, 2 * S, number as u64 + 2, kind);
+        let Some((kind, rest)) = item.split_first() else { continue };
+        let item = [&[kind % 3], &job.0[..], rest].concat();
+        said(&mut session, 2 * S, number as u64 + 2, item);
     }
     let mut last = 0;
     for now_ns in [3 * S, 20 * S] {

@@ -568,6 +568,3 @@ impl Session {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -483,6 +483,3 @@ impl Session {
 fn told(agent: &str, event: Event) -> Output {
     Output::Event { agent: agent.to_string(), event }
 }
-
-#[cfg(test)]
-mod tests;

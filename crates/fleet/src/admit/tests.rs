@@ -1,3 +1,5 @@
+//! What an agent takes, and what it refuses.
+
 use super::*;
 use crate::message::OpenPace;
 use model::fleet::{Part, Share, Shares};

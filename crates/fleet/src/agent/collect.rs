@@ -30,7 +30,8 @@ struct Crew {
     connections: Vec<Connections>,
     /// Workers that handed over their last tick of the load.
     last: u32,
-    /// Whether the last tick of the load was handed on. What idle workers tell after it is nobody's.
+    /// Whether the last tick of the load was handed on. What idle workers tell after it is of no
+    /// load.
     is_told: bool,
     groups: Vec<Group>,
     /// Memory of groups that are gone.

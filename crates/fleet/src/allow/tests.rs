@@ -1,3 +1,5 @@
+//! What the allow-list lets through, in all the ways in which addresses are written.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Ticks mean the same when they arrive, and other bytes mean nothing.
+
 use super::*;
 use crate::ticks::{HISTOGRAMS, TickSum, histograms};
 use model::histogram::Histogram;
@@ -31,7 +33,8 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     }
     let fill = |histogram: &mut Histogram, random: &mut Random| {
         for _ in 0..random.between(0, 60) {
-            let value_ns = random.between(0, 1 << random.between(1, 42));
+            let bits = random.between(1, 42);
+            let value_ns = random.between(0, 1 << bits);
             histogram.record_n(value_ns, random.between(1, 1_000));
         }
     };
@@ -139,7 +142,9 @@ proptest! {
     }
 
     #[test]
-    fn adding_up_ticks_that_came_is_adding_up_ticks(seeds in prop::collection::vec(any::<u64>(), 1..4)) {
+    fn adding_up_ticks_that_came_is_adding_up_ticks(
+        seeds in prop::collection::vec(any::<u64>(), 1..4),
+    ) {
         let mut sum = TickSum::default();
         let mut expected = Tick::default();
         for seed in &seeds {
