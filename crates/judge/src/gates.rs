@@ -6,6 +6,7 @@
 //! wall of a gate is the verdict of its point only when the figure that was asked for is not
 //! known and no other cause is.
 
+mod agents;
 mod bytes;
 mod checks;
 mod connections;
@@ -17,6 +18,7 @@ mod percentiles;
 pub(crate) mod release;
 mod resolution;
 mod samples;
+mod start;
 mod steadiness;
 mod subscribers;
 mod tuning;
@@ -187,10 +189,43 @@ pub const GATES: &[Listed] = &[
         &[Figure::Rate, Figure::Delivery],
         Leaves::Bound(delivery::leaves, "what arrived, as a lower bound"),
     ),
+    gate(
+        GateId::Agents,
+        WallId::M1,
+        agents::check,
+        &[
+            Figure::Rate,
+            Figure::Mean,
+            Figure::P50,
+            Figure::P75,
+            Figure::P90,
+            Figure::P95,
+            Figure::P99,
+            Figure::P99_9,
+            Figure::P99_99,
+            Figure::Max,
+            Figure::Ceiling,
+        ],
+        Leaves::Bound(
+            agents::leaves,
+            "the rate of the agents whose account holds, to all that was due; percentiles as if the \
+             requests of which nothing is known were the fastest, and the slowest; all of it sound \
+             where agents were only late",
+        ),
+    ),
+    gate(
+        GateId::Start,
+        WallId::M1,
+        start::check,
+        &[Figure::Rate, Figure::Ceiling],
+        Leaves::Bound(start::leaves, "the rate with both edges of the window off or on"),
+    ),
 ];
 
 /// Gates of points with subscribers; others do not have them.
 const OF_EVENTS: [GateId; 2] = [GateId::Subscribers, GateId::Delivery];
+/// Gates of points of a fleet; others do not have them.
+const OF_AGENTS: [GateId; 2] = [GateId::Agents, GateId::Start];
 
 /// Runs every gate on a point.
 pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
@@ -206,6 +241,7 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
         GateId::Window => matches!(case.trial.stop, Stop::AfterNs(_)),
         GateId::Steadiness => case.point.load.curve.is_none(),
+        id if OF_AGENTS.contains(&id) => !case.point.agents.is_empty(),
         id => case.point.events.is_some() || !OF_EVENTS.contains(&id),
     };
     GATES.iter().filter(is_asked).map(gate).collect()

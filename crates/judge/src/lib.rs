@@ -18,6 +18,7 @@ pub mod walls;
 mod backlog;
 mod decide;
 mod elimination;
+mod fleet;
 mod next;
 mod remaining;
 mod verdict;

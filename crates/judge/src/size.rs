@@ -426,6 +426,7 @@ mod tests {
             shape: None,
             fingerprints: vec![],
             perturbations: vec![],
+            fleet: None,
             profile: None,
             notices: vec![],
             definitions: BTreeMap::new(),

@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
 use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{gates, objective, perturb, ramp::ceiling, residence};
+use crate::{fleet, gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::{ClockOffset, HostFacts};
 use model::load::LoadModel;
 use model::load::{Question, Trial};
@@ -58,7 +58,8 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point.gates = gates::check_all(&context.case(&point, observed));
     point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
-    point.verdict = decide(&context.case(&point, observed), None);
+    let verdict = decide(&context.case(&point, observed), None);
+    point.verdict = fleet::apply(verdict, &point);
     mention_loss(context, &mut point.verdict, &[observed]);
     let expect = context.trial.expect.as_ref();
     point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
@@ -67,7 +68,9 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
 
 /// The verdict of a run from its judged points and the readings of their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
-    let mut verdict = judge_points(context, points, observed);
+    let verdict = judge_points(context, points, observed);
+    let best = points.iter().max_by(|one, other| one.rate.total_cmp(&other.rate));
+    let mut verdict = best.map_or(verdict.clone(), |best| fleet::apply(verdict, best));
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
     // A target that does not respond looks like a fault of the measurement.

@@ -17,7 +17,7 @@ use model::event::Event;
 use model::facts::HostFacts;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
-use model::load::{Level, Trial};
+use model::load::{Level, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::route::Route;
@@ -257,8 +257,7 @@ impl<'a> RunBuilder<'a> {
         for at in 0..self.points.len() {
             let mut point = self.points[at].clone();
             point.agents = visits.remove(&self.loads[at]).unwrap_or_default();
-            let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
-            point.requests.unaccounted = unaccounted;
+            leave_open(&mut point, self.trial.stop, &self.latencies[at]);
             self.points[at] = judge_point(self.context(), point, &self.observed[at]);
         }
     }
@@ -283,6 +282,23 @@ impl<'a> RunBuilder<'a> {
         let latencies = self.latencies;
         Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies }
     }
+}
+
+/// Requests of which a lost agent told nothing: none of them is known to be unsent, and all count as
+/// slower than those with a response.
+fn leave_open(point: &mut Point, stop: Stop, latency: &Histogram) {
+    let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
+    // On a schedule of devices it is connections that are due.
+    if unaccounted == 0 || point.is_churn() {
+        return;
+    }
+    let requests = &mut point.requests;
+    requests.unaccounted = unaccounted;
+    if let Stop::AfterRequests(_) = stop {
+        requests.unsent = requests.unsent.saturating_sub(unaccounted);
+    }
+    let lost = requests.failed + requests.unanswered + requests.unsent;
+    point.latency_ns = latency.summary(lost + unaccounted);
 }
 
 /// The notice about a visit that ended before its window.

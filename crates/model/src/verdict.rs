@@ -33,6 +33,7 @@ gates! {
     // Its name in records of before the figures had a standing.
     #[serde(alias = "errors")] Checks "checks",
     Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
+    Agents "agents", Start "start",
 }
 
 impl fmt::Display for GateId {

@@ -71,6 +71,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
         ("load_invalid", load_invalid()),
         ("load_silent", load_silent()),
         ("load_open", load_open()),
+        ("load_fleet", load_fleet()),
         ("load_mix", load_mix()),
         ("load_profiled", load_profiled()),
         ("find_answer", find_answer()),

@@ -1,9 +1,11 @@
-//! Every request sent is completed, failed or unanswered; every planned one is sent or unsent.
+//! Every request sent is completed, failed or unanswered; every planned one is sent or unsent, or
+//! unaccounted for where an agent of a fleet was lost. What the agents count adds up to the whole.
 //! Every good response is completed or failed a check, every failure has its reason, and the
 //! targets of a mix add up to the whole. Connections that come and go are closed or still open.
 
 use super::Checked;
 use crate::case::Case;
+use model::fleet::AgentPoint;
 use model::run::Point;
 use model::tick::ERROR_CLASSES;
 use std::collections::BTreeMap;
@@ -12,16 +14,19 @@ pub fn check(case: &Case<'_>) -> Checked {
     let requests = &case.point.requests;
     let accounted = requests.completed + requests.failed + requests.unanswered;
     let missing = requests.sent.abs_diff(accounted);
-    let planned = requests.planned.unwrap_or(requests.sent + requests.unsent);
-    let unplanned = planned.abs_diff(requests.sent + requests.unsent);
+    let due = requests.sent + requests.unsent + requests.unaccounted;
+    let unplanned = requests.planned.unwrap_or(due).abs_diff(due);
     let good = sum(&case.point.status, &["2xx", "3xx"]) + case.point.called_good();
     let misbooked = good.abs_diff(requests.completed + case.point.mismatched);
     let unexplained = requests.failed.abs_diff(reasons(case.point));
     let divided = undivided(case.point);
     let lost = lost_connections(case.point);
-    let off = missing + unplanned + misbooked + unexplained + divided + lost;
+    let disagreeing = disagreeing(case.point);
+    let off = missing + unplanned + misbooked + unexplained + divided + lost + disagreeing;
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
+    } else if off == disagreeing {
+        format!("the agents' own counts differ from the whole by {disagreeing} requests")
     } else if off == lost {
         format!("{lost} connections are neither closed nor open, or have no fate")
     } else {
@@ -34,6 +39,17 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
 }
 
+/// By how much the counts of all agents miss those of the whole.
+fn disagreeing(point: &Point) -> u64 {
+    if point.agents.is_empty() {
+        return 0;
+    }
+    let (whole, sum) = (&point.requests, AgentPoint::sum(&point.agents));
+    let whole = [whole.sent, whole.completed, whole.failed, whole.unanswered, whole.unsent];
+    let parts = [sum.sent, sum.completed, sum.failed, sum.unanswered, sum.unsent];
+    whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum()
+}
+
 /// Connections of the window that are neither closed nor open at its end, or both; and those that
 /// were due and have no fate, or more than one.
 fn lost_connections(point: &Point) -> u64 {
@@ -42,7 +58,9 @@ fn lost_connections(point: &Point) -> u64 {
     let lost = came.abs_diff(turnover.closed_by_us + turnover.closed_by_peer + turnover.open_after);
     let Some(starts) = &turnover.starts else { return lost };
     let fates = starts.established + starts.failed + starts.pending;
-    let unplanned = starts.planned.map_or(0, |planned| planned.abs_diff(starts.due()));
+    let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
+    let due = starts.due() + unaccounted;
+    let unplanned = starts.planned.map_or(0, |planned| planned.abs_diff(due));
     lost + starts.begun.abs_diff(fates) + unplanned
 }
 

@@ -29,6 +29,7 @@ fn visit() -> Visit {
         gathered.add(&tick);
     }
     Visit {
+        load: 1,
         begin_ns: 0,
         gathered,
         audience: None,

@@ -65,6 +65,8 @@ mod counters;
 pub mod cpu;
 pub mod network;
 
+mod fleet;
+
 mod flame;
 pub mod profile;
 
@@ -123,6 +125,8 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
     Section { heading: "Levels", depths: FROM_EVIDENCE, draw: levels::levels },
     Section { heading: "Levels", depths: FROM_EVIDENCE, draw: shape::sentence },
+    Section { heading: "Agents", depths: FROM_EVIDENCE, draw: fleet::agents },
+    Section { heading: "Agents", depths: FROM_SETUP, draw: fleet::hosts },
     Section { heading: "Turnover", depths: FROM_EVIDENCE, draw: turnover::turnover },
     Section { heading: "Responses", depths: FROM_EVIDENCE, draw: responses::remarks },
     Section { heading: "Responses", depths: OF_TEXT, draw: responses::of_best_point },

@@ -232,13 +232,14 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
 /// Failures by class, and what was never sent. Attempts to connect are no requests and stand for
 /// themselves.
 fn failures(point: &Point) -> Option<Row> {
-    let RequestInfo { planned, unsent, .. } = point.requests;
+    let RequestInfo { planned, unsent, unaccounted, .. } = point.requests;
     let unsent = (unsent > 0).then(|| {
         let planned = planned.map_or(String::new(), |planned| format!(" of {}", count(planned)));
         format!("{}{planned} never sent", count(unsent))
     });
-    let phrases = failures_phrase(point).into_iter().chain(unsent).chain(attempts_phrase(point));
-    let phrases: Vec<_> = phrases.collect();
+    let unaccounted = (unaccounted > 0).then(|| format!("{} unaccounted for", count(unaccounted)));
+    let phrases = failures_phrase(point).into_iter().chain(unsent).chain(unaccounted);
+    let phrases: Vec<_> = phrases.chain(attempts_phrase(point)).collect();
     (!phrases.is_empty()).then(|| Row::inked("Failures", Ink::Caution, phrases.join("; ")))
 }
 
@@ -313,6 +314,8 @@ fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
         }
         let unserved = |gate: &&Gate| gate.id == GateId::Connections && gate.ok == Some(false);
         notes.extend(point.gates.iter().find(unserved).map(|gate| gate.why.clone()));
+        let of_agents = |gate: &&Gate| gate.id == GateId::Agents && gate.ok == Some(false);
+        notes.extend(point.gates.iter().find(of_agents).map(|gate| gate.why.clone()));
         notes.extend(struck_phrases(point).into_iter().filter(|_| !is_named));
     }
     notes

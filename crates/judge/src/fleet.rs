@@ -1,0 +1,130 @@
+//! Agents that are limited by their own hosts, in the verdict of the whole.
+//!
+//! The whole has no readings of client hosts: each agent judged its own. Where agents that carry at
+//! least half of the load say that their host limits them, that is the wall of the whole, unless
+//! the server's side is shown at least as well. Fewer of them are named and change nothing.
+
+use model::fleet::AgentPoint;
+use model::run::Point;
+use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
+use model::wall::{Side, WallId};
+use std::collections::BTreeMap;
+
+/// Agents with this share of the load make its wall.
+const SHARE_MIN: f64 = 0.5;
+
+/// The verdict of a point, or of a run whose rate is that of the point, with what agents say.
+pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
+    let limited: Vec<(&AgentPoint, WallId)> = point.agents.iter().filter_map(limited).collect();
+    let due = |agents: &mut dyn Iterator<Item = &AgentPoint>| {
+        agents.map(AgentPoint::due).sum::<u64>() as f64
+    };
+    let share = due(&mut limited.iter().map(|(agent, _)| *agent))
+        / due(&mut point.agents.iter()).max(f64::MIN_POSITIVE);
+    let Some(wall) = most_of(&limited) else { return verdict };
+    let who = told(&limited, point.agents.len());
+    if share < SHARE_MIN || is_shown(&verdict) {
+        verdict.against.push(format!("limited by their own hosts: {who}"));
+        return verdict;
+    }
+    verdict.confidence = confidence(&limited, wall);
+    (verdict.wall, verdict.side) = (Named::Wall(wall), Side::Client);
+    verdict.name = wall.name().to_string();
+    verdict.also.clear();
+    verdict.alternatives.clear();
+    if let Some(ceiling) = &mut verdict.ceiling {
+        ceiling.kind = CeilingKind::AtLeast;
+    }
+    verdict.evidence.insert(
+        0,
+        Evidence {
+            host: "client".to_string(),
+            source: "agents".to_string(),
+            field: "limited by their own hosts".to_string(),
+            value: who,
+            rule: "agents with at least half of the load name this side".to_string(),
+            read: vec!["agents".to_string()],
+        },
+    );
+    verdict.next.insert(0, "add agents, or give these more CPUs".to_string());
+    verdict
+}
+
+/// Whether the server's side or the path is shown better than as a suspicion.
+fn is_shown(verdict: &Verdict) -> bool {
+    matches!(verdict.side, Side::Server | Side::Path)
+        && matches!(verdict.confidence, Confidence::Confirmed | Confidence::Probable)
+}
+
+/// An agent with the wall of its host that it names.
+fn limited(agent: &AgentPoint) -> Option<(&AgentPoint, WallId)> {
+    let is_sure = agent.confidence.is_some_and(|confidence| confidence != Confidence::Unknown);
+    Some((agent, agent.own_wall().filter(|_| is_sure)?))
+}
+
+/// The wall that most of the load of such agents meets.
+fn most_of(limited: &[(&AgentPoint, WallId)]) -> Option<WallId> {
+    let mut walls: BTreeMap<WallId, u64> = BTreeMap::new();
+    for (agent, wall) in limited {
+        *walls.entry(*wall).or_default() += agent.due().max(1);
+    }
+    walls.into_iter().max_by_key(|(_, due)| *due).map(|(wall, _)| wall)
+}
+
+/// How sure the agent with most of the load at this wall is.
+fn confidence(limited: &[(&AgentPoint, WallId)], wall: WallId) -> Confidence {
+    let of_wall = limited.iter().filter(|(_, named)| *named == wall);
+    let most = of_wall.max_by_key(|(agent, _)| agent.due());
+    most.and_then(|(agent, _)| agent.confidence).unwrap_or(Confidence::Unknown)
+}
+
+/// `a1, a2 of 4: C1; a3 of 4: C4`.
+fn told(limited: &[(&AgentPoint, WallId)], count: usize) -> String {
+    let mut walls: BTreeMap<WallId, Vec<&str>> = BTreeMap::new();
+    for (agent, wall) in limited {
+        walls.entry(*wall).or_default().push(&agent.agent);
+    }
+    let each = walls.iter().map(|(wall, names)| format!("{} of {count}: {wall}", names.join(", ")));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use crate::undecided;
+
+    fn agents(walls: &[Option<WallId>]) -> Point {
+        let mut point = Fixture::point(8, 1000.0);
+        let agent = |(number, wall): (usize, &Option<WallId>)| AgentPoint {
+            agent: format!("a{}", number + 1),
+            sent: 1000,
+            wall: Some(wall.map_or(Named::None, Named::Wall)),
+            confidence: Some(Confidence::Probable),
+            ..AgentPoint::default()
+        };
+        point.agents = walls.iter().enumerate().map(agent).collect();
+        point
+    }
+
+    #[test]
+    fn the_wall_is_that_of_the_agents_with_half_of_the_load() {
+        let (c1, c4) = (Some(WallId::C1), Some(WallId::C4));
+        let verdict = apply(undecided(), &agents(&[c1, c1, c4, None]));
+        assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C1), Side::Client));
+        assert_eq!(verdict.evidence[0].value, "a1, a2 of 4: C1; a3 of 4: C4");
+        let verdict = apply(undecided(), &agents(&[c1, None, None, None]));
+        assert_eq!(verdict.wall, undecided().wall);
+        assert_eq!(verdict.against, ["limited by their own hosts: a1 of 4: C1"]);
+        assert_eq!(apply(undecided(), &agents(&[])), undecided());
+    }
+
+    #[test]
+    fn a_server_that_is_shown_to_be_the_wall_stays_it() {
+        let mut server = undecided();
+        (server.wall, server.side) = (Named::Wall(WallId::S1), Side::Server);
+        server.confidence = Confidence::Probable;
+        let verdict = apply(server, &agents(&[Some(WallId::C1); 2]));
+        assert_eq!((verdict.wall, verdict.against.len()), (Named::Wall(WallId::S1), 1));
+    }
+}

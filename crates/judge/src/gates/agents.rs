@@ -1,0 +1,203 @@
+//! Every agent of a fleet did its part, and its own account of it holds.
+//!
+//! What an agent was late with is in the merged distributions: the gate `release` of the whole bounds
+//! the latencies request by request, and this gate says whose requests they are. An agent whose
+//! counts or stamps do not agree, or that was lost, leaves a share of the requests of which nothing
+//! is known. Percentiles then keep a bound: at worst that share was faster than all others, or
+//! slower. The rate is known from below by what is known, and from above by what was due.
+
+use super::Checked;
+use crate::case::Case;
+use model::fleet::{AgentEnd, AgentPoint};
+use model::run::Point;
+use model::standing::{Figure, Standing};
+use model::verdict::GateId;
+use model::wall::WallId;
+
+const BOUND: &str = "every agent complete and its own checks good";
+
+/// Gates of one agent whose breaking leaves its requests unknown.
+const OF_ACCOUNT: [GateId; 4] =
+    [GateId::Conservation, GateId::LittlesLaw, GateId::Bytes, GateId::Samples];
+/// Those that say that it was late.
+const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
+
+pub fn check(case: &Case<'_>) -> Checked {
+    let agents = &case.point.agents;
+    let count = agents.len();
+    let troubles: Vec<String> = agents.iter().filter_map(|agent| trouble(agent, count)).collect();
+    let why = match troubles.as_slice() {
+        [] => format!("all {count} agents did their part"),
+        _ => {
+            let percent = 100.0 * unknown_share(case.point);
+            let left = match percent {
+                0.0 => "their requests are in the bounds of the latency".to_string(),
+                _ => format!("nothing is known of {percent:.1} % of the requests"),
+            };
+            format!("{}; {left}", troubles.join("; "))
+        }
+    };
+    Checked {
+        ok: Some(troubles.is_empty()),
+        measured: Some(troubles.len() as f64),
+        bound: BOUND.to_string(),
+        why,
+    }
+}
+
+/// What is wrong with one agent of so many, in words; nothing when it is well.
+fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
+    let name = format!("agent {} of {count}", agent.agent);
+    let broken = |gates: &[GateId]| agent.broken.iter().find(|id| gates.contains(id));
+    match agent.ended {
+        AgentEnd::Lost => {
+            return Some(format!(
+                "{name} was lost, {} requests unaccounted for",
+                agent.unaccounted
+            ));
+        }
+        AgentEnd::CutOff => return Some(format!("{name} was cut off and stopped its load")),
+        AgentEnd::Complete | AgentEnd::Late => {}
+    }
+    if agent.unaccounted > 0 {
+        return Some(format!("{name} left {} requests unaccounted for", agent.unaccounted));
+    }
+    if let Some(gate) = broken(&OF_ACCOUNT) {
+        return Some(format!("the account of {name} does not hold ({gate})"));
+    }
+    broken(&OF_TIME).map(|_| format!("{name} was late: {}", WallId::C4))
+}
+
+/// Requests that were due of an agent and of which nothing is known.
+fn unknown(agent: &AgentPoint) -> u64 {
+    let is_unsound = agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
+    if is_unsound { agent.due() } else { agent.unaccounted }
+}
+
+/// Their share of all that were due, 0 to 1.
+fn unknown_share(point: &Point) -> f64 {
+    let due: u64 = point.agents.iter().map(AgentPoint::due).sum();
+    let unknown: u64 = point.agents.iter().map(unknown).sum();
+    unknown as f64 / due.max(1) as f64
+}
+
+/// See the module.
+pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
+    let point = case.point;
+    let share = unknown_share(point);
+    if matches!(figure, Figure::Rate | Figure::Ceiling) {
+        return Some(rate(point, figure));
+    }
+    if share == 0.0 {
+        return Some(Standing::Sound);
+    }
+    let quantile = quantile_of(figure)?;
+    let by = format!("nothing is known of {:.1} % of the requests", 100.0 * share);
+    let latency = &point.latency_ns;
+    let known = |figure: &(Figure, f64)| Some((figure.1, latency.of(figure.0)?));
+    let all: Vec<(f64, u64)> = QUANTILES.iter().filter_map(known).collect();
+    let below = all.iter().rev().find(|(at, _)| *at <= quantile - share).map(|(_, ns)| *ns);
+    let above = all.iter().find(|(at, _)| *at >= quantile + share).map(|(_, ns)| *ns as f64);
+    let low = below.or(latency.min).unwrap_or(0) as f64;
+    Some(Standing::Bounded { low, high: above, by })
+}
+
+/// The rate without the agents whose counts do not hold, and with all that was due of them; of a
+/// load that ended early in part the ceiling is at least that.
+fn rate(point: &Point, figure: Figure) -> Standing {
+    let is_unsound = |agent: &&AgentPoint| agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
+    let unsound: f64 = point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum();
+    let unaccounted: u64 = point.agents.iter().map(|agent| agent.unaccounted).sum();
+    let ended_early = |agent: &AgentPoint| matches!(agent.ended, AgentEnd::Lost | AgentEnd::CutOff);
+    let is_short = figure == Figure::Ceiling && point.agents.iter().any(ended_early);
+    if unsound == 0.0 && unaccounted == 0 && !is_short {
+        return Standing::Sound;
+    }
+    let low = (point.rate - unsound).max(0.0);
+    let more = unaccounted as f64 / point.load.duration_s.max(f64::MIN_POSITIVE);
+    let high = (unsound == 0.0 && !is_short).then_some(point.rate + more);
+    Standing::Bounded { low, high, by: "not all agents could account for their part".to_string() }
+}
+
+/// The percentiles of a summary.
+const QUANTILES: [(Figure, f64); 7] = [
+    (Figure::P50, 0.5),
+    (Figure::P75, 0.75),
+    (Figure::P90, 0.9),
+    (Figure::P95, 0.95),
+    (Figure::P99, 0.99),
+    (Figure::P99_9, 0.999),
+    (Figure::P99_99, 0.9999),
+];
+
+fn quantile_of(figure: Figure) -> Option<f64> {
+    QUANTILES.iter().find(|(listed, _)| *listed == figure).map(|(_, quantile)| *quantile)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::gates;
+    use model::fleet::{AgentEnd, AgentPoint};
+    use model::standing::{Figure, Standing};
+    use model::verdict::GateId;
+
+    /// Four agents with a quarter of the load each.
+    fn fleet() -> Fixture {
+        let mut fixture = Fixture::good();
+        let quarter = fixture.point.requests.sent / 4;
+        let agent = |number: u32| AgentPoint {
+            agent: format!("a{number}"),
+            sent: quarter,
+            completed: quarter,
+            rate: Some(250.0),
+            ..AgentPoint::default()
+        };
+        fixture.point.agents = (1..=4).map(agent).collect();
+        fixture
+    }
+
+    #[test]
+    fn a_late_agent_is_named_and_its_requests_stay_in() {
+        let mut fixture = fleet();
+        assert_eq!(super::check(&fixture.case()).ok, Some(true));
+        fixture.point.agents[2].broken = vec![GateId::Release];
+        let found = super::check(&fixture.case());
+        assert_eq!(found.ok, Some(false));
+        assert!(found.why.starts_with("agent a3 of 4 was late: C4; "), "{}", found.why);
+        for figure in [Figure::Rate, Figure::P50, Figure::P99] {
+            assert_eq!(super::leaves(&fixture.case(), figure), Some(Standing::Sound));
+        }
+    }
+
+    #[test]
+    fn a_lost_agent_leaves_bounds() {
+        let mut fixture = fleet();
+        let agent = &mut fixture.point.agents[0];
+        (agent.ended, agent.unaccounted) = (AgentEnd::Lost, agent.sent / 2);
+        agent.sent /= 2;
+        (fixture.point.latency_ns.min, fixture.point.latency_ns.p50) = (Some(10), Some(500));
+        fixture.point.latency_ns.p75 = Some(750);
+        let found = super::check(&fixture.case());
+        assert!(found.why.contains("agent a1 of 4 was lost"), "{}", found.why);
+        // An eighth of the requests is unknown, in 5 s.
+        let left = |figure| match super::leaves(&fixture.case(), figure) {
+            Some(Standing::Bounded { low, high, .. }) => (low, high),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(left(Figure::P50), (10.0, Some(750.0)));
+        assert_eq!(left(Figure::P99).1, None);
+        let (low, high) = left(Figure::Rate);
+        assert!(low == 1000.0 && (high.unwrap() - 1125.0).abs() < 1.0, "{low} {high:?}");
+        assert_eq!(super::leaves(&fixture.case(), Figure::Mean), None, "nothing is known");
+    }
+
+    #[test]
+    fn a_load_without_agents_has_no_such_gate() {
+        let of_agents = |fixture: &Fixture| {
+            let all = gates::check_all(&fixture.case());
+            all.iter().filter(|gate| matches!(gate.id, GateId::Agents | GateId::Start)).count()
+        };
+        assert_eq!((of_agents(&Fixture::good()), of_agents(&fleet())), (0, 2));
+    }
+}
