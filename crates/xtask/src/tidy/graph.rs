@@ -152,11 +152,9 @@ const ROOMS: &[Room] = &[
             "crates/lab",
             "crates/fleet",
             "crates/nats",
-            "crates/agents",
-            "crates/nats",
         ],
-        why: "what sessions decide is carried out: the lab makes the load, and a broker carries the \
-              messages",
+        why: "what sessions decide is carried out: the lab makes the load, and a broker carries \
+              the messages",
     },
     Room {
         folder: "crates/live",
@@ -183,6 +181,9 @@ const ROOMS: &[Room] = &[
             "crates/pack",
             "crates/plan",
             "crates/lab",
+            "crates/fleet",
+            "crates/nats",
+            "crates/agents",
             "crates/live",
         ],
         why: "the binary connects every room and holds no logic",
