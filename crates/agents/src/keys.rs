@@ -241,8 +241,8 @@ fn entry(user: &str, remark: &str, publish: &[String], subscribe: &[String]) -> 
         quoted.join(", ")
     };
     format!(
-        "    {{ # {remark}\n      nkey: {user}\n      permissions: {{\n        publish: [{}]\n        \
-         subscribe: [{}]\n      }}\n    }}\n",
+        "    {{ # {remark}\n      nkey: {user}\n      permissions: {{\n        \
+         publish: [{}]\n        subscribe: [{}]\n      }}\n    }}\n",
         list(publish),
         list(subscribe)
     )
@@ -263,12 +263,13 @@ fn of_agent(fleet: &str, name: &str, user: &str) -> String {
 fn configuration(wish: &Wish, users: &[String]) -> String {
     let Wish { fleet, listen, .. } = wish;
     format!(
-        "# The broker of the fleet '{fleet}'. ceiling fleet keys writes this file again when agents \
-         are\n# added. Files are named relative to this folder, so start it here:\n\
+        "# The broker of the fleet '{fleet}'. ceiling fleet keys writes this file again when \
+         agents are\n# added. Files are named relative to this folder, so start it here:\n\
          #   nats-server -c {CONFIGURATION}\n\n\
          listen: \"{listen}\"\n\
          max_payload: 1MB\n\n\
-         tls {{\n  cert_file: \"{CERTIFICATE}\"\n  key_file: \"{CERTIFICATE_KEY}\"\n  timeout: 5\n}}\n\n\
+         tls {{\n  cert_file: \"{CERTIFICATE}\"\n  key_file: \"{CERTIFICATE_KEY}\"\n  \
+         timeout: 5\n}}\n\n\
          authorization {{\n  users = [\n{}  ]\n}}\n",
         users.concat()
     )

@@ -194,7 +194,8 @@ mod tests {
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
         let expected = "agents auth-env bearer-file body-file cacert cert confirm confirm-route \
                         connect-to fleet fleet-keys key may-touch-server probe probe-pin \
-                        probe-token-file profile proxy replay resolve runtime sample-failures targets unix-socket";
+                        probe-token-file profile proxy replay resolve runtime sample-failures \
+                        targets unix-socket";
         assert_eq!(needs.join(" "), expected);
     }
 

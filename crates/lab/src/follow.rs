@@ -1,8 +1,9 @@
 //! An agent's run: workers of this host that follow the orders of a conductor elsewhere.
 //!
-//! In: a trial, the part of it that is ours, orders as they come. Out: ticks as they come, and a run
-//! of our own share: what this host did, its probe's readings, its gates and its verdict.
-//! Never: when a level begins or ends, which the one who leads decides; how orders and ticks travel.
+//! In: a trial, the part of it that is ours, orders as they come. Out: ticks as they come, and a
+//! run of our own share: what this host did, its probe's readings, its gates and its verdict.
+//! Never: when a level begins or ends, which the one who leads decides; how orders and ticks
+//! travel.
 //!
 //! Whoever leads may be gone at any time. When the orders end or `stop` is set, the load ends at
 //! once: nothing more is sent, what is in flight is awaited as after an interrupt, and the run is
@@ -65,7 +66,8 @@ pub struct Means<'a> {
     /// Ends the load at once, when set.
     pub stop: &'a AtomicBool,
     /// Set while workers may send: from the first order of a level until its last tick, or until
-    /// they were ordered to stop. Whoever finds it set long after `stop` knows that something hangs.
+    /// they were ordered to stop. Whoever finds it set long after `stop` knows that something
+    /// hangs.
     pub is_loading: &'a AtomicBool,
 }
 

@@ -55,9 +55,6 @@ impl Histogram {
     /// Adds `count` values of `value_ns`.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
-        if count == 0 {
-            return;
-        }
         let value_ns = value_ns.min(VALUE_MAX_NS);
         // Cannot fail: the value was clamped to the bounds given above.
         let _ = self.buckets.record_n(value_ns, count);

@@ -161,11 +161,9 @@ const ROOMS: &[Room] = &[
             "crates/lab",
             "crates/fleet",
             "crates/nats",
-            "crates/agents",
-            "crates/nats",
         ],
-        why: "what sessions decide is carried out: the lab makes the load, and a broker carries the \
-              messages",
+        why: "what sessions decide is carried out: the lab makes the load, and a broker carries \
+              the messages",
     },
     Room {
         folder: "crates/live",
@@ -193,6 +191,9 @@ const ROOMS: &[Room] = &[
             "crates/peers",
             "crates/plan",
             "crates/lab",
+            "crates/fleet",
+            "crates/nats",
+            "crates/agents",
             "crates/live",
         ],
         why: "the binary connects every room and holds no logic",

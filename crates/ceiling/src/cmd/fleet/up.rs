@@ -104,7 +104,7 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     await_agents(&url, &folder.0, &mut all, &stop)?;
     to_stdout(&next(&url, &folder.0, names.len()))?;
     while !stop.load(Ordering::Relaxed) {
-        look(&mut all, &folder.0)?;
+        watch(&mut all, &folder.0)?;
         thread::sleep(LOOK);
     }
     // Agents first, so that none complains of a broker that is gone.
@@ -193,13 +193,30 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Fails with the last line of what has ended.
 fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
-    for (name, kept) in all {
-        if kept.ended().is_some() || kept.is_lost() {
-            let text = fs::read_to_string(log(folder, name)).unwrap_or_default();
-            let last = text.lines().last().unwrap_or("it said nothing").to_string();
-            return Err(Failure::File(format!("{name} has ended: {last}")));
-        }
+    let ended = all.iter_mut().find(|(_, kept)| kept.ended().is_some() || kept.is_lost());
+    match ended {
+        Some((name, _)) => Err(Failure::File(end_of(name, folder))),
+        None => Ok(()),
     }
+}
+
+/// That something has ended, and the last line that it said.
+fn end_of(name: &str, folder: &Path) -> String {
+    let text = fs::read_to_string(log(folder, name)).unwrap_or_default();
+    format!("{name} has ended: {}", text.lines().last().unwrap_or("it said nothing"))
+}
+
+/// Tells of agents that have ended, so that one can be killed on purpose; without the broker there
+/// is no fleet.
+fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
+    look(&mut all[..1], folder)?;
+    all.retain_mut(|(name, kept)| {
+        let is_there = kept.ended().is_none() && !kept.is_lost();
+        if !is_there {
+            eprintln!("ceiling fleet: {}", end_of(name, folder));
+        }
+        is_there
+    });
     Ok(())
 }
 
