@@ -78,12 +78,19 @@ fn codec(ticks: &[Tick], agents: u64) {
     println!("{agents} ticks: {:.2?} to read, {:.2?} to add up", best.0, best.1);
 }
 
-fn session(ticks: &[Tick], agents: usize) {
+/// A frame of an agent with one item.
+fn up(job: Id, pong: Option<u64>, now_ns: u64, (number, item): (u64, UpItem)) -> Vec<u8> {
+    let pong = pong.map(|id| Pong { id, received_ns: now_ns, answered_ns: now_ns });
+    let items = vec![(number, item.to_bytes(job))];
+    Up { controller: CONTROLLER, challenge: Id([2; 16]), ack: 9_999, pong, items }.to_bytes()
+}
+
+/// A controller whose agents have begun a job.
+fn begun(names: &[String]) -> (Session, Id) {
     let key = ControllerKey::generate();
     let public = key.public();
     let mut session = Session::new("f", key, CONTROLLER);
-    let names: Vec<String> = (0..agents).map(|index| format!("a{index}")).collect();
-    for name in &names {
+    for name in names {
         let hello = Hello {
             protocol: fleet::PROTOCOL,
             agent: name.clone(),
@@ -94,54 +101,46 @@ fn session(ticks: &[Tick], agents: usize) {
         };
         session.receive(S, From::Hello(name), &serde_json::to_vec(&hello).expect("JSON"));
     }
-    let shares = Share::all(&vec![Part { workers: 4, weight: 1 }; agents]).expect("shares");
+    let shares = Share::all(&vec![Part { workers: 4, weight: 1 }; names.len()]).expect("shares");
     let offer = |(name, asking): (&String, Share)| {
         (name.clone(), Offer { trial: Trial::blank(), shares: Shares { asking, listening: None } })
     };
     let job = session.offer(S, names.iter().zip(shares).map(offer).collect()).expect("agents");
-    let mut pongs = vec![None; agents];
+    let mut pings = vec![None; names.len()];
     while let Some(output) = session.poll_output() {
         let Output::Send { bytes, .. } = output else { continue };
         let Ok(envelope) = Envelope::open(&bytes, &public) else { continue };
         let index: usize = envelope.header.agent[1..].parse().expect("an index");
         let ping = Down::parse(&envelope.payload).ok().and_then(|down| down.ping);
-        pongs[index] = pongs[index].or(ping);
+        pings[index] = pings[index].or(ping);
     }
-    let up = |pong: Option<u64>, now_ns, item: (u64, UpItem)| {
-        let pong = pong.map(|id| Pong { id, received_ns: now_ns, answered_ns: now_ns });
-        let items = vec![(item.0, item.1.to_bytes(job))];
-        let up = Up { controller: CONTROLLER, challenge: Id([2; 16]), ack: 9_999, pong, items };
-        up.to_bytes()
-    };
-    for (name, pong) in names.iter().zip(&pongs) {
+    for (name, ping) in names.iter().zip(&pings) {
         let accepted = UpItem::Report(Report::Accepted { addresses: Vec::new() });
-        session.receive(S + 2, From::Up(name), &up(*pong, S + 1, (1, accepted)));
+        session.receive(S + 2, From::Up(name), &up(job, *ping, S + 1, (1, accepted)));
     }
     session.begin(S + 3);
-    let (load, life) = (1, Life::default());
-    let connect = Order::Connect {
-        load,
-        connections: 1,
-        connections_max: 1,
-        depth: 1,
-        pace: Pace::Closed,
-        life,
-    };
+    let (load, pace, life) = (1, Pace::Closed, Life::default());
+    let connect = Order::Connect { load, connections: 1, connections_max: 1, depth: 1, pace, life };
     session.order(S + 4, ThreadKind::Requesting, &connect);
+    (session, job)
+}
+
+fn session(ticks: &[Tick], agents: usize) {
+    let names: Vec<String> = (0..agents).map(|index| format!("a{index}")).collect();
+    let (mut session, job) = begun(&names);
     let (begin_ns, end_ns) = (2 * S, 2 * S + TENTHS * TENTH_NS);
     let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns: S };
     session.order(S + 5, ThreadKind::Requesting, &measure);
-    let (mut took, mut worst, mut down_bytes, mut up_bytes, mut shown) =
-        (Duration::ZERO, Duration::ZERO, 0, 0, 0);
+    let (mut took, mut worst) = (Duration::ZERO, Duration::ZERO);
+    let (mut down_bytes, mut up_bytes, mut shown) = (0, 0, 0);
     for tenth in 0..TENTHS {
         let now_ns = begin_ns + (tenth + 1) * TENTH_NS;
-        let frames: Vec<_> = (0..agents)
-            .map(|index| {
-                let mut tick = SparseTick::of(ThreadKind::Requesting, &ticks[index % ticks.len()]);
-                (tick.begin_ns, tick.end_ns) = (now_ns - TENTH_NS, now_ns);
-                up(None, now_ns, (tenth + 2, UpItem::Tick(encode(&tick))))
-            })
-            .collect();
+        let frame = |index: usize| {
+            let mut tick = SparseTick::of(ThreadKind::Requesting, &ticks[index % ticks.len()]);
+            (tick.begin_ns, tick.end_ns) = (now_ns - TENTH_NS, now_ns);
+            up(job, None, now_ns, (tenth + 2, UpItem::Tick(encode(&tick))))
+        };
+        let frames: Vec<_> = (0..agents).map(frame).collect();
         up_bytes += frames.iter().map(Vec::len).sum::<usize>();
         let begin = Instant::now();
         for (name, frame) in names.iter().zip(&frames) {

@@ -10,7 +10,7 @@ use crate::message::{CrewOrder, Offer};
 use model::curve::{Curve, Leg};
 use model::load::{Arrival, Level, Request, ServerProcess, Trial};
 use model::route::{Address, Lookup};
-use model::tls::Trust;
+use model::tls::{TlsChoice, Trust};
 use plan::{Scheme, Url};
 use std::collections::BTreeSet;
 
@@ -140,10 +140,9 @@ fn bracketed(host: &str) -> String {
 }
 
 fn no_files(trial: &Trial) -> Result<(), String> {
-    if let Some(tls) = &trial.tls {
-        if matches!(tls.trust, Trust::File(_)) || tls.identity.is_some() {
-            return Err("an agent reads no certificates of the controller's files".to_string());
-        }
+    let reads = |tls: &TlsChoice| matches!(tls.trust, Trust::File(_)) || tls.identity.is_some();
+    if trial.tls.as_ref().is_some_and(reads) {
+        return Err("an agent reads no certificates of the controller's files".to_string());
     }
     if matches!(trial.server, ServerProcess::Probe(_)) || trial.profile.is_some() {
         return Err("the probe of the server is the controller's".to_string());

@@ -130,6 +130,8 @@ struct Job {
     id: Id,
     stage: Stage,
     members: Vec<Member>,
+    /// Which member an agent is.
+    places: BTreeMap<String, usize>,
     mergers: [Merger; 2],
     finish_ns: u64,
 }
@@ -176,7 +178,8 @@ impl Session {
                 }
             }
         }
-        self.flush(now_ns);
+        let (From::Hello(name) | From::Up(name)) = from;
+        self.flush_one(now_ns, name);
     }
 
     /// Time passes. To be called at least each 20 ms.
@@ -233,8 +236,11 @@ impl Session {
             pieces.into_iter().for_each(|piece| agent.push(id, &DownItem::Piece(piece)));
             members.push(Member::new(name, agent, offer.shares));
         }
+        let name = |(index, member): (usize, &Member)| (member.name.clone(), index);
+        let places = members.iter().enumerate().map(name).collect();
         let mergers = [Merger::new(), Merger::new()];
-        self.job = Some(Job { id, stage: Stage::Offered, members, mergers, finish_ns: 0 });
+        let stage = Stage::Offered;
+        self.job = Some(Job { id, stage, members, places, mergers, finish_ns: 0 });
         self.accounts.clear();
         self.flush(now_ns);
         Ok(id)
@@ -414,8 +420,11 @@ impl Session {
 
     /// Nothing that an agent says counts any more.
     fn lose(&mut self, name: &str, why: &str) {
-        let members = self.job.iter_mut().flat_map(|job| &mut job.members);
-        for member in members.filter(|member| member.name == name && member.is_expected()) {
+        let member = self.job.as_mut().and_then(|job| {
+            let index = *job.places.get(name)?;
+            job.members.get_mut(index).filter(|member| member.is_expected())
+        });
+        if let Some(member) = member {
             member.leave(why);
             self.outputs.push_back(told(name, Event::Lost(why.to_string())));
         }
@@ -444,10 +453,11 @@ impl Session {
     fn item(&mut self, now_ns: u64, name: &str, bytes: &[u8]) -> Result<(), String> {
         let (id, item) = UpItem::parse(bytes)?;
         let Some(job) = self.job.as_mut().filter(|job| job.id == id) else { return Ok(()) };
-        let found = job.members.iter_mut().enumerate().find(|(_, member)| member.name == name);
-        let Some((index, member)) = found.filter(|(_, member)| member.is_expected()) else {
+        let Some(&index) = job.places.get(name) else { return Ok(()) };
+        let member = &mut job.members[index];
+        if !member.is_expected() {
             return Ok(());
-        };
+        }
         match item {
             UpItem::Report(report) => {
                 let event = member.told(report)?;
@@ -466,17 +476,23 @@ impl Session {
         Ok(())
     }
 
-    /// Sends whatever is due.
+    /// Sends whatever is due to any agent.
     fn flush(&mut self, now_ns: u64) {
-        let job = self.job.as_ref();
-        for (name, agent) in &mut self.agents {
-            let mut members = job.iter().flat_map(|job| &job.members);
-            let member = members.find(|member| member.name == *name && member.is_expected());
-            let lease = job.filter(|_| member.is_some()).map(|job| job.id);
-            let orders = agent.due(now_ns, (&self.fleet, self.controller), lease, &self.key);
-            let send = |bytes| Output::Send { to: To::Down(name.clone()), bytes };
-            self.outputs.extend(orders.into_iter().map(send));
-        }
+        let names: Vec<String> = self.agents.keys().cloned().collect();
+        names.iter().for_each(|name| self.flush_one(now_ns, name));
+    }
+
+    /// Sends whatever is due to one agent.
+    fn flush_one(&mut self, now_ns: u64, name: &str) {
+        let Some(agent) = self.agents.get_mut(name) else { return };
+        let has_part = |job: &&Job| {
+            let index = job.places.get(name);
+            index.is_some_and(|index| job.members[*index].is_expected())
+        };
+        let lease = self.job.as_ref().filter(has_part).map(|job| job.id);
+        let orders = agent.due(now_ns, (&self.fleet, self.controller), lease, &self.key);
+        let send = |bytes| Output::Send { to: To::Down(name.to_string()), bytes };
+        self.outputs.extend(orders.into_iter().map(send));
     }
 }
 

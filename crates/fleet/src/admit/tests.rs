@@ -5,7 +5,7 @@ use crate::message::OpenPace;
 use model::fleet::{Part, Share, Shares};
 use model::load::{Life, Spacing};
 use model::route::Resolution;
-use model::tls::{ProxyChoice, TlsChoice};
+use model::tls::ProxyChoice;
 use proptest::prelude::*;
 
 fn limits(rate_max: Option<f64>) -> Limits {
