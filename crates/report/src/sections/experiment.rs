@@ -226,32 +226,11 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         Column::words("expected").rank(4),
     ]);
     let (mut has_devices, mut has_events) = (false, false);
-    for (nth, (cell, run)) in experiment.cells.iter().zip(runs).enumerate() {
-        let point = run.as_ref().and_then(point_of);
+    for (nth, (cell, run)) in each_visit(experiment, runs).enumerate() {
+        let point = run.and_then(point_of);
         has_devices |= point.is_some_and(Point::is_churn);
         has_events |= point.is_some_and(|point| point.events.is_some());
-        let visit = if run.is_none() { kept(experiment, cell) } else { None };
-        let kept = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
-        let wall = visit.and_then(|visit| visit.wall.clone());
-        let times = point.and_then(times_of);
-        let (client_us, server_us) = point.map_or((None, None), costs_of);
-        let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
-        let kept_ns = |figure| kept(figure).map(|time| time as u64);
-        let cells = vec![
-            visit_name(cell),
-            or_dash(rate.or(kept(Figure::Rate)), show_count),
-            ns(times.and_then(|times| times.p50).or(kept_ns(Figure::P50))),
-            ns(times.and_then(|times| times.p99).or(kept_ns(Figure::P99))),
-            microseconds(client_us.or(kept(Figure::ClientUsPerRequest))),
-            microseconds(server_us.or(kept(Figure::ServerUsPerRequest))),
-            wall.unwrap_or_else(|| wall_cell(cell, run.as_ref())),
-            expected_cell(cell, run.as_ref()),
-        ];
-        let mark = match (run, point) {
-            (Some(run), Some(point)) => mark_of(run, point),
-            (None, _) if kept(Figure::Rate).is_some() => Mark::None,
-            _ => Mark::Broken,
-        };
+        let (mark, cells) = row(experiment, cell, run);
         match has_runs(runs) {
             true => table.push_about(mark, cells, vec![visit_anchor(nth)]),
             false => table.push(mark, cells),
@@ -260,9 +239,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let is_without = |(cell, run): (&CellResult, Option<&Run>)| {
         matches!(cell.fate, Fate::Measured { .. }) && run.is_none()
     };
-    if each_visit(experiment, runs).any(is_without) {
-        table.notes.push(NO_RUN.to_string());
-    }
+    table.notes.extend(each_visit(experiment, runs).any(is_without).then(|| NO_RUN.to_string()));
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
     if table.rows.iter().any(|row| row.mark == Mark::Broken) {
@@ -287,6 +264,34 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no number".to_string());
     }
     table
+}
+
+/// A visit by its run, or by what the experiment noted of it.
+fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<String>) {
+    let point = run.and_then(point_of);
+    let visit = if run.is_none() { kept(of, cell) } else { None };
+    let noted = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
+    let noted_ns = |figure| noted(figure).map(|time| time as u64);
+    let wall = visit.and_then(|visit| visit.wall.clone());
+    let times = point.and_then(times_of);
+    let (client_us, server_us) = point.map_or((None, None), costs_of);
+    let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
+    let cells = vec![
+        visit_name(cell),
+        or_dash(rate.or(noted(Figure::Rate)), show_count),
+        ns(times.and_then(|times| times.p50).or(noted_ns(Figure::P50))),
+        ns(times.and_then(|times| times.p99).or(noted_ns(Figure::P99))),
+        microseconds(client_us.or(noted(Figure::ClientUsPerRequest))),
+        microseconds(server_us.or(noted(Figure::ServerUsPerRequest))),
+        wall.unwrap_or_else(|| wall_cell(cell, run)),
+        expected_cell(cell, run),
+    ];
+    let mark = match (run, point) {
+        (Some(run), Some(point)) => mark_of(run, point),
+        (None, _) if noted(Figure::Rate).is_some() => Mark::None,
+        _ => Mark::Broken,
+    };
+    (mark, cells)
 }
 
 /// The cell, and with a design the block of this visit of it.
