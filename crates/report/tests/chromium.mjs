@@ -136,8 +136,10 @@ export class Tab {
       "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
   }
 
-  async picture(path, { end = "document.documentElement.scrollHeight", scale = 1 } = {}) {
-    await this.settle();
+  // Without scripts no frame is ever told of, so such a page is `still`.
+  async picture(path, options = {}) {
+    const { end = "document.documentElement.scrollHeight", scale = 1, still = false } = options;
+    if (!still) await this.settle();
     const height = await this.evaluate(end);
     const width = await this.evaluate("innerWidth");
     const clip = { x: 0, y: 0, width, height: Math.min(height, 12_000), scale };

@@ -228,36 +228,12 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         Column::words("expected").rank(4),
     ]);
     let (mut has_devices, mut has_events, mut has_tools) = (false, false, false);
-    for (nth, (cell, run)) in experiment.cells.iter().zip(runs).enumerate() {
-        let point = run.as_ref().and_then(point_of);
+    for (nth, (cell, run)) in each_visit(experiment, runs).enumerate() {
+        let point = run.and_then(point_of);
         has_devices |= point.is_some_and(Point::is_churn);
         has_events |= point.is_some_and(|point| point.events.is_some());
-        let visit = if run.is_none() { kept(experiment, cell) } else { None };
-        let kept = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
-        let wall = visit.and_then(|visit| visit.wall.clone());
-        let tool = run.as_ref().and_then(|run| run.record.tool.as_ref());
-        let [rate, p50, p99, client_us, server_us] = match (tool, &run) {
-            (Some(tool), _) => of_tool(tool),
-            (None, Some(_)) => of_point(point),
-            (None, None) => OF_A_VISIT.map(kept),
-        };
-        let cells = vec![
-            visit_name(cell),
-            or_dash(rate, show_count),
-            ns(p50.map(|ns| ns as u64)),
-            ns(p99.map(|ns| ns as u64)),
-            microseconds(client_us),
-            microseconds(server_us),
-            wall.unwrap_or_else(|| wall_cell(cell, run.as_ref())),
-            expected_cell(cell, run.as_ref()),
-        ];
-        has_tools |= tool.is_some();
-        let mark = match (run, point) {
-            (Some(run), Some(point)) => mark_of(run, point),
-            (Some(run), None) if tool.is_some() => mark_of_claim(&run.record.claim()),
-            (None, _) if kept(Figure::Rate).is_some() => Mark::None,
-            _ => Mark::Broken,
-        };
+        has_tools |= run.is_some_and(|run| run.record.tool.is_some());
+        let (mark, cells) = row(experiment, cell, run);
         match has_runs(runs) {
             true => table.push_about(mark, cells, vec![visit_anchor(nth)]),
             false => table.push(mark, cells),
@@ -266,9 +242,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let is_without = |(cell, run): (&CellResult, Option<&Run>)| {
         matches!(cell.fate, Fate::Measured { .. }) && run.is_none()
     };
-    if each_visit(experiment, runs).any(is_without) {
-        table.notes.push(NO_RUN.to_string());
-    }
+    table.notes.extend(each_visit(experiment, runs).any(is_without).then(|| NO_RUN.to_string()));
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
     if table.rows.iter().any(|row| row.mark == Mark::Broken) {
@@ -297,6 +271,37 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no number".to_string());
     }
     table
+}
+
+/// A visit by its run, or by what the experiment noted of it.
+fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<String>) {
+    let point = run.and_then(point_of);
+    let visit = if run.is_none() { kept(of, cell) } else { None };
+    let noted = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
+    let wall = visit.and_then(|visit| visit.wall.clone());
+    let tool = run.and_then(|run| run.record.tool.as_ref());
+    let [rate, p50, p99, client_us, server_us] = match (tool, run) {
+        (Some(tool), _) => of_tool(tool),
+        (None, Some(_)) => of_point(point),
+        (None, None) => OF_A_VISIT.map(noted),
+    };
+    let cells = vec![
+        visit_name(cell),
+        or_dash(rate, show_count),
+        ns(p50.map(|ns| ns as u64)),
+        ns(p99.map(|ns| ns as u64)),
+        microseconds(client_us),
+        microseconds(server_us),
+        wall.unwrap_or_else(|| wall_cell(cell, run)),
+        expected_cell(cell, run),
+    ];
+    let mark = match (run, point) {
+        (Some(run), Some(point)) => mark_of(run, point),
+        (Some(run), None) if tool.is_some() => mark_of_claim(&run.record.claim()),
+        (None, _) if noted(Figure::Rate).is_some() => Mark::None,
+        _ => Mark::Broken,
+    };
+    (mark, cells)
 }
 
 /// Rate, p50, p99 and CPU time of both sides, as the best point has them.
