@@ -193,11 +193,12 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Fails with the last line of what has ended.
 fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
-    let ended = all.iter_mut().find(|(_, kept)| kept.ended().is_some() || kept.is_lost());
-    match ended {
-        Some((name, _)) => Err(Failure::File(end_of(name, folder))),
-        None => Ok(()),
+    for (name, kept) in all {
+        if kept.ended().is_some() || kept.is_lost() {
+            return Err(Failure::File(end_of(name, folder)));
+        }
     }
+    Ok(())
 }
 
 /// That something has ended, and the last line that it said.
