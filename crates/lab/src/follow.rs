@@ -48,7 +48,7 @@ pub enum Told<'a> {
     /// A worker has handed this over.
     Tick(ThreadKind, &'a Tick),
     /// Something happened, as in a run of this host alone.
-    Event(Event),
+    Event(&'a Event),
 }
 
 /// An order, and the workers it is for. Its sizes are those of the whole load, and its times of
@@ -253,7 +253,7 @@ impl<'a> Follower<'a> {
         tell: &mut dyn FnMut(Told<'_>),
     ) -> Result<Self, LabError> {
         let started_at = setting.timestamp();
-        let mut run = RunBuilder::set_up(setting, own, &mut |event| tell(Told::Event(event)))?;
+        let mut run = RunBuilder::set_up(setting, own, &mut |event| tell(Told::Event(&event)))?;
         run.before_bytes = setting.resident_bytes().unwrap_or(0);
         run.stamps = Stamps::of(trial.addresses.first(), run.target.server.as_ref(), None);
         let job = Job {
@@ -427,7 +427,7 @@ impl<'a> Follower<'a> {
             trial: self.run.trial,
             until: self.run.trial.stop,
             stop: &never,
-            notify: &mut |event| tell(Told::Event(event)),
+            notify: &mut |event| tell(Told::Event(&event)),
             profiler: None,
             interim: None,
         };
@@ -443,7 +443,7 @@ impl<'a> Follower<'a> {
         watch.stop();
         if let Some(failure) = watch.failure() {
             let text = format!("raw readings are missing from the end: {failure}");
-            run.notice(text, &mut |event| tell(Told::Event(event)));
+            run.notice(text, &mut |event| tell(Told::Event(&event)));
         }
         let loads = std::mem::take(&mut run.loads);
         Followed { run: run.finish(command, started_at), loads }

@@ -165,7 +165,9 @@ impl ToolRun {
     pub fn claim(&self, verdict: &Verdict) -> Claim {
         let name = self.generator.name();
         if let Some(why) = self.refuted("rate") {
-            return Claim::NotKnown(format!("the rate is not known: what {name} says cannot be: {why}"));
+            return Claim::NotKnown(format!(
+                "the rate is not known: what {name} says cannot be: {why}"
+            ));
         }
         if self.rate.is_none() {
             return Claim::NotKnown(format!(

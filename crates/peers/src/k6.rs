@@ -1,8 +1,8 @@
 //! k6: users in a closed loop, or arrivals at a rate; both take a script.
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, Output, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! vegeta: an open loop; without a rate as fast as so many workers get their responses.
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, Output, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 

@@ -19,7 +19,7 @@ pub use self::runs::*;
 use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
-    CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
+    ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
     ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Subscribers};

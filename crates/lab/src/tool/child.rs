@@ -172,11 +172,8 @@ impl Ended {
             Output::File(name) => read(name),
             Output::Report(words, name) => {
                 let path = self.folder.join(name);
-                let output = Command::new(program)
-                    .args(words)
-                    .arg(path)
-                    .stdin(Stdio::null())
-                    .output()?;
+                let output =
+                    Command::new(program).args(words).arg(path).stdin(Stdio::null()).output()?;
                 Ok(output.stdout)
             }
         }
