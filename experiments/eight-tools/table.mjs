@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What each tool said of one server, beside what the server counted itself: the tables of README.md.
+// What each tool said of one server, beside what the server counted: the tables of README.md.
 //
 // node experiments/eight-tools/table.mjs FOLDER, a folder that `ceiling run` left.
 import { readFileSync } from "node:fs";
@@ -70,7 +70,8 @@ for (const [name, visits] of rows) {
   const of = (key) => good.map((visit) => Number.isNaN(visit[key]) ? null : visit[key]);
   const share = good.map(({ counted, served }) => served ? counted / served : null);
   const cannot = counts(good.flatMap((visit) => visit.cannot));
-  console.log(`| ${name} | ${range(of("rate"))} | ${range(of("p50_us"))} | ${range(of("p99_us"))} ` +
+  const times = `${range(of("p50_us"))} | ${range(of("p99_us"))}`;
+  console.log(`| ${name} | ${range(of("rate"))} | ${times} ` +
     `| ${shown(median(share), 5)} | ${shown(median(of("client_us")))} ` +
     `| ${shown(median(of("server_us")))} | ${counts(of("wall"))} | ${cannot || "-"} |`);
 }

@@ -158,11 +158,18 @@ impl<'a> Lead<'a> {
             let told = told.remove(load).unwrap_or_default();
             let counted = of.loads.get(load).copied().unwrap_or_default();
             let planned = self.planned(at, *load, visit);
+            let counts = counts(told, &counted, planned);
+            // Which visit it was that an agent ended early shows in what is missing, and without a
+            // plan in that it is the last.
+            let is_all = match planned {
+                Some(_) => counts.unaccounted == 0,
+                None => visits.last_key_value().is_some_and(|(last, _)| last != load),
+            };
             let point = AgentPoint {
                 agent: of.agent.clone(),
                 clock_error_ns: record.clock.error_ns,
-                ended: if counted.is_whole { AgentEnd::Complete } else { ended },
-                ..counts(told, &counted, planned)
+                ended: if counted.is_whole && is_all { AgentEnd::Complete } else { ended },
+                ..counts
             };
             (*load, point)
         });

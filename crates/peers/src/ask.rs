@@ -2,7 +2,7 @@
 //! another. What none of them can do is refused here, in one sentence.
 
 use model::check::Checks;
-use model::load::{Arrival, DriverKind, Life, Question, Spacing, Stop, Trial, Warmup};
+use model::load::{Arrival, DriverKind, Level, Life, Question, Spacing, Stop, Trial, Warmup};
 use model::route::Lookup;
 
 /// A load that a tool may make.
@@ -121,7 +121,10 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
     let level = trial.levels.first();
     let has_life = level.is_some_and(|level| level.life != Life::default());
     let has_spare = level.is_some_and(|level| level.spare > 0);
-    let is_spread = |level: &model::load::Level| matches!(level.arrival, Arrival::Open { arrivals, .. } if arrivals != Spacing::Fixed);
+    let is_spread = |level: &Level| match level.arrival {
+        Arrival::Open { arrivals, .. } => arrivals != Spacing::Fixed,
+        Arrival::Closed => false,
+    };
     let has_checks = trial.targets.iter().any(|target| target.checks != Checks::default());
     let is_led = matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket);
     let rules = [

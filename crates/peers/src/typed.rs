@@ -129,10 +129,21 @@ pub fn help(front: &Front) -> String {
             Asks::No(why) | Asks::NoValue(why) => format!("{}; refused: {why}", option.about),
             _ => option.about.to_string(),
         };
-        text += &format!("  {:24} {said}\n", option.names.join(", "));
+        let mut line = format!("  {:24}", option.names.join(", "));
+        for word in said.split(' ') {
+            if line.len() + 1 + word.len() > COLUMNS {
+                text += &format!("{line}\n");
+                line = " ".repeat(26);
+            }
+            line += &format!(" {word}");
+        }
+        text += &format!("{line}\n");
     }
     format!("{text}\nExample:\n  {}", front.example)
 }
+
+/// The width of help.
+const COLUMNS: usize = 80;
 
 /// The option of a header.
 pub(crate) const HEADER: TypedOption =

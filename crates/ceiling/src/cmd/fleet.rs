@@ -26,7 +26,7 @@ typed! {
         |text| is_name(text).then(|| text.to_string());
     /// A controller.
     result ControllerText(PublicKey), "a key as ceiling fleet keys prints it",
-        "ceiling-controller:MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4=",
+        "ceiling-controller:4uhfedKj7XQUOucpeBKUNPBQPs3WacJBJaFQ0LokE6I=",
         |text| text.parse::<PublicKey>().map_err(|error| format!("'{text}': {error}"));
     /// Where an agent may send load.
     result PatternText(Pattern), "SCHEME://HOST[:PORT] with *.DOMAIN, * or a port *",
