@@ -312,8 +312,11 @@ mod tests {
         let configuration = file("nats/nats.conf");
         let (credentials, key) = of_folder(&folder).unwrap();
         assert_eq!(key.public(), first.controller);
-        assert!(configuration.contains(&credentials.seed.unwrap().user()));
-        assert!(!configuration.contains("SU"), "no secret");
+        assert!(configuration.contains(&credentials.seed.as_ref().unwrap().user()));
+        let agents = ["a1", "a2", "a3"].map(|name| folder.join(format!("agents/{name}.creds")));
+        let all: Vec<_> = agents.iter().map(|path| super::credentials(path).unwrap()).collect();
+        let seeds = all.iter().chain([&credentials]).filter_map(|one| one.seed.as_ref());
+        assert!(seeds.map(Seed::text).all(|seed| !configuration.contains(&seed)), "no secret");
         assert_eq!(configuration.matches("nkey: U").count(), 4, "{configuration}");
         assert!(of_folder(&folder.join(CONTROLLER)).is_ok(), "its part alone");
         let hosts = vec!["other".to_string()];
