@@ -49,6 +49,19 @@ pub struct Account {
     pub record: Option<Vec<u8>>,
 }
 
+impl Account {
+    /// How far its clock may have been off ours at any time of the job, by what was known when the
+    /// job began, nanoseconds: the bound of that, and more when a clock drifted or was set.
+    /// Nothing when it did not take part.
+    pub fn clock_error_ns(&self) -> Option<u64> {
+        let clock = self.clock?;
+        let moved = |after: ClockOffset| {
+            after.offset_ns.abs_diff(clock.offset_ns).saturating_add(after.error_ns)
+        };
+        Some(self.clock_after.map_or(clock.error_ns, |after| moved(after).max(clock.error_ns)))
+    }
+}
+
 /// One agent's part in a job.
 #[derive(Debug)]
 pub(super) struct Member {

@@ -94,10 +94,15 @@ fn messages_that_are_lost_doubled_or_late_change_nothing() {
 
 #[test]
 fn an_agent_that_is_cut_off_ends_its_load_and_is_named() {
+    let mut all = Vec::new();
     each(Fault::Partition, |world, seed| {
         let bad = ends(world).into_iter().filter(|end| *end != Some(AgentEnd::Complete)).count();
         assert!(bad <= 1, "seed {seed}: the others go on");
+        all.extend(ends(world));
     });
+    for end in [AgentEnd::Complete, AgentEnd::CutOff, AgentEnd::Lost] {
+        assert!(all.contains(&Some(end)), "some come back in time and some do not");
+    }
 }
 
 #[test]
@@ -127,6 +132,11 @@ fn a_clock_that_is_set_costs_at_most_its_agent() {
     each(Fault::ClockSet, |world, seed| {
         let bad = ends(world).into_iter().filter(|end| *end != Some(AgentEnd::Complete)).count();
         assert!(bad <= 1, "seed {seed}: {:?}", ends(world));
+        for (host, account) in world.hosts.iter().zip(&world.accounts) {
+            let error_ns = account.clock_error_ns().unwrap();
+            let is_inside = error_ns >= host.set_ns || host.has_halted;
+            assert!(is_inside, "seed {seed}: {} ns of {error_ns}", host.set_ns);
+        }
     });
 }
 

@@ -70,6 +70,8 @@ pub struct Host {
     ending: Option<Ended>,
     pub is_dead: bool,
     stopped_until_ns: u64,
+    /// By how much its clock was set long before the end.
+    pub set_ns: u64,
     /// When a message of the controller came last, true time.
     ordered_ns: u64,
     /// True time of the last send.
@@ -167,6 +169,7 @@ impl World {
                 ending: None,
                 is_dead: false,
                 stopped_until_ns: 0,
+                set_ns: 0,
                 ordered_ns: 0,
                 sent_ns: 0,
                 longest_ns: 0,
@@ -228,6 +231,10 @@ impl World {
                 let steps = [-10_000, -900, -30, 30, 900, 10_000].map(|ms| ms * MS as i64);
                 let step = steps[self.random.between(0, 5) as usize];
                 self.hosts[victim].ahead_ns += step;
+                // Near the end there may be no round trip any more.
+                if now_ns < 7 * S {
+                    self.hosts[victim].set_ns = step.unsigned_abs() - MS;
+                }
             }
             Fault::Broker => {
                 self.broker_down = Some((now_ns, now_ns + self.random.between(100, 4_000) * MS));
