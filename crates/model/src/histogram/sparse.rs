@@ -15,12 +15,14 @@ const ROUNDING: f64 = 1e-6;
 pub const BUCKET_LAST: u32 = bucket_of(VALUE_MAX_NS);
 
 /// The number of the bucket of a value, from 0.
+#[inline]
 pub const fn bucket_of(value_ns: u64) -> u32 {
     let doublings = (value_ns | (FINE - 1)).ilog2() as u64 - (FINE.ilog2() as u64 - 1);
     (doublings * BUCKETS_OF_DOUBLING + (value_ns >> doublings)) as u32
 }
 
 /// The least and the greatest value of a bucket, nanoseconds.
+#[inline]
 pub const fn values_of(bucket: u32) -> (u64, u64) {
     let bucket = bucket as u64;
     if bucket < FINE {
