@@ -9,7 +9,7 @@ use model::tick::{Connections, Phase, Tick};
 #[derive(Debug, Default)]
 pub struct TickSum {
     tick: Option<Box<Tick>>,
-    distributions: [SparseSum; HISTOGRAMS],
+    distributions: Box<[SparseSum; HISTOGRAMS]>,
     begins_ns: u128,
     ends_ns: u128,
     added: u64,
