@@ -5,7 +5,7 @@
 use engine::job::{Order, Pace};
 use fleet::control::{From, Output, Session};
 use fleet::frame::{Down, Pong, Up, UpItem};
-use fleet::key::ControllerKey;
+use fleet::key::{ControllerKey, PublicKey};
 use fleet::message::{Facts, Hello, Id, Offer, Report};
 use fleet::order::Envelope;
 use fleet::ticks::{SparseTick, TickSum, decode, encode};
@@ -85,6 +85,19 @@ fn up(job: Id, pong: Option<u64>, now_ns: u64, (number, item): (u64, UpItem)) ->
     Up { controller: CONTROLLER, challenge: Id([2; 16]), ack: 9_999, pong, items }.to_bytes()
 }
 
+/// Which agents were asked for their clocks, and by which ping.
+fn pings(session: &mut Session, public: &PublicKey) -> Vec<(usize, u64)> {
+    let mut pings = Vec::new();
+    while let Some(output) = session.poll_output() {
+        let Output::Send { bytes, .. } = output else { continue };
+        let Ok(envelope) = Envelope::open(&bytes, public) else { continue };
+        let index = envelope.header.agent[1..].parse().expect("an index");
+        let ping = Down::parse(&envelope.payload).ok().and_then(|down| down.ping);
+        pings.extend(ping.map(|ping| (index, ping)));
+    }
+    pings
+}
+
 /// A controller whose agents have begun a job.
 fn begun(names: &[String]) -> (Session, Id) {
     let key = ControllerKey::generate();
@@ -106,31 +119,34 @@ fn begun(names: &[String]) -> (Session, Id) {
         (name.clone(), Offer { trial: Trial::blank(), shares: Shares { asking, listening: None } })
     };
     let job = session.offer(S, names.iter().zip(shares).map(offer).collect()).expect("agents");
-    let mut pings = vec![None; names.len()];
-    while let Some(output) = session.poll_output() {
-        let Output::Send { bytes, .. } = output else { continue };
-        let Ok(envelope) = Envelope::open(&bytes, &public) else { continue };
-        let index: usize = envelope.header.agent[1..].parse().expect("an index");
-        let ping = Down::parse(&envelope.payload).ok().and_then(|down| down.ping);
-        pings[index] = pings[index].or(ping);
+    // Clocks are compared until they are known well.
+    let mut now_ns = S;
+    for round in 0..25 {
+        now_ns += S / 20;
+        session.tick(now_ns);
+        for (index, ping) in pings(&mut session, &public) {
+            let item = match round {
+                0 => UpItem::Report(Report::Accepted { addresses: Vec::new() }),
+                _ => UpItem::Piece(Vec::new()),
+            };
+            let frame = up(job, Some(ping), now_ns, (u64::from(round == 0), item));
+            session.receive(now_ns, From::Up(&names[index]), &frame);
+        }
     }
-    for (name, ping) in names.iter().zip(&pings) {
-        let accepted = UpItem::Report(Report::Accepted { addresses: Vec::new() });
-        session.receive(S + 2, From::Up(name), &up(job, *ping, S + 1, (1, accepted)));
-    }
-    session.begin(S + 3);
+    assert_eq!(session.answers().accepted, names.len());
+    session.begin(now_ns);
     let (load, pace, life) = (1, Pace::Closed, Life::default());
     let connect = Order::Connect { load, connections: 1, connections_max: 1, depth: 1, pace, life };
-    session.order(S + 4, ThreadKind::Requesting, &connect);
+    session.order(now_ns, ThreadKind::Requesting, &connect);
     (session, job)
 }
 
 fn session(ticks: &[Tick], agents: usize) {
     let names: Vec<String> = (0..agents).map(|index| format!("a{index}")).collect();
     let (mut session, job) = begun(&names);
-    let (begin_ns, end_ns) = (2 * S, 2 * S + TENTHS * TENTH_NS);
+    let (begin_ns, end_ns) = (4 * S, 4 * S + TENTHS * TENTH_NS);
     let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns: S };
-    session.order(S + 5, ThreadKind::Requesting, &measure);
+    session.order(3 * S, ThreadKind::Requesting, &measure);
     let (mut took, mut worst) = (Duration::ZERO, Duration::ZERO);
     let (mut down_bytes, mut up_bytes, mut shown) = (0, 0, 0);
     for tenth in 0..TENTHS {

@@ -90,6 +90,17 @@ impl<'a> Reader<'a> {
     /// A number.
     #[inline]
     pub fn number(&mut self) -> Result<u64, Malformed> {
+        // Most numbers are small.
+        match self.0 {
+            [first @ 0..0x80, rest @ ..] => {
+                self.0 = rest;
+                Ok(u64::from(*first))
+            }
+            _ => self.large_number(),
+        }
+    }
+
+    fn large_number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for place in 0..10 {
             let byte = self.byte()?;

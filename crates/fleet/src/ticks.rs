@@ -10,7 +10,7 @@
 pub mod codec;
 pub mod sum;
 
-pub use codec::{TICK_BYTES_MAX, decode, encode, parts};
+pub use codec::{PHASES, TICK_BYTES_MAX, decode, encode, parts};
 pub use sum::TickSum;
 
 use model::fanout::{EventCounts, Subscription};
@@ -173,9 +173,9 @@ impl SparseTick {
         }
     }
 
-    /// Adds what is in it to a tick of the engine, but for its interval, its connections and
-    /// whether it is the last.
-    pub fn add_to(&self, tick: &mut Tick) {
+    /// Adds what is in it to a tick of the engine, but for its interval, its connections, whether
+    /// it is the last, and its distributions.
+    pub fn add_counts_to(&self, tick: &mut Tick) {
         let counts = &self.counts;
         tick.fate_ns = tick.fate_ns.max(self.fate_ns);
         tick.measured += &counts.measured;
@@ -190,9 +190,6 @@ impl SparseTick {
         tick.caught.extend_from_slice(&self.caught);
         let fastest_ns = tick.warmup_fastest_ns.into_iter().chain(self.warmup_fastest_ns).min();
         tick.warmup_fastest_ns = fastest_ns;
-        for (sum, part) in histograms(tick).into_iter().zip(&self.histograms) {
-            sum.add_sparse(part);
-        }
         let routes = tick.opened_on.len().max(self.opened_on.len());
         tick.opened_on.resize(routes, 0);
         tick.opened_on.iter_mut().zip(&self.opened_on).for_each(|(sum, part)| *sum += part);
@@ -216,9 +213,10 @@ impl SparseTick {
     /// The largest of all its counts: how fast sums can grow.
     pub fn largest(&self) -> u64 {
         let mut largest = 0;
-        let mut copy = Self { ..Self::empty(0, self.phase, (0, 0)) };
-        copy.counts = self.counts;
-        copy.each_number(|number| largest = largest.max(*number));
+        let mut counts = self.counts;
+        codec::each_counter(&mut counts.measured, &mut |number| largest = largest.max(*number));
+        codec::each_counter(&mut counts.unmeasured, &mut |number| largest = largest.max(*number));
+        codec::each_other(&mut counts, &mut |number| largest = largest.max(*number));
         let counted = self.histograms.iter().chain(self.targets.iter().map(|(_, one)| one));
         let counts = counted.map(|one| one.buckets().iter().map(|(_, count)| *count).sum());
         let codes = [&self.codes, &self.error_codes]

@@ -8,7 +8,7 @@
 
 use crate::LATE_NS;
 use crate::message::carried;
-use crate::ticks::{SparseTick, TickSum};
+use crate::ticks::{PHASES, SparseTick, TickSum};
 use engine::job::Order;
 use model::tick::{Connections, Counters, Phase, TargetTally, Tick};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +74,16 @@ impl Member {
 /// A tenth that was not handed out yet: its begin, and the part of the level.
 type Slot = (u64, u8);
 
+/// What was told of a tenth.
+#[derive(Debug)]
+enum Waiting {
+    /// It is added up as it comes: of each of thousands of agents there is little. Few tenths are
+    /// that recent.
+    Recent(TickSum),
+    /// It is kept until it is handed out, which is at once.
+    Late(Vec<SparseTick>),
+}
+
 /// The ticks of one crew of all agents.
 #[derive(Debug)]
 pub(super) struct Merger {
@@ -84,11 +94,12 @@ pub(super) struct Merger {
     /// When agents that have not told their last tick are given up.
     give_up_ns: Option<u64>,
     members: Vec<Member>,
-    waiting: BTreeMap<Slot, Vec<SparseTick>>,
+    waiting: BTreeMap<Slot, Waiting>,
+    /// Memory of tenths that were handed out.
+    spare: Vec<TickSum>,
     handed_out: BTreeSet<Slot>,
     targets: Vec<TargetTally>,
     is_over: bool,
-    sum: TickSum,
 }
 
 impl Merger {
@@ -102,10 +113,10 @@ impl Merger {
             give_up_ns: None,
             members: Vec::new(),
             waiting: BTreeMap::new(),
+            spare: Vec::new(),
             handed_out: BTreeSet::new(),
             targets: Vec::new(),
             is_over: true,
-            sum: TickSum::default(),
         }
     }
 
@@ -156,7 +167,15 @@ impl Merger {
         member.account.measured += &tick.counts.measured;
         member.account.unmeasured += &tick.counts.unmeasured;
         member.account.is_whole = tick.last;
-        self.waiting.entry(slot).or_default().push(tick);
+        let is_late = is_late(now_ns, slot);
+        let waiting = self.waiting.entry(slot).or_insert_with(|| match is_late {
+            true => Waiting::Late(Vec::new()),
+            false => Waiting::Recent(self.spare.pop().unwrap_or_default()),
+        });
+        match waiting {
+            Waiting::Recent(sum) => sum.add(&tick),
+            Waiting::Late(ticks) => ticks.push(tick),
+        }
     }
 
     /// What an agent told of the load.
@@ -178,8 +197,7 @@ impl Merger {
         let is_over = self.members.iter().all(Member::is_over);
         while let Some((&slot, _)) = self.waiting.first_key_value() {
             let has_told = |member: &Member| member.is_over() || member.told_ns >= slot.0;
-            let is_late = now_ns >= slot.0.saturating_add(TENTH_NS + GRACE_NS);
-            if !is_over && !is_late && !self.members.iter().all(has_told) {
+            if !is_over && !is_late(now_ns, slot) && !self.members.iter().all(has_told) {
                 return;
             }
             self.hand_out_one(slot, read);
@@ -215,11 +233,16 @@ impl Merger {
     }
 
     fn hand_out_one(&mut self, slot: Slot, read: &mut dyn FnMut(&Tick)) {
-        let parts = self.waiting.remove(&slot).unwrap_or_default();
-        let Some(phase) = parts.first().map(|part| part.phase) else { return };
-        let (connections, load) = (self.connections(), self.load);
-        parts.iter().for_each(|part| self.sum.add(part));
-        let tick = self.sum.tick(load, phase, connections);
+        let mut sum = match self.waiting.remove(&slot) {
+            Some(Waiting::Recent(sum)) => sum,
+            Some(Waiting::Late(ticks)) => {
+                let mut sum = self.spare.pop().unwrap_or_default();
+                ticks.iter().for_each(|tick| sum.add(tick));
+                sum
+            }
+            None => return,
+        };
+        let tick = sum.tick(self.load, PHASES[usize::from(slot.1)], self.connections());
         if !self.handed_out.insert(slot) {
             tick.end_ns = tick.begin_ns;
         }
@@ -229,14 +252,16 @@ impl Merger {
         self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
         tick.targets.clear();
         read(tick);
-        self.sum.clear();
+        sum.clear();
+        self.spare.push(sum);
     }
 
     /// The last tick of the load, once. It has no length and nothing in it but what ends the
     /// account.
     fn hand_out_last(&mut self, now_ns: u64, read: &mut dyn FnMut(&Tick)) {
         let (connections, load) = (self.connections(), self.load);
-        let tick = self.sum.tick(load, Phase::Drain, connections);
+        let mut sum = self.spare.pop().unwrap_or_default();
+        let tick = sum.tick(load, Phase::Drain, connections);
         (tick.begin_ns, tick.end_ns, tick.last) = (now_ns, now_ns, true);
         tick.targets = std::mem::take(&mut self.targets);
         for member in &mut self.members {
@@ -249,9 +274,15 @@ impl Merger {
             }
         }
         read(tick);
-        self.sum.clear();
+        sum.clear();
+        self.spare.push(sum);
         self.is_over = true;
     }
+}
+
+/// Whether a tenth has waited for agents long enough.
+fn is_late(now_ns: u64, slot: Slot) -> bool {
+    now_ns >= slot.0.saturating_add(TENTH_NS + GRACE_NS)
 }
 
 /// The tenth that a tick belongs to. In the window tenths are counted from its begin. A tick that

@@ -32,7 +32,8 @@ const SUBSCRIPTIONS_MAX: usize = 1 << 14;
 /// Kinds of failures in one tick; each worker has its own.
 const KINDS_MAX: usize = 4 * CAUGHT_MAX;
 
-const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phase::Drain];
+/// Every phase, in the order of [`Phase`].
+pub const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phase::Drain];
 
 /// Shows every number of counters.
 pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u64)) {
@@ -244,7 +245,7 @@ fn put_histogram(writer: &mut Writer, histogram: &Sparse) {
     writer.number(min - values_of(first.0).0);
     writer.number(max - values_of(last.0).0);
     let (sum, sum_of_squares) = histogram.sums();
-    writer.wide(sum - Sparse::sum_least(buckets).unwrap_or(0).min(sum));
+    writer.wide(sum - Sparse::sum_least(buckets).min(sum));
     writer.raw(&sum_of_squares.to_be_bytes());
 }
 
@@ -273,10 +274,7 @@ fn take_histogram(reader: &mut Reader<'_>) -> Result<Sparse, Malformed> {
         Ok(least + reader.up_to(most - least, "a value")?)
     };
     let extremes = (extreme(reader, first.0)?, extreme(reader, last.0)?);
-    let sum = Sparse::sum_least(&buckets).and_then(|least| {
-        let above = reader.wide().ok()?;
-        least.checked_add(above)
-    });
+    let sum = Sparse::sum_least(&buckets).checked_add(reader.wide()?);
     let sums = (sum.ok_or(WHAT)?, f64::from_be_bytes(reader.array()?));
     Sparse::new(buckets, extremes, sums).ok_or(WHAT)
 }

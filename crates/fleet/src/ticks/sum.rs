@@ -1,6 +1,7 @@
 //! Ticks of many, added up into one tick of the engine.
 
-use super::SparseTick;
+use super::{HISTOGRAMS, SparseTick, histograms};
+use model::histogram::sparse::SparseSum;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::tick::{Connections, Phase, Tick};
 
@@ -8,6 +9,7 @@ use model::tick::{Connections, Phase, Tick};
 #[derive(Debug, Default)]
 pub struct TickSum {
     tick: Option<Box<Tick>>,
+    distributions: Box<[SparseSum; HISTOGRAMS]>,
     begins_ns: u128,
     ends_ns: u128,
     added: u64,
@@ -17,7 +19,10 @@ impl TickSum {
     /// Adds a tick, but for its connections.
     pub fn add(&mut self, part: &SparseTick) {
         let tick = self.tick.get_or_insert_default();
-        part.add_to(tick);
+        part.add_counts_to(tick);
+        for (sum, part) in self.distributions.iter_mut().zip(&part.histograms) {
+            sum.add(part);
+        }
         keep_first_of_each_kind(&mut tick.caught);
         self.begins_ns += u128::from(part.begin_ns);
         self.ends_ns += u128::from(part.end_ns);
@@ -34,6 +39,9 @@ impl TickSum {
     pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
         let parts = u128::from(self.added.max(1));
         let tick = self.tick.get_or_insert_default();
+        for (whole, sum) in histograms(tick).into_iter().zip(&mut self.distributions) {
+            whole.add_sparse(&sum.take());
+        }
         (tick.load, tick.phase) = (load, phase);
         tick.begin_ns = (self.begins_ns / parts) as u64;
         tick.end_ns = (self.ends_ns / parts) as u64;
@@ -43,6 +51,7 @@ impl TickSum {
 
     /// Empties it; keeps its memory.
     pub fn clear(&mut self) {
+        self.distributions.iter_mut().for_each(|sum| drop(sum.take()));
         self.tick.iter_mut().for_each(|tick| tick.clear());
         (self.begins_ns, self.ends_ns, self.added) = (0, 0, 0);
     }

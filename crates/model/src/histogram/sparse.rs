@@ -15,12 +15,14 @@ const ROUNDING: f64 = 1e-6;
 pub const BUCKET_LAST: u32 = bucket_of(VALUE_MAX_NS);
 
 /// The number of the bucket of a value, from 0.
+#[inline]
 pub const fn bucket_of(value_ns: u64) -> u32 {
     let doublings = (value_ns | (FINE - 1)).ilog2() as u64 - (FINE.ilog2() as u64 - 1);
     (doublings * BUCKETS_OF_DOUBLING + (value_ns >> doublings)) as u32
 }
 
 /// The least and the greatest value of a bucket, nanoseconds.
+#[inline]
 pub const fn values_of(bucket: u32) -> (u64, u64) {
     let bucket = bucket as u64;
     if bucket < FINE {
@@ -52,22 +54,33 @@ impl Sparse {
         let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else {
             return ((min, max, sum, sum_of_squares) == (0, 0, 0, 0.0)).then(Self::default);
         };
-        let is_in_order = buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let is_inside = last.0 <= BUCKET_LAST && max <= VALUE_MAX_NS;
-        let is_filled = buckets.iter().all(|(_, count)| *count > 0);
-        if !(is_in_order && is_inside && is_filled) {
-            return None;
-        }
-        let is_in = |value: u64, bucket: u32| {
+        let (first, last) = (first.0, last.0);
+        let has_values = |value: u64, bucket: u32| {
             let (least, most) = values_of(bucket);
             (least..=most).contains(&value)
         };
-        let (least, most) = bounds(&buckets)?;
-        let is_possible = is_in(min, first.0) && is_in(max, last.0) && min <= max;
-        let has_sums = (least.0..=most.0).contains(&sum)
-            && sum_of_squares >= least.1 * (1.0 - ROUNDING)
-            && sum_of_squares <= most.1 * (1.0 + ROUNDING);
-        (is_possible && has_sums).then_some(Self { buckets, sum, sum_of_squares, min, max })
+        let is_inside = last <= BUCKET_LAST && has_values(min, first) && has_values(max, last);
+        if !is_inside || min > max || max > VALUE_MAX_NS {
+            return None;
+        }
+        let (mut next, mut least, mut count) = (0, 0, 0);
+        for (bucket, values) in &buckets {
+            if *bucket < next || *bucket > last || *values == 0 {
+                return None;
+            }
+            next = *bucket + 1;
+            least += u128::from(values_of(*bucket).0) * u128::from(*values);
+            count += u128::from(*values);
+        }
+        // Each value is above the least of its bucket by less than this part of it.
+        let most = least + least / u128::from(BUCKETS_OF_DOUBLING);
+        let (all_min, all_max) = (u128::from(min) * count, u128::from(max) * count);
+        let is_sum = (least.max(all_min)..=most.min(all_max)).contains(&sum);
+        // As the mean square lies between the square of the mean and the mean times the greatest.
+        let (mean_square, exact) = (sum_of_squares / count as f64, sum as f64 / count as f64);
+        let is_square = mean_square >= exact * exact * (1.0 - ROUNDING)
+            && mean_square <= exact * max as f64 * (1.0 + ROUNDING);
+        (is_sum && is_square).then_some(Self { buckets, sum, sum_of_squares, min, max })
     }
 
     /// Buckets by their number, with how many values they hold.
@@ -85,9 +98,12 @@ impl Sparse {
         (self.sum, self.sum_of_squares)
     }
 
-    /// The least that the sum of such buckets can be; nothing when it is beyond all numbers.
-    pub fn sum_least(buckets: &[(u32, u64)]) -> Option<u128> {
-        bounds(buckets).map(|(least, _)| least.0)
+    /// The least that the sum of values in such buckets can be, none of which is beyond the last.
+    pub fn sum_least(buckets: &[(u32, u64)]) -> u128 {
+        let least = |(bucket, count): &(u32, u64)| {
+            u128::from(values_of((*bucket).min(BUCKET_LAST)).0) * u128::from(*count)
+        };
+        buckets.iter().map(least).sum()
     }
 
     /// Whether there is no value.
@@ -96,21 +112,43 @@ impl Sparse {
     }
 }
 
-/// A sum, and a sum of squares.
-type Sums = (u128, f64);
+/// Distributions of many, added up. Its memory is taken with the first that is not empty.
+#[derive(Debug, Default)]
+pub struct SparseSum {
+    counts: Vec<u64>,
+    sum: u128,
+    sum_of_squares: f64,
+    /// Least and greatest value.
+    extremes_ns: Option<(u64, u64)>,
+}
 
-/// The least and the most that both sums can be.
-fn bounds(buckets: &[(u32, u64)]) -> Option<(Sums, Sums)> {
-    let (mut least, mut most) = ((0u128, 0.0), (0u128, 0.0));
-    for (bucket, count) in buckets {
-        let (low, high) = values_of(*bucket);
-        for (sums, value) in [(&mut least, low), (&mut most, high)] {
-            let product = u128::from(value).checked_mul(u128::from(*count))?;
-            sums.0 = sums.0.checked_add(product)?;
-            sums.1 += value as f64 * value as f64 * *count as f64;
+impl SparseSum {
+    /// Adds one.
+    pub fn add(&mut self, part: &Sparse) {
+        if part.is_empty() {
+            return;
         }
+        self.counts.resize(BUCKET_LAST as usize + 1, 0);
+        for (bucket, count) in &part.buckets {
+            self.counts[*bucket as usize] += count;
+        }
+        self.sum += part.sum;
+        self.sum_of_squares += part.sum_of_squares;
+        let (min, max) = self.extremes_ns.unwrap_or((part.min, part.max));
+        self.extremes_ns = Some((min.min(part.min), max.max(part.max)));
     }
-    Some((least, most))
+
+    /// What was added up since the last call.
+    pub fn take(&mut self) -> Sparse {
+        let Some((min, max)) = self.extremes_ns.take() else { return Sparse::default() };
+        let (first, last) = (bucket_of(min), bucket_of(max));
+        let filled = (first..).zip(&mut self.counts[first as usize..=last as usize]);
+        let taken = filled.filter(|(_, count)| **count > 0);
+        let buckets = taken.map(|(bucket, count)| (bucket, std::mem::take(count))).collect();
+        let (sum, sum_of_squares) = (std::mem::take(&mut self.sum), self.sum_of_squares);
+        self.sum_of_squares = 0.0;
+        Sparse { buckets, sum, sum_of_squares, min, max }
+    }
 }
 
 impl Histogram {
@@ -206,6 +244,15 @@ mod tests {
             prop_assert_eq!(merged.summary(3), added.summary(3));
             prop_assert_eq!(merged.sum_ns(), added.sum_ns());
             prop_assert_eq!(merged.to_sparse(), added.to_sparse());
+            let mut sum = SparseSum::default();
+            for _ in 0..2 {
+                sum.add(&sparse);
+                sum.add(&sparse);
+                let mut twice = whole.clone();
+                twice.merge(&whole);
+                prop_assert_eq!(sum.take(), twice.to_sparse());
+            }
+            prop_assert_eq!(sum.take(), Sparse::default());
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     plain.counts.accounting.in_flight_ns = u128::from(random.draw());
     plain.counts.tls.refused_status = random.between(0, 999) as u16;
     tick.connections = plain.counts.connections;
-    plain.add_to(&mut tick);
+    plain.add_counts_to(&mut tick);
     for code in [200, 204, 404, 599] {
         tick.codes.add(code, random.between(0, largest));
         tick.error_codes.add(code, random.between(0, 2));
