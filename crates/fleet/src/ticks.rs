@@ -173,8 +173,8 @@ impl SparseTick {
         }
     }
 
-    /// Adds what is in it to a tick of the engine, but for its interval, its connections, whether it
-    /// is the last, and its distributions.
+    /// Adds what is in it to a tick of the engine, but for its interval, its connections, whether
+    /// it is the last, and its distributions.
     pub fn add_counts_to(&self, tick: &mut Tick) {
         let counts = &self.counts;
         tick.fate_ns = tick.fate_ns.max(self.fate_ns);
