@@ -39,7 +39,7 @@ impl TickSum {
     pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
         let parts = u128::from(self.added.max(1));
         let tick = self.tick.get_or_insert_default();
-        for (whole, sum) in histograms(tick).into_iter().zip(&mut self.distributions) {
+        for (whole, sum) in histograms(tick).into_iter().zip(self.distributions.iter_mut()) {
             whole.add_sparse(&sum.take());
         }
         (tick.load, tick.phase) = (load, phase);
