@@ -106,8 +106,10 @@ fn measured(
         onlookers.tell(event, &mut screen);
     };
     let told = Told { notify: &mut notify, verdicts };
-    let setting = lead.as_ref().map_or(Setting::Live, |lead| Setting::Fleet(lead));
-    let made = lab::run_in(setting, trial, &command, &mut logs, &stop, told);
+    let made = match &lead {
+        None => lab::run(trial, &command, &mut logs, &stop, told),
+        Some(lead) => lab::run_in(Setting::Fleet(lead), trial, &command, &mut logs, &stop, told),
+    };
     screen.clear();
     onlookers.stop_drawing(&mut screen);
     for notice in controller.iter().flat_map(crate::fleet::Chosen::notices) {

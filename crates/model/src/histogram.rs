@@ -55,6 +55,10 @@ impl Histogram {
     /// Adds `count` values of `value_ns`.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        // A value that did not occur is no extreme.
+        if count == 0 {
+            return;
+        }
         let value_ns = value_ns.min(VALUE_MAX_NS);
         // Cannot fail: the value was clamped to the bounds given above.
         let _ = self.buckets.record_n(value_ns, count);
@@ -245,6 +249,17 @@ mod tests {
         assert_eq!(histogram.quantile_ns(1.0), Some(VALUE_MAX_NS));
         let back = Histogram::from_buckets(histogram.buckets()).expect("they are ours");
         assert_eq!((back.count(), back.quantile_ns(1.0)), (1, Some(VALUE_MAX_NS)));
+    }
+
+    #[test]
+    fn a_value_that_did_not_occur_is_no_extreme() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(9_000, 0);
+        histogram.clear();
+        histogram.record_n(5, 1);
+        histogram.record_n(1, 0);
+        let summary = histogram.summary(0);
+        assert_eq!((summary.min, summary.max), (Some(5), Some(5)));
     }
 
     #[test]

@@ -276,6 +276,8 @@ typed! {
     text Transaction(String), "the number of a transaction", "17";
     /// A network device.
     text Device(String), "a network device", "eth0";
+    /// A word of another tool's command line.
+    text ToolWord(String), "options and a URL, as that tool takes them", "-c100";
     /// The beginning of the name of cells.
     text CellName(String), "beginnings of the names of cells", "simple,read";
     /// A knob of a run's advice.

@@ -7,6 +7,7 @@ use crate::session::{self, Drawn};
 use clap::{Args, Parser, Subcommand};
 use model::tool::Tool;
 use plan::Ask;
+use plan::values::ToolWord;
 
 /// The tools whose command line we take.
 #[derive(Debug, Subcommand)]
@@ -34,7 +35,7 @@ pub struct Words {
     /// Its options and the URL, as that tool takes them
     #[arg(value_name = "WORDS", required = true, num_args = 1.., trailing_var_arg = true,
           allow_hyphen_values = true)]
-    typed: Vec<String>,
+    typed: Vec<ToolWord>,
 }
 
 fn help(tool: Tool) -> String {
@@ -52,7 +53,8 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
     let front = peers::front(tool).ok_or_else(|| {
         Failure::Usage(format!("{} has no front end; use ceiling load", tool.name()))
     })?;
-    let typed = peers::parse(front, &words.typed).map_err(Failure::Usage)?;
+    let words: Vec<String> = words.typed.into_iter().map(|word| word.0).collect();
+    let typed = peers::parse(front, &words).map_err(Failure::Usage)?;
     let words = [vec!["ceiling".to_string()], typed.words.clone()].concat();
     let asked = Cli::try_parse_from(&words);
     let asked = asked.map_err(|error| {
