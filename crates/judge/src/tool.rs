@@ -88,11 +88,7 @@ pub fn judge_tool(
 }
 
 /// What may have disturbed it, by the readings of its window.
-pub(crate) fn neighbours(
-    context: Context<'_>,
-    run: &ToolRun,
-    observed: &Observed,
-) -> Option<f64> {
+pub(crate) fn neighbours(context: Context<'_>, run: &ToolRun, observed: &Observed) -> Option<f64> {
     let point = sparse(context, run);
     context.case(&point, observed).neighbours()
 }
@@ -134,9 +130,9 @@ fn asked(run: &ToolRun) -> Vec<Gate> {
         }
         None => gate(*id, None, format!("cannot be told from what {name} says")),
     });
-    let unasked = UNASKED.iter().map(|(id, what)| {
-        gate(*id, None, format!("cannot be told: {name} does not say {what}"))
-    });
+    let unasked = UNASKED
+        .iter()
+        .map(|(id, what)| gate(*id, None, format!("cannot be told: {name} does not say {what}")));
     asked.chain(unasked).collect()
 }
 
@@ -311,10 +307,12 @@ fn standing(run: &ToolRun) -> Standings {
             standings.add(figure, Standing::NotKnown { why: why.to_string() });
         }
     };
-    strike(Figure::Rate, "rate");
     for figure in LATENCIES {
         let name = figure.key().trim_start_matches("latency.");
         strike(figure, name);
+    }
+    if let Some(why) = run.rate_refuted() {
+        standings.add(Figure::Rate, Standing::NotKnown { why: why.to_string() });
     }
     if run.rate.is_none() {
         let why = "the tool does not tell good responses from others".to_string();
@@ -367,12 +365,7 @@ mod tests {
             exit_code: Some(0),
             ran_ns: (0, 5_000_000_000),
             window_ns: (0, 5_000_000_000),
-            account: Account {
-                file: "-".into(),
-                name: String::new(),
-                foreign,
-                claims: Vec::new(),
-            },
+            account: Account { file: "-".into(), name: String::new(), foreign, claims: Vec::new() },
             rate,
             cpu: ToolCost::default(),
             gates: Vec::new(),
@@ -427,11 +420,8 @@ mod tests {
     fn a_hot_thread_of_the_tool_is_the_generators_wall() {
         let mut fixture = Fixture::good();
         fixture.trial.threads = 1;
-        fixture.observed.client_threads = Some(vec![ThreadShare {
-            name: "node".into(),
-            run: 0.99,
-            ..ThreadShare::default()
-        }]);
+        fixture.observed.client_threads =
+            Some(vec![ThreadShare { name: "node".into(), run: 0.99, ..ThreadShare::default() }]);
         let (run, verdict) = judged(&mut fixture, told());
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C2), Side::Client));
         assert!(verdict.not_tested.contains(&WallId::K14), "{:?}", verdict.not_tested);

@@ -52,10 +52,10 @@ mod server;
 pub use preflight::{GreetError, SecretsError};
 
 pub use error::LabError;
-pub use tool::ToolError;
 pub use machine::ThisHost;
 pub use mix::keep_requests;
 pub use run::{Told, Verdicts, run, run_in};
+pub use tool::ToolError;
 pub use watch::Logs;
 
 #[cfg(test)]

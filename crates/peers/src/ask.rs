@@ -39,12 +39,13 @@ impl Ask {
         let ([level], [request]) = (&trial.levels[..], &trial.requests[..]) else {
             return Err("one level of one request is what another tool can be asked".to_string());
         };
-        let rate = match &level.arrival {
-            Arrival::Closed => None,
-            Arrival::Open { curve, .. } => Some(curve.constant_rate().ok_or(
-                "a rate that changes cannot be asked of another tool; for example -R 1k",
-            )?),
-        };
+        let rate =
+            match &level.arrival {
+                Arrival::Closed => None,
+                Arrival::Open { curve, .. } => Some(curve.constant_rate().ok_or(
+                    "a rate that changes cannot be asked of another tool; for example -R 1k",
+                )?),
+            };
         Ok(Self {
             url: format!("http://{}{}", request.host, request.path),
             method: request.method.clone(),
@@ -120,9 +121,7 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
     let level = trial.levels.first();
     let has_life = level.is_some_and(|level| level.life != Life::default());
     let has_spare = level.is_some_and(|level| level.spare > 0);
-    let is_spread = |level: &model::load::Level| {
-        matches!(level.arrival, Arrival::Open { arrivals, .. } if arrivals != Spacing::Fixed)
-    };
+    let is_spread = |level: &model::load::Level| matches!(level.arrival, Arrival::Open { arrivals, .. } if arrivals != Spacing::Fixed);
     let has_checks = trial.targets.iter().any(|target| target.checks != Checks::default());
     let is_led = matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket);
     let rules = [

@@ -1,8 +1,8 @@
 //! autocannon: a closed loop, or at most a rate (`-R`).
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{Order, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 

@@ -1,8 +1,8 @@
 //! h2load with HTTP/1.1: a closed loop.
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 

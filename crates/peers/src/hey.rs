@@ -1,8 +1,8 @@
 //! hey: a closed loop, or at most a rate for each of its workers (`-q`).
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{Order, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 
@@ -44,10 +44,7 @@ mod tests {
 
     #[test]
     fn a_load_is_asked_like_this() {
-        assert_eq!(
-            order(&ask()).unwrap().shown(),
-            "-c 16 -z 3s -t 10 http://127.0.0.1:8083/read"
-        );
+        assert_eq!(order(&ask()).unwrap().shown(), "-c 16 -z 3s -t 10 http://127.0.0.1:8083/read");
         let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(99), ..more() };
         let expected = "-c 16 -n 99 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
                         http://127.0.0.1:8083/read";

@@ -1,8 +1,8 @@
 //! k6: users in a closed loop, or arrivals at a rate; both take a script.
 
-use crate::{Peer, Threads};
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, Output, words};
+use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
          {FOLDER}/load.js"
     );
     let files = vec![("load.js", script(ask)?)];
-    Ok(Order { words: words(&line), files, output: Output::File(SUMMARY) })
+    Ok(Order { files, output: Output::File(SUMMARY), ..Order::of(words(&line)) })
 }
 
 fn script(ask: &Ask) -> Result<String, String> {

@@ -70,9 +70,7 @@ pub fn parse(front: &Front, typed: &[String]) -> Result<Typed, String> {
             (false, None) => String::new(),
             (false, Some(_)) => return Err(format!("{word}: it takes no value")),
             (true, Some(value)) => value,
-            (true, None) => {
-                rest.next().cloned().ok_or_else(|| format!("{word} needs a value"))?
-            }
+            (true, None) => rest.next().cloned().ok_or_else(|| format!("{word} needs a value"))?,
         };
         match option.asks {
             Asks::Words(more) => words.extend(more.iter().map(ToString::to_string)),

@@ -70,8 +70,7 @@ mod tests {
     #[test]
     fn a_load_is_asked_like_this() {
         let shown = order(&ask()).unwrap().shown();
-        let expected =
-            "-t1 -c16 -d3s --latency --timeout=10s http://127.0.0.1:8083/read";
+        let expected = "-t1 -c16 -d3s --latency --timeout=10s http://127.0.0.1:8083/read";
         assert_eq!(shown, expected);
         let deep = Ask { depth: 8, ..more() };
         insta::assert_snapshot!(order(&deep).unwrap().shown());

@@ -29,8 +29,7 @@ mod tests {
     #[test]
     fn a_load_is_asked_like_this() {
         let open = Ask { rate: Some(500.0), ..ask() };
-        let expected =
-            "-t1 -c16 -d3s -R500 --latency --timeout=10s http://127.0.0.1:8083/read";
+        let expected = "-t1 -c16 -d3s -R500 --latency --timeout=10s http://127.0.0.1:8083/read";
         assert_eq!(order(&open).unwrap().shown(), expected);
         assert!(order(&ask()).unwrap_err().contains("-R 1k"));
     }

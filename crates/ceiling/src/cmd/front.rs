@@ -56,7 +56,12 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
     let words = [vec!["ceiling".to_string()], typed.words.clone()].concat();
     let asked = Cli::try_parse_from(&words);
     let asked = asked.map_err(|error| {
-        Failure::Usage(format!("{} became `{}`: {}", tool.name(), words.join(" "), one_line(&error)))
+        Failure::Usage(format!(
+            "{} became `{}`: {}",
+            tool.name(),
+            words.join(" "),
+            one_line(&error)
+        ))
     })?;
     let Command::Load(load) = asked.command else {
         return Err(Failure::Usage(format!("`{}` makes no load", words.join(" "))));

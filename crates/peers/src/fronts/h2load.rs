@@ -20,7 +20,11 @@ const OPTIONS: &[TypedOption] = &[
         asks: Asks::Words(&[]),
         about: "HTTP/1.1, which is what requests are here",
     },
-    TypedOption { names: &["-n", "--requests"], asks: Asks::Option("-n"), about: "how many requests" },
+    TypedOption {
+        names: &["-n", "--requests"],
+        asks: Asks::Option("-n"),
+        about: "how many requests",
+    },
     TypedOption { names: &["-c", "--clients"], asks: Asks::Option("-c"), about: "connections" },
     TypedOption { names: &["-t", "--threads"], asks: Asks::Option("-t"), about: "threads" },
     TypedOption {

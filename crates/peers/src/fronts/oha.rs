@@ -18,7 +18,11 @@ pub(super) const FRONT: Front = Front {
 
 const OPTIONS: &[TypedOption] = &[
     TypedOption { names: &["-n"], asks: Asks::Option("-n"), about: "how many requests" },
-    TypedOption { names: &["-c"], asks: Asks::Option("-c"), about: "connections, 50 when not given" },
+    TypedOption {
+        names: &["-c"],
+        asks: Asks::Option("-c"),
+        about: "connections, 50 when not given",
+    },
     TypedOption { names: &["-z"], asks: Asks::Option("-d"), about: "how long, instead of -n" },
     TypedOption { names: &["-q"], asks: Asks::Option("-R"), about: "requests per second" },
     TypedOption {
@@ -41,17 +45,17 @@ const OPTIONS: &[TypedOption] = &[
         about: "a response later than this failed",
     },
     TypedOption { names: &["--insecure"], asks: Asks::Words(&["-k"]), about: "any certificate" },
-    TypedOption { names: &["--no-tui"], asks: Asks::Words(&[]), about: "nothing is drawn meanwhile" },
+    TypedOption {
+        names: &["--no-tui"],
+        asks: Asks::Words(&[]),
+        about: "nothing is drawn meanwhile",
+    },
     TypedOption {
         names: &["-p"],
         asks: Asks::NoValue("it is for HTTP/2; ceiling load has -p for HTTP/1.1"),
         about: "requests at once on a connection",
     },
-    TypedOption {
-        names: &["--http2"],
-        asks: Asks::No("requests are HTTP/1.1"),
-        about: "HTTP/2",
-    },
+    TypedOption { names: &["--http2"], asks: Asks::No("requests are HTTP/1.1"), about: "HTTP/2" },
     TypedOption {
         names: &["--output-format", "-j"],
         asks: Asks::NoValue("for JSON there is ceiling load --json"),

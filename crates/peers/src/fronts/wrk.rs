@@ -81,13 +81,11 @@ pub(super) fn moments(shown: &Shown<'_>) -> String {
     let time_of = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64 / 1e3), time);
     let within = or_dash(shown.within_stdev(), |share| format!("{:.2}%", share * 100.0));
     let each = 10.0 / f64::from(shown.point.load.threads.max(1));
-    let rates: Vec<f64> =
-        shown.point.per_100ms.iter().map(|count| *count as f64 * each).collect();
+    let rates: Vec<f64> = shown.point.per_100ms.iter().map(|count| *count as f64 * each).collect();
     let spread = Spread::of(&rates);
     let rate = |pick: fn(&Spread) -> f64| or_dash(spread.as_ref().map(pick), metric);
-    let inside = or_dash(spread.as_ref().map(|one| one.within), |share| {
-        format!("{:.2}%", share * 100.0)
-    });
+    let inside =
+        or_dash(spread.as_ref().map(|one| one.within), |share| format!("{:.2}%", share * 100.0));
     format!(
         "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n\
          {:>11} {:>9} {:>9} {:>8} {within:>8}\n{:>11} {:>9} {:>9} {:>8} {inside:>8}\n",

@@ -19,7 +19,11 @@ const OPTIONS: &[TypedOption] = &[
     CONNECTIONS,
     THREADS,
     DURATION,
-    TypedOption { names: &["-R", "--rate"], asks: Asks::Option("-R"), about: "requests per second" },
+    TypedOption {
+        names: &["-R", "--rate"],
+        asks: Asks::Option("-R"),
+        about: "requests per second",
+    },
     TypedOption {
         names: &["--latency", "-L"],
         asks: Asks::Layout,

@@ -47,8 +47,8 @@ pub fn facts(tool: &ToolRun) -> Vec<Fact> {
 
 /// CPU time of both sides for each response.
 pub fn cost(tool: &ToolRun) -> String {
-    let [client, server] = [tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]
-        .map(|us| match us {
+    let [client, server] =
+        [tool.cpu.client_us_per_request, tool.cpu.server_us_per_request].map(|us| match us {
             Some(_) => format!("{} us", microseconds(us)),
             None => "-".to_string(),
         });

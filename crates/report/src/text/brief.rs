@@ -118,10 +118,13 @@ fn figures(run: &Run, room: usize) -> Vec<TextLine> {
         _ if points.iter().any(|point| point.events.is_some()) => {
             (tables::events(run), rows::of_events(run))
         }
-        [] => (None, run.record.tool.as_ref().map_or_else(
-            || rows::of_nothing(run),
-            |tool| rows::of_tool(run, tool),
-        )),
+        [] => (
+            None,
+            run.record
+                .tool
+                .as_ref()
+                .map_or_else(|| rows::of_nothing(run), |tool| rows::of_tool(run, tool)),
+        ),
         [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
         [point] => return one_level(run, point, room),
         _ if points.iter().all(|point| point.is_churn() && point.turnover.is_some()) => {

@@ -147,9 +147,10 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
 pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
     let name = told.generator.name();
     let shares = told.latency().map(|latency| &latency.percentiles);
-    let times = shares.into_iter().flatten().map(|one| {
-        format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9))
-    });
+    let times = shares
+        .into_iter()
+        .flatten()
+        .map(|one| format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9)));
     let times: Vec<String> = times.collect();
     let mut rows = vec![Row::new("Told", format!("{name}: {}", tool::counted(told)))];
     if !times.is_empty() {
