@@ -14,6 +14,7 @@ const median = (values) => {
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 };
+const scaled = (value, factor) => value == null ? null : value * factor;
 const shown = (value, digits = 3) =>
   value == null ? "-" : String(Number(value.toPrecision(digits)).toLocaleString("en-US"));
 // From the least to the greatest of six visits is an interval of the median of 97 %.
@@ -47,8 +48,8 @@ for (const cell of experiment.cells) {
     : point.requests.sent + point.unmeasured.sent;
   row.push({
     rate: tool ? tool.rate : point.rate,
-    p50_us: tool ? percentile(0.5) * 1e6 : point.latency_ns.p50 / 1e3,
-    p99_us: tool ? percentile(0.99) * 1e6 : point.latency_ns.p99 / 1e3,
+    p50_us: tool ? scaled(percentile(0.5), 1e6) : scaled(point.latency_ns.p50, 1e-3),
+    p99_us: tool ? scaled(percentile(0.99), 1e6) : scaled(point.latency_ns.p99, 1e-3),
     counted: own,
     served: cell.stopped?.requests_served,
     client_us: (tool ?? point).cpu.client_us_per_request,
@@ -67,7 +68,7 @@ for (const [name, visits] of rows) {
     console.log(`| ${name} | not measured: ${visits[0].failed} | | | | | | | |`);
     continue;
   }
-  const of = (key) => good.map((visit) => Number.isNaN(visit[key]) ? null : visit[key]);
+  const of = (key) => good.map((visit) => visit[key]);
   const share = good.map(({ counted, served }) => served ? counted / served : null);
   const cannot = counts(good.flatMap((visit) => visit.cannot));
   const times = `${range(of("p50_us"))} | ${range(of("p99_us"))}`;

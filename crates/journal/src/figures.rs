@@ -9,6 +9,7 @@ use model::analysis::VisitSeen;
 use model::experiment::{CellResult, Conclusion, Contrast, Experiment, Fate, Figure as Measured};
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
+use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind};
 use model::visit::{FIGURES, best_point, costs_of, failures_of, figure_of, standing_of, times_of};
 use std::collections::BTreeMap;
@@ -186,6 +187,9 @@ fn known(value: Value) -> Option<f64> {
 fn errors_over(records: &[&Record]) -> Value {
     // They are counted also where no rate is known.
     let point = |record: &'_ &Record| {
+        if let Some(tool) = &record.tool {
+            return tool.failures();
+        }
         let best = best_point(record).map(|(_, point)| point);
         best.or(record.points.last()).map(failures_of)
     };
@@ -228,6 +232,11 @@ pub fn of_record(of: &Record) -> Named {
 }
 
 fn single(of: &Record, figure: Measured) -> Value {
+    if let Some(tool) = &of.tool {
+        let (unit, factor) = unit_of(figure);
+        let value = tool.figure(figure).filter(|value| value.is_finite() && *value > 0.0);
+        return told(tool, value.map(|value| Figure::alone(value * factor, unit)));
+    }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
     };
@@ -250,7 +259,18 @@ fn why_absent(point: &Point, figure: Measured) -> String {
     }
 }
 
+/// A figure as another tool told it.
+fn told(tool: &ToolRun, figure: Option<Figure>) -> Value {
+    let name = tool.generator.name();
+    let unknown = || Value::Unknown(format!("{name} does not tell it, or what it says cannot be"));
+    figure.map_or_else(unknown, Value::Figure)
+}
+
 fn p999_of(of: &Record) -> Value {
+    if let Some(tool) = &of.tool {
+        let value = tool.percentile_ns(0.999).filter(|_| tool.refuted("p99_9").is_none());
+        return told(tool, value.map(|ns| Figure::alone(ns * 1e-9, Unit::Seconds)));
+    }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
     };

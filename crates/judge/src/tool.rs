@@ -25,9 +25,10 @@ use observe::{Observed, ThreadShare};
 use std::collections::BTreeMap;
 
 /// Walls whose tests need what no tool tells: outcomes of connections, classes of errors as we have
-/// them, good responses by tenths of a second, delays of sends.
-pub(crate) const UNTOLD: [WallId; 11] = [
+/// them, good responses by tenths of a second, delays of sends, bytes sent.
+const UNTOLD: [WallId; 12] = [
     WallId::C4,
+    WallId::C5,
     WallId::C7,
     WallId::C8,
     WallId::K1,
@@ -39,6 +40,9 @@ pub(crate) const UNTOLD: [WallId; 11] = [
     WallId::M3,
     WallId::M4,
 ];
+
+/// Walls whose tests need the bytes that were received, which some tools tell.
+const OF_BYTES: [WallId; 2] = [WallId::K8, WallId::K9];
 
 /// Our checks, each with those of the audit that ask the same; and those of which a tool tells
 /// nothing, with what is missing.
@@ -309,10 +313,12 @@ fn standing(run: &ToolRun) -> Standings {
             standings.add(figure, Standing::NotKnown { why: why.to_string() });
         }
     };
-    strike(Figure::Rate, "rate");
     for figure in LATENCIES {
         let name = figure.key().trim_start_matches("latency.");
         strike(figure, name);
+    }
+    if let Some(why) = run.rate_refuted() {
+        standings.add(Figure::Rate, Standing::NotKnown { why: why.to_string() });
     }
     if run.rate.is_none() {
         let why = "the tool does not tell good responses from others".to_string();
@@ -323,10 +329,11 @@ fn standing(run: &ToolRun) -> Standings {
 
 /// The test of a wall in a case, or that it lacks what it needs.
 pub(crate) fn test(wall: WallId, test: fn(&Case<'_>) -> Test, case: &Case<'_>) -> Test {
-    if case.is_told() && UNTOLD.contains(&wall) {
-        return Test::Untested;
+    let lacks_bytes = || case.point.bytes.received == 0 && OF_BYTES.contains(&wall);
+    match case.is_told() && (UNTOLD.contains(&wall) || lacks_bytes()) {
+        true => Test::Untested,
+        false => test(case),
     }
-    test(case)
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "tool.rate",
         "Good responses (2xx and 3xx) per second by the tool's own counts: its rate times good \
-         over all that it counts; null where it does not tell good ones from others.",
+         over all that it counts; of one that prints the mean of windows instead, good over its \
+         duration. null where it does not tell good ones from others.",
     ),
     (
         "tool.cpu",

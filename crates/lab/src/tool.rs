@@ -17,7 +17,7 @@ use model::load::Trial;
 use model::run::{Outcome, Run};
 use model::secret;
 use model::tool::{Tool, ToolCost, ToolRun};
-use peers::{Ask, Order};
+use peers::{Ask, Connections, Order};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -199,9 +199,11 @@ fn told(
     let silent = |why: String| ToolError::Silent { name, how: ended.how(), why };
     let bytes = ended.output(program, order).map_err(|error| silent(error.to_string()))?;
     let level = trial.levels.first();
+    // A number that it does not keep to would refute figures that are right.
+    let bound = level.filter(|_| order.connections == Connections::AsAsked);
     let given = Given {
         command: Some(typed(name, order).join(" ")),
-        connections: level.map(|level| u64::from(level.connections)),
+        connections: bound.map(|level| u64::from(level.connections)),
         depth: level.map(|level| u64::from(level.depth)),
         link_bits_per_s: None,
         client_cpus: None,

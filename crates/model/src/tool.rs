@@ -3,7 +3,7 @@
 //! Such a run has no points: a tool tells few of the counts that our engine keeps, and what it does
 //! not tell is absent here.
 
-use crate::audit::{Account, Counts, Foreign, Latencies, Outcome};
+use crate::audit::{self, Account, Counts, Foreign, Latencies, Outcome, RateIs};
 use crate::claim::Claim;
 use crate::experiment::Figure;
 use crate::verdict::{Gate, Verdict};
@@ -108,7 +108,7 @@ impl ToolRun {
     /// Responses of any status, or good ones where it counts no others; nothing when it does not
     /// tell.
     pub fn responses(of: &Foreign) -> Option<f64> {
-        let value = |figure: &Option<crate::audit::Figure>| figure.as_ref().map(|one| one.value);
+        let value = |figure: &Option<audit::Figure>| figure.as_ref().map(|one| one.value);
         match of.meaning.counts {
             // Requests of which some had no response: good ones and bad statuses are what is left.
             Counts::Requests => {
@@ -121,7 +121,10 @@ impl ToolRun {
 
     /// Good responses per second, as the tool counted; nothing when it does not tell them apart.
     pub fn good_rate(of: &Foreign) -> Option<f64> {
-        let value = |figure: &Option<crate::audit::Figure>| figure.as_ref().map(|one| one.value);
+        let value = |figure: &Option<audit::Figure>| figure.as_ref().map(|one| one.value);
+        if let Some(counted) = counted_rate(of) {
+            return Some(counted);
+        }
         if let Some(rate) = value(&of.good_rate) {
             return Some(rate);
         }
@@ -136,22 +139,35 @@ impl ToolRun {
         value(&of.rate).zip(share).map(|(rate, share)| rate * share)
     }
 
+    /// Why its rate cannot be; nothing where that is made of its counts and not the one it prints.
+    pub fn rate_refuted(&self) -> Option<&str> {
+        let is_printed = counted_rate(&self.account.foreign).is_none();
+        self.refuted("rate").filter(|_| is_printed)
+    }
+
     /// A percentile of the latency that the tool prints as such, nanoseconds.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
-        let latency = self.account.foreign.latency()?;
-        latency.at(share).map(|one| one.value.value * 1e9)
+        self.latency()?.at(share).map(|one| one.value.value * 1e9)
     }
 
     /// A figure for comparison with other visits; nothing for one that the tool did not tell, or
     /// that cannot be.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
         match figure {
-            Figure::Rate => self.rate.filter(|_| self.refuted("rate").is_none()),
+            Figure::Rate => self.rate.filter(|_| self.rate_refuted().is_none()),
             Figure::P50 => self.percentile_ns(0.5).filter(|_| self.refuted("p50").is_none()),
             Figure::P99 => self.percentile_ns(0.99).filter(|_| self.refuted("p99").is_none()),
             Figure::ClientUsPerRequest => self.cpu.client_us_per_request,
             Figure::ServerUsPerRequest => self.cpu.server_us_per_request,
         }
+    }
+
+    /// Requests that ended as it counted them, and those of them without a good response; nothing
+    /// when it does not tell both.
+    pub fn failures(&self) -> Option<(u64, u64)> {
+        let told = &self.account.foreign;
+        let (good, failed) = (told.good.as_ref()?.value, told.failed.as_ref()?.value);
+        Some(((good + failed) as u64, failed as u64))
     }
 
     /// Why a figure that was told cannot be.
@@ -164,7 +180,7 @@ impl ToolRun {
     /// What the rate may be used for.
     pub fn claim(&self, verdict: &Verdict) -> Claim {
         let name = self.generator.name();
-        if let Some(why) = self.refuted("rate") {
+        if let Some(why) = self.rate_refuted() {
             return Claim::NotKnown(format!(
                 "the rate is not known: what {name} says cannot be: {why}"
             ));
@@ -186,6 +202,13 @@ impl ToolRun {
     pub fn latency(&self) -> Option<&Latencies> {
         self.account.foreign.latency()
     }
+}
+
+/// Good responses over the duration, of a tool that prints the mean of its windows instead.
+fn counted_rate(of: &Foreign) -> Option<f64> {
+    let (good, seconds) = (of.good.as_ref()?.value, of.duration_s.as_ref()?.value);
+    let is_mean = of.meaning.rate_is == RateIs::MeanOfWindows;
+    (is_mean && seconds > 0.0).then(|| good / seconds)
 }
 
 #[cfg(test)]
@@ -218,6 +241,15 @@ mod tests {
         assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it told that none was good");
         let untold = Foreign { good: None, ..half };
         assert_eq!(ToolRun::good_rate(&untold), None, "absent is not zero");
+    }
+
+    #[test]
+    fn a_mean_of_windows_is_no_rate_of_what_was_counted() {
+        let mut windows = told(Counts::Responses, [1100.0, 3000.0, 3000.0]);
+        windows.meaning.rate_is = RateIs::MeanOfWindows;
+        assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it told no duration");
+        windows.duration_s = Some(Told::exact(3.0, 1));
+        assert_eq!(ToolRun::good_rate(&windows), Some(1000.0));
     }
 
     #[test]

@@ -75,7 +75,9 @@ fn omitted(point: &Point) -> Option<String> {
 
 fn generator(run: &Run, point: &Point) -> String {
     let used = point.cpu.client_cpus.map_or(String::new(), |cpus| {
-        format!("it used {cpus:.2} CPUs with {} threads", point.load.threads)
+        let threads = point.load.threads;
+        let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        format!("it used {cpus:.2} CPUs with {threads}")
     });
     match run.record.claim() {
         Claim::OfGenerator => {

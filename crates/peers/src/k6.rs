@@ -24,7 +24,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
          {FOLDER}/load.js"
     );
     let files = vec![("load.js", script(ask)?)];
-    Ok(Order { words: words(&line), files, output: Output::File(SUMMARY) })
+    Ok(Order { files, output: Output::File(SUMMARY), ..Order::of(words(&line)) })
 }
 
 fn script(ask: &Ask) -> Result<String, String> {

@@ -9,7 +9,7 @@
 mod ask;
 mod order;
 pub use ask::Ask;
-pub use order::{Order, Output};
+pub use order::{Connections, Order, Output};
 
 mod autocannon;
 mod h2load;

@@ -12,6 +12,17 @@ pub struct Order {
     pub files: Vec<(&'static str, String)>,
     /// Where its figures are.
     pub output: Output,
+    /// How many connections it opens.
+    pub connections: Connections,
+}
+
+/// How many connections a tool opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connections {
+    /// No more than it is asked for.
+    AsAsked,
+    /// As many as its rate takes.
+    AsNeeded,
 }
 
 /// Where the figures of a tool are when it has ended.
@@ -29,18 +40,16 @@ pub enum Output {
 impl Order {
     /// A tool that prints its figures and reads no file.
     pub fn of(words: Vec<String>) -> Self {
-        Self { words, files: Vec::new(), output: Output::Printed }
+        let (files, output) = (Vec::new(), Output::Printed);
+        Self { words, files, output, connections: Connections::AsAsked }
     }
 
     /// The same with the folder filled in.
     pub fn within(self, folder: &str) -> Self {
         let filled = |text: String| text.replace(FOLDER, folder);
         let files = self.files.into_iter().map(|(name, text)| (name, filled(text)));
-        Self {
-            words: self.words.into_iter().map(filled).collect(),
-            files: files.collect(),
-            output: self.output,
-        }
+        let words = self.words.into_iter().map(filled);
+        Self { words: words.collect(), files: files.collect(), ..self }
     }
 
     /// As one line, for goldens.

@@ -1,7 +1,7 @@
 //! vegeta: an open loop; without a rate as fast as so many workers get their responses.
 
 use crate::ask::Ask;
-use crate::order::{FOLDER, Order, Output, words};
+use crate::order::{Connections, FOLDER, Order, Output, words};
 use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
@@ -42,7 +42,11 @@ fn order(ask: &Ask) -> Result<Order, String> {
     }
     files.insert(0, ("target.txt", target));
     let output = Output::Report(&["report", "-type", "json"], RESULTS);
-    Ok(Order { words: words(&line), files, output })
+    let connections = match ask.rate {
+        Some(_) => Connections::AsNeeded,
+        None => Connections::AsAsked,
+    };
+    Ok(Order { words: words(&line), files, output, connections })
 }
 
 #[cfg(test)]
@@ -52,6 +56,9 @@ mod tests {
 
     #[test]
     fn a_load_is_asked_like_this() {
+        let bound = |rate| order(&Ask { rate, ..ask() }).unwrap().connections;
+        assert_eq!(bound(None), Connections::AsAsked);
+        assert_eq!(bound(Some(9.0)), Connections::AsNeeded);
         insta::assert_snapshot!(order(&ask()).unwrap().shown());
         let open = Ask { rate: Some(500.0), ..more() };
         insta::assert_snapshot!("open", order(&open).unwrap().shown());

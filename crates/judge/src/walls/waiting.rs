@@ -114,7 +114,12 @@ impl Waiting {
                 *by_doing.entry(*state).or_default() += mean;
             }
         }
-        let requests = case.point.connections.opened as f64 * f64::from(case.point.load.depth);
+        // A tool opens those that it is asked for, and does not count them.
+        let opened = match case.is_told() {
+            true => u64::from(case.point.load.connections),
+            false => case.point.connections.opened,
+        };
+        let requests = opened as f64 * f64::from(case.point.load.depth);
         let connect = &case.point.connections.connect_ns;
         let connect_ns = connect.p50.or(connect.mean).unwrap_or(0) as f64;
         let service_ns = |point: &Point| point.service_ns.mean.unwrap_or(0).max(1) as f64;

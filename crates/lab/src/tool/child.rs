@@ -199,7 +199,7 @@ mod tests {
 
     fn started(script: &str, folder: &Folder) -> Child {
         let words = vec!["-c".to_string(), script.to_string()];
-        let order = Order { words, files: vec![("note", "hello".into())], output: Output::Printed };
+        let order = Order { files: vec![("note", "hello".into())], ..Order::of(words) };
         Child::start(Path::new("/bin/sh"), &order, &[], folder).unwrap()
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let script = format!("cat {}/note; echo wrong >&2; exit 3", folder.path().display());
         let ended = end(started(&script, &folder));
         assert_eq!((ended.code, ended.how().as_str()), (Some(3), "exit code 3"));
-        let order = Order { words: vec![], files: vec![], output: Output::Printed };
+        let order = Order::of(Vec::new());
         assert_eq!(ended.output(Path::new("/bin/sh"), &order).unwrap(), b"hello");
         assert_eq!(ended.last_words().as_deref(), Some("wrong"));
         let path = folder.path().to_path_buf();
