@@ -65,7 +65,7 @@ fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
     if let Some(gate) = broken(&OF_ACCOUNT) {
         return Some(format!("the account of {name} does not hold ({gate})"));
     }
-    broken(&OF_TIME).map(|_| format!("{name} was late: {}", WallId::C4))
+    broken(&OF_TIME).map(|_| format!("{name} was late ({})", WallId::C4))
 }
 
 /// Requests that were due of an agent and of which nothing is known.
@@ -164,7 +164,7 @@ mod tests {
         fixture.point.agents[2].broken = vec![GateId::Release];
         let found = super::check(&fixture.case());
         assert_eq!(found.ok, Some(false));
-        assert!(found.why.starts_with("agent a3 of 4 was late: C4; "), "{}", found.why);
+        assert!(found.why.starts_with("agent a3 of 4 was late (C4); "), "{}", found.why);
         for figure in [Figure::Rate, Figure::P50, Figure::P99] {
             assert_eq!(super::leaves(&fixture.case(), figure), Some(Standing::Sound));
         }

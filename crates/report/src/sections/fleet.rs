@@ -1,11 +1,10 @@
 //! The agents of a fleet: what each did by its own account, and where.
 
 use crate::page::{Block, Column, Mark, Table};
-use crate::wording::{best_point, count, ns, or_dash, percent, point_mark};
+use crate::wording::{best_point, count, named_wall, ns, or_dash, percent, point_mark};
 use model::fleet::{AgentEnd, AgentPoint, AgentRecord, FleetRecord};
 use model::run::{Point, Run};
 use model::units::{show_bytes, show_count, show_ns};
-use model::verdict::Named;
 
 /// One line for each agent at the point to look at, and one for all of them.
 pub fn agents(run: &Run) -> Vec<Block> {
@@ -78,11 +77,13 @@ fn is_well(agent: &AgentPoint) -> bool {
     agent.ended == AgentEnd::Complete && agent.broken.is_empty() && agent.own_wall().is_none()
 }
 
-/// How it ended, what limits it, and which of its checks are broken.
+/// How it ended, and what limits it or which of its checks are broken.
 fn standing(agent: &AgentPoint) -> String {
     let ended = (agent.ended != AgentEnd::Complete).then(|| agent.ended.word().to_string());
-    let wall = agent.own_wall().map(|wall| Named::Wall(wall).word().to_string());
-    let broken = agent.broken.iter().map(|gate| gate.name().to_string());
+    let wall = agent.own_wall().map(named_wall);
+    // A wall of its host says why its checks are broken.
+    let broken = agent.broken.iter().filter(|_| wall.is_none());
+    let broken = broken.map(|gate| gate.name().to_string()).collect::<Vec<_>>();
     let all: Vec<String> = ended.into_iter().chain(wall).chain(broken).collect();
     if all.is_empty() { "well".to_string() } else { all.join(", ") }
 }
@@ -113,13 +114,12 @@ mod tests {
     #[test]
     fn each_agent_has_a_line_and_all_of_them_one() {
         let run = fixtures::load_fleet();
-        let [Block::Table(table)] = agents(&run).try_into().expect("one table") else {
-            panic!("a table")
-        };
+        let blocks = agents(&run);
+        let [Block::Table(table)] = blocks.as_slice() else { panic!("{blocks:?}") };
         let first = |row: &crate::page::Row| row.cells[0].clone();
         let names: Vec<String> = table.rows.iter().map(first).collect();
         assert_eq!(names, ["a1", "a2", "a3", "a4", "all"]);
-        assert_eq!(table.rows[2].cells.last().map(String::as_str), Some("C4, release"));
+        assert_eq!(table.rows[2].cells.last().map(String::as_str), Some("client late (C4)"));
         assert!(agents(&fixtures::load_open()).is_empty(), "nothing without a fleet");
     }
 }
