@@ -208,9 +208,9 @@ pub const GATES: &[Listed] = &[
         ],
         Leaves::Bound(
             agents::leaves,
-            "the rate of the agents whose account holds, to all that was due; percentiles as if the \
-             requests of which nothing is known were the fastest, and the slowest; all of it sound \
-             where agents were only late",
+            "the rate of the agents whose account holds, to all that was due; percentiles as if \
+             the requests of which nothing is known were the fastest, and the slowest; all of it \
+             sound where agents were only late",
         ),
     ),
     gate(

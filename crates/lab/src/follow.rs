@@ -1,8 +1,9 @@
 //! An agent's run: workers of this host that follow the orders of a conductor elsewhere.
 //!
-//! In: a trial, the part of it that is ours, orders as they come. Out: ticks as they come, and a run
-//! of our own share: what this host did, its probe's readings, its gates and its verdict.
-//! Never: when a level begins or ends, which the one who leads decides; how orders and ticks travel.
+//! In: a trial, the part of it that is ours, orders as they come. Out: ticks as they come, and a
+//! run of our own share: what this host did, its probe's readings, its gates and its verdict.
+//! Never: when a level begins or ends, which the one who leads decides; how orders and ticks
+//! travel.
 //!
 //! Whoever leads may be gone at any time. When the orders end or `stop` is set, the load ends at
 //! once: nothing more is sent, what is in flight is awaited as after an interrupt, and the run is
@@ -47,7 +48,7 @@ pub enum Told<'a> {
     /// A worker has handed this over.
     Tick(ThreadKind, &'a Tick),
     /// Something happened, as in a run of this host alone.
-    Event(Event),
+    Event(&'a Event),
 }
 
 /// An order, and the workers it is for. Its sizes are those of the whole load, and its times of
@@ -64,8 +65,9 @@ pub struct Means<'a> {
     pub logs: &'a mut Logs,
     /// Ends the load at once, when set.
     pub stop: &'a AtomicBool,
-    /// Set from the first order of a level until its last tick: whoever finds it set long after
-    /// `stop` knows that something hangs.
+    /// Set while workers may send: from the first order of a level until its last tick, or until
+    /// they were ordered to stop. Whoever finds it set long after `stop` knows that something
+    /// hangs.
     pub is_loading: &'a AtomicBool,
 }
 
@@ -197,11 +199,11 @@ pub fn follow(
         is_loading.store(follower.is_loading(), Ordering::Relaxed);
     }
     follower.stop();
+    is_loading.store(false, Ordering::Relaxed);
     while follower.is_loading() {
         follower.pause(LISTEN);
         follower.listen(tell)?;
     }
-    is_loading.store(false, Ordering::Relaxed);
     Ok(follower.finish(command, tell))
 }
 
@@ -251,7 +253,7 @@ impl<'a> Follower<'a> {
         tell: &mut dyn FnMut(Told<'_>),
     ) -> Result<Self, LabError> {
         let started_at = setting.timestamp();
-        let mut run = RunBuilder::set_up(setting, own, &mut |event| tell(Told::Event(event)))?;
+        let mut run = RunBuilder::set_up(setting, own, &mut |event| tell(Told::Event(&event)))?;
         run.before_bytes = setting.resident_bytes().unwrap_or(0);
         run.stamps = Stamps::of(trial.addresses.first(), run.target.server.as_ref(), None);
         let job = Job {
@@ -425,7 +427,7 @@ impl<'a> Follower<'a> {
             trial: self.run.trial,
             until: self.run.trial.stop,
             stop: &never,
-            notify: &mut |event| tell(Told::Event(event)),
+            notify: &mut |event| tell(Told::Event(&event)),
             profiler: None,
             interim: None,
         };
@@ -441,7 +443,7 @@ impl<'a> Follower<'a> {
         watch.stop();
         if let Some(failure) = watch.failure() {
             let text = format!("raw readings are missing from the end: {failure}");
-            run.notice(text, &mut |event| tell(Told::Event(event)));
+            run.notice(text, &mut |event| tell(Told::Event(&event)));
         }
         let loads = std::mem::take(&mut run.loads);
         Followed { run: run.finish(command, started_at), loads }
@@ -518,7 +520,7 @@ impl Following {
 }
 
 /// The visit that an order begins, and its level of the whole load; nothing for any other order.
-fn level_of(order: &Order) -> Option<(u32, Level)> {
+pub fn level_of(order: &Order) -> Option<(u32, Level)> {
     let Order::Connect { load, connections, connections_max, depth, pace, life } = order else {
         return None;
     };

@@ -284,8 +284,8 @@ impl<'a> RunBuilder<'a> {
     }
 }
 
-/// Requests of which a lost agent told nothing: none of them is known to be unsent, and all count as
-/// slower than those with a response.
+/// Requests of which a lost agent told nothing: none of them is known to be unsent, and all count
+/// as slower than those with a response.
 fn leave_open(point: &mut Point, stop: Stop, latency: &Histogram) {
     let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
     // On a schedule of devices it is connections that are due.

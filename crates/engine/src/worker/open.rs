@@ -172,6 +172,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
+    // Cold: once per part of a level.
     fn schedule_of(&self, curve: &Arc<Curve>, arrivals: Spacing, seed: u64) -> Schedule {
         Schedule::new(curve, arrivals, seed, self.shard.clone())
     }

@@ -44,7 +44,7 @@ pub fn hosts(run: &Run) -> Vec<Block> {
     let mut columns = ["agent", "host", "kernel"].map(Column::words).to_vec();
     columns.extend(["CPUs", "memory", "workers", "weight"].map(Column::numbers));
     columns.extend(["version", "ended"].map(Column::words));
-    let mut table = Table::new(columns).caption(&caption(fleet));
+    let mut table = Table::new(columns).caption(caption(fleet));
     for agent in &fleet.agents {
         let is_well = agent.ended == AgentEnd::Complete;
         table.push(if is_well { Mark::None } else { Mark::Caution }, host_cells(agent));
