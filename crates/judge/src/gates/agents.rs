@@ -3,8 +3,8 @@
 //! What an agent was late with is in the merged distributions: the gate `release` of the whole
 //! bounds the latencies request by request, and this gate says whose requests they are. An agent
 //! whose counts or stamps do not agree, or that was lost, leaves a share of the requests of which
-//! nothing is known. Percentiles then keep a bound: at worst that share was faster than all others, or
-//! slower. The rate is known from below by what is known, and from above by what was due.
+//! nothing is known. Percentiles then keep a bound: at worst that share was faster than all others,
+//! or slower. The rate is known from below by what is known, and from above by what was due.
 
 use super::Checked;
 use crate::case::Case;
