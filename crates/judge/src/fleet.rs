@@ -78,13 +78,15 @@ fn confidence(limited: &[(&AgentPoint, WallId)], wall: WallId) -> Confidence {
     most.and_then(|(agent, _)| agent.confidence).unwrap_or(Confidence::Unknown)
 }
 
-/// `a1, a2 of 4: C1; a3 of 4: C4`.
+/// `client CPUs (C1): a1, a2 of 4; client late (C4): a3 of 4`.
 fn told(limited: &[(&AgentPoint, WallId)], count: usize) -> String {
     let mut walls: BTreeMap<WallId, Vec<&str>> = BTreeMap::new();
     for (agent, wall) in limited {
         walls.entry(*wall).or_default().push(&agent.agent);
     }
-    let each = walls.iter().map(|(wall, names)| format!("{} of {count}: {wall}", names.join(", ")));
+    let each = walls
+        .iter()
+        .map(|(wall, names)| format!("{} ({wall}): {} of {count}", wall.name(), names.join(", ")));
     each.collect::<Vec<_>>().join("; ")
 }
 
@@ -112,10 +114,13 @@ mod tests {
         let (c1, c4) = (Some(WallId::C1), Some(WallId::C4));
         let verdict = apply(undecided(), &agents(&[c1, c1, c4, None]));
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C1), Side::Client));
-        assert_eq!(verdict.evidence[0].value, "a1, a2 of 4: C1; a3 of 4: C4");
+        assert_eq!(
+            verdict.evidence[0].value,
+            "client CPUs (C1): a1, a2 of 4; client late (C4): a3 of 4"
+        );
         let verdict = apply(undecided(), &agents(&[c1, None, None, None]));
         assert_eq!(verdict.wall, undecided().wall);
-        assert_eq!(verdict.against, ["limited by their own hosts: a1 of 4: C1"]);
+        assert_eq!(verdict.against, ["limited by their own hosts: client CPUs (C1): a1 of 4"]);
         assert_eq!(apply(undecided(), &agents(&[])), undecided());
     }
 

@@ -180,6 +180,30 @@ const DEFINITIONS: &[(&str, &str)] = &[
          target.",
     ),
     (
+        "points[].requests.unaccounted",
+        "Due in the window, and whether they were sent is not known: an agent of a fleet was lost \
+         before it told. They count as slower than all others in latency_ns. Absent when zero.",
+    ),
+    (
+        "points[].agents",
+        "What each agent of a fleet did in the window, by its own account; absent without a fleet. \
+         planned: its part of the one schedule, counted from it. Over all agents sent, completed, \
+         failed, unanswered and unsent are those of the point. lateness_p99_ns: its generator \
+         delay. cpu_busy: the share of its CPUs that its process used. clock_error_ns: by how much \
+         its window may lie beside that of the controller. ended: complete, late (cut off for a \
+         while), cut-off (it stopped its load by itself) or lost. broken, wall and confidence: its \
+         own gates and verdict, from the readings of its own host.",
+    ),
+    (
+        "fleet",
+        "The agents that made the load; absent without a fleet. host is then that of the \
+         controller, which sends nothing and is not read, and CPU cost of the client is that of \
+         the agents' workers. part: workers of the agent, and the weight of each: the numbers of \
+         requests and connections are dealt out to all workers in rounds, in which each takes as \
+         many as its weight says. clock: its monotonic clock minus the controller's. ended: how \
+         its part in the whole run ended.",
+    ),
+    (
         "trial.requests",
         "The first 16 requests of the tape, in sending order: method, path, the names of their \
          headers, and the length of their bodies as Content-Length. Values are ***, and bodies \

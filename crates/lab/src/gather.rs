@@ -303,7 +303,8 @@ impl Gathered {
             self.count_open(tick, before.open);
             self.window_connect.merge(&tick.connect);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
-            self.ended_ns[tick.worker as usize] = tick.end_ns;
+            let ended_ns = &mut self.ended_ns[tick.worker as usize];
+            *ended_ns = tick.end_ns.max(*ended_ns);
             self.add_to_series(tick);
         }
     }

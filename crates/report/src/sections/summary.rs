@@ -12,6 +12,7 @@ use crate::wording::{
     rate_of, sentence, side_phrase, wall_name, wall_phrase, with_names,
 };
 use model::claim::Claim;
+use model::fleet::FleetRecord;
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
@@ -443,7 +444,11 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
         let parts: Vec<_> = cpus.map(shown).into_iter().chain(each).collect();
         if parts.is_empty() { "not measured".to_string() } else { parts.join(", ") }
     };
-    let (near, far) = (host.cpus_online.len(), far.map_or(host, |far| &far.host).cpus_online.len());
+    let far = far.map_or(host, |far| &far.host).cpus_online.len();
+    // A fleet has the CPUs of all agents.
+    let of_agents =
+        |fleet: &FleetRecord| fleet.agents.iter().map(|agent| agent.host.cpus as usize).sum();
+    let near = run.record.fleet.as_ref().map_or(host.cpus_online.len(), of_agents);
     let client = cost(point.cpu.client_cpus, near, point.cpu.client_us_per_request);
     let server = cost(point.cpu.server_cpus, far, point.cpu.server_us_per_request);
     // Said once, both fit on a line.
