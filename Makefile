@@ -76,7 +76,7 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 peers: ## the load generators that a plan may name (load.tool), in .cache/peers
 	bench/audit/install $(EIGHT)
 
-eight-tools: build peers ## one server by eight tools: what each says, what is true, who was the wall
+eight-tools: build peers ## one server by eight tools: what each says, and who was the wall
 	mkdir -p out
 	for plan in plan stall; do \
 	  PATH="$(CURDIR)/.cache/peers/bin:$(CURDIR)/.cache/peers/node_modules/.bin:$$PATH" \

@@ -38,19 +38,8 @@ func read(t *testing.T) Tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(tree[reference], "\n## ceiling agent\n") {
-		tree[reference] += fleet
-	}
 	return tree
 }
-
-// The part of the reference about fleets, where the program has none yet.
-const fleet = "\n## ceiling load\n| `--fleet` |\n| `--fleet-keys` |\n| `--agents` |\n" +
-	"## ceiling agent\n| `--nats` |\n| `--name` |\n| `--credentials` |\n| `--controller` |\n" +
-	"| `--allow` |\n| `--max-rate` |\n| `--labels` |\n" +
-	"## ceiling fleet list\n| `--fleet` |\n| `--fleet-keys` |\n" +
-	"## ceiling fleet stop\n| `--fleet` |\n| `--fleet-keys` |\n" +
-	"## ceiling fleet keys\n| `--agents` |\n| `--name` |\n| `--host` |\n"
 
 func TestNothingIsWrong(t *testing.T) {
 	for _, finding := range Check(read(t), schemas) {

@@ -53,17 +53,26 @@ func checkCommands(
 	checkKeys(tree, cluster, findings)
 }
 
-// optionsOf reads the reference: the long options of each command.
+// optionsOf reads the reference: the long options of each command, in its table and in the paragraph
+// below it, which names those that it has in common with another.
 func optionsOf(text string) map[string][]string {
 	known := map[string][]string{}
 	row := regexp.MustCompile("^\\| `(?:-., )?--([a-z0-9-]+)`")
+	named := regexp.MustCompile("--([a-z0-9-]+)`")
 	var command string
+	inCommon := false
 	for line := range strings.Lines(text) {
+		inCommon = strings.HasPrefix(line, "As in `ceiling ") || inCommon && line != "\n"
+		found := row.FindAllStringSubmatch(line, -1)
+		if inCommon {
+			found = named.FindAllStringSubmatch(line, -1)
+		}
 		if heading, is := strings.CutPrefix(line, "## ceiling "); is {
 			command = strings.TrimSpace(heading)
-			known[command] = append(known[command], []string{}...)
-		} else if found := row.FindStringSubmatch(line); found != nil {
-			known[command] = append(known[command], found[1])
+			known[command] = []string{}
+		}
+		for _, option := range found {
+			known[command] = append(known[command], option[1])
 		}
 	}
 	return known

@@ -4,6 +4,7 @@ use crate::cmd::fleet::servers;
 use crate::exit::Failure;
 use agents::{Controller, Lead, Settings, keys};
 use model::load::Trial;
+use model::tool::Tool;
 use plan::{DriverChoice, FleetChoice, Options};
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,9 +25,15 @@ pub fn connected(url: &str, folder: &Path) -> Result<Controller, Failure> {
     Controller::connect(settings).map_err(Failure::Fleet)
 }
 
-/// The fleet of the options, if any.
-pub fn of_options(options: &Options) -> Result<Option<Chosen>, Failure> {
+/// The fleet of the options, if any. `tool` is that of the trial, if one other than ours loads.
+pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen>, Failure> {
     let Some(choice) = options.fleet.choice()? else { return Ok(None) };
+    if let Some(tool) = tool {
+        return Err(Failure::Usage(format!(
+            "{} runs on this host, and --fleet is for our own engine; leave out one of them",
+            tool.name()
+        )));
+    }
     let own = [
         ("--threads", options.threads.0.is_some()),
         ("--cpus", options.cpus.is_some()),

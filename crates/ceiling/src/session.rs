@@ -69,13 +69,7 @@ fn measured(
     drawn: Drawn<'_>,
 ) -> Result<(Run, Result<Code, Failure>), Failure> {
     let (options, mut trial) = (asked.options(), asked.trial(&ThisHost)?);
-    let controller = crate::fleet::of_options(options)?;
-    if let (Some(_), Some(tool)) = (&controller, trial.tool) {
-        return Err(Failure::Usage(format!(
-            "{} runs on this host, and --fleet is for our own engine; leave out one of them",
-            tool.name()
-        )));
-    }
+    let controller = crate::fleet::of_options(options, trial.tool)?;
     let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
     let trial = &trial;
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
