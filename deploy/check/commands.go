@@ -53,8 +53,8 @@ func checkCommands(
 	checkKeys(tree, cluster, findings)
 }
 
-// optionsOf reads the reference: the long options of each command, in its table and in the paragraph
-// below it, which names those that it has in common with another.
+// optionsOf reads the reference: the long options of each command, in its table and in the
+// paragraph below it, which names those that it has in common with another.
 func optionsOf(text string) map[string][]string {
 	known := map[string][]string{}
 	row := regexp.MustCompile("^\\| `(?:-., )?--([a-z0-9-]+)`")
