@@ -3,6 +3,7 @@
 //! One thread has the session and the connection; a second one, while there is a job, makes the
 //! load; a third one is the [switch](crate::switch).
 
+use crate::capacity;
 use crate::error::AgentsError;
 use crate::line::{Came, Line};
 use crate::load::{Begin, Load, Said, Shared, locked};
@@ -47,6 +48,8 @@ pub struct Settings {
     pub labels: Vec<(String, String)>,
     /// Worker threads; absent for one per CPU.
     pub threads: Option<u32>,
+    /// What it can send, requests per second; absent to measure it at the start.
+    pub capacity: Option<f64>,
     /// Version of the program.
     pub version: String,
 }
@@ -64,8 +67,10 @@ pub fn run(
 ) -> Result<(), AgentsError> {
     let Settings { fleet, name, .. } = &settings;
     let subjects = [subject::call(fleet), subject::down(fleet, name)];
+    let threads = settings.threads.unwrap_or_else(cpus);
+    let capacity = settings.capacity.or_else(|| measured(threads, stop, tell));
     let mut line = Line::new(&settings.servers, &settings.credentials, name, &subjects)?;
-    let mut agent = Agent::new(&settings, line.waker(), tell)?;
+    let mut agent = Agent::new(&settings, capacity, line.waker(), tell)?;
     while !stop.load(Ordering::Relaxed) {
         agent.turn(&mut line)?;
     }
@@ -103,6 +108,7 @@ struct Agent<'a> {
 impl<'a> Agent<'a> {
     fn new(
         settings: &'a Settings,
+        capacity: Option<f64>,
         waker: Waker,
         tell: &'a mut dyn FnMut(&str),
     ) -> Result<Self, AgentsError> {
@@ -113,7 +119,7 @@ impl<'a> Agent<'a> {
             agent: name.clone(),
             controller: settings.controller,
             limits: Limits { allow: allow.clone(), rate_max: settings.rate_max },
-            facts: facts(settings, &allow),
+            facts: Facts { capacity, ..facts(settings, &allow) },
         };
         let session = Session::new(of_session, Id::random(), clock::now_ns());
         Ok(Self {
@@ -257,10 +263,25 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// What an agent says of its host.
+fn cpus() -> u32 {
+    available_parallelism().map_or(1, usize::from) as u32
+}
+
+/// What so many workers of this host can send.
+fn measured(threads: u32, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Option<f64> {
+    match capacity::of_a_worker(stop) {
+        Ok(rate) => Some(rate * f64::from(threads)),
+        // Its part of a load then follows its CPUs.
+        Err(why) => {
+            tell(&format!("what this host can send is not known: {why}"));
+            None
+        }
+    }
+}
+
+/// What an agent says of its host. What it can send is for others to add.
 fn facts(settings: &Settings, allow: &Allow) -> Facts {
     let host = probe::host_facts();
-    let cpus = available_parallelism().map_or(1, usize::from) as u32;
     let ports = host.sysctls.get("net.ipv4.ip_local_port_range").and_then(|range| {
         let mut ends = range.split_whitespace().map(str::parse::<u32>);
         let (low, high) = (ends.next()?.ok()?, ends.next()?.ok()?);
@@ -270,13 +291,13 @@ fn facts(settings: &Settings, allow: &Allow) -> Facts {
         version: settings.version.clone(),
         hostname: host.hostname,
         kernel: host.kernel,
-        cpus: settings.threads.unwrap_or(cpus),
+        cpus: settings.threads.unwrap_or_else(cpus),
         memory_bytes: host.memory_bytes,
         addresses: Vec::new(),
         ports,
         link_mbps: host.nics.iter().filter_map(|nic| nic.speed_mbps).max(),
         labels: settings.labels.iter().cloned().collect(),
-        rate: None,
+        capacity: None,
         rate_max: settings.rate_max,
         allow: allow.typed(),
     }

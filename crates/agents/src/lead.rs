@@ -15,6 +15,7 @@ use lab::setting::Fleet;
 use model::facts::ClockOffset;
 use model::fleet::{
     AgentEnd, AgentHost, AgentPoint, AgentRecord, FleetAccount, FleetRecord, Part, Shares,
+    lowest_terms,
 };
 use model::link::Links;
 use model::load::{Level, ServerProcess, Trial};
@@ -27,6 +28,8 @@ use std::time::Duration;
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 /// How long they may take for their last words; those that are heard are awaited by the session.
 const FINISHED_WITHIN: Duration = Duration::from_secs(70);
+/// Of it, 12 steps of the root of 2 are 1.
+const WEIGHT_OF_FASTEST: f64 = 64.0;
 /// How long before its begin a window is ordered, nanoseconds: an order that was lost with a
 /// connection is sent again in this time.
 const LEAD_NS: u64 = 1_000_000_000;
@@ -64,8 +67,8 @@ impl<'a> Lead<'a> {
         trial: &mut Trial,
         agents: Vec<Seen>,
     ) -> Result<Self, AgentsError> {
-        let parts: Vec<Part> = agents.iter().map(|seen| part(&seen.facts)).collect();
-        let shares = deal(trial, &parts).map_err(|error| AgentsError::NotFar(error.to_string()))?;
+        let shares =
+            deal(trial, &parts(&agents)).map_err(|error| AgentsError::NotFar(error.to_string()))?;
         trial.threads = shares.iter().map(|shares| shares.asking.workers()).sum();
         trial.cpus = Vec::new();
         trial.driver_reason = "each agent chooses its own".to_string();
@@ -142,6 +145,7 @@ impl<'a> Lead<'a> {
             },
             version: facts.version.clone(),
             part: self.shares[at].asking.parts()[at],
+            capacity: facts.capacity,
             clock: clock.unwrap_or(ClockOffset {
                 offset_ns: 0,
                 error_ns: u64::MAX,
@@ -243,8 +247,29 @@ fn sent(trial: &Trial) -> Trial {
     }
 }
 
-fn part(facts: &fleet::message::Facts) -> Part {
-    Part { workers: facts.cpus.max(1), weight: 1 }
+/// The part of each agent: its workers, each with the weight of what it can send. Unless all say
+/// what that is, a worker is a worker.
+fn parts(agents: &[Seen]) -> Vec<Part> {
+    let of_worker = |seen: &Seen| {
+        let facts = &seen.facts;
+        let capacity = facts.capacity?.min(facts.rate_max.unwrap_or(f64::INFINITY));
+        Some(capacity / f64::from(facts.cpus.max(1))).filter(|rate| rate.is_finite() && *rate > 0.0)
+    };
+    let rates: Option<Vec<f64>> = agents.iter().map(of_worker).collect();
+    let rates = rates.unwrap_or_else(|| vec![1.0; agents.len()]);
+    let fastest = rates.iter().copied().fold(0.0, f64::max);
+    let workers = agents.iter().map(|seen| seen.facts.cpus.max(1));
+    let weights = rates.iter().map(|rate| weight(rate / fastest));
+    let parts: Vec<Part> =
+        workers.zip(weights).map(|(workers, weight)| Part { workers, weight }).collect();
+    lowest_terms(&parts)
+}
+
+/// The weight of a worker that can send this part of what the fastest one can. In steps of the root
+/// of 2, so that hosts alike, of which one was measured beside a neighbour, get parts alike.
+fn weight(part: f64) -> u32 {
+    let steps = (2.0 * part.log2()).round().clamp(-12.0, 0.0);
+    (WEIGHT_OF_FASTEST * (steps / 2.0).exp2()).round() as u32
 }
 
 /// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.
@@ -307,5 +332,40 @@ impl FarCrew for Far {
     fn is_lost(&self) -> bool {
         // Levels end in order without any agent too: the session gives up who does not come back.
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleet::message::Facts;
+
+    fn seen(cpus: u32, capacity: Option<f64>, rate_max: Option<f64>) -> Seen {
+        let facts = Facts { cpus, capacity, rate_max, ..Facts::default() };
+        Seen { name: "a".to_string(), facts, job: None, clock: None }
+    }
+
+    fn dealt(agents: &[Seen]) -> Vec<(u32, u32)> {
+        parts(agents).iter().map(|part| (part.workers, part.weight)).collect()
+    }
+
+    #[test]
+    fn parts_follow_what_agents_can_send() {
+        let twice_as_fast = [seen(2, Some(200e3), None), seen(4, Some(200e3), None)];
+        assert_eq!(dealt(&twice_as_fast), [(2, 2), (4, 1)]);
+        let alike = [seen(2, Some(190e3), None), seen(2, Some(222e3), None)];
+        assert_eq!(dealt(&alike), [(2, 1), (2, 1)], "a difference that a neighbour can make");
+        let limited = [seen(1, Some(100e3), None), seen(1, Some(100e3), Some(25e3))];
+        assert_eq!(dealt(&limited), [(1, 4), (1, 1)], "what it may is what it can");
+        let far_apart = [seen(1, Some(100e3), None), seen(1, Some(1.0), None)];
+        assert_eq!(dealt(&far_apart), [(1, 64), (1, 1)], "everybody has a part");
+    }
+
+    #[test]
+    fn parts_follow_cpus_where_one_does_not_know() {
+        for unknown in [None, Some(f64::NAN), Some(0.0), Some(-1.0)] {
+            let agents = [seen(2, Some(200e3), None), seen(8, unknown, None)];
+            assert_eq!(dealt(&agents), [(2, 1), (8, 1)]);
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! not see.
 
 pub mod agent;
+mod capacity;
 mod controller;
 mod error;
 pub mod keys;

@@ -5,7 +5,7 @@
 //! knows its own from the shares of the load alone, wherever it runs, so that the workers of many
 //! hosts send what those of one would.
 
-use model::fleet::{Part, Share};
+use model::fleet::{Part, Share, lowest_terms};
 use std::sync::Arc;
 
 /// The numbers of one worker: of each round those at its places.
@@ -96,21 +96,16 @@ impl Shard {
 /// equal parts of the round, as near as the others allow; where several want the same place the
 /// first worker gets it.
 fn owners(parts: &[Part]) -> Arc<[u32]> {
-    let common = parts.iter().fold(0, |common, part| greatest_divisor(common, part.weight));
-    let weights = parts.iter().flat_map(|part| {
-        let weight = part.weight / common.max(1);
-        std::iter::repeat_n(u64::from(weight), part.workers as usize)
-    });
+    let parts = lowest_terms(parts);
+    let weights = parts
+        .iter()
+        .flat_map(|part| std::iter::repeat_n(u64::from(part.weight), part.workers as usize));
     let wishes = (0u32..).zip(weights).flat_map(|(worker, weight)| {
         (0..weight).map(move |nth| (((2 * nth + 1) << 32) / (2 * weight), worker))
     });
     let mut wishes: Vec<(u64, u32)> = wishes.collect();
     wishes.sort_unstable();
     wishes.into_iter().map(|(_, worker)| worker).collect()
-}
-
-fn greatest_divisor(one: u32, other: u32) -> u32 {
-    if other == 0 { one } else { greatest_divisor(other, one % other) }
 }
 
 #[cfg(test)]

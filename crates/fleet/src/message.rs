@@ -86,8 +86,9 @@ pub struct Facts {
     pub link_mbps: Option<u32>,
     /// Labels, for example `zone=a`.
     pub labels: BTreeMap<String, String>,
-    /// Requests per second it was found to send, or says it can; absent when it is not known.
-    pub rate: Option<f64>,
+    /// Requests per second it was found to be able to send, or says it can; absent when it is not
+    /// known.
+    pub capacity: Option<f64>,
     /// The most that it may send, requests per second; absent when there is no limit.
     pub rate_max: Option<f64>,
     /// What it may send to.

@@ -295,6 +295,7 @@ impl Model for Fleet<'_> {
 
 fn record(name: String, shares: &Shares) -> AgentRecord {
     AgentRecord {
+        capacity: None,
         name,
         labels: Vec::new(),
         host: AgentHost::default(),

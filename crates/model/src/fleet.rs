@@ -26,6 +26,16 @@ pub struct Part {
     pub weight: u32,
 }
 
+/// The same parts with the smallest weights that say it.
+pub fn lowest_terms(parts: &[Part]) -> Vec<Part> {
+    let common = parts.iter().fold(0, |common, part| greatest_divisor(common, part.weight));
+    parts.iter().map(|part| Part { weight: part.weight / common.max(1), ..*part }).collect()
+}
+
+fn greatest_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { greatest_divisor(other, one % other) }
+}
+
 /// Which part of a whole load the workers of one host carry.
 ///
 /// Requests, connections and budgets have numbers from 0, which are dealt out to all workers of all
@@ -335,6 +345,10 @@ pub struct AgentRecord {
     pub version: String,
     /// Its workers, and the numbers that each takes of a round.
     pub part: Part,
+    /// Requests per second that it found that it can send, or that its user said; its part follows
+    /// it where all agents told theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<f64>,
     /// Its clock against that of the controller.
     pub clock: ClockOffset,
     /// How it ended.

@@ -3,12 +3,10 @@
 //! In: the words of each cell's load. Out: the time of each visit with its parts, and the sum.
 //! Never: a file, a resolver or the kernel. What only those know is left out, and said.
 
-use crate::ask::{Ask, LoadCommand};
 use crate::cells::{Cell, Plan, Server};
 use crate::load;
 use crate::machine::Machine;
 use crate::way_syntax::Sources;
-use clap::FromArgMatches;
 use model::load::{Arrival, DriverKind, Level, Question, Stop, Trial, Warmup};
 use model::route::Address;
 use model::units::NS_PER_S;
@@ -130,9 +128,7 @@ fn trial(cell: &Cell) -> Option<Trial> {
         ELSEWHERE.contains(&key.split('=').next().unwrap_or_default())
     };
     let words = cell.load.words(addr, &[]).into_iter().filter(|word| !is_elsewhere(word));
-    let words = ["ceiling".to_string()].into_iter().chain(words);
-    let matches = load::command().try_get_matches_from(words).ok()?;
-    LoadCommand::from_arg_matches(&matches).ok()?.trial(&Unasked).ok()
+    load::trial_of(&words.collect::<Vec<_>>(), &Unasked).ok()
 }
 
 fn of_trial(trial: &Trial) -> (Option<u64>, String) {

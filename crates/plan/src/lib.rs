@@ -48,7 +48,7 @@ pub use cells::{Cell, Client, Plan, Server, Visit};
 pub use duel::{Change, Duel, proposed};
 pub use hosts::{CLIENT, FarProbe, GivenHosts, Host, Origin, Place};
 pub use lasts::{Lasts, rough};
-pub use load::{Load, command, missing};
+pub use load::{Load, command, missing, trial_of};
 pub use requests::unexpanded;
 pub use secrets::without_secrets;
 pub use target::{Target, Targets};

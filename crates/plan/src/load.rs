@@ -1,11 +1,14 @@
 //! The load of a cell: a sub-command of ceiling and its long options, written as keys.
 
-use crate::ask::LoadCommand;
+use crate::ask::{Ask, LoadCommand};
 use crate::explain;
 use crate::kinds::kinds;
-use clap::{ArgAction, Command, Subcommand};
+use crate::machine::Machine;
+use clap::{ArgAction, Command, FromArgMatches, Subcommand};
+use model::load::Trial;
 use model::secret::{self, Secrets};
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
@@ -30,6 +33,18 @@ const OURS: [&str; 10] =
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {
     LoadCommand::augment_subcommands(Command::new("ceiling"))
+}
+
+/// The trial that words of the command line ask for, without the name of the program.
+///
+/// # Errors
+///
+/// The words are wrong: the text that a user of the command line would read.
+pub fn trial_of(words: &[String], machine: &dyn Machine) -> Result<Trial, String> {
+    let words = iter::once("ceiling").chain(words.iter().map(String::as_str));
+    let matches = command().try_get_matches_from(words).map_err(|error| error.to_string())?;
+    let asked = LoadCommand::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    asked.trial(machine).map_err(|refusal| refusal.to_string())
 }
 
 impl Load {

@@ -53,6 +53,11 @@ pub struct Agent {
     #[arg(long, value_name = "X")]
     max_rate: Option<Rate>,
 
+    /// What this agent can send, requests per second: its part of a load follows it. Without it the
+    /// agent measures at its start, in a second
+    #[arg(long, value_name = "X")]
+    capacity: Option<Rate>,
+
     /// Labels that --agents chooses by; repeatable, or with commas
     #[arg(long, value_name = "LABEL=VALUE", value_delimiter = ',')]
     labels: Vec<Label>,
@@ -76,6 +81,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
         controller: command.controller.0,
         allow: command.allow.iter().map(|pattern| pattern.0.clone()).collect(),
         rate_max: command.max_rate.as_ref().map(|rate| rate.0),
+        capacity: command.capacity.as_ref().map(|rate| rate.0),
         labels: command.labels.iter().map(|label| label.0.clone()).collect(),
         threads: command.threads.0,
         version: env!("CARGO_PKG_VERSION").to_string(),

@@ -67,6 +67,9 @@ impl Fleet {
         if !more.contains(&"--allow") {
             command.args(["--allow", "http://127.0.0.1:*"]);
         }
+        if !more.contains(&"--capacity") {
+            command.args(["--capacity", "10k"]);
+        }
         command.args(more).stdout(Stdio::null()).stderr(log);
         self.agents.push((name.to_string(), command.spawn().unwrap()));
     }

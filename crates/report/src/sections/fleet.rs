@@ -42,7 +42,7 @@ pub fn agents(run: &Run) -> Vec<Block> {
 pub fn hosts(run: &Run) -> Vec<Block> {
     let Some(fleet) = &run.record.fleet else { return Vec::new() };
     let mut columns = ["agent", "host", "kernel"].map(Column::words).to_vec();
-    columns.extend(["CPUs", "memory", "workers", "weight"].map(Column::numbers));
+    columns.extend(["CPUs", "memory", "can/s", "workers", "weight"].map(Column::numbers));
     columns.extend(["version", "ended"].map(Column::words));
     let mut table = Table::new(columns).caption(caption(fleet));
     for agent in &fleet.agents {
@@ -99,6 +99,7 @@ fn host_cells(agent: &AgentRecord) -> Vec<String> {
         agent.host.kernel.clone(),
         agent.host.cpus.to_string(),
         or_dash(agent.host.memory_bytes, |bytes| show_bytes(bytes as f64)),
+        or_dash(agent.capacity, show_count),
         agent.part.workers.to_string(),
         agent.part.weight.to_string(),
         agent.version.clone(),

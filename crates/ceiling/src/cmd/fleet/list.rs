@@ -48,6 +48,7 @@ fn document(seen: &Seen) -> serde_json::Value {
         "memory_bytes": seen.facts.memory_bytes,
         "labels": seen.facts.labels,
         "allow": seen.facts.allow,
+        "capacity": seen.facts.capacity,
         "rate_max": seen.facts.rate_max,
         "job": seen.job,
         "clock": seen.clock,
@@ -70,18 +71,19 @@ fn table(seen: &[Seen]) -> String {
             if seen.job.is_some() { "busy" } else { "idle" }.to_string(),
             seen.facts.hostname.clone(),
             seen.facts.cpus.to_string(),
+            seen.facts.capacity.map_or("-".to_string(), model::units::show_count),
             seen.facts.version.clone(),
             seen.clock
                 .map_or("-".to_string(), |clock| format!("±{:.1}ms", clock.error_ns as f64 / 1e6)),
             labels(seen),
         ]
     };
-    let head = ["agent", "state", "host", "CPUs", "version", "clock", "labels"];
-    let rows: Vec<[String; 7]> =
+    let head = ["agent", "state", "host", "CPUs", "can/s", "version", "clock", "labels"];
+    let rows: Vec<[String; 8]> =
         std::iter::once(head.map(str::to_string)).chain(seen.iter().map(row)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..7).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; 7]| {
+    let widths: Vec<usize> = (0..8).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; 8]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
