@@ -11,7 +11,7 @@ use model::claim::Claim;
 use model::facts::CpuQuota;
 use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
-use model::size::{Machines, Sizing, Step, Traffic, Wish};
+use model::size::{Agent, FleetFit, Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
 use model::verdict::{Ceiling, CeilingKind, Confidence};
 use model::wall::Side;
@@ -163,12 +163,44 @@ pub fn arithmetic(
             low: most(|machines| machines.low),
             high: most(|machines| machines.high),
         },
+        fleet: None,
         server_cpus: server.map(cpus),
         server_full_at: None,
         steps: Vec::new(),
         cautions: Vec::new(),
         wish,
     }
+}
+
+/// Holds the agents of a fleet against the wish.
+pub fn with_fleet(sizing: &mut Sizing, agents: &[Agent]) {
+    let wish = &sizing.wish;
+    let bits = sizing.traffic.request_bytes.max(sizing.traffic.answer_bytes) * 8.0;
+    let of_host = |us: f64, cpus: u32, link: Option<f64>| {
+        let of_cpus = f64::from(cpus) * 1e6 / us.max(f64::MIN_POSITIVE);
+        of_cpus.min(link.map_or(f64::INFINITY, |link| link / bits)) * wish.headroom
+    };
+    let of_agent = |us: f64, agent: &Agent| {
+        let most = agent.rate_max.map_or(f64::INFINITY, |rate| rate * wish.headroom);
+        of_host(us, agent.cpus, agent.link_bits_per_s).min(most)
+    };
+    let all = |us: f64| agents.iter().map(|agent| of_agent(us, agent)).sum::<f64>();
+    let Estimate { value, low, high } = sizing.client_us_per_request;
+    let rate = Estimate { value: all(value), low: all(high), high: all(low) };
+    let one_more = of_host(high, wish.client_cpus, wish.link_bits_per_s);
+    let missing = ((wish.rate - rate.low).max(0.0) / one_more - 1e-9).ceil().max(0.0) as u64;
+    sizing.steps.push(Step {
+        what: "agents of the fleet".to_string(),
+        arithmetic: format!(
+            "{} of {} CPUs: {}/s; {missing} more machines for {}/s",
+            agents.len(),
+            agents.iter().map(|agent| agent.cpus).sum::<u32>(),
+            counted(&rate),
+            show_count(wish.rate),
+        ),
+    });
+    let names = agents.iter().map(|agent| agent.name.clone()).collect();
+    sizing.fleet = Some(FleetFit { agents: names, rate, missing });
 }
 
 fn scaled(estimate: Estimate, factor: f64) -> Estimate {
@@ -384,6 +416,33 @@ mod tests {
             assert_eq!(sizing.machines_for_cpus.value, machines);
             assert!((sizing.server_cpus.unwrap().value - 128.0).abs() < 0.1);
         }
+    }
+
+    #[test]
+    fn agents_count_for_what_their_cpus_links_and_limits_let_through() {
+        let agent = |cpus, link_bits_per_s, rate_max| Agent {
+            name: "a".to_string(),
+            cpus,
+            link_bits_per_s,
+            rate_max,
+        };
+        let fit = |agents: &[Agent]| {
+            let mut sizing = arithmetic(wish(1e6, 4), cost(10.0), None, traffic());
+            with_fleet(&mut sizing, agents);
+            assert!(sizing.steps.last().unwrap().arithmetic.contains("more machines for"));
+            sizing.fleet.unwrap()
+        };
+        let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-9);
+        // 4 CPUs x 0.7 / 10 us.
+        let both = fit(&[agent(4, None, None), agent(4, Some(25e9), None)]);
+        near(both.rate.value, 560e3);
+        near(both.rate.low, 560e3 / 1.1);
+        // (1M - 509.1k) / 254.5k.
+        assert_eq!((both.missing, both.agents.len()), (2, 2));
+        near(fit(&[agent(4, Some(220.0 * 8.0 * 1e5), None)]).rate.value, 70e3);
+        near(fit(&[agent(4, None, Some(1e5))]).rate.value, 70e3);
+        assert_eq!(fit(&[agent(64, None, None)]).missing, 0);
+        assert_eq!(fit(&[]).missing, 4);
     }
 
     #[test]

@@ -49,6 +49,31 @@ pub struct Traffic {
     pub answer_packets: f64,
 }
 
+/// An agent of a fleet, as it says itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// CPUs that it may use.
+    pub cpus: u32,
+    /// Speed of its link, bits per second; absent when it is not known.
+    pub link_bits_per_s: Option<f64>,
+    /// Requests per second that it can send to a server as fast as can be, or may send; absent when
+    /// it is not known.
+    pub rate_max: Option<f64>,
+}
+
+/// What the agents of a fleet that are there do for the wish.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetFit {
+    /// Their names.
+    pub agents: Vec<String>,
+    /// Requests per second of all of them, each used as far as the wish says.
+    pub rate: Estimate,
+    /// Client machines as the wish has them that are missing, for the upper end of the cost.
+    pub missing: u64,
+}
+
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sizing {
@@ -70,6 +95,9 @@ pub struct Sizing {
     pub machines_for_link: Option<Machines>,
     /// Client machines: the larger of the two.
     pub machines: Machines,
+    /// What a fleet does of it; absent when none was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetFit>,
     /// CPUs that the server would use; absent when it was not observed.
     pub server_cpus: Option<Estimate>,
     /// Rate at which the CPUs of the server of the run are full; absent when it was not observed.

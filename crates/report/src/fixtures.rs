@@ -44,7 +44,7 @@ use model::search::{
     Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::series::{Second, Spread};
-use model::size::{Machines, Sizing, Step, Traffic, Wish};
+use model::size::{FleetFit, Machines, Sizing, Step, Traffic, Wish};
 use model::tick::{ERROR_CLASSES, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
@@ -168,6 +168,11 @@ pub fn sizing() -> Sizing {
         machines_for_cpus: machines,
         machines_for_link: Some(Machines { value: 1, low: 1, high: 1 }),
         machines,
+        fleet: Some(FleetFit {
+            agents: vec!["a1".to_string(), "a2".to_string()],
+            rate: estimate(380e3),
+            missing: 1,
+        }),
         server_cpus: Some(estimate(9.95)),
         server_full_at: Some(estimate(48.5e3)),
         steps: vec![

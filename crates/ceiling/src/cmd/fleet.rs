@@ -82,7 +82,7 @@ pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
 }
 
 /// The controller's side of a fleet, connected.
-fn controller(broker: &BrokerOptions) -> Result<agents::Controller, Failure> {
+pub fn controller(broker: &BrokerOptions) -> Result<agents::Controller, Failure> {
     let (url, folder) = broker.given()?.ok_or_else(|| {
         Failure::Usage(
             "--fleet is missing: give it or set CEILING_FLEET; for example --fleet \

@@ -1,19 +1,24 @@
-//! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate.
+//! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate, and how
+//! many of them a fleet has.
 
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::screen::{detail, style, to_stdout};
+use agents::Seen;
 use clap::Args;
-use model::size::Wish;
+use fleet::message::Facts;
+use model::size::{Agent, Wish};
 use plan::values::{Count, Link, Part, Rate, RunPath};
-use plan::{Colour, Runs, Verbosity};
+use plan::{BrokerOptions, Colour, Runs, Verbosity};
 use report::Detail;
 
 /// How many client machines are needed at a rate, from what a run measured.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  ceiling size last --rate 5M --client-cpus 32 --link 25G")]
+Examples:
+  ceiling size last --rate 5M --client-cpus 32 --link 25G
+  ceiling size last --rate 5M --fleet nats://nats.example/staging \\
+      --fleet-keys fleet-keys       what the agents that are there can do of it")]
 pub struct Size {
     /// last, an id or its beginning (ceiling runs), a directory, or a record written with --json
     run: RunPath,
@@ -39,6 +44,9 @@ pub struct Size {
     json: bool,
 
     #[command(flatten)]
+    broker: BrokerOptions,
+
+    #[command(flatten)]
     verbosity: Verbosity,
 
     #[command(flatten)]
@@ -57,8 +65,12 @@ pub fn run(command: Size) -> Result<Code, Failure> {
         link_bits_per_s: command.link.as_ref().map(|link| link.0).or(link),
         headroom: command.headroom.0,
     };
-    let sizing = judge::size::size(&run.record, wish)
+    let mut sizing = judge::size::size(&run.record, wish)
         .map_err(|why| Failure::NotValid(format!("{}: {why}", command.run.display())))?;
+    if command.broker.given()?.is_some() {
+        let seen = super::fleet::controller(&command.broker)?.list();
+        judge::size::with_fleet(&mut sizing, &seen.iter().map(agent).collect::<Vec<_>>());
+    }
     let text = if command.json {
         let text = serde_json::to_string_pretty(&sizing);
         text.map_err(|error| Failure::File(error.to_string()))? + "\n"
@@ -68,4 +80,15 @@ pub fn run(command: Size) -> Result<Code, Failure> {
     };
     to_stdout(&text)?;
     Ok(Code::Good)
+}
+
+fn agent(seen: &Seen) -> Agent {
+    let Facts { cpus, link_mbps, capacity, rate_max, .. } = &seen.facts;
+    let limits = [*capacity, *rate_max];
+    Agent {
+        name: seen.name.clone(),
+        cpus: *cpus,
+        link_bits_per_s: link_mbps.map(|mbps| f64::from(mbps) * 1e6),
+        rate_max: limits.into_iter().flatten().reduce(f64::min),
+    }
 }

@@ -11,7 +11,7 @@ use crate::page::{Banner, Fact, Tone};
 use crate::wording::plural;
 use model::ramp_fit::Estimate;
 use model::run::Run;
-use model::size::{Machines, Sizing};
+use model::size::{FleetFit, Machines, Sizing};
 use model::units::show_count;
 
 /// The number, its parts and its reservations.
@@ -23,6 +23,7 @@ pub(super) fn lines(of: &Sizing, run: &Run) -> Vec<TextLine> {
     lines.push(TextLine::painted(Ink::Faint, fit(&asked, WIDTH)));
     lines.push(TextLine::default());
     let mut rows = vec![Row::new("Clients", clients(of)), Row::new("Link", link(of))];
+    rows.extend(of.fleet.as_ref().map(|fit| Row::new("Fleet", fleet(fit))));
     rows.extend(server(of).map(|text| Row::new("Server", text)));
     let mut name = "Note";
     for caution in &of.cautions {
@@ -87,6 +88,15 @@ fn link(of: &Sizing) -> String {
             format!("{bits}bit/s in the fuller direction, {link}bit/s each: {machines}")
         }
         _ => format!("{bits}bit/s in the fuller direction; the speed of one is not known"),
+    }
+}
+
+fn fleet(fit: &FleetFit) -> String {
+    let of = plural(fit.agents.len() as u64, "agent");
+    let rate = within(&fit.rate, "/s");
+    match fit.missing {
+        0 => format!("{of} can send {rate}: enough"),
+        missing => format!("{of} can send {rate}: {} more", plural(missing, "machine")),
     }
 }
 
