@@ -32,7 +32,11 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Requests per second that one worker could send, had it a CPU of its own; or why that is not
 /// known. Takes about a second.
-pub(crate) fn of_a_worker(stop: &AtomicBool) -> Result<f64, String> {
+///
+/// # Errors
+///
+/// The reason, for people: for instance no socket, or no CPU time that could be read.
+pub fn of_a_worker(stop: &AtomicBool) -> Result<f64, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let is_over = AtomicBool::new(false);

@@ -28,7 +28,7 @@ use std::time::Duration;
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 /// How long they may take for their last words; those that are heard are awaited by the session.
 const FINISHED_WITHIN: Duration = Duration::from_secs(70);
-/// Of it, 12 steps of the root of 2 are 1.
+/// A power of 2: the slowest worker that makes a difference is so many times slower.
 const WEIGHT_OF_FASTEST: f64 = 64.0;
 /// How long before its begin a window is ordered, nanoseconds: an order that was lost with a
 /// connection is sent again in this time.
@@ -265,11 +265,10 @@ fn parts(agents: &[Seen]) -> Vec<Part> {
     lowest_terms(&parts)
 }
 
-/// The weight of a worker that can send this part of what the fastest one can. In steps of the root
-/// of 2, so that hosts alike, of which one was measured beside a neighbour, get parts alike.
+/// The weight of a worker that can send this part of what the fastest one can: a power of 2, so
+/// that hosts alike, of which one was measured beside a neighbour, get parts alike.
 fn weight(part: f64) -> u32 {
-    let steps = (2.0 * part.log2()).round().clamp(-12.0, 0.0);
-    (WEIGHT_OF_FASTEST * (steps / 2.0).exp2()).round() as u32
+    (WEIGHT_OF_FASTEST * part).log2().round().max(0.0).exp2() as u32
 }
 
 /// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.
@@ -353,7 +352,7 @@ mod tests {
     fn parts_follow_what_agents_can_send() {
         let twice_as_fast = [seen(2, Some(200e3), None), seen(4, Some(200e3), None)];
         assert_eq!(dealt(&twice_as_fast), [(2, 2), (4, 1)]);
-        let alike = [seen(2, Some(190e3), None), seen(2, Some(222e3), None)];
+        let alike = [seen(2, Some(150e3), None), seen(2, Some(210e3), None)];
         assert_eq!(dealt(&alike), [(2, 1), (2, 1)], "a difference that a neighbour can make");
         let limited = [seen(1, Some(100e3), None), seen(1, Some(100e3), Some(25e3))];
         assert_eq!(dealt(&limited), [(1, 4), (1, 1)], "what it may is what it can");

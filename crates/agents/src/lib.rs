@@ -8,7 +8,7 @@
 //! not see.
 
 pub mod agent;
-mod capacity;
+pub mod capacity;
 mod controller;
 mod error;
 pub mod keys;

@@ -202,7 +202,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
          requests and connections are dealt out to all workers in rounds, in which each takes as \
          many as its weight says. capacity: requests per second that the agent can send, as it \
          measured at its start by the CPU time of one worker for a request to a server in its own \
-         process, or as its user said; weights follow it, in steps of the root of 2, when every \
+         process, or as its user said; weights follow it, by powers of 2, when every \
          agent told it. clock: its monotonic clock minus the controller's. ended: how its part in \
          the whole run ended.",
     ),

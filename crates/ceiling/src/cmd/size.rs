@@ -1,5 +1,5 @@
-//! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate, and how
-//! many of them a fleet has.
+//! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate, and
+//! how many of them a fleet has.
 
 use super::runs;
 use crate::exit::{Code, Failure};

@@ -96,8 +96,10 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     let mut all =
         vec![(BROKER.to_string(), start(&broker(&server, &folder.0), &folder.0, BROKER)?)];
     await_listening(listen, &mut all, &folder.0, &stop)?;
+    // Once for all, because agents that measured at the same time would disturb each other.
+    let rate = agents::capacity::of_a_worker(&stop).ok();
     for name in &names {
-        let order = agent(name, &command, &made, &wish)?;
+        let order = agent(name, rate, &command, (&made, &wish))?;
         all.push((name.clone(), start(&order, &folder.0, name)?));
     }
     let url = format!("nats://{listen}/{NAME}");
@@ -154,7 +156,13 @@ fn broker(server: &Path, folder: &Path) -> Order {
     }
 }
 
-fn agent(name: &str, command: &Up, made: &Made, wish: &Wish) -> Result<Order, Failure> {
+/// What starts an agent. `rate` is what a worker that has a CPU can send.
+fn agent(
+    name: &str,
+    rate: Option<f64>,
+    command: &Up,
+    (made, wish): (&Made, &Wish),
+) -> Result<Order, Failure> {
     let program = env::current_exe();
     let program = program.map_err(|error| Failure::File(format!("this program: {error}")))?;
     let cpus = thread::available_parallelism().map_or(1, usize::from) as u32;
@@ -164,6 +172,11 @@ fn agent(name: &str, command: &Up, made: &Made, wish: &Wish) -> Result<Order, Fa
         [] => ALLOW.join(","),
         given => given.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(","),
     };
+    let all_threads = threads * command.agents.0;
+    let capacity = rate.map(|rate| {
+        let rate = rate * f64::from(all_threads.min(cpus)) / f64::from(command.agents.0);
+        format!("--capacity={rate:.0}")
+    });
     let words = [
         program.display().to_string(),
         "agent".to_string(),
@@ -174,7 +187,8 @@ fn agent(name: &str, command: &Up, made: &Made, wish: &Wish) -> Result<Order, Fa
         format!("--allow={allow}"),
         format!("--threads={threads}"),
     ];
-    Ok(Order { words: words.to_vec(), patience: PATIENCE, ..Order::default() })
+    let words = words.into_iter().chain(capacity).collect();
+    Ok(Order { words, patience: PATIENCE, ..Order::default() })
 }
 
 /// Starts one of them under a keeper, which ends it when this process ends, however it does.
