@@ -140,10 +140,11 @@ impl<'a> Agent<'a> {
     fn turn(&mut self, line: &mut Line) -> Result<(), AgentsError> {
         let mut came = Vec::new();
         let session = Arc::clone(&self.session);
-        line.turn(|now_ns, what| match what {
+        line.turn(|what| match what {
             Came::Message { subject, payload } => {
                 let from = if subject.ends_with(".down") { From::Down } else { From::Call };
-                locked(&session).receive(now_ns, from, &payload);
+                let mut session = locked(&session);
+                session.receive(clock::now_ns(), from, &payload);
             }
             other => came.push(other),
         });
@@ -190,8 +191,8 @@ impl<'a> Agent<'a> {
     /// What the load's thread said.
     fn hear(&mut self) {
         while let Some(said) = self.load.as_ref().and_then(Load::said) {
-            let now_ns = clock::now_ns();
             let mut session = locked(&self.session);
+            let now_ns = clock::now_ns();
             match said {
                 Said::Ready(addresses) => {
                     if let Err(why) = session.prepared(now_ns, &addresses) {

@@ -272,8 +272,10 @@ fn too_few(which: &WhichAgents, seen: &[Seen]) -> String {
 
 /// Takes what came, lets time pass in the session, and sends what it has.
 fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
-    line.turn(|now_ns, came| {
+    line.turn(|came| {
         let mut desk = shared.desk();
+        // Not before the session is ours: it takes a clock that goes back for one that was set.
+        let now_ns = clock::now_ns();
         match came {
             Came::Message { subject, payload } => {
                 let up = subject::agent_of_up(fleet, &subject).map(From::Up);

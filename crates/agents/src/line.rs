@@ -4,7 +4,6 @@
 //! there is no connection, because sessions send again.
 
 use crate::error::AgentsError;
-use engine::clock;
 use nats::{Client, Credentials, Event, Failure, Servers, Settings, Subject, Waker};
 use std::time::Duration;
 
@@ -57,8 +56,8 @@ impl Line {
         self.client.waker()
     }
 
-    /// Waits until something comes or [`TURN`] is over, and hands over what came, with the time.
-    pub(crate) fn turn(&mut self, mut take: impl FnMut(u64, Came)) {
+    /// Waits until something comes or [`TURN`] is over, and hands over what came.
+    pub(crate) fn turn(&mut self, mut take: impl FnMut(Came)) {
         let mut wait = TURN;
         for _ in 0..AT_ONCE {
             let Some(event) = self.client.next(wait) else { return };
@@ -68,7 +67,7 @@ impl Line {
                 Event::Payload { subject, payload } => Came::Message { subject, payload },
                 Event::Refused { why } => Came::Refused(why),
             };
-            take(clock::now_ns(), came);
+            take(came);
             wait = Duration::ZERO;
         }
     }

@@ -27,7 +27,8 @@ use store::Readings;
 /// A session that the load's thread tells ticks to.
 pub(crate) type Shared = Arc<Mutex<Session>>;
 
-/// The session, whoever else had it and died.
+/// The session, whoever else had it and died. Two threads tell it of the time, so each reads the
+/// clock when it has the session and not before: time that goes back means a clock that was set.
 pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -131,7 +132,10 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
             let _ = say.send(Said::Ready(addresses.clone()));
             waker.wake();
         }
-        Told::Tick(crew, tick) => locked(&session).tell(clock::now_ns(), crew, tick),
+        Told::Tick(crew, tick) => {
+            let mut session = locked(&session);
+            session.tell(clock::now_ns(), crew, tick);
+        }
         Told::Event(_) => {}
     };
     let command = ["ceiling".to_string(), "agent".to_string()];

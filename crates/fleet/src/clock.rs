@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 const PINGS_MAX: usize = 16;
 /// Round trips that contradict each other by no more than this show clocks that drift, nanoseconds.
 const DRIFT_MAX_NS: i128 = 10_000_000;
-/// A hello that is this much behind what is known was not under way for so long: the clock was set
-/// back. Nanoseconds.
+/// A hello that is this much behind what is known, nanoseconds, puts that in doubt: the clock was
+/// set back, or the hello was under way for so long, as one is that waited for a network.
 const BEHIND_NS: i128 = 3_000_000_000;
 
 /// What is known about one agent's clock.
@@ -25,6 +25,8 @@ pub struct FarClock {
     last_id: u64,
     /// The agent's clock minus ours is at least this, nanoseconds.
     least_ns: i128,
+    /// What was known until a hello put it in doubt, as bounds: the next round trip decides.
+    doubted_ns: Option<(i128, i128)>,
 }
 
 /// What a message says about a clock.
@@ -40,7 +42,13 @@ impl FarClock {
     /// Known from a hello alone.
     pub fn of_hello(now_ns: u64, far_ns: u64) -> Self {
         let least_ns = i128::from(far_ns) - i128::from(now_ns);
-        Self { estimator: Estimator::default(), pings: VecDeque::new(), last_id: 0, least_ns }
+        Self {
+            estimator: Estimator::default(),
+            pings: VecDeque::new(),
+            last_id: 0,
+            least_ns,
+            doubted_ns: None,
+        }
     }
 
     /// The same clock, compared anew: only what is sure in any case is kept.
@@ -58,9 +66,13 @@ impl FarClock {
             None => (self.least_ns, i128::MAX),
         };
         let is_ahead = least_ns > high_ns.saturating_add(DRIFT_MAX_NS);
-        if is_ahead || least_ns < low_ns - BEHIND_NS {
-            *self = Self { last_id: self.last_id, ..Self::of_hello(now_ns, far_ns) };
-            return Evidence::Set;
+        let is_behind = least_ns < low_ns - BEHIND_NS;
+        if is_ahead || is_behind {
+            let known_ns = self.doubted_ns.unwrap_or((low_ns.max(self.least_ns), high_ns));
+            let doubted_ns = is_behind.then_some(known_ns);
+            let anew = Self::of_hello(now_ns, far_ns);
+            *self = Self { last_id: self.last_id, doubted_ns, ..anew };
+            return if is_ahead { Evidence::Set } else { Evidence::Fits };
         }
         self.least_ns = self.least_ns.max(least_ns);
         Evidence::Fits
@@ -95,9 +107,9 @@ impl FarClock {
             // No clock that only goes forward says so.
             return Evidence::Fits;
         }
-        let known = self.offset().map(|clock| bounds(&clock));
+        let known = self.offset().map(|clock| bounds(&clock)).or(self.doubted_ns.take());
         let is_set = known.is_some_and(|(least_ns, most_ns)| {
-            low_ns > most_ns + DRIFT_MAX_NS || high_ns < least_ns - DRIFT_MAX_NS
+            low_ns > most_ns.saturating_add(DRIFT_MAX_NS) || high_ns < least_ns - DRIFT_MAX_NS
         });
         if is_set {
             self.estimator = Estimator::default();
@@ -146,9 +158,23 @@ mod tests {
             assert_eq!(trip(&mut clock, 2 * S, (1_000, 1_000), 40 * S), Evidence::Fits);
             assert_eq!(trip(&mut clock, 3 * S, (1_000, 1_000), set_ns), Evidence::Set);
             assert_eq!(clock.offset().unwrap().offset_ns, set_ns as i64);
-            assert_eq!(clock.hello(4 * S, 4 * S + 40 * S), Evidence::Set, "and by a hello");
-            assert_eq!(clock.offset(), None);
-            assert_eq!(clock.far_now_ns(5 * S), 45 * S);
+        }
+        let mut clock = FarClock::of_hello(S, 31 * S);
+        trip(&mut clock, 2 * S, (1_000, 1_000), 30 * S);
+        assert_eq!(clock.hello(4 * S, 44 * S), Evidence::Set, "no message is early");
+        assert_eq!((clock.offset(), clock.far_now_ns(5 * S)), (None, 45 * S));
+    }
+
+    #[test]
+    fn a_late_hello_is_no_clock_that_was_set_unless_a_round_trip_says_so() {
+        for (ahead_ns, evidence) in [(50 * S, Evidence::Fits), (40 * S, Evidence::Set)] {
+            let mut clock = FarClock::of_hello(S, 51 * S);
+            trip(&mut clock, 2 * S, (1_000, 1_000), 50 * S);
+            assert_eq!(clock.hello(14 * S, 54 * S), Evidence::Fits, "of 10 s ago, or set back");
+            assert_eq!(clock.far_now_ns(15 * S), 55 * S, "in doubt the earlier");
+            assert_eq!(clock.hello(14 * S, 14 * S + ahead_ns), Evidence::Fits, "what waited too");
+            assert_eq!(trip(&mut clock, 15 * S, (1_000, 1_000), ahead_ns), evidence);
+            assert_eq!(clock.offset().unwrap().offset_ns, ahead_ns as i64);
         }
     }
 

@@ -78,6 +78,11 @@ impl std::fmt::Display for WhichAgents {
 }
 
 impl FleetOptions {
+    /// Whether load comes from a fleet.
+    pub fn is_given(&self) -> bool {
+        self.broker.broker.is_some()
+    }
+
     /// The fleet, when one is asked for.
     ///
     /// # Errors

@@ -333,8 +333,12 @@ fn conduct(
     let runs = folder.runs();
     let before = std::mem::take(&mut experiment.cells);
     let shown = [onlookers.environment(), command.fleet.environment()].concat();
-    let mut measure =
-        |cell: &Cell, ready: &Ready| experiment::measure(cell, ready, &runs, stop, &shown);
+    let is_fleet = command.fleet.is_given();
+    let mut measure = |cell: &Cell, ready: &Ready| {
+        // To agents a process of this host means nothing.
+        let pid = ready.pid.filter(|_| !is_fleet);
+        experiment::measure(cell, &Ready { pid, ..ready.clone() }, &runs, stop, &shown)
+    };
     let mut left = Left::of(plan);
     let mut tell = |progress: Progress<'_>| {
         onlookers.tell(progress, plan);

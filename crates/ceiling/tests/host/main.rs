@@ -18,6 +18,7 @@ mod limited_start;
 mod perf;
 mod ports;
 mod steps;
+mod time_namespace;
 mod tune;
 mod two_hosts;
 mod without_sock_diag;

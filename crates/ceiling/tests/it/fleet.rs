@@ -2,7 +2,9 @@
 //! may do what, and what becomes of the load when one end dies. The truth is the sink's own count.
 
 use crate::harness::fleets::Fleet;
-use crate::harness::{Folder, PATIENCE, Said, Server, ceiling, count, run, turn, wait_until};
+use crate::harness::{
+    Folder, PATIENCE, Said, Server, ceiling, count, run, targets_file, turn, wait_until,
+};
 use nats::{Client, Credentials, Event, Settings, Subject};
 use serde_json::Value;
 use std::fs;
@@ -93,6 +95,53 @@ fn a_budget_and_a_plan_are_dealt_out_and_add_up() {
     let alone = [&["load", &url][..], &plan[2..], &["-t", "2", "--json"]].concat();
     let planned = |record: &Value| count(&record["points"][0], "/requests/planned");
     assert_eq!(planned(&record), planned(&run(&alone).record()), "one schedule, however shared");
+}
+
+#[test]
+fn every_kind_of_load_is_made_by_a_fleet() {
+    let _turn = turn();
+    let fleet = Fleet::start("kinds", 2, &[]);
+    let server = sink();
+    let stage = Server::start("target-stage", &["--thread-per-connection"]);
+    let (url, events) = (server.url("/"), stage.url("/stream"));
+    let ramp = ["ramp", &url, "-c", "4..8*2", "-d", "300ms", "--warmup", "100ms", "--repeats", "0"];
+    let find = ["find", &url, "--slo", "p99<5s", "-R", "50..100", "--trial", "300ms"];
+    let find = [&find[..], &["--budget", "12s"]].concat();
+    let churn = ["churn", &url, "--devices", "8", "--hold", "50ms", "-d", "1s"];
+    let fanout = ["fanout", &events, "-c", "8", "--write-rate", "40", "--writers", "2", "-d", "1s"];
+    for kind in [&ramp[..], &find, &churn, &fanout] {
+        let said = measured(&fleet, kind);
+        assert_made_by_both(&said.record(), kind[0], &said.stderr);
+    }
+
+    let folder = Folder::new("fleet-plan");
+    let (plan, runs) = (folder.file("plan.toml"), folder.file("runs"));
+    let text = "schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\nserver = { target = \"sink\" }\n\
+                load = { command = \"load\", requests = 100, connections = 4 }\n";
+    fs::write(&plan, text).unwrap();
+    let said = measured(&fleet, &["run", &plan, "--servers", &targets_file(), "--runs", &runs]);
+    let experiment = said.record();
+    let fate = &experiment["cells"][0]["fate"];
+    assert_eq!(fate["fate"], "measured", "{fate} {}", said.stderr);
+    let [id, run] = [&experiment["id"], &fate["run"]].map(|id| id.as_str().unwrap());
+    let record = fs::read(format!("{runs}/{id}/runs/{run}/run.json")).unwrap();
+    let record = serde_json::from_slice(&record).unwrap();
+    assert_eq!(assert_accounts(&record), 100);
+    assert_made_by_both(&record, "run", &said.stderr);
+}
+
+/// Asserts that both agents had a part of every point of a record.
+fn assert_made_by_both(record: &Value, kind: &str, stderr: &str) {
+    let agents = record["fleet"]["agents"].as_array().expect("agents");
+    let complete = agents.iter().filter(|agent| agent["ended"] == "complete").count();
+    assert_eq!((agents.len(), complete), (2, 2), "{kind}: {agents:#?} {stderr}");
+    let points = record["points"].as_array().unwrap();
+    assert!(!points.is_empty(), "{kind}: {stderr}");
+    for point in points {
+        for agent in point["agents"].as_array().expect("agents of a point") {
+            assert!(of(agent, "sent") > 0, "{kind}: {agent:#}");
+        }
+    }
 }
 
 /// A load that goes on for a long time, and its sink with a log of arrivals.

@@ -13,7 +13,7 @@
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
-use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, TimeoutFlags, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
 use std::io;
@@ -293,15 +293,16 @@ impl Uring {
         self.push(entry);
     }
 
-    /// Makes sure a timer fires at `until_ns` or before.
-    fn arm(&mut self, until_ns: u64) {
+    /// Makes sure a timer fires at `until_ns` or before. It is told how long, and not until when:
+    /// the kernel compares instants with the host's clock, which is not ours in a time namespace
+    /// (time_namespaces(7)).
+    fn arm(&mut self, now_ns: u64, until_ns: u64) {
         if self.armed_until_ns <= until_ns {
             return;
         }
         self.armed_until_ns = until_ns;
-        *self.timer = timespec(until_ns);
+        *self.timer = timespec(until_ns - now_ns);
         let entry = opcode::Timeout::new(&raw const *self.timer)
-            .flags(TimeoutFlags::ABS)
             .build()
             .user_data(Operation::Timer.tag(0, 0));
         self.push(entry);
@@ -322,7 +323,7 @@ impl Uring {
             let timeout = timespec(left_ns);
             self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
         } else {
-            self.arm(until_ns);
+            self.arm(now_ns, until_ns);
             self.ring.submit_and_wait(1)
         };
         if let Err(error) = entered {

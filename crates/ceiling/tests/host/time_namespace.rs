@@ -1,0 +1,25 @@
+//! A process whose monotonic clock is not that of its host, as in a container that was moved.
+
+use crate::harness::{Said, Server, count, must_be_root, shown, turn};
+use std::process::Command;
+
+#[test]
+fn waits_take_as_long_with_a_clock_of_ones_own() {
+    let _turn = turn();
+    must_be_root();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    for driver in ["uring", "epoll"] {
+        // A wait until an instant of a clock that is a day ahead would last for a day.
+        let mut command = Command::new("unshare");
+        command.args(["--fork", "-T", "--monotonic", "86400", env!("CARGO_BIN_EXE_ceiling")]);
+        command.args(["load", &url, "-R", "10", "-c", "1", "-t", "1", "-d", "1", "--warmup", "0"]);
+        command.args(["--driver", driver, "--json"]).env("CEILING_RUNS", "none");
+        let said = Said::of(command.output().unwrap());
+        let record = said.record();
+        let requests = &record["points"][0]["requests"];
+        let [sent, unsent] = ["/sent", "/unsent"].map(|name| count(requests, name));
+        assert_eq!(sent + unsent, 10, "{driver}: {}{}", said.stderr, shown(&record));
+        assert!(sent > 0, "{driver}: {}", shown(&record));
+    }
+}
