@@ -36,6 +36,12 @@ pub enum Unread {
         /// How to get a whole one.
         example: &'static str,
     },
+    /// Several outputs in one file, of which only one would be read.
+    #[error("holds more than one {form}; accepted is one in a file: split it, and name each file")]
+    Several {
+        /// The form.
+        form: &'static str,
+    },
     /// A text without a rate or a latency.
     #[error(
         "no rate and no latency in this text; accepted are sentences such as `1.2M requests/s \
@@ -88,12 +94,22 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
     for format in FORMATS {
         let told = match (&format.reader, &object) {
             (Reader::Document(is, read), Some(object)) if is(object) => read(object),
+            (Reader::Text(is, _), None) if is(page) && is_several(*is, text) => {
+                return Err(Unread::Several { form: format.about });
+            }
             (Reader::Text(is, read), None) if is(page) => read(page),
             _ => continue,
         };
         return Ok(named(format, told.map_err(|missing| incomplete(format, missing))?));
     }
     Err(Unread::Unknown)
+}
+
+/// Whether what is behind the first part that is recognised is recognised as well.
+fn is_several(is: fn(Page<'_>) -> bool, text: &str) -> bool {
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let first = ends.partition_point(|end| !is(Page(&text[..*end])));
+    ends.get(first).is_some_and(|end| is(Page(&text[*end..])))
 }
 
 fn named(format: &Format, told: Foreign) -> Foreign {

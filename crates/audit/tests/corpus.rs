@@ -43,6 +43,27 @@ fn given(words: &str) -> Given {
 }
 
 #[test]
+fn two_outputs_in_one_file_are_not_read_as_one() {
+    let mut silent = Vec::new();
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let once = std::fs::read(&path).unwrap();
+        let given = Given::default();
+        let Ok(alone) = read(&mut &once[..], &given) else { continue };
+        // Rows of any number are meant to be many.
+        if alone.format.ends_with("rows") {
+            continue;
+        }
+        let twice = [&once[..], b"\n", &once[..]].concat();
+        if read(&mut &twice[..], &given).is_ok() {
+            silent.push(format!("{name}, {}", alone.format));
+        }
+    }
+    assert_eq!(silent, Vec::<String>::new());
+}
+
+#[test]
 fn exactly_what_the_server_refutes_is_refuted() {
     let table = std::fs::read_to_string(folder().join("expected.tsv")).unwrap();
     assert!(table.lines().count() > 60, "a table that was cut");

@@ -2,6 +2,7 @@
 //!
 //! Names in this file are the schema `ceiling.pack/1`. Adding a field is free.
 
+use crate::seal;
 use crate::{Limits, MANIFEST, Names, Refused, SIGNATURE};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -99,6 +100,23 @@ impl Manifest {
     /// Bytes of all files.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+
+    /// Whether an archive of so many bytes before its seal may be that of all that is listed.
+    ///
+    /// # Errors
+    ///
+    /// It is too large, or its files are too large for it.
+    pub(crate) fn check_archive(&self, before: u64, limits: &Limits) -> Result<(), Refused> {
+        let (archive_bytes, most) = (before.saturating_add(seal::BYTES), limits.archive_bytes);
+        if archive_bytes > most {
+            return Err(Refused::LargeArchive { bytes: archive_bytes, most });
+        }
+        let (bytes, ratio) = (self.total_bytes(), limits.ratio);
+        match bytes > limits.ratio_from_bytes && bytes / ratio > before {
+            true => Err(Refused::Bomb { bytes, archive_bytes: before, ratio }),
+            false => Ok(()),
+        }
     }
 
     /// Whether all that is listed may be in an archive.

@@ -55,7 +55,7 @@ pub fn read<R: Read + Seek, K: Write>(
     }
     let manifest_bytes = archive.small(&first, limits.manifest_bytes)?;
     let manifest = Manifest::parse(&manifest_bytes, limits)?;
-    refuse_bomb(&manifest, seal.before, limits)?;
+    manifest.check_archive(seal.before, limits)?;
     let mut next = archive.header(MANIFEST)?;
     let mut signature = None;
     if let Some(found) = next.take_if(|found| found.name == SIGNATURE) {
@@ -77,14 +77,6 @@ pub fn read<R: Read + Seek, K: Write>(
     }
     archive.end()?;
     Ok(Opened { manifest, manifest_bytes, signature, is_whole: seal.is_whole, changed })
-}
-
-fn refuse_bomb(manifest: &Manifest, archive_bytes: u64, limits: &Limits) -> Result<(), Refused> {
-    let (bytes, ratio) = (manifest.total_bytes(), limits.ratio);
-    match bytes > limits.ratio_from_bytes && bytes / ratio > archive_bytes {
-        true => Err(Refused::Bomb { bytes, archive_bytes, ratio }),
-        false => Ok(()),
-    }
 }
 
 /// Whether the file that was found is the one that must come next.

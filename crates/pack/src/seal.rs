@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 /// Number of a skippable frame, and bytes in it.
 const HEAD: [u8; 8] = [0x5c, 0x2a, 0x4d, 0x18, 32, 0, 0, 0];
 /// Bytes of a seal.
-const BYTES: u64 = 40;
+pub(crate) const BYTES: u64 = 40;
 
 /// The seal of an archive with this SHA-256.
 fn seal(sha256: &[u8]) -> Vec<u8> {
@@ -22,11 +22,17 @@ fn seal(sha256: &[u8]) -> Vec<u8> {
 pub(crate) struct Sealing<W> {
     to: W,
     hash: Sha256,
+    bytes: u64,
 }
 
 impl<W: Write> Sealing<W> {
     pub(crate) fn new(to: W) -> Self {
-        Self { to, hash: Sha256::new() }
+        Self { to, hash: Sha256::new(), bytes: 0 }
+    }
+
+    /// Bytes that were written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Writes the seal; nothing may follow.
@@ -41,6 +47,7 @@ impl<W: Write> Write for Sealing<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
         Ok(written)
     }
 
@@ -62,6 +69,7 @@ pub(crate) struct Seal {
 pub(crate) fn check<R: Read + Seek>(input: &mut R, most: u64) -> Result<Seal, Refused> {
     let bytes = input.seek(SeekFrom::End(0))?;
     if bytes > most {
+        // Before all of it is read.
         return Err(Refused::LargeArchive { bytes, most });
     }
     let before = bytes.checked_sub(BYTES).ok_or(Refused::NoSeal)?;

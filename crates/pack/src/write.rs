@@ -41,7 +41,8 @@ pub fn write<W: Write, R: Read>(
     signature: Option<&str>,
     mut open: impl FnMut(&File) -> io::Result<R>,
 ) -> Result<W, WriteError> {
-    manifest.check(&Limits::default())?;
+    let limits = Limits::default();
+    manifest.check(&limits)?;
     let listed = manifest.to_bytes();
     let first = [(MANIFEST, Some(&listed[..])), (SIGNATURE, signature.map(str::as_bytes))];
     let first = first.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)));
@@ -61,7 +62,9 @@ pub fn write<W: Write, R: Read>(
         frame.write_all(&[0; BLOCK][..padding_of(file.bytes)])?;
     }
     frame.write_all(&[0; END_BLOCKS * BLOCK])?;
-    Ok(frame.finish()?.finish()?)
+    let sealing = frame.finish()?;
+    manifest.check_archive(sealing.bytes(), &limits)?;
+    Ok(sealing.finish()?)
 }
 
 /// The frame of an archive whose tar has so many bytes.

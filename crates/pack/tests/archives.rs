@@ -3,8 +3,8 @@
 mod by_hand;
 
 use by_hand::{FILES, Made, flipped, made, opened};
-use pack::{Limits, Manifest, Opened, Refused, WriteError, write};
-use std::io::Cursor;
+use pack::{File, Limits, Manifest, Opened, Refused, WriteError, write};
+use std::io::{self, Cursor, Read};
 
 #[test]
 fn what_was_packed_comes_out_and_the_same_files_make_the_same_bytes() {
@@ -26,6 +26,16 @@ fn a_file_that_changes_while_it_is_packed_ends_it() {
         let packed = write(Vec::new(), &manifest, None, |_| Ok(Cursor::new(other)));
         assert!(matches!(packed, Err(WriteError::Changed(path)) if path == "entry.toml"));
     }
+}
+
+/// What every reader would take for a bomb is not made.
+#[test]
+fn what_no_reader_takes_is_not_packed() {
+    let zeros = || io::repeat(0).take(Limits::default().ratio_from_bytes + 1);
+    let file = File::of("notes.md", zeros()).unwrap();
+    let manifest = Manifest { files: vec![file], ..made(None).manifest };
+    let packed = write(Vec::new(), &manifest, None, |_| Ok(zeros()));
+    assert!(matches!(packed, Err(WriteError::Refused(Refused::Bomb { .. }))), "{packed:?}");
 }
 
 /// No bit of an archive can be another without being told: the archive is refused, or it is not

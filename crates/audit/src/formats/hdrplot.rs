@@ -19,7 +19,7 @@ pub(super) const FORMAT: Format = Format {
 const SHARES: [f64; 6] = [0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
 
 fn is(page: Page<'_>) -> bool {
-    let heading = page.lines().take(50).find(|spot| spot.starting("Value").is_some());
+    let heading = page.lines().find(|spot| spot.starting("Value").is_some());
     let words = ["Percentile", "TotalCount", "1/(1-Percentile)"];
     heading.is_some_and(|heading| words.iter().all(|word| heading.text.contains(word)))
 }
