@@ -43,8 +43,11 @@ pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
     ))
 }
 
-/// A ratio as a change: `+3.0 %` for 1.03.
+/// A ratio as a change: `+3.0 %` for 1.03. From tenfold on it is a factor, `x6.00k`.
 pub(crate) fn change(ratio: f64) -> String {
+    if ratio.is_finite() && ratio >= 10.0 {
+        return format!("x{}", show_count(ratio));
+    }
     // Less than nothing is nothing.
     let percent = ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0;
     format!("{percent:+.1} %")
@@ -502,6 +505,13 @@ mod tests {
         assert_eq!(drift(&ceiling), None);
         ceiling.drift = Some(-0.081);
         assert!(drift(&ceiling).unwrap().starts_with("The rate falls by 8.1 % from"));
+    }
+
+    #[test]
+    fn a_change_of_tenfold_or_more_is_a_factor() {
+        let shown = [0.5, 0.99999, 1.03, 9.99, 10.0, 6000.5, f64::INFINITY].map(change);
+        let expected = ["-50.0 %", "+0.0 %", "+3.0 %", "+899.0 %", "x10", "x6000", "+inf %"];
+        assert_eq!(shown, expected);
     }
 
     #[test]
