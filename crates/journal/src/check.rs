@@ -176,6 +176,7 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
         checked.entries.push(stated);
         checked.remarks.extend(remarks);
         checked.remarks.extend(entry::successor(&listing.entries, entry));
+        checked.remarks.extend(unread_audits(entry));
         // What an entry says that another one replaced is history.
         if !matches!(entry.entry.status, Status::Superseded { .. }) {
             checked.remarks.extend(hosts::check(&world, entry));
@@ -188,6 +189,20 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
         place(one).cmp(&place(two))
     });
     checked
+}
+
+/// Audits that cannot be read, also those that no finding and no figure needs.
+fn unread_audits(entry: &EntryFolder) -> Vec<Remark> {
+    let unread = |about: String, error: crate::JournalError| {
+        remark(entry, Kind::Invalid, about, error.to_string())
+    };
+    match entry.foreign() {
+        Err(error) => vec![unread("foreign".to_string(), error)],
+        Ok(names) => names
+            .into_iter()
+            .filter_map(|name| entry.audit(&name).err().map(|error| unread(name, error)))
+            .collect(),
+    }
 }
 
 fn remark(entry: &EntryFolder, kind: Kind, about: impl Into<String>, why: String) -> Remark {

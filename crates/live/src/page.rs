@@ -23,16 +23,26 @@ const AGAIN: &str = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></nosc
 #[derive(Debug)]
 pub struct RunPages {
     feed: Arc<Feed>,
+    /// Where the page leads back to, as markup; empty for a page of its own.
+    way_back: &'static str,
 }
+
+/// Leads to the index of the site in which the pages are a folder.
+const TO_THE_JOURNAL: &str = "<nav><a href=\"../\">Journal</a></nav>\n";
 
 impl RunPages {
     /// Of what is told here.
     pub fn new(feed: Arc<Feed>) -> Self {
-        Self { feed }
+        Self { feed, way_back: "" }
+    }
+
+    /// The same as a folder of the site of a journal.
+    pub fn in_a_journal(feed: Arc<Feed>) -> Self {
+        Self { feed, way_back: TO_THE_JOURNAL }
     }
 
     fn page(&self) -> Served {
-        let page = self.feed.look(page_of);
+        let page = self.feed.look(|now| page_of(now, self.way_back));
         Served { content_type: HTML, policy: own_policy(), bytes: page.into_bytes().into() }
     }
 }
@@ -62,12 +72,13 @@ fn own_policy() -> Option<String> {
 }
 
 /// The whole file.
-fn page_of(now: &Now) -> String {
+fn page_of(now: &Now, way_back: &str) -> String {
     let is_over = matches!(now.state, State::Ended | State::Failed) && now.experiment.is_none();
     let mut document = Document::new(title_of(now));
     document.style(STYLE);
     document.script(SCRIPT);
     document.served(if is_over { "" } else { AGAIN });
+    document.markup(way_back);
     document.markup(&header(now));
     document.markup(&figures(now));
     document.markup(
@@ -238,7 +249,7 @@ mod tests {
 
     #[test]
     fn strings_of_a_run_stay_text() {
-        let (clean, bad) = (page_of(&Now::default()), page_of(&hostile()));
+        let (clean, bad) = (page_of(&Now::default(), ""), page_of(&hostile(), ""));
         assert_eq!(bad.matches("<script").count(), clean.matches("<script").count());
         assert!(bad.contains("&lt;script&gt;alert") && !bad.contains('\u{202e}'));
     }
@@ -247,10 +258,10 @@ mod tests {
     fn without_scripts_it_loads_itself_again_until_the_end() {
         let mut now = hostile();
         now.experiment = None;
-        assert!(page_of(&now).contains("http-equiv=\"refresh\""));
+        assert!(page_of(&now, "").contains("http-equiv=\"refresh\""));
         let conclusion = Conclusion { html: "<p>final</p>".to_string(), ..Conclusion::default() };
         now.apply(&Message::End { id: "x".to_string(), t_s: 3.0, conclusion });
-        let page = page_of(&now);
+        let page = page_of(&now, "");
         assert!(!page.contains("http-equiv=\"refresh\"") && page.contains("<p>final</p>"));
         let markup = &page[..page.find("<script").unwrap()];
         assert!(!markup.contains("So far"), "{markup}");
@@ -267,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_page_may_ask_its_server_and_nothing_else() {
-        let page = page_of(&Now::default());
+        let page = page_of(&Now::default(), "");
         let policy = page.split("Content-Security-Policy").nth(1).unwrap();
         let policy = policy.split('>').next().unwrap();
         assert!(policy.contains("connect-src 'self'") && !policy.contains("unsafe"), "{policy}");

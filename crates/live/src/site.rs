@@ -34,7 +34,7 @@ impl Showcase {
     pub fn start(address: SocketAddr, inlet: Option<&Path>) -> io::Result<Self> {
         let feed = Arc::new(Feed::default());
         let inlet = inlet.map(|folder| Inlet::open(folder, Arc::clone(&feed))).transpose()?;
-        let run = RunPages::new(feed);
+        let run = RunPages::in_a_journal(feed);
         let site = Arc::new(SitePages { files: Mutex::default(), run });
         let server = Server::start(address, Arc::clone(&site) as Arc<dyn Pages>, &[])?;
         Ok(Self { site, server, inlet })
@@ -129,6 +129,7 @@ mod tests {
         let page = at("/_live/");
         let text = String::from_utf8_lossy(found(&page).unwrap().1).into_owned();
         assert!(text.contains("no run is under way") && !show.is_measuring());
+        assert!(text.contains("<a href=\"../\">Journal</a>"), "a way back");
         show.show([file("other.html", "x")]);
         assert!(matches!(at("/"), Answer::Missing), "the old files are gone");
     }

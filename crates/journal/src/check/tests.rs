@@ -149,6 +149,9 @@ fn what_another_tool_printed_is_found_by_path() {
     let world = World::of(&entries);
     let notes = crate::language::filled("{{foreign.wrk.rate|M/s}}", &world.within(&entries[0]));
     assert_eq!(crate::language::plain(&notes), "4.9M/s");
+    // Nothing refers to this one.
+    fs::write(made.path.join("foreign/oha.audit.json"), "{").unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::Invalid]);
 }
 
 #[test]
