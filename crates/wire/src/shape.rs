@@ -205,7 +205,7 @@ impl Shape {
             return None;
         }
         let input = &input[..self.head.len()];
-        if input == &self.head[..] {
+        if is_same(input, &self.head) {
             return Some(self.seen);
         }
         self.recognise_parts(input)
@@ -215,7 +215,7 @@ impl Shape {
     #[inline(never)]
     fn recognise_parts(&mut self, input: &[u8]) -> Option<HeadFacts> {
         for range in &self.fixed {
-            if input[range.start..range.end] != self.head[range.start..range.end] {
+            if !is_same(&input[range.start..range.end], &self.head[range.start..range.end]) {
                 return None;
             }
         }
@@ -234,6 +234,24 @@ impl Shape {
         }
         self.head.copy_from_slice(input);
         Some(self.seen)
+    }
+}
+
+/// Whether two texts are the same. `==` calls memcmp of the C library, and that of musl, with which
+/// releases are built, looks at one byte at a time.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    const WIDTH: usize = 32;
+    if one.len() != other.len() {
+        return false;
+    }
+    match (one.last_chunk::<WIDTH>(), other.last_chunk::<WIDTH>()) {
+        // The last chunk overlaps with the one before, which spares a rest.
+        (Some(end), Some(other_end)) => {
+            let chunks = one.as_chunks::<WIDTH>().0.iter().zip(other.as_chunks::<WIDTH>().0);
+            chunks.fold(end == other_end, |same, (one, other)| same & (one == other))
+        }
+        _ => one.iter().zip(other).all(|(one, other)| one == other),
     }
 }
 
@@ -266,6 +284,21 @@ mod tests {
     fn head(date: &str, length: &str, id: &str) -> Vec<u8> {
         format!("HTTP/1.1 200 OK\r\nDate: {date}\r\nX-Id: {id}\r\nContent-Length: {length}\r\n\r\n")
             .into_bytes()
+    }
+
+    #[test]
+    fn texts_are_the_same_when_every_byte_is() {
+        let text: Vec<u8> = (0..130).collect();
+        for length in 0..text.len() {
+            let one = &text[..length];
+            assert!(is_same(one, one));
+            assert!(!is_same(one, &text[..=length]), "{length}");
+            for at in 0..length {
+                let mut other = one.to_vec();
+                other[at] ^= 0x80;
+                assert!(!is_same(one, &other), "{length} {at}");
+            }
+        }
     }
 
     fn seen(head: &[u8], length: u64) -> HeadFacts {

@@ -69,8 +69,11 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{}: {why}", document.display()));
     let value: Option<Value> = serde_json::from_slice(&bytes).ok();
     let is_one = |value: &Value| value["schema"] == model::experiment::SCHEMA;
-    let Some(value) = value.filter(is_one) else { return Ok(None) };
-    let of: Experiment = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+    if !value.as_ref().is_some_and(is_one) {
+        return Ok(None);
+    }
+    let of: Experiment =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     if of.analysis.is_some() {
         return Ok(Some(of));
     }
