@@ -293,8 +293,8 @@ impl Uring {
         self.push(entry);
     }
 
-    /// Makes sure a timer fires at `until_ns` or before. It is told how long, and not until when:
-    /// the kernel compares instants with the host's clock, which is not ours in a time namespace
+    /// Makes sure a timer fires at `until_ns` or before. The kernel gets a length and no instant,
+    /// because it compares instants with the host's clock, which is not ours in a time namespace
     /// (time_namespaces(7)).
     fn arm(&mut self, now_ns: u64, until_ns: u64) {
         if self.armed_until_ns <= until_ns {
