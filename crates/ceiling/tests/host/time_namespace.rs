@@ -13,7 +13,8 @@ fn waits_take_as_long_with_a_clock_of_ones_own() {
         // A wait until an instant of a clock that is a day ahead would last for a day: only such a
         // wait takes the two minutes.
         let mut command = Command::new("timeout");
-        command.args(["120", "unshare", "--fork", "-T", "--monotonic", "86400"]);
+        command.args(["--signal=KILL", "120", "unshare", "--fork", "--kill-child", "-T"]);
+        command.args(["--monotonic", "86400"]);
         command.arg(env!("CARGO_BIN_EXE_ceiling"));
         command.args(["load", &url, "-R", "10", "-c", "1", "-t", "1", "-d", "1", "--warmup", "0"]);
         command.args(["--driver", driver, "--json"]).env("CEILING_RUNS", "none");
