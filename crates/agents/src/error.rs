@@ -32,6 +32,16 @@ pub enum AgentsError {
     /// What is asked for cannot be sent to agents.
     #[error("{0}")]
     NotFar(String),
+    /// A file of the controller that agents need cannot be read.
+    #[error("{option} {path}: {error}")]
+    File {
+        /// The option that names it.
+        option: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
     /// No thread could be made.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

@@ -20,7 +20,9 @@ use model::fleet::{
 use model::link::Links;
 use model::load::{Level, ServerProcess, Trial};
 use model::tick::{ThreadKind, Tick};
+use model::tls::Trust;
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,7 +63,8 @@ impl<'a> Lead<'a> {
     ///
     /// # Errors
     ///
-    /// There are fewer connections than agents, or more workers than can be.
+    /// There are fewer connections than agents, or more workers than can be; or the file of an
+    /// authority cannot be read.
     pub fn new(
         controller: &'a Controller,
         trial: &mut Trial,
@@ -72,7 +75,7 @@ impl<'a> Lead<'a> {
         trial.threads = shares.iter().map(|shares| shares.asking.workers()).sum();
         trial.cpus = Vec::new();
         trial.driver_reason = "each agent chooses its own".to_string();
-        Ok(Self { controller, trial: sent(trial), agents, shares, visits: Visits::default() })
+        Ok(Self { controller, trial: sent(trial)?, agents, shares, visits: Visits::default() })
     }
 
     /// Their names, in the order in which the load is dealt out.
@@ -233,9 +236,25 @@ impl Fleet for Lead<'_> {
 }
 
 /// What of a trial agents are sent. What only one host can mean, and what the controller does, is
-/// left out.
-fn sent(trial: &Trial) -> Trial {
-    Trial {
+/// left out; of files they get the content, except of the key of a client's certificate.
+fn sent(trial: &Trial) -> Result<Trial, AgentsError> {
+    let mut tls = trial.tls.clone();
+    if let Some(choice) = &mut tls {
+        if choice.identity.is_some() {
+            let why = "--cert: the key of a client's certificate is sent to no agent";
+            return Err(AgentsError::NotFar(why.to_string()));
+        }
+        if let Trust::File(path) = &choice.trust {
+            let pem = fs::read_to_string(path).map_err(|error| AgentsError::File {
+                option: "--cacert",
+                path: path.clone(),
+                error,
+            })?;
+            choice.trust = Trust::Sent { file: path.clone(), pem };
+        }
+    }
+    Ok(Trial {
+        tls,
         cpus: Vec::new(),
         sources: Vec::new(),
         server: ServerProcess::ByPort,
@@ -244,7 +263,7 @@ fn sent(trial: &Trial) -> Trial {
         profile: None,
         confirm: None,
         ..trial.clone()
-    }
+    })
 }
 
 /// The part of each agent: its workers, each with the weight of what it can send. Unless all say

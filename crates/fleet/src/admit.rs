@@ -142,7 +142,7 @@ fn bracketed(host: &str) -> String {
 fn no_files(trial: &Trial) -> Result<(), String> {
     let reads = |tls: &TlsChoice| matches!(tls.trust, Trust::File(_)) || tls.identity.is_some();
     if trial.tls.as_ref().is_some_and(reads) {
-        return Err("an agent reads no certificates of the controller's files".to_string());
+        return Err("an agent reads no files of certificates and keys".to_string());
     }
     if matches!(trial.server, ServerProcess::Probe(_)) || trial.profile.is_some() {
         return Err("the probe of the server is the controller's".to_string());

@@ -207,14 +207,14 @@ fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
         let given = given.to_string();
         move |error| SecretsError::Recipe { option, given, error, example }
     };
+    let roots = |file: &String, pem: &[u8]| {
+        certificates(pem).map_err(wrong("--cacert", file, "ca.pem"))
+    };
     let (roots, roots_from) = match &choice.trust {
-        Trust::Anything => (None, ("--cacert", String::new())),
-        Trust::SystemRoots => (Some(system_roots()?), ("--cacert", "the system's".to_string())),
-        Trust::File(path) => {
-            let pem = read("--cacert", path)?;
-            let roots = certificates(&pem).map_err(wrong("--cacert", path, "ca.pem"))?;
-            (Some(roots), ("--cacert", path.clone()))
-        }
+        Trust::Anything => (None, String::new()),
+        Trust::SystemRoots => (Some(system_roots()?), "the system's".to_string()),
+        Trust::File(path) => (Some(roots(path, &read("--cacert", path)?)?), path.clone()),
+        Trust::Sent { file, pem } => (Some(roots(file, pem.as_bytes())?), file.clone()),
     };
     let files = match &choice.identity {
         Some((chain, key)) => Some((read("--cert", chain)?, read("--key", key)?)),
@@ -232,7 +232,7 @@ fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
     let (chain, key) = choice.identity.clone().unwrap_or_default();
     Recipe::new(&settings).map_err(|error| match error {
         RecipeError::ServerName(_) => wrong("--sni", &choice.server_name, "example.org")(error),
-        RecipeError::NoRoot => wrong(roots_from.0, &roots_from.1, "ca.pem")(error),
+        RecipeError::NoRoot => wrong("--cacert", &roots_from, "ca.pem")(error),
         RecipeError::NoCertificate => wrong("--cert", &chain, "client.pem")(error),
         RecipeError::NoKey | RecipeError::Identity(_) => wrong("--key", &key, "client.key")(error),
     })
@@ -395,7 +395,7 @@ fn info(session: &TlsSession, recipe: &Recipe, choice: &TlsChoice) -> Option<Tls
         group: agreed.group,
         alpn: agreed.alpn,
         server_name: choice.server_name.clone(),
-        trust: choice.trust.clone(),
+        trust: choice.trust.recorded(),
         client_certificate_asked: recipe.was_asked_for_identity(),
         resumption: choice.resumption,
         ktls: kernel_tls(choice.kernel),
@@ -414,8 +414,10 @@ fn kernel_tls(asked: KernelTls) -> KernelTlsInfo {
 fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
     let name = &choice.server_name;
     let trusted = match &choice.trust {
-        Trust::File(path) => format!("--cacert {path} holds another authority"),
-        _ => "name its authority with --cacert FILE".to_string(),
+        Trust::File(path) | Trust::Sent { file: path, .. } => {
+            format!("--cacert {path} holds another authority")
+        }
+        Trust::SystemRoots | Trust::Anything => "name its authority with --cacert FILE".to_string(),
     };
     let or_any = "or take any certificate with -k";
     match cause {

@@ -12,8 +12,27 @@ pub enum Trust {
     SystemRoots,
     /// Those of a PEM file, and no others.
     File(String),
+    /// The same for an agent of a fleet: the controller sends what its file holds. Never in a
+    /// record.
+    Sent {
+        /// Name of the file on the controller's host.
+        file: String,
+        /// Its content.
+        pem: String,
+    },
     /// Nothing: any certificate will do.
     Anything,
+}
+
+impl Trust {
+    /// The same for a record, which has no content of files.
+    #[must_use]
+    pub fn recorded(&self) -> Self {
+        match self {
+            Self::Sent { file, .. } => Self::File(file.clone()),
+            Self::SystemRoots | Self::File(_) | Self::Anything => self.clone(),
+        }
+    }
 }
 
 /// Whether sessions are resumed.

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each tier is a program of its own and uses its part")]
 
+pub mod certificates;
 pub mod fleets;
 pub mod limited;
 pub mod loading;
@@ -13,14 +14,30 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-static TURN: Mutex<()> = Mutex::new(());
+/// How many tests make load now, and who waits until there are fewer.
+static LOADS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-/// Waits for the turn of a test that makes load.
-pub fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// The turn of a test that makes load; dropping it ends it.
+pub struct Turn(());
+
+/// Waits for the turn of a test that makes load: as many as its tier allows make load at once.
+pub fn turn() -> Turn {
+    let (loads, fewer) = &LOADS;
+    let loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_full = |loads: &mut usize| *loads >= crate::LOADS_AT_ONCE;
+    *fewer.wait_while(loads, is_full).unwrap_or_else(PoisonError::into_inner) += 1;
+    Turn(())
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (loads, fewer) = &LOADS;
+        *loads.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        fewer.notify_one();
+    }
 }
 
 /// Root of the repository.

@@ -22,3 +22,6 @@ mod time_namespace;
 mod tune;
 mod two_hosts;
 mod without_sock_diag;
+
+/// Tests that make load at the same time. Tests change the host that others would be measured on.
+const LOADS_AT_ONCE: usize = 1;

@@ -1,6 +1,7 @@
 //! A fleet of real agents behind a real nats-server: every request is in exactly one account, who
 //! may do what, and what becomes of the load when one end dies. The truth is the sink's own count.
 
+use crate::harness::certificates::Certificates;
 use crate::harness::fleets::Fleet;
 use crate::harness::{
     Folder, PATIENCE, Said, Server, ceiling, count, run, targets_file, turn, wait_until,
@@ -95,6 +96,33 @@ fn a_budget_and_a_plan_are_dealt_out_and_add_up() {
     let alone = [&["load", &url][..], &plan[2..], &["-t", "2", "--json"]].concat();
     let planned = |record: &Value| count(&record["points"][0], "/requests/planned");
     assert_eq!(planned(&record), planned(&run(&alone).record()), "one schedule, however shared");
+}
+
+#[test]
+fn agents_trust_the_authority_that_the_controller_names() {
+    let _turn = turn();
+    let allow = ["--allow", "https://127.0.0.1:*"];
+    let fleet = Fleet::start("tls", 2, &allow);
+    let certificates = Certificates::new("fleet-tls");
+    let server = certificates.server("server", &[]);
+    let url = format!("https://127.0.0.1:{}/simple", server.port);
+    let load = ["load", &url, "-c", "4", "-n", "200", "--warmup", "0", "--cacert"];
+    let ca = certificates.file("ca.pem");
+    let said = measured(&fleet, &[&load[..], &[&ca]].concat());
+    let record = said.record();
+    assert_eq!(assert_accounts(&record), 200, "{}", said.stderr);
+    assert_eq!(count(&record["points"][0], "/status/2xx"), 200);
+    assert!(!said.stdout.contains("BEGIN CERTIFICATE"), "a record has no content of files");
+
+    let other = Certificates::new("fleet-tls-other").file("ca.pem");
+    let refused = with_fleet(&fleet, &[&load[..], &[&other]].concat());
+    let refused = run(&refused.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("--cacert {other}")), "{}", refused.stderr);
+    let missing = with_fleet(&fleet, &[&load[..], &["/nonexistent/ca.pem"]].concat());
+    let missing = run(&missing.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+    assert!(missing.stderr.contains("--cacert /nonexistent/ca.pem"), "{}", missing.stderr);
 }
 
 #[test]

@@ -42,3 +42,6 @@ mod tls;
 mod tools;
 mod tune;
 mod usage;
+
+/// Tests that make load at the same time. Nothing here depends on what else runs.
+const LOADS_AT_ONCE: usize = 3;

@@ -1,6 +1,7 @@
 //! HTTPS and proxies: handshakes are counted as the server counts them, what is wrong with a
 //! certificate ends at once with one line that says what to do, and a tunnel carries both.
 
+use crate::harness::certificates::Certificates;
 use crate::harness::{Folder, Said, Server, ceiling, count, program, run, turn};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -9,31 +10,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-
-/// Certificates made for one test.
-struct Certificates(Folder);
-
-impl Certificates {
-    fn new(name: &str) -> Self {
-        let folder = Folder::new(name);
-        let mut command = Command::new(program("target-certs"));
-        let made = command.arg("--out").arg(&folder.path).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.file(name)
-    }
-
-    /// A server that shows the certificate of this name.
-    fn server(&self, name: &str, more: &[&str]) -> Server {
-        let (certificate, key) =
-            (self.file(&format!("{name}.pem")), self.file(&format!("{name}.key")));
-        let arguments = ["--tls-cert", &certificate, "--tls-key", &key];
-        Server::start("target-nethttp", &[&arguments[..], more].concat())
-    }
-}
 
 fn https(server: &Server) -> String {
     format!("https://127.0.0.1:{}/simple", server.port)

@@ -17,3 +17,6 @@ mod ranch;
 mod size;
 mod targets;
 mod verdicts;
+
+/// Tests that make load at the same time. Tests are measured on a quiet machine.
+const LOADS_AT_ONCE: usize = 1;

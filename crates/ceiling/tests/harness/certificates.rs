@@ -1,0 +1,29 @@
+//! Certificates of an authority of our own, and servers that show them.
+
+use super::{Folder, Server, program};
+use std::process::Command;
+
+/// Certificates made for one test.
+pub struct Certificates(Folder);
+
+impl Certificates {
+    pub fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
+        let mut command = Command::new(program("target-certs"));
+        let made = command.arg("--out").arg(&folder.path).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Self(folder)
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.0.file(name)
+    }
+
+    /// A server that shows the certificate of this name.
+    pub fn server(&self, name: &str, more: &[&str]) -> Server {
+        let (certificate, key) =
+            (self.file(&format!("{name}.pem")), self.file(&format!("{name}.key")));
+        let arguments = ["--tls-cert", &certificate, "--tls-key", &key];
+        Server::start("target-nethttp", &[&arguments[..], more].concat())
+    }
+}
