@@ -6,8 +6,8 @@
 //! - Intervals of contrasts take the ratios of blocks as independent. Each contrast is tested by
 //!   the correlation of each ratio with the next, against orders drawn at random.
 
-use crate::experiment::{Logs, Visited};
 use crate::stats;
+use crate::visited::{Logs, Visited};
 use model::analysis::{Course, Serial, Trend};
 use model::experiment::{Design, Figure};
 use model::random::Random;

@@ -25,7 +25,6 @@ mod tuning;
 mod window;
 
 use crate::case::Case;
-use crate::objective;
 use model::load::Stop;
 use model::run::Point;
 use model::standing::{Figure, LATENCIES, Standing, Standings};
@@ -237,7 +236,7 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
     let is_asked = |listed: &&Listed| match listed.id {
         // Where nothing was changed nothing can drift.
         GateId::Tuning => tuning::is_asked(case),
-        GateId::Release => case.is_open() || objective::starts(case.point).is_some(),
+        GateId::Release => case.is_open() || case.point.starts().is_some(),
         GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
         GateId::Window => matches!(case.trial.stop, Stop::AfterNs(_)),
         GateId::Steadiness => case.point.load.curve.is_none(),

@@ -51,6 +51,7 @@ mod course;
 mod effects;
 pub mod experiment;
 mod outliers;
+mod visited;
 
 pub mod size;
 pub mod stats;

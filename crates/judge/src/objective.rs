@@ -55,12 +55,13 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
 /// The standing of the figure that a term bounds. An absent percentile has its own reason.
 fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     let struck = match figure {
-        TermFigure::Latency(statistic) => Some(latency_of(statistic)),
+        TermFigure::Latency(statistic) => Some(standing::Figure::of_latency(statistic)),
         // The generator delay is looked at with the term.
         TermFigure::Connect(_) => None,
         // Counts of fates and stamps stand or fall together.
         TermFigure::Good(statistic) | TermFigure::Service(statistic) => {
-            Some(latency_of(statistic)).filter(|figure| point.standing.of(*figure).is_not_known())
+            Some(standing::Figure::of_latency(statistic))
+                .filter(|figure| point.standing.of(*figure).is_not_known())
         }
         TermFigure::Errors | TermFigure::Status(_) => Some(standing::Figure::Failures),
         TermFigure::Rate => Some(standing::Figure::Rate),
@@ -70,21 +71,6 @@ fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     struck
         .filter(|figure| !is_absent(figure))
         .map_or(&Standing::Sound, |one| point.standing.of(one))
-}
-
-/// The latency that a statistic is of.
-pub(crate) fn latency_of(statistic: Statistic) -> standing::Figure {
-    match statistic {
-        Statistic::Mean => standing::Figure::Mean,
-        Statistic::Max => standing::Figure::Max,
-        Statistic::Percentile(Percentile::P50) => standing::Figure::P50,
-        Statistic::Percentile(Percentile::P75) => standing::Figure::P75,
-        Statistic::Percentile(Percentile::P90) => standing::Figure::P90,
-        Statistic::Percentile(Percentile::P95) => standing::Figure::P95,
-        Statistic::Percentile(Percentile::P99) => standing::Figure::P99,
-        Statistic::Percentile(Percentile::P99_9) => standing::Figure::P99_9,
-        Statistic::Percentile(Percentile::P99_99) => standing::Figure::P99_99,
-    }
 }
 
 fn expectation(term: &Term, found: TermFinding) -> Expectation {
@@ -111,7 +97,7 @@ fn find(term: &Term, point: &Point) -> TermFinding {
         }
         TermFigure::Connect(statistic) => connecting(term, statistic, point),
         TermFigure::Errors => {
-            let starts = starts(point);
+            let starts = point.starts();
             let missed = starts.map_or(0, StartInfo::missed);
             let due = sent + unsent + starts.map_or(0, StartInfo::due);
             share(term, failed + unanswered + unsent + missed, due)
@@ -140,11 +126,6 @@ fn compared(term: &Term, measured: f64) -> TermFinding {
     TermFinding { measured: Some(measured), met, why }
 }
 
-/// Connections that were planned, where there are any.
-pub(crate) fn starts(point: &Point) -> Option<&StartInfo> {
-    point.turnover.as_ref()?.starts.as_ref()
-}
-
 /// Of the connections that were planned, else of those of the window, else of all of the level.
 fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
     if let Some((low, high)) = connect_moved(point, statistic) {
@@ -153,7 +134,7 @@ fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
         return found;
     }
     let of_window = point.turnover.as_ref().filter(|one| one.established > 0);
-    let (known, bad) = match (starts(point), of_window) {
+    let (known, bad) = match (point.starts(), of_window) {
         (Some(starts), _) => (&starts.connect_ns, starts.missed()),
         (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed),
         (None, None) => (&point.connections.connect_ns, point.connections.failed),
@@ -164,7 +145,7 @@ fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
 /// A time to connect from the planned instant that the generator delay moved: what a punctual
 /// generator would have seen at least, and what was measured.
 pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64, f64)> {
-    let starts = starts(point)?;
+    let starts = point.starts()?;
     let of = |summary: &Summary| match statistic {
         Statistic::Percentile(percentile) => value_of(summary, percentile),
         Statistic::Mean => summary.mean,

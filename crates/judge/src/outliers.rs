@@ -5,8 +5,8 @@
 //! must do both: of two cells in a block either may be the one that is off, and a drift moves all
 //! of a block. It is named and stays in every figure: only a rule of the plan leaves visits out.
 
-use crate::experiment::Visited;
 use crate::stats;
+use crate::visited::Visited;
 use model::analysis::{Conditions, Outlier};
 use model::experiment::Figure;
 use model::units::show_ns;

@@ -16,7 +16,7 @@
 mod evidence;
 
 use crate::gates;
-use crate::objective::{connect_moved, latency_of};
+use crate::objective::connect_moved;
 use evidence::{Evidence, Tested};
 use model::objective::{Objective, ObjectiveStanding, Term, TermFigure};
 use model::run::Point;
@@ -128,7 +128,7 @@ fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
             return moved.is_some_and(|(low, high)| holds(low) != holds(high));
         }
         let TermFigure::Latency(statistic) = term.figure else { return false };
-        match point.standing.of(latency_of(statistic)) {
+        match point.standing.of(standing::Figure::of_latency(statistic)) {
             standing::Standing::Bounded { low, high: Some(high), .. } => {
                 holds(*low) != holds(*high)
             }

@@ -7,10 +7,11 @@
 use crate::burn::Burner;
 use crate::crews::{CrewSize, Crews};
 use crate::error::LabError;
-use crate::level::{LevelContext, Visit, visit};
+use crate::level::{LevelContext, visit};
 use crate::limits::{self, Tables};
 use crate::record::RunBuilder;
 use crate::server;
+use crate::visit::Visit;
 use crate::watch::Watch;
 use engine::Crew;
 use judge::judge_run;

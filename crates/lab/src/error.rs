@@ -3,7 +3,6 @@
 use crate::limits::LimitError;
 use crate::preflight::{GreetError, SecretsError};
 use crate::target::Unreachable;
-use crate::tool::ToolError;
 use engine::StartError;
 use remote::FarError;
 use wire::tape::EncodeError;
@@ -47,4 +46,41 @@ pub enum LabError {
     /// A worker stopped reporting: a bug of ours.
     #[error("internal error: a worker thread stopped reporting")]
     WorkerStuck,
+}
+
+/// Why another tool made no load, or none that is known.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// Its program is not on this host.
+    #[error("{name} is not in the PATH; to get it: {get}")]
+    Absent {
+        /// Its name.
+        name: &'static str,
+        /// How to get it.
+        get: &'static str,
+    },
+    /// It cannot be asked for this load.
+    #[error("--tool {0}: {1}")]
+    Asked(&'static str, String),
+    /// It could not be run.
+    #[error("cannot run {name}: {error}")]
+    Run {
+        /// Its name.
+        name: &'static str,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// It did not end.
+    #[error("{0} did not end, and was killed")]
+    Hangs(&'static str),
+    /// It ended without figures.
+    #[error("{name} ended with {how} and told nothing that can be read: {why}")]
+    Silent {
+        /// Its name.
+        name: &'static str,
+        /// Its exit code or signal.
+        how: String,
+        /// What it said last, or what is wrong with its output.
+        why: String,
+    },
 }

@@ -3,8 +3,8 @@
 
 use crate::error::LabError;
 use crate::gather::Gathered;
-use crate::level::Visit;
 use crate::setting::Setting;
+use crate::visit::Visit;
 use engine::job::Job;
 use engine::{Crew, clock};
 use judge::observe::Observed;

@@ -10,8 +10,7 @@
 use crate::crews::Crews;
 use crate::fanout::Stamps;
 use crate::judged::{Head, Making};
-use crate::level::Visit;
-use crate::record::RunBuilder;
+use crate::visit::Visit;
 use crate::watch::Snapshot;
 use jiff::Timestamp;
 use judge::Context;
@@ -60,30 +59,13 @@ pub(crate) struct Interim {
 }
 
 impl Interim {
-    /// Starts to judge a run that is about to begin; nothing for a fan-out.
-    pub(crate) fn start(
-        run: &RunBuilder<'_>,
-        command: &[String],
-        started_at: Timestamp,
-    ) -> io::Result<Option<Self>> {
-        if run.trial.fanout.is_some() {
-            return Ok(None);
-        }
+    /// Starts to judge a run that is about to begin.
+    pub(crate) fn start(bench: Bench) -> io::Result<Self> {
         let (jobs, to_judge) = channel();
         let (from_judge, judged) = channel();
-        let bench = Bench {
-            trial: run.trial.clone(),
-            command: command.to_vec(),
-            started_at,
-            host: run.context().host.clone(),
-            target: run.target.clone(),
-            before_bytes: run.before_bytes,
-            points: Vec::new(),
-            observed: Vec::new(),
-        };
         let body = move || bench.judge(&to_judge, &from_judge);
         thread::Builder::new().name("present verdict".to_string()).spawn(body)?;
-        Ok(Some(Self { jobs, judged, is_busy: false, due: Instant::now() + PACE }))
+        Ok(Self { jobs, judged, is_busy: false, due: Instant::now() + PACE })
     }
 
     /// Whether the thread may be given something to judge.
@@ -113,15 +95,15 @@ impl Interim {
 }
 
 /// What the thread works with.
-struct Bench {
-    trial: Trial,
-    command: Vec<String>,
-    started_at: Timestamp,
-    host: HostFacts,
-    target: Target,
-    before_bytes: u64,
-    points: Vec<Point>,
-    observed: Vec<Observed>,
+pub(crate) struct Bench {
+    pub(crate) trial: Trial,
+    pub(crate) command: Vec<String>,
+    pub(crate) started_at: Timestamp,
+    pub(crate) host: HostFacts,
+    pub(crate) target: Target,
+    pub(crate) before_bytes: u64,
+    pub(crate) points: Vec<Point>,
+    pub(crate) observed: Vec<Observed>,
 }
 
 impl Bench {

@@ -3,7 +3,7 @@
 
 use crate::crews::Crews;
 use crate::fanout::{self, Calendar, Stamps};
-use crate::level::Visit;
+use crate::visit::Visit;
 use crate::{definitions, mix, point, turnover};
 use jiff::Timestamp;
 use judge::objective;

@@ -12,6 +12,7 @@ use crate::planned;
 use crate::profiler::Profiler;
 use crate::setting::Setting;
 use crate::settled::{self, Known};
+use crate::visit::Visit;
 use crate::watch::{Watch, lost_notice};
 use engine::Crew;
 use engine::job::Order;
@@ -56,41 +57,6 @@ const JUDGED_FROM_NS: u64 = 1_000_000_000;
 
 /// The stage in which responses are awaited.
 const DRAINING: &str = "draining";
-
-/// What a visit left behind.
-#[derive(Debug, Clone)]
-pub struct Visit {
-    /// Its number in the run, from 1.
-    pub load: u32,
-    /// All ticks added up, of the crew that sends requests.
-    pub gathered: Gathered,
-    /// The same of the crew that listens, in a fan-out.
-    pub audience: Option<Gathered>,
-    /// How it ended.
-    pub ending: Outcome,
-    /// Requests due in the window, counted from the schedule; absent for a window that was cut
-    /// short, and where [`planned`](crate::planned) has none.
-    pub planned: Option<u64>,
-    /// Begin of the measured window, monotonic nanoseconds.
-    pub window_begin_ns: u64,
-    /// Length of the warm-up, nanoseconds.
-    pub warmup_ns: u64,
-    /// Begin of the whole visit, monotonic nanoseconds.
-    pub begin_ns: u64,
-    /// Its length, nanoseconds.
-    pub visit_ns: u64,
-    /// CPU time of the generator's process over the whole visit, nanoseconds.
-    pub process_cpu_ns: u64,
-    /// Whether the server was profiled in the window.
-    pub profiled: bool,
-}
-
-impl Visit {
-    /// The measured window, monotonic nanoseconds.
-    pub fn window_ns(&self) -> (u64, u64) {
-        (self.window_begin_ns, self.gathered.window_end_ns())
-    }
-}
 
 /// Everything a visit works with.
 pub struct LevelContext<'a, 'b> {

@@ -37,6 +37,7 @@ pub mod setting;
 mod settled;
 mod setup;
 mod tool;
+mod visit;
 mod watch;
 
 mod burn;
@@ -52,11 +53,10 @@ mod server;
 
 pub use preflight::{GreetError, SecretsError};
 
-pub use error::LabError;
+pub use error::{LabError, ToolError};
 pub use machine::ThisHost;
 pub use mix::keep_requests;
 pub use run::{Told, Verdicts, run, run_in};
-pub use tool::ToolError;
 pub use watch::Logs;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::crews::CrewSize;
 use crate::gather::Gathered;
-use crate::level::Visit;
+use crate::visit::Visit;
 use crate::{mix, samples};
 use judge::observe::Observed;
 use model::curve::Curve;

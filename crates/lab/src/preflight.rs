@@ -207,9 +207,8 @@ fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
         let given = given.to_string();
         move |error| SecretsError::Recipe { option, given, error, example }
     };
-    let roots = |file: &String, pem: &[u8]| {
-        certificates(pem).map_err(wrong("--cacert", file, "ca.pem"))
-    };
+    let roots =
+        |file: &String, pem: &[u8]| certificates(pem).map_err(wrong("--cacert", file, "ca.pem"));
     let (roots, roots_from) = match &choice.trust {
         Trust::Anything => (None, String::new()),
         Trust::SystemRoots => (Some(system_roots()?), "the system's".to_string()),

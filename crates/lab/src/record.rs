@@ -3,13 +3,16 @@
 use crate::crews::{CrewSize, Crews};
 use crate::drift;
 use crate::fanout::Stamps;
+use crate::interim::Bench;
 use crate::judged::{Head, Making};
-use crate::level::{LevelContext, Visit};
+use crate::level::LevelContext;
 use crate::mix;
 use crate::preflight::{self, Manners};
 use crate::setting::Setting;
+use crate::visit::Visit;
 use crate::watch::{Watch, lost_notice};
 use engine::job::Job;
+use jiff::Timestamp;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point};
@@ -169,6 +172,20 @@ impl<'a> RunBuilder<'a> {
             target: &self.target,
             outcome: self.outcome,
             perturbations: &self.perturbations,
+        }
+    }
+
+    /// What judges the run while it goes on.
+    pub(crate) fn bench(&self, command: &[String], started_at: Timestamp) -> Bench {
+        Bench {
+            trial: self.trial.clone(),
+            command: command.to_vec(),
+            started_at,
+            host: self.context().host.clone(),
+            target: self.target.clone(),
+            before_bytes: self.before_bytes,
+            points: Vec::new(),
+            observed: Vec::new(),
         }
     }
 

@@ -70,8 +70,11 @@ pub fn run_in(
     run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
     let mut audience = fanout::start(setting, trial, &job, &run.stamps)?;
     let interim = match verdicts {
-        Verdicts::OfLevels => None,
-        Verdicts::AlsoMeanwhile => Interim::start(&run, command, started_at).unwrap_or_default(),
+        // Of a fan-out there is no verdict before a level has ended.
+        Verdicts::AlsoMeanwhile if trial.fanout.is_none() => {
+            Interim::start(run.bench(command, started_at)).ok()
+        }
+        Verdicts::AlsoMeanwhile | Verdicts::OfLevels => None,
     };
     let mut context = LevelContext {
         setting,

@@ -4,7 +4,7 @@
 mod child;
 mod flow;
 
-use crate::error::LabError;
+use crate::error::{LabError, ToolError};
 use crate::record::RunBuilder;
 use crate::setting::Setting;
 use crate::watch::{Logs, Watch};
@@ -30,43 +30,6 @@ const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
 const HANGS_NS: u64 = 60_000_000_000;
 /// The same where it was asked for a number of requests, nanoseconds.
 const COUNT_MAX_NS: u64 = 600_000_000_000;
-
-/// Why another tool made no load, or none that is known.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// Its program is not on this host.
-    #[error("{name} is not in the PATH; to get it: {get}")]
-    Absent {
-        /// Its name.
-        name: &'static str,
-        /// How to get it.
-        get: &'static str,
-    },
-    /// It cannot be asked for this load.
-    #[error("--tool {0}: {1}")]
-    Asked(&'static str, String),
-    /// It could not be run.
-    #[error("cannot run {name}: {error}")]
-    Run {
-        /// Its name.
-        name: &'static str,
-        /// The system's reason.
-        error: std::io::Error,
-    },
-    /// It did not end.
-    #[error("{0} did not end, and was killed")]
-    Hangs(&'static str),
-    /// It ended without figures.
-    #[error("{name} ended with {how} and told nothing that can be read: {why}")]
-    Silent {
-        /// Its name.
-        name: &'static str,
-        /// Its exit code or signal.
-        how: String,
-        /// What it said last, or what is wrong with its output.
-        why: String,
-    },
-}
 
 /// Who stops a run, and who is told of it.
 type Beside<'a> = (&'a AtomicBool, &'a mut dyn FnMut(Event));

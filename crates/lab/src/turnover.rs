@@ -1,7 +1,7 @@
 //! Connections that come and go: their figures, and the modes that repeated SYN packets leave.
 
 use crate::gather::Gathered;
-use crate::level::Visit;
+use crate::visit::Visit;
 use model::histogram::Histogram;
 use model::load::{Arrival, Hold, Level};
 use model::punctual::{Window, punctual};

@@ -26,4 +26,5 @@ pub mod site;
 
 mod live;
 
-pub use live::{Colours, Live, LiveError, Wanted};
+pub use live::{Live, LiveError, Wanted};
+pub use terminal::Colours;

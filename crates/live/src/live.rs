@@ -6,7 +6,7 @@ use crate::http::Server;
 use crate::message::{Begin, Message};
 use crate::page::RunPages;
 use crate::relay::{Inlet, Outlet};
-use crate::terminal::{Drawing, TerminalError};
+use crate::terminal::{Colours, Drawing, TerminalError};
 use model::event::Event;
 use model::run::Run;
 use std::io;
@@ -36,15 +36,6 @@ pub struct Wanted {
     pub outlet: Option<PathBuf>,
     /// CPUs that the workers are pinned to.
     pub taken_cpus: Vec<usize>,
-}
-
-/// Whether a drawing has colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
-    /// As it likes.
-    Some,
-    /// None.
-    None,
 }
 
 /// Why nobody can look on.

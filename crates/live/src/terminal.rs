@@ -6,7 +6,6 @@ mod draw;
 mod own;
 
 use crate::feed::Feed;
-use crate::live::Colours;
 use ansi::Ansi;
 use own::Owned;
 pub use own::give_back;
@@ -19,6 +18,15 @@ use std::time::Duration;
 
 /// How often it is drawn; only what changed is written.
 const PACE: Duration = Duration::from_millis(250);
+
+/// Whether a drawing has colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// As it likes.
+    Some,
+    /// None.
+    None,
+}
 
 /// Why the terminal cannot be drawn on.
 #[derive(Debug, thiserror::Error)]

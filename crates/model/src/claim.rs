@@ -7,6 +7,7 @@ use crate::load::Question;
 use crate::run::{Point, Record};
 use crate::search::Ended;
 use crate::standing::{Figure, Standing};
+use crate::tool::ToolRun;
 use crate::verdict::{Named, Verdict};
 use crate::wall::{Side, WallId};
 
@@ -45,6 +46,24 @@ impl Point {
             _ if self.verdict.is_of_generator() => Claim::OfGenerator,
             _ => Claim::Known,
         }
+    }
+}
+
+impl ToolRun {
+    /// What the rate may be used for.
+    pub fn claim(&self, verdict: &Verdict) -> Claim {
+        let name = self.generator.name();
+        if let Some(why) = self.rate_refuted() {
+            return Claim::NotKnown(format!(
+                "the rate is not known: what {name} says cannot be: {why}"
+            ));
+        }
+        if self.rate.is_none() {
+            return Claim::NotKnown(format!(
+                "the rate is not known: {name} does not tell good responses from others"
+            ));
+        }
+        if verdict.is_of_generator() { Claim::OfGenerator } else { Claim::Known }
     }
 }
 

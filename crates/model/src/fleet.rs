@@ -4,8 +4,7 @@
 //! [`FleetRecord`], the account of every agent of a run. Never: how orders travel.
 
 use crate::facts::ClockOffset;
-use crate::run::Point;
-use crate::verdict::{Confidence, Gate, GateId, Named};
+use crate::verdict::{Confidence, GateId, Named};
 use crate::wall::{Side, WallId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -276,31 +275,6 @@ pub struct AgentPoint {
 }
 
 impl AgentPoint {
-    /// What an agent says of a point of its own, on so many CPUs.
-    pub fn of(agent: &str, point: &Point, cpus: u32) -> Self {
-        let requests = &point.requests;
-        let is_broken = |gate: &&Gate| gate.ok == Some(false);
-        let busy = |used: f64| used / f64::from(cpus.max(1));
-        Self {
-            agent: agent.to_string(),
-            planned: requests.planned,
-            sent: requests.sent,
-            completed: requests.completed,
-            failed: requests.failed,
-            unanswered: requests.unanswered,
-            unsent: requests.unsent,
-            unaccounted: 0,
-            rate: Some(point.rate),
-            lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
-            cpu_busy: point.cpu.client_cpus.map(busy),
-            clock_error_ns: 0,
-            ended: AgentEnd::Complete,
-            broken: point.gates.iter().filter(is_broken).map(|gate| gate.id).collect(),
-            wall: Some(point.verdict.wall),
-            confidence: Some(point.verdict.confidence),
-        }
-    }
-
     /// Requests that were due or sent.
     pub fn due(&self) -> u64 {
         self.sent + self.unsent + self.unaccounted

@@ -33,6 +33,7 @@ pub mod facts;
 pub mod metric;
 pub mod reading;
 
+mod agent_point;
 pub mod checkup;
 pub mod claim;
 pub mod ending;
@@ -52,6 +53,7 @@ pub mod across;
 pub mod advice;
 pub mod analysis;
 pub mod audit;
+pub mod conclusion;
 pub mod experiment;
 pub mod inventory;
 pub mod starting;

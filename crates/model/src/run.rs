@@ -264,6 +264,11 @@ impl Point {
         errors.saturating_sub(self.error_codes.values().sum())
     }
 
+    /// Connections that were planned, where there are any.
+    pub fn starts(&self) -> Option<&StartInfo> {
+        self.turnover.as_ref()?.starts.as_ref()
+    }
+
     /// Errors of a class; nothing when the record does not have the class.
     pub fn errors_of(&self, class: ErrorClass) -> Option<u64> {
         self.errors.get(class.name()).copied()

@@ -5,6 +5,7 @@
 //! a host says nothing about a rate.
 
 use crate::histogram::Summary;
+use crate::objective::{Percentile, Statistic};
 use crate::units::{show_count, show_ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -93,6 +94,21 @@ pub const LATENCIES: [Figure; 9] = [
 ];
 
 impl Figure {
+    /// The latency that a statistic is of.
+    pub fn of_latency(statistic: Statistic) -> Self {
+        match statistic {
+            Statistic::Mean => Self::Mean,
+            Statistic::Max => Self::Max,
+            Statistic::Percentile(Percentile::P50) => Self::P50,
+            Statistic::Percentile(Percentile::P75) => Self::P75,
+            Statistic::Percentile(Percentile::P90) => Self::P90,
+            Statistic::Percentile(Percentile::P95) => Self::P95,
+            Statistic::Percentile(Percentile::P99) => Self::P99,
+            Statistic::Percentile(Percentile::P99_9) => Self::P99_9,
+            Statistic::Percentile(Percentile::P99_99) => Self::P99_99,
+        }
+    }
+
     /// Its key in the record.
     pub fn key(self) -> &'static str {
         match self {

@@ -4,9 +4,8 @@
 //! not tell is absent here.
 
 use crate::audit::{self, Account, Counts, Foreign, Latencies, Outcome, RateIs};
-use crate::claim::Claim;
 use crate::experiment::Figure;
-use crate::verdict::{Gate, Verdict};
+use crate::verdict::Gate;
 use serde::{Deserialize, Serialize};
 
 /// A load generator that can run in the place of our engine.
@@ -175,22 +174,6 @@ impl ToolRun {
         let claim = self.account.claims.iter().find(|claim| claim.name == name)?;
         let worst = claim.findings.first().filter(|one| one.outcome == Outcome::CannotBe)?;
         Some(&worst.arithmetic)
-    }
-
-    /// What the rate may be used for.
-    pub fn claim(&self, verdict: &Verdict) -> Claim {
-        let name = self.generator.name();
-        if let Some(why) = self.rate_refuted() {
-            return Claim::NotKnown(format!(
-                "the rate is not known: what {name} says cannot be: {why}"
-            ));
-        }
-        if self.rate.is_none() {
-            return Claim::NotKnown(format!(
-                "the rate is not known: {name} does not tell good responses from others"
-            ));
-        }
-        if verdict.is_of_generator() { Claim::OfGenerator } else { Claim::Known }
     }
 
     /// Whether it told that no response came at all.

@@ -22,9 +22,11 @@ mod wrk2;
 
 mod fronts;
 mod hidden;
+mod parse;
 mod typed;
 pub use fronts::{FRONTS, Front, front};
-pub use typed::{Typed, help, parse};
+pub use parse::{help, parse};
+pub use typed::Typed;
 
 use model::run::Run;
 use model::tool::Tool;

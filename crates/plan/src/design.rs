@@ -4,7 +4,7 @@
 //! that they are compared within blocks (Box, Hunter and Hunter, Statistics for Experimenters,
 //! chapter 4).
 
-use crate::cells::{Cell, Server, Visit};
+use crate::cell::{Cell, Server, Visit};
 use crate::factors;
 use model::analysis::{Exclusion, Factor};
 use model::experiment::{Design, Figure, Order, Restart};

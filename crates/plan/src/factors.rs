@@ -5,7 +5,7 @@
 //! interaction of all other factors (Box, Hunter and Hunter, Statistics for Experimenters,
 //! chapter 6).
 
-use crate::cells::Cell;
+use crate::cell::Cell;
 use model::analysis::Factor;
 use model::experiment::Design;
 

@@ -3,7 +3,8 @@
 //! In: the words of each cell's load. Out: the time of each visit with its parts, and the sum.
 //! Never: a file, a resolver or the kernel. What only those know is left out, and said.
 
-use crate::cells::{Cell, Plan, Server};
+use crate::cell::{Cell, Server};
+use crate::cells::Plan;
 use crate::load;
 use crate::machine::Machine;
 use crate::way_syntax::Sources;

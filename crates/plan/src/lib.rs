@@ -10,6 +10,7 @@
 //! another person is that person's programs.
 
 mod allow;
+mod cell;
 mod cells;
 mod design;
 mod duel;
@@ -35,6 +36,7 @@ mod secure;
 mod shape;
 mod trial;
 mod way_syntax;
+mod which_agents;
 
 mod explain;
 mod kinds;
@@ -44,7 +46,8 @@ mod url;
 mod usage;
 pub mod values;
 
-pub use cells::{Cell, Client, Plan, Server, Visit};
+pub use cell::{Cell, Client, Server, Visit};
+pub use cells::Plan;
 pub use duel::{Change, Duel, proposed};
 pub use hosts::{CLIENT, FarProbe, GivenHosts, Host, Origin, Place};
 pub use lasts::{Lasts, rough};
@@ -59,7 +62,7 @@ pub use ask::{Ask, LoadCommand};
 pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;
-pub use fleet::{BrokerOptions, FleetChoice, FleetOptions, WhichAgents};
+pub use fleet::{BrokerOptions, FleetChoice, FleetOptions};
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
@@ -69,6 +72,7 @@ pub use typed::{Kind, Typed, hint};
 pub use url::{Scheme, Url, UrlError, is_url};
 pub use usage::{Refusal, Usage};
 pub use way_syntax::{SOURCES_MAX, Sources};
+pub use which_agents::WhichAgents;
 
 /// Schema of a plan file.
 pub const SCHEMA: &str = "ceiling.plan/1";

@@ -3,7 +3,8 @@
 //! Such a plan is code of whoever wrote it: it can start programs by the environment, send files
 //! elsewhere, or change the server. So it is carried out only when the user says so.
 
-use crate::cells::{Cell, Plan, Server};
+use crate::cell::{Cell, Server};
+use crate::cells::Plan;
 use crate::kinds::numbers;
 use crate::load::command;
 use crate::typed::is_of;

@@ -1,7 +1,7 @@
 //! The kinds of values that options take.
 
-use crate::fleet::WhichAgents;
 use crate::typed;
+use crate::which_agents::WhichAgents;
 use model::curve::Curve;
 use model::link::LinkChoice;
 use model::load::Hold;

@@ -26,6 +26,7 @@ mod ports;
 mod privilege;
 mod published;
 mod server;
+mod socket;
 mod translated;
 mod unix_diag;
 

@@ -10,7 +10,7 @@
 
 use crate::kept::{is_gone, unreadable};
 use crate::scan::{self, ParseError};
-use crate::source::sock_diag::Socket;
+use crate::socket::Socket;
 use model::facts::Unreadable;
 use std::fs::File;
 use std::io::{self, Read};

@@ -6,6 +6,7 @@
 
 mod door;
 mod files;
+mod last_words;
 mod session;
 mod starting;
 

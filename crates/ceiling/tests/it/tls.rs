@@ -2,11 +2,10 @@
 //! certificate ends at once with one line that says what to do, and a tunnel carries both.
 
 use crate::harness::certificates::Certificates;
-use crate::harness::{Folder, Said, Server, ceiling, count, program, run, turn};
+use crate::harness::{Said, Server, ceiling, count, run, turn};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,7 +1,7 @@
 //! Experiments in virtual time: what is true of their cells is known.
 
 use super::*;
-use model::analysis::{Exclusion, Factor};
+use model::analysis::{Conditions, Exclusion, Factor};
 use model::experiment::{Order, Restart};
 use model::random::Random;
 

@@ -9,7 +9,6 @@
 
 use super::Checked;
 use crate::case::Case;
-use crate::objective::{latency_of, starts};
 use model::histogram::Summary;
 use model::objective;
 use model::run::{Point, StartInfo};
@@ -41,7 +40,7 @@ impl Moved {
 
 pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
-    if let Some(starts) = starts(point) {
+    if let Some(starts) = point.starts() {
         return of_connections(starts);
     }
     if !case.is_open() {
@@ -139,7 +138,7 @@ pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 /// The latency that a term bounds.
 fn figure_of(figure: objective::TermFigure) -> Option<Figure> {
     match figure {
-        objective::TermFigure::Latency(statistic) => Some(latency_of(statistic)),
+        objective::TermFigure::Latency(statistic) => Some(Figure::of_latency(statistic)),
         _ => None,
     }
 }

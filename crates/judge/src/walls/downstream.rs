@@ -17,12 +17,12 @@
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
 
-use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting};
+use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting, serves};
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::ramp::load_of;
 use model::run::Point;
-use model::units::{NS_PER_MS, show_count, show_ns};
+use model::units::{show_count, show_ns};
 use observe::DownstreamUse;
 
 /// Share of the requests inside the server that the waiting connections must explain.
@@ -41,10 +41,6 @@ const ONE_IN_USE: f64 = 0.65;
 const SEVERAL: f64 = 1.5;
 /// Requests at once for each connection that are few: each of them is mostly at the service.
 const FEW_FOR_EACH: f64 = 2.0;
-/// Turns within which a connection that serves the load hears something.
-const HEARD_WITHIN: f64 = 2.0;
-/// Two jiffies where they are longest: the resolution of what was heard when.
-const RESOLUTION_MS: f64 = 20.0;
 
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
@@ -85,16 +81,6 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
         );
     let seen = seen.next(format!("measure {to} itself, with its own server watched"));
     Some(seen.next("more connections to it help only if it has CPU to spare"))
-}
-
-/// Whether connections serve the requests of the load, by when those that wait heard something; yes
-/// where that was not read.
-pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
-    let light = case.lightest().unwrap_or(case.point);
-    let request_ms = light.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
-    let every_ms = one.connections * 1e3 / case.point.rate.max(f64::MIN_POSITIVE);
-    let turn_ms = request_ms.max(every_ms);
-    one.heard_ms.is_none_or(|heard| heard <= HEARD_WITHIN * turn_ms + RESOLUTION_MS)
 }
 
 /// Whether most requests in flight are at another service.

@@ -18,7 +18,6 @@
 use super::{Family, Seen, Test, client_cpu, client_thread};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
-use crate::objective::latency_of;
 use model::objective;
 use model::standing::Figure;
 use model::units::{show_count, show_ns};
@@ -85,7 +84,7 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
 fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
     let mut bounds = terms.iter().filter_map(|term| match term.figure {
-        objective::TermFigure::Latency(statistic) => Some((latency_of(statistic), term)),
+        objective::TermFigure::Latency(statistic) => Some((Figure::of_latency(statistic), term)),
         _ => None,
     });
     let is_asked = bounds.clone().next().is_some();

@@ -4,12 +4,13 @@
 //! the way. A wall of the application is named only when its share of them adds up: idle threads of
 //! a pool sleep in the same calls as those that hold up the load.
 
-use super::{Family, Origin, Seen, Test, application_lock, downstream, limiter};
+use super::{Family, Origin, Seen, Test};
 use crate::case::{Case, percent};
 use crate::waits::{self, Waits};
 use model::reading::Doing;
 use model::run::Point;
-use model::wall::WallId;
+use model::units::NS_PER_MS;
+use observe::DownstreamUse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
@@ -42,44 +43,24 @@ pub(super) struct Waiting {
     pub downstream: Option<f64>,
 }
 
+/// Turns within which a connection that serves the load hears something.
+const HEARD_WITHIN: f64 = 2.0;
+/// Two jiffies where they are longest: the resolution of what was heard when.
+const RESOLUTION_MS: f64 = 20.0;
 /// A thread that sleeps for a time does so for at most this many times the time of a request.
 const REQUEST_MAX: f64 = 1.5;
-
-/// A wall that holds requests: which, how many of them, and what is seen of it.
-struct Holder {
-    wall: WallId,
-    count: fn(&Waiting) -> f64,
-    held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
-}
-
-/// In the order in which one is named before another.
-const HOLDERS: [Holder; 3] = [
-    Holder {
-        wall: WallId::A4,
-        count: |waiting| waiting.threads(Doing::Timer),
-        held: limiter::held,
-    },
-    Holder {
-        wall: WallId::A3,
-        count: |waiting| waiting.downstream.unwrap_or(0.0),
-        held: downstream::held,
-    },
-    Holder {
-        wall: WallId::A1,
-        count: |waiting| waiting.on_one_futex,
-        held: application_lock::held,
-    },
-];
 
 /// Share of all requests in flight from which a place holds most of them.
 pub(super) const MOST: f64 = 0.5;
 
-/// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
-pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
-    let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
-    let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
-    let seen = |one: &Holder| Some((one.wall, (one.held)(case, &waiting)?));
-    HOLDERS.iter().filter(holds).find_map(seen)
+/// Whether connections serve the requests of the load, by when those that wait heard something; yes
+/// where that was not read.
+pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
+    let light = case.lightest().unwrap_or(case.point);
+    let request_ms = light.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    let every_ms = one.connections * 1e3 / case.point.rate.max(f64::MIN_POSITIVE);
+    let turn_ms = request_ms.max(every_ms);
+    one.heard_ms.is_none_or(|heard| heard <= HEARD_WITHIN * turn_ms + RESOLUTION_MS)
 }
 
 impl Waiting {
@@ -139,7 +120,7 @@ impl Waiting {
             for_a_time: for_a_time as f64 * doing.threads_per_sample(),
             threads: by_doing,
             downstream: downstreams.map(|all| {
-                let serving = all.iter().filter(|one| downstream::serves(case, one));
+                let serving = all.iter().filter(|one| serves(case, one));
                 serving.map(|one| one.waiting).sum()
             }),
         })

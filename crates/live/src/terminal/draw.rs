@@ -1,6 +1,6 @@
 //! What stands where. The same values as on the page.
 
-use crate::live::Colours;
+use super::Colours;
 use crate::message::{Conclusion, Tick};
 use crate::now::{Now, State};
 use crate::page::facts;

@@ -1,6 +1,7 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
+use super::last_words::{LAST_WORDS, TURN, say};
 use super::starting::Attendant;
 use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
@@ -22,12 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often readings are sent, and the stop flag is checked.
-pub(super) const TURN: Duration = Duration::from_millis(50);
 /// A client that reads nothing for this long is gone.
 const STUCK_MAX: Duration = Duration::from_secs(10);
-/// Time limit of the last messages.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often changed settings of the host are checked, while a client observes.
 const LOOK: Duration = Duration::from_millis(500);
 /// Least and greatest period that a client may request, nanoseconds.
@@ -96,7 +93,7 @@ impl Session<'_> {
         if let (Purpose::Start, Some(starter)) = (hello.purpose, self.starter) {
             line.send(&FromProbe::Welcome(Box::new(welcome)));
             let (line, heard) = (&mut line, Instant::now());
-            return Attendant { session: self, line, starter, heard }.run();
+            return Attendant { peer, log: self.log, stop: self.stop, line, starter, heard }.run();
         }
         let server_pid = welcome.server.as_ref().map(|server| server.pid);
         let inner_port = welcome.server.as_ref().and_then(ServerFacts::inner_port);
@@ -234,17 +231,6 @@ fn ordered(order: &TuneOrder) -> &'static str {
         TuneOrder::Revert { .. } => "tune revert",
         TuneOrder::Experiment { .. } => "experiment on the server",
         TuneOrder::Keep { .. } => "tune keep",
-    }
-}
-
-/// Sends a last message, with a time limit; it may not arrive.
-pub(super) fn say(line: &mut Line, message: &FromProbe) {
-    line.send(message);
-    let begin = Instant::now();
-    while line.is_blocked() && begin.elapsed() < LAST_WORDS {
-        if line.flush(TURN).is_err() {
-            return;
-        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! A session in which a client has one server started. The server lives as long as the session.
 
-use super::Starter;
-use super::session::{Session, TURN, say};
+use super::last_words::{TURN, say};
+use super::{Log, Starter};
 use crate::IDLE_MAX;
 use crate::line::{Line, LineEnd};
 use crate::message::{Farewell, FromProbe, Pong, Started, ToProbe};
 use model::secret;
 use model::starting::{StartOrder, TargetExit};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,7 +39,9 @@ enum Heard {
 
 /// One client and its server.
 pub(super) struct Attendant<'a, 'b> {
-    pub(super) session: &'a Session<'b>,
+    pub(super) peer: SocketAddr,
+    pub(super) log: &'a Log<'b>,
+    pub(super) stop: &'a AtomicBool,
     pub(super) line: &'a mut Line,
     pub(super) starter: &'a dyn Starter,
     pub(super) heard: Instant,
@@ -47,13 +50,13 @@ pub(super) struct Attendant<'a, 'b> {
 impl Attendant<'_, '_> {
     /// Serves the client until it has gone; nothing that was started runs then.
     pub(super) fn run(mut self) {
-        let peer = self.session.peer;
+        let peer = self.peer;
         match self.attend() {
             Ok(why) => {
                 say(self.line, &FromProbe::Bye { why });
-                self.session.log.tell(&format!("{peer}: ended: {why}"));
+                self.log.tell(&format!("{peer}: ended: {why}"));
             }
-            Err(end) => self.session.log.tell(&format!("{peer}: gone: {end}")),
+            Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
         }
     }
 
@@ -93,7 +96,7 @@ impl Attendant<'_, '_> {
     }
 
     fn farewell(&self) -> Option<Farewell> {
-        if self.session.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             return Some(Farewell::Stopped);
         }
         (self.heard.elapsed() > IDLE_MAX).then_some(Farewell::Unheard)
@@ -101,7 +104,7 @@ impl Attendant<'_, '_> {
 
     /// Starts it, while the client is listened to; when that goes, so does what was begun.
     fn start(&mut self, order: &StartOrder) -> Result<Option<Box<dyn Running>>, LineEnd> {
-        let (peer, log) = (self.session.peer, self.session.log);
+        let (peer, log) = (self.peer, self.log);
         log.tell(&format!("{peer}: asks for {}", shown(order)));
         let (starter, give_up) = (self.starter, AtomicBool::new(false));
         let (begun, gone) = self.meanwhile(|| starter.start(order, &give_up), Some(&give_up));
@@ -165,7 +168,7 @@ impl Attendant<'_, '_> {
         self.pass_on(last);
         let became = exit.fault.as_deref().unwrap_or("ended in order");
         let became = secret::text(became);
-        self.session.log.tell(&format!("{}: {name}: {became}", self.session.peer));
+        self.log.tell(&format!("{}: {name}: {became}", self.peer));
         TargetExit { fault: exit.fault.map(|fault| secret::text(&fault)), ..exit }
     }
 

@@ -1,7 +1,7 @@
 //! What an experiment in blocks shows, in one sentence, and what belongs to it.
 
 use super::analysis::figure;
-use super::experiment::{counted_visits, point_of};
+use super::visited::{counted_visits, point_of};
 use super::visits::{axis_of, title, value_of};
 use crate::page::{Banner, Mark, Tone};
 use crate::text::spark::shown;

@@ -2,7 +2,6 @@
 
 use super::analysis::figure;
 use super::conclusion::more;
-use super::experiment::FIGURES;
 use super::visits::{id, title};
 use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table, Unit};
 use crate::wording::{band, change, change_within, microseconds, ns, or_dash};
@@ -10,6 +9,7 @@ use model::experiment::{
     CellResult, Conclusion, Contrast, Design, Experiment, Fate, Figure, Order,
 };
 use model::units::show_count;
+use model::visit::FIGURES;
 
 /// Ratios that differ by more than this factor need an axis of factors.
 const FACTOR_MAX: f64 = 4.0;

@@ -2,26 +2,24 @@
 //! the visits, and what was said of each. Without a design: a row for each cell, and what was said
 //! of each.
 
+use super::visited::{
+    each_visit, has_runs, is_expected, kept, mark_of_claim, point_of, visit_anchor, visit_name,
+};
 use super::{
     analysis, conclusion, connecting::connecting, contrasts, evidence, order, predictions, summary,
     visits, walls,
 };
 use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
-    best_point, delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
-    rate_of, wall_mark, wall_phrase,
+    delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural, rate_of,
+    wall_mark, wall_phrase,
 };
-use model::analysis::VisitSeen;
-use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
 use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
-use model::verdict::Named;
-use model::visit;
-pub(super) use model::visit::{FIGURES, figure_of, standing_of};
-use model::visit::{costs_of, times_of};
+use model::visit::{FIGURES, costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of visits whose runs are not at hand.
@@ -152,70 +150,6 @@ fn particulars(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
     tables.into_iter().flatten().chain(connecting(measured)).collect()
 }
 
-/// Each visit with its run; without a design each cell.
-pub(super) fn each_visit<'a>(
-    of: &'a Experiment,
-    runs: &'a [Option<Run>],
-) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
-    of.cells.iter().zip(runs.iter().map(Option::as_ref))
-}
-
-/// Each visit of a block with its run: warm-ups are in no figure.
-pub(super) fn counted_visits<'a>(
-    of: &'a Experiment,
-    runs: &'a [Option<Run>],
-) -> impl Iterator<Item = (&'a CellResult, Option<&'a Run>)> {
-    each_visit(of, runs).filter(|(cell, _)| cell.block != Some(0))
-}
-
-/// Whether any run is there: a result may be kept without them.
-pub(super) fn has_runs(runs: &[Option<Run>]) -> bool {
-    runs.iter().any(Option::is_some)
-}
-
-/// A visit as the document of the experiment has it, for where its run is not kept.
-fn kept<'a>(of: &'a Experiment, cell: &CellResult) -> Option<&'a VisitSeen> {
-    let mut visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
-    visits.find(|one| one.cell == cell.name && one.block == cell.block)
-}
-
-/// The same of one figure.
-pub(super) fn kept_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
-    kept(of, cell)?.figures.get(&figure).copied()
-}
-
-/// Whether a rule of the plan left a visit out of all figures.
-pub(super) fn is_excluded(of: &Experiment, cell: &CellResult) -> bool {
-    let analysis = of.analysis.as_ref();
-    let mut excluded = analysis.iter().flat_map(|analysis| &analysis.excluded);
-    excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
-}
-
-/// The anchor of a visit by its place in the experiment, from 0.
-pub(super) fn visit_anchor(nth: usize) -> String {
-    format!("visit-{}", nth + 1)
-}
-
-/// The figures of a visit that are compared with those of other visits.
-pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
-    visit::figures(&run.record)
-}
-
-/// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
-/// the wall is not known.
-pub fn is_expected(cell: &CellResult, run: &Run) -> Option<bool> {
-    let verdict = &run.record.verdict;
-    match verdict.wall {
-        _ if cell.expected.is_empty() => None,
-        Named::Unknown => None,
-        Named::None => Some(false),
-        Named::Wall(wall) => {
-            let mut walls = verdict.also.iter().chain([&wall]);
-            Some(walls.any(|wall| cell.expected.contains(wall)))
-        }
-    }
-}
-
 fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let mut table = Table::new(vec![
         Column::words("cell"),
@@ -329,25 +263,6 @@ fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {
     [tool.rate, p50, p99, tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]
 }
 
-/// The attention that a run needs whose load another tool made.
-pub(super) fn mark_of_claim(claim: &Claim) -> Mark {
-    match claim {
-        Claim::Known => Mark::None,
-        Claim::OfGenerator => Mark::Caution,
-        Claim::NotKnown(_) => Mark::Broken,
-    }
-}
-
-/// The cell, and with a design the block of this visit of it.
-pub(super) fn visit_name(cell: &CellResult) -> String {
-    let block = match cell.block {
-        None => String::new(),
-        Some(0) => " warm-up".to_string(),
-        Some(block) => format!(" #{block}"),
-    };
-    format!("{}{block}", cell.name)
-}
-
 /// Of what CPU time is made in cells where much failed, and that it counts.
 fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     let mixed = experiment.cells.iter().zip(runs).filter_map(|(cell, run)| {
@@ -360,11 +275,6 @@ fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
         notes.insert(0, note.to_string());
     }
     notes
-}
-
-/// The best point; where none is valid the last one, which is marked.
-pub(super) fn point_of(run: &Run) -> Option<&Point> {
-    best_point(run).map(|(_, point)| point).or(run.record.points.last())
 }
 
 /// What became of events, and of the writes beside them; nothing when no cell has any.
@@ -523,6 +433,7 @@ pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::sections::visited::figures;
 
     #[test]
     fn a_failed_cell_has_no_number_and_a_surprise_is_told() {
@@ -582,7 +493,7 @@ mod tests {
     /// nothing is marked as broken that was measured.
     #[test]
     fn visits_without_runs_have_the_figures_that_the_experiment_counted() {
-        use model::analysis::{Analysis, Conditions};
+        use model::analysis::{Analysis, Conditions, VisitSeen};
         let (mut of, runs) = fixtures::blocks();
         let seen = |(cell, run): (&CellResult, Option<&Run>)| {
             let (cell, block) = (cell.name.clone(), cell.block);

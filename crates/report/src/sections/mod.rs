@@ -24,7 +24,8 @@ pub use beside::beside;
 pub use compare::compare;
 
 mod experiment;
-pub use experiment::{experiment, experiment_briefly, figures, is_expected};
+pub use experiment::{experiment, experiment_briefly};
+pub use visited::{figures, is_expected};
 
 pub mod expectations;
 
@@ -57,7 +58,9 @@ mod openings;
 pub mod security;
 pub mod traffic;
 pub(crate) mod turnover;
+mod visited;
 mod visits;
+mod wall_words;
 mod walls;
 
 mod both_hosts;

@@ -5,7 +5,7 @@
 //! Where it does not agree with the time of day, the host was restarted or slept in between, and
 //! the time of day counts.
 
-use super::experiment::{counted_visits, visit_name};
+use super::visited::{counted_visits, visit_name};
 use super::visits::value_of;
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
 use crate::page::{Axis, Band, Block, Chart, ChartShape, Limit, Mark, Series, Unit, View};

@@ -29,7 +29,9 @@ fn agreed(tls: &TlsInfo) -> String {
     let name = &tls.server_name;
     parts.push(match &tls.trust {
         Trust::SystemRoots => format!("{name} by the authorities of this system"),
-        Trust::File(path) | Trust::Sent { file: path, .. } => format!("{name} by the authorities of {path}"),
+        Trust::File(path) | Trust::Sent { file: path, .. } => {
+            format!("{name} by the authorities of {path}")
+        }
         Trust::Anything => "certificate not looked at".to_string(),
     });
     if tls.client_certificate_asked {

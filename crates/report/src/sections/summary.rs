@@ -4,12 +4,13 @@ use super::endpoints;
 use super::search;
 use super::tool;
 use super::turnover::connect_of;
+use super::wall_words::{tone_of, wall_sentence};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
     best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
     latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
-    rate_of, sentence, side_phrase, wall_name, wall_phrase, with_names,
+    rate_of, wall_name,
 };
 use model::claim::Claim;
 use model::fleet::FleetRecord;
@@ -17,8 +18,7 @@ use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
-use model::verdict::{CeilingKind, Confidence, Named, Verdict};
-use model::wall::Side;
+use model::verdict::{CeilingKind, Verdict};
 use observe::{Raw, STATES, mean_shares};
 
 /// Verdict first, then how the run ended if not well, then the best point. A target that went away
@@ -99,15 +99,6 @@ fn client_banner(verdict: &Verdict) -> Banner {
     Banner { tone: Tone::Bad, text, lines: vec![line] }
 }
 
-pub(super) fn tone_of(verdict: &Verdict) -> Tone {
-    match (verdict.wall, verdict.confidence) {
-        (Named::Wall(_), Confidence::Suspected | Confidence::Unknown) => Tone::Caution,
-        (Named::Wall(_), _) => Tone::Good,
-        (Named::None, _) => Tone::Neutral,
-        (Named::Unknown, _) => Tone::Caution,
-    }
-}
-
 /// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
 fn rate_phrase(verdict: &Verdict) -> Option<String> {
     let ceiling = verdict.ceiling.as_ref()?;
@@ -117,34 +108,6 @@ fn rate_phrase(verdict: &Verdict) -> Option<String> {
     };
     let around = interval(ceiling).map_or_else(String::new, |text| format!(" ({text})"));
     Some(format!("{kind} {}{around}", per_second(ceiling.rate)))
-}
-
-/// What stopped it, as a sentence.
-pub(super) fn wall_sentence(verdict: &Verdict) -> String {
-    match verdict.wall {
-        Named::Wall(_) if !verdict.also.is_empty() => {
-            let walls = if verdict.also.len() == 1 { "both" } else { "all" };
-            // Walls on two sides have no side of their own, which is not an unknown one.
-            let side = match verdict.side {
-                Side::Unknown => String::new(),
-                side => format!(", {}", side_phrase(side)),
-            };
-            let sure = verdict.confidence.word();
-            format!("Wall: {} ({sure}: {walls} at their limit){side}.", wall_name(verdict))
-        }
-        Named::Wall(_) => {
-            format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
-        }
-        Named::None => with_names(&sentence(without_stop(&verdict.name))),
-        Named::Unknown => {
-            format!("The wall is unknown: {}.", with_names(without_stop(&verdict.name)))
-        }
-    }
-}
-
-/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
-fn without_stop(name: &str) -> &str {
-    name.trim_end_matches('.')
 }
 
 /// The ceiling of levels whose rate is that of connections.

@@ -2,7 +2,7 @@
 //! checks can be asked of it.
 
 use super::audit::of_account;
-use super::summary;
+use super::wall_words::{tone_of, wall_sentence};
 use crate::page::{Banner, Block, Column, Fact, Mark, Table};
 use crate::wording::{microseconds, ns, or_dash, per_second};
 use model::audit::{Figure, Outcome};
@@ -15,8 +15,8 @@ pub fn banner(tool: &ToolRun, verdict: &Verdict) -> Banner {
     let [p50, p99] = [0.5, 0.99].map(|share| time(tool, share));
     let rate = or_dash(tool.rate, per_second);
     let text = format!("{rate}, p50 {p50}, p99 {p99}, as {} says", tool.generator.name());
-    let lines = vec![summary::wall_sentence(verdict)];
-    Banner { tone: summary::tone_of(verdict), text, lines }
+    let lines = vec![wall_sentence(verdict)];
+    Banner { tone: tone_of(verdict), text, lines }
 }
 
 /// A percentile as it was told, marked when it cannot be.

@@ -1,8 +1,7 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
-use super::experiment::{
-    figure_of, figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, standing_of,
-    visit_anchor, visit_name,
+use super::visited::{
+    figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, visit_anchor, visit_name,
 };
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
 use crate::text::spark::shown;
@@ -11,6 +10,7 @@ use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Figure};
 use model::run::{Point, Run};
 use model::standing::Standing;
+use model::visit::{figure_of, standing_of};
 
 /// Values that differ by more than this factor need an axis of factors.
 const FACTOR_MAX: f64 = 4.0;

@@ -1,6 +1,6 @@
 //! Which walls the visits of each cell found, and whether the plan expects them.
 
-use super::experiment::{counted_visits, is_expected};
+use super::visited::{counted_visits, is_expected};
 use crate::page::{Column, Mark, Table};
 use crate::wording::{named_wall, wall_mark};
 use model::experiment::{CellResult, Design, Experiment};

@@ -1,0 +1,42 @@
+//! The wall at which most requests in flight wait: A1, A3 or A4.
+
+use super::waiting::{MOST, Waiting};
+use super::{Seen, application_lock, downstream, limiter};
+use crate::case::Case;
+use crate::waits::{self, Waits};
+use model::reading::Doing;
+use model::wall::WallId;
+
+/// A wall that holds requests: which, how many of them, and what is seen of it.
+struct Holder {
+    wall: WallId,
+    count: fn(&Waiting) -> f64,
+    held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
+}
+
+/// In the order in which one is named before another.
+const HOLDERS: [Holder; 3] = [
+    Holder {
+        wall: WallId::A4,
+        count: |waiting| waiting.threads(Doing::Timer),
+        held: limiter::held,
+    },
+    Holder {
+        wall: WallId::A3,
+        count: |waiting| waiting.downstream.unwrap_or(0.0),
+        held: downstream::held,
+    },
+    Holder {
+        wall: WallId::A1,
+        count: |waiting| waiting.on_one_futex,
+        held: application_lock::held,
+    },
+];
+
+/// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
+pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
+    let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
+    let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
+    let seen = |one: &Holder| Some((one.wall, (one.held)(case, &waiting)?));
+    HOLDERS.iter().filter(holds).find_map(seen)
+}

@@ -1,0 +1,32 @@
+//! What an agent tells of a point that it measured.
+
+use crate::fleet::{AgentEnd, AgentPoint};
+use crate::run::Point;
+use crate::verdict::Gate;
+
+impl AgentPoint {
+    /// What an agent says of a point of its own, on so many CPUs.
+    pub fn of(agent: &str, point: &Point, cpus: u32) -> Self {
+        let requests = &point.requests;
+        let is_broken = |gate: &&Gate| gate.ok == Some(false);
+        let busy = |used: f64| used / f64::from(cpus.max(1));
+        Self {
+            agent: agent.to_string(),
+            planned: requests.planned,
+            sent: requests.sent,
+            completed: requests.completed,
+            failed: requests.failed,
+            unanswered: requests.unanswered,
+            unsent: requests.unsent,
+            unaccounted: 0,
+            rate: Some(point.rate),
+            lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
+            cpu_busy: point.cpu.client_cpus.map(busy),
+            clock_error_ns: 0,
+            ended: AgentEnd::Complete,
+            broken: point.gates.iter().filter(is_broken).map(|gate| gate.id).collect(),
+            wall: Some(point.verdict.wall),
+            confidence: Some(point.verdict.confidence),
+        }
+    }
+}

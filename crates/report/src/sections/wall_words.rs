@@ -1,0 +1,42 @@
+//! A verdict in words, as banners have it.
+
+use crate::page::Tone;
+use crate::wording::{sentence, side_phrase, wall_name, wall_phrase, with_names};
+use model::verdict::{Confidence, Named, Verdict};
+use model::wall::Side;
+pub(super) fn tone_of(verdict: &Verdict) -> Tone {
+    match (verdict.wall, verdict.confidence) {
+        (Named::Wall(_), Confidence::Suspected | Confidence::Unknown) => Tone::Caution,
+        (Named::Wall(_), _) => Tone::Good,
+        (Named::None, _) => Tone::Neutral,
+        (Named::Unknown, _) => Tone::Caution,
+    }
+}
+
+/// What stopped it, as a sentence.
+pub(super) fn wall_sentence(verdict: &Verdict) -> String {
+    match verdict.wall {
+        Named::Wall(_) if !verdict.also.is_empty() => {
+            let walls = if verdict.also.len() == 1 { "both" } else { "all" };
+            // Walls on two sides have no side of their own, which is not an unknown one.
+            let side = match verdict.side {
+                Side::Unknown => String::new(),
+                side => format!(", {}", side_phrase(side)),
+            };
+            let sure = verdict.confidence.word();
+            format!("Wall: {} ({sure}: {walls} at their limit){side}.", wall_name(verdict))
+        }
+        Named::Wall(_) => {
+            format!("Wall: {}, {}.", wall_phrase(verdict), side_phrase(verdict.side))
+        }
+        Named::None => with_names(&sentence(without_stop(&verdict.name))),
+        Named::Unknown => {
+            format!("The wall is unknown: {}.", with_names(without_stop(&verdict.name)))
+        }
+    }
+}
+
+/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
+fn without_stop(name: &str) -> &str {
+    name.trim_end_matches('.')
+}
