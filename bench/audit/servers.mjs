@@ -18,7 +18,7 @@ export const SERVERS = {
   limited: behave("rate-limit", "500/s good at most; 429 after 2 ms above"),
   dies: behave("dead", "10 ms; two seconds after the first request all is closed for good"),
   closes: behave("closing", "20 ms, and every response closes its connection"),
-  // Nobody listens there.
+  // Nothing listens there.
   nobody: { program: null, what: "nothing listens on the port", path: "" },
 };
 

@@ -100,7 +100,7 @@ test("what failures do to a figure is named", () => {
   assert.deepEqual(marks(said({ p50: 10 * MS }), HALF), ["p50 -50 %"]);
 });
 
-test("a client that gave up, and a server that died, are told", () => {
+test("a client that gave up, and a server that died, are reported", () => {
   const quiet = { ...HALF, silentSeconds: 1.9 };
   assert.deepEqual(marks(said({}), quiet), ["asked nothing for the last 1.9 s"]);
   const died = { ...quiet, statuses: { died: 32 } };

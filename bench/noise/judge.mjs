@@ -43,7 +43,7 @@ function checkPoint(scene, point, truth) {
       `${rate.toFixed(1)}; p50 ${said / 1e6} ms, true ${truth.p50 / 1e6}` };
 }
 
-// Gates and verdict in a line, for those who look for the cause.
+// Gates and verdict in a line, for whoever looks for the cause.
 function tell(record) {
   const points = record.points.map((point) => {
     const broken = point.gates.filter((gate) => gate.ok === false);

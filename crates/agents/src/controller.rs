@@ -24,7 +24,7 @@ const HEARD_WITHIN: Duration = Duration::from_millis(1500);
 const THERE_WITHIN: Duration = Duration::from_secs(15);
 /// How long agents may take to take the order to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(3);
-/// Notices that nobody took yet.
+/// Notices that were not taken yet.
 const NOTICES_MAX: usize = 256;
 
 /// How to reach a fleet, and who may order it.

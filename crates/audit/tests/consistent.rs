@@ -1,7 +1,7 @@
 //! Accounts that are true, printed as tools print them, are never refuted.
 //!
-//! A closed loop of connections is walked through in seconds that nobody waits for; what it did is
-//! counted exactly, and printed with the digits of each tool.
+//! A closed loop of connections is walked through in seconds that take no time to run; what it did
+//! is counted exactly, and printed with the digits of each tool.
 
 use audit::{account, read};
 use model::audit::{Given, Outcome};
@@ -296,7 +296,7 @@ proptest! {
         }
     }
 
-    /// A rate that is told twice as high is found by every tool that tells time and count.
+    /// A rate that is reported twice as high is found by every tool that tells time and count.
     #[test]
     fn a_rate_that_was_doubled_is_refuted(seed in any::<u64>(), connections in 2_usize..32) {
         let truth = Truth::new(connections, 5.0, 1, 0.01, seed);

@@ -206,7 +206,7 @@ fn fixtures_are_judged_like_this() {
         ("oha-404.json", "success"),
         // p50 is 0 ms, and the least value 1 ms.
         ("autocannon.json", "min"),
-        // 53536 / 1.03 s are 52k/s, and 53.6k/s is told.
+        // 53536 / 1.03 s are 52k/s, and 53.6k/s is reported.
         ("autocannon-404.json", "min rate"),
         ("hey.txt", ""),
         ("hey-404.txt", ""),

@@ -26,7 +26,7 @@ pub struct Onlookers {
     live: Option<Live>,
     /// Whether the terminal is drawn on.
     is_drawn: bool,
-    /// What was noticed meanwhile is told afterwards.
+    /// What was noticed meanwhile is reported afterwards.
     held_back: Vec<Event>,
 }
 
@@ -87,8 +87,8 @@ pub const OF_JOURNAL: &str = ".live";
 /// So far above a result is its journal.
 const JOURNAL_ABOVE: usize = 3;
 
-/// Opens what is asked for, and says where it is; nothing when nobody looks on. `taken_cpus` are
-/// those the workers are pinned to, `journal` is where a journal that is served takes runs in.
+/// Opens what is asked for, and says where it is; nothing when there are no watchers. `taken_cpus`
+/// are those the workers are pinned to, `journal` is where a journal that is served takes runs in.
 fn open(
     options: &LiveOptions,
     colour: &Colour,

@@ -20,7 +20,7 @@ const BEING_PUT_BACK: &[u8] =
 enum Act {
     /// The run sees the flag and ends in order.
     Wait,
-    /// The same, and why it does not end at once is told.
+    /// The same, and why it does not end at once is reported.
     Tell,
     /// The program ends now.
     End,

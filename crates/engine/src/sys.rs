@@ -110,7 +110,7 @@ pub fn stream_socket(route: &RawRoute) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor was just made and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     if route.to.family() != libc::AF_UNIX {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;

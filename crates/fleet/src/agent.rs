@@ -31,7 +31,7 @@ const CALLED_NS: u64 = 200_000_000;
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Messages to one controller at once.
 const MESSAGES_MAX: usize = 8;
-/// Notices that nobody took yet.
+/// Notices that were not taken yet.
 const NOTICES_MAX: usize = 256;
 
 /// What an agent is, and what its user allows.
@@ -219,7 +219,7 @@ impl Session {
         self.flush();
     }
 
-    /// The line was down and is up again: what nobody has taken is sent again at once.
+    /// The line was down and is up again: what was not taken is sent again at once.
     pub fn reconnected(&mut self) {
         self.peers.values_mut().for_each(|peer| peer.outbox.send_again());
         self.hello_due_ns = self.now_ns;

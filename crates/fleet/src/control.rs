@@ -194,7 +194,7 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// The line was down and is up again: what nobody has taken is sent again at once.
+    /// The line was down and is up again: what was not taken is sent again at once.
     pub fn reconnected(&mut self, now_ns: u64) {
         self.agents.values_mut().for_each(|agent| agent.send_again(now_ns));
         self.flush(now_ns);

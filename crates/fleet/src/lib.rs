@@ -2,7 +2,7 @@
 //!
 //! What this room is for: what a controller and its agents say to each other, and what each of
 //! them may conclude from it. Orders are signed, ticks are numbered and acknowledged, and a load
-//! that nobody renews ends by itself.
+//! that is not renewed ends by itself.
 //! In: bytes that came, instants of a monotonic clock, and what the caller wants.
 //! Out: bytes to send, orders for the workers of an agent, merged ticks for the lab, and the
 //! account of each agent.

@@ -325,7 +325,7 @@ impl Halt {
             Self::Clock => "its clock went back".to_string(),
             Self::Stopped(why) => format!("it was stopped: {why}"),
             Self::Refused(why) => format!("it refused an order: {why}"),
-            Self::Full => "nobody took what it measured".to_string(),
+            Self::Full => "the controller did not take what it measured".to_string(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! hierarchies are mounted and which part of them is visible. A controller is in one hierarchy
 //! only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
 //!
-//! Both are told relative to the control group namespace of who reads. Inside of one, a group
+//! Both are reported relative to the control group namespace of who reads. Inside of one, a group
 //! beside ours is `/../other`, and a mount of the whole hierarchy has the root `/../..`: the names
 //! between are not told. Then the group is looked for that lists the process. Where nothing that
 //! is mounted here has the group, the mounts of the first process and of the process itself are
@@ -121,7 +121,8 @@ pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unre
     found.map_err(|why| crate::kept::unreadable(&root.process(pid, "cgroup"), why))
 }
 
-/// The same, and none where the controller or the mount is not there. What cannot be read is told.
+/// The same, and none where the controller or the mount is not there. What cannot be read is
+/// reported.
 pub fn chain_if_there(
     root: &Root,
     controller: &str,

@@ -31,7 +31,7 @@ const SPEED_MADE_UP: [&str; 9] = [
 pub enum Speeds {
     /// A physical host.
     Believed,
-    /// A virtual machine, or nobody knows.
+    /// A virtual machine, or not known.
     Doubted,
 }
 

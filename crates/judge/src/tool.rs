@@ -114,7 +114,7 @@ fn cost(run: &ToolRun, observed: &Observed) -> ToolCost {
     }
 }
 
-/// The checks that the audit made, as ours, and those that nobody can make.
+/// The checks that the audit made, as ours, and those that cannot be made.
 fn asked(run: &ToolRun) -> Vec<Gate> {
     let name = run.generator.name();
     let found = |checks: &[&str]| -> Option<&Finding> {
@@ -159,7 +159,7 @@ fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
 }
 
 /// The tests of walls take a point. This one has what the tool told and what was asked of it, and
-/// it is never kept or shown: where it has a zero that nobody counted, [`UNTOLD`] leaves out the
+/// it is never kept or shown: where it has a zero that was not counted, [`UNTOLD`] leaves out the
 /// tests that would read it.
 fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
     let told = &run.account.foreign;
@@ -346,7 +346,7 @@ mod tests {
     use model::verdict::Named;
     use model::wall::Side;
 
-    /// 1000/s on 8 connections for 5 s, each in 8 ms, of which all is told.
+    /// 1000/s on 8 connections for 5 s, each in 8 ms, of which all is reported.
     fn told() -> ToolRun {
         let figure = |value| Some(Told::exact(value, 1));
         let latency = Latencies {

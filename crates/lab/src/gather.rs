@@ -403,7 +403,7 @@ impl Gathered {
     pub fn settle(&mut self) {
         let in_flight = self.in_flight();
         self.measured.sent -= in_flight;
-        // Which connections were served is told at the end; until then all that are open count.
+        // Which connections were served is reported at the end; until then all that are open count.
         let served = self.connections().open;
         if self.per_connection.is_empty() && served > 0 {
             self.per_connection.record_n(self.measured.responses() / served, served);

@@ -1,5 +1,5 @@
 //! From a visit to a judged point, and from judged points to a record: at the end of a level or of
-//! a run, and in between for those who look on.
+//! a run, and in between for watchers.
 
 use crate::crews::Crews;
 use crate::fanout::{self, Calendar, Stamps};

@@ -25,7 +25,7 @@ impl Composer {
         at.duration_since(self.begun).as_millis() as f64 / 1e3
     }
 
-    /// The message of an event; nothing where none is of use to those who look on.
+    /// The message of an event; nothing where none is of use to watchers.
     pub fn message(&mut self, event: &Event, at: Instant) -> Option<Message> {
         let t_s = self.t_s(at);
         Some(match event {

@@ -81,7 +81,7 @@ impl Server {
         self.address
     }
 
-    /// Waits until nobody has asked for anything for `quiet`, at most for `limit`.
+    /// Waits until no one has asked for anything for `quiet`, at most for `limit`.
     pub fn linger(&self, quiet: Duration, limit: Duration) {
         let begin = Instant::now();
         let mut busy = begin;

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Events that may wait to be encoded: those of minutes.
 const QUEUE: usize = 2048;
-/// At the end nobody asked for anything for so long.
+/// At the end no one asked for anything for so long.
 const QUIET: Duration = Duration::from_millis(500);
-/// The longest wait at the end for those who look on.
+/// The longest wait at the end for watchers.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// Who is to look on.
@@ -91,7 +91,7 @@ impl Live {
             };
             thread::Builder::new().name("live compose".to_string()).spawn(body)?
         };
-        // Last, because what fails before is told in lines.
+        // Last, because what fails before is reported in lines.
         let draw = |colours: Colours| Drawing::start(Arc::clone(&feed), colours, taken_cpus);
         let drawing = terminal.map(draw).transpose()?;
         let (events, composing, inlet) = (Some(events), Some(composing), None);
@@ -133,7 +133,7 @@ impl Live {
         self.drawing = None;
     }
 
-    /// The run has ended, with a result or for a reason. Those who look on get to see it, and may
+    /// The run has ended, with a result or for a reason. Watchers get to see it, and may
     /// fetch report and record; nobody else is waited for.
     pub fn end(mut self, ended: Result<&Run, &str>) {
         self.events = None;

@@ -1,4 +1,4 @@
-//! What those who look on are told, one message after the other: the same for a browser, for the
+//! What watchers are told, one message after the other: the same for a browser, for the
 //! terminal, and for another process that passes it on.
 
 use serde::{Deserialize, Serialize};

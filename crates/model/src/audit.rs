@@ -317,7 +317,7 @@ pub enum RateIs {
     /// It is not known.
     #[default]
     Unknown,
-    /// `requests / duration_s`, of the very figures that are told.
+    /// `requests / duration_s`, of the very figures that are reported.
     Quotient,
     /// A mean over windows of time.
     MeanOfWindows,

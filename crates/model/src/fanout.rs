@@ -222,7 +222,7 @@ mod tests {
         let deaf = Subscription { is_accepted: true, ..Subscription::default() };
         assert_eq!(of(&[saw(0, 10, 10, 20), deaf]), (20, 10, 0, 10));
         assert_eq!(of(&[saw(0, 10, 10, 20), Subscription::default()]), (10, 10, 0, 0), "not there");
-        assert_eq!(of(&[deaf]), (0, 0, 0, 0), "nobody knows of any event");
+        assert_eq!(of(&[deaf]), (0, 0, 0, 0), "no source knows of any event");
         assert_eq!(Delivery::of(&[deaf]).share(), None);
         let idle = Subscription { before: Some(7), ..deaf };
         assert_eq!(of(&[idle]), (0, 0, 0, 0));

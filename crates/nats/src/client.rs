@@ -119,7 +119,7 @@ impl Client {
     /// Publishes now, or not at all.
     pub fn publish(&mut self, subject: &Subject, payload: &[u8]) -> Result<(), Failure> {
         match &mut self.state {
-            // Its end is told by the next turn.
+            // Its end is reported by the next turn.
             State::Linked(link) => link.publish(subject, payload),
             State::Resting { .. } | State::Dialing { .. } => Err(Failure::NotUp),
         }
@@ -265,7 +265,7 @@ fn dial(server: Server, waker: Waker) -> Receiver<Result<TcpStream, String>> {
         let _ = tell.send(connected(&server));
         waker.wake();
     };
-    // Without a thread there is no sender, which is told as the reason.
+    // Without a thread there is no sender, which is reported as the reason.
     let _ = thread::Builder::new().name("nats-dial".to_string()).spawn(work);
     result
 }

@@ -119,7 +119,7 @@ pub struct QuotaShare {
 pub struct TuningSeen {
     /// Times they were looked at.
     pub reads: u32,
-    /// Places, at the most.
+    /// Places, at most.
     pub places: u32,
     /// Places, at the least.
     pub fewest: u32,
@@ -195,7 +195,7 @@ pub struct Observed {
     pub drivers: Option<Drivers>,
     /// The connection tracking table; absent where there is none.
     pub conntrack: Option<ConntrackUse>,
-    /// Sockets by state and memory, at the most, as `/proc/net/sockstat` names them.
+    /// Sockets by state and memory, at most, as `/proc/net/sockstat` names them.
     pub sockets: Option<BTreeMap<String, u64>>,
     /// What the server's threads did.
     pub doing: Option<DoingShares>,

@@ -10,7 +10,7 @@ use model::reading::{Data, Reading};
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 
-/// Parts of a run at the most: what a screen can show.
+/// Parts of a run at most: what a screen can show.
 const PARTS_MAX: u64 = 120;
 /// Most sources are read more rarely than this.
 const PART_MIN_NS: u64 = NS_PER_S / 4;

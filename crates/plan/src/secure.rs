@@ -201,7 +201,7 @@ impl FromStr for Proxy {
 }
 
 fn proxy(text: &str) -> Result<Proxy, String> {
-    // What is typed may hold a password, so only its shape is told.
+    // What is typed may hold a password, so only its shape is reported.
     let error = |wrong: &str| {
         let shown = secret::text(text);
         format!("'{shown}' {wrong}")

@@ -4,7 +4,7 @@
 //! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
 //! server is then the process at the top of them.
 //!
-//! Our own network namespace comes first. An address that is not ours, or on which nobody listens
+//! Our own network namespace comes first. An address that is not ours, or on which nothing listens
 //! here, may be that of a container: then each other namespace that has a process is looked at, by
 //! the files below `/proc/PID/net`, for this address and a listener. What is not found so may be
 //! published: it is looked for where the kernel or docker's proxy passes connections on to. A

@@ -28,7 +28,7 @@ pub fn taken_ports(port: u16) -> Result<Vec<TakenPort>, Unreadable> {
     Ok(taken.collect())
 }
 
-/// Ports that somebody listens on, at any address. A port that was chosen by bind is never chosen
+/// Ports that a process listens on, at any address. A port that was chosen by bind is never chosen
 /// by connect, whatever its address (`net/ipv4/inet_hashtables.c`, `__inet_hash_connect`).
 pub fn listening_ports() -> Result<BTreeSet<u16>, Unreadable> {
     let sockets = sock_diag::all_listening(Network::Shared)?;

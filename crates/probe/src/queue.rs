@@ -1,7 +1,7 @@
 //! The way of readings from the probe's thread to whoever takes them, with a limit on its memory.
 //!
-//! When nobody takes readings the queue fills. The newest are then refused, never the oldest, and
-//! how many were refused is told with the readings themselves.
+//! When readings are not taken the queue fills. The newest are then refused, never the oldest, and
+//! how many were refused is reported with the readings themselves.
 
 use crate::clock;
 use model::facts::Unreadable;
@@ -64,7 +64,7 @@ impl Entrance {
             self.held.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // The other end is gone only while the sampler is being dropped: nobody wants it any more.
+        // The other end is gone only while the sampler is being dropped: it is not wanted any more.
         let _ = self.sender.send(reading);
     }
 }

@@ -44,7 +44,7 @@ pub struct Config {
     pub root: Root,
     /// Which ends of the load are here.
     pub ends: Ends,
-    /// Readings held at most while nobody takes them, approximate bytes.
+    /// Readings held at most while they are not taken, approximate bytes.
     pub queue_bytes_max: usize,
 }
 
@@ -184,7 +184,7 @@ struct Slot {
     cost_before_ns: u64,
 }
 
-/// Failures that were told already: each is told once, by whichever source met it first.
+/// Failures that were told already: each is reported once, by whichever source met it first.
 #[derive(Debug, Default)]
 struct Told(Vec<Unreadable>);
 

@@ -164,7 +164,7 @@ fn inner_port(
 }
 
 /// The processes one by one, those left out that have ended. Without the inodes of the listening
-/// sockets nobody knows which of its sockets those are.
+/// sockets it is not known which of its sockets those are.
 fn processes(pids: &[u32], listening: Option<&BTreeSet<u32>>) -> Vec<ProcessFacts> {
     let seen = pids.iter().take(PROCESSES_MAX).filter_map(|&pid| {
         let stat = process::stat(pid).ok()?;

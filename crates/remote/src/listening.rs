@@ -19,7 +19,7 @@ pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
 }
 
 /// Whoever knocks within the time. Without descriptors who knocks cannot be let in and goes on
-/// knocking, so a failure is told after a rest.
+/// knocking, so a failure is reported after a rest.
 pub(crate) fn accept(
     listener: &TcpListener,
     wait: Duration,
@@ -42,7 +42,7 @@ fn is_passing(why: &io::Error) -> bool {
     matches!(why.kind(), ConnectionAborted | Interrupted | WouldBlock)
 }
 
-/// Whether somebody knocks within the time.
+/// Whether a client connects within the time.
 fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
     let wait =
         Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };

@@ -463,7 +463,7 @@ const ceilingCharts = (() => {
     plot.setCursor({ left: plot.valToPos(x[to], "x"), top: plot.over.clientHeight / 2 }, true);
   };
 
-  // The values as a table, made when somebody asks for it.
+  // The values as a table, made when the reader asks for it.
   const fillTable = (holder, chart, view) => {
     const table = element("table");
     const head = element("tr");

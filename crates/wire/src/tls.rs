@@ -52,7 +52,7 @@ impl TlsSession {
     pub fn receive(&mut self, input: &mut &[u8], plain: &mut [u8]) -> Result<usize, Failure> {
         let mut filled = 0;
         loop {
-            // Fails when there is nothing to read now; what ended is told by `peer_has_closed`.
+            // Fails when there is nothing to read now; what ended is reported by `peer_has_closed`.
             filled += self.tls.reader().read(&mut plain[filled..]).unwrap_or(0);
             if filled == plain.len() {
                 return Ok(filled);

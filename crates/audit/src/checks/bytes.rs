@@ -61,7 +61,7 @@ fn of_time(told: &Foreign) -> Option<Finding> {
     }
     let product = (Range::read(per_second) * Range::read(duration)).wider(CLOCKS);
     let words = format!(
-        "{}/s x {} = {}, and {} are told",
+        "{}/s x {} = {}, and {} are reported",
         bytes(per_second.value),
         time(duration.value),
         bytes(per_second.value * duration.value),

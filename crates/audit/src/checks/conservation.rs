@@ -50,7 +50,7 @@ fn number_exact(range: Range) -> String {
 fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
     let over_all = Range::read(requests) / Range::read(duration);
     let words = format!(
-        "{} / {} = {}, and the mean of its windows {} is told",
+        "{} / {} = {}, and the mean of its windows {} is reported",
         requests.printed,
         time(duration.value),
         rate(requests.value / duration.value.max(1e-9)),
@@ -74,7 +74,7 @@ fn of_rate(told: &Foreign) -> Option<Finding> {
     }
     let product = (Range::read(rate_told) * Range::read(duration)).wider(CLOCKS);
     let words = format!(
-        "{} x {} = {}, and {} are told",
+        "{} x {} = {}, and {} are reported",
         rate(rate_told.value),
         time(duration.value),
         number(rate_told.value * duration.value),

@@ -34,7 +34,8 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     [of_rate(told, share(requests.value)), of_success].into_iter().flatten().collect()
 }
 
-/// Requests that the tool itself cut off at its end: nobody knows what would have become of them.
+/// Requests that the tool itself cut off at its end: it is not known what would have become of
+/// them.
 fn cut_off(told: &Foreign) -> f64 {
     let by_us = told.errors.iter().filter(|one| one.name == CUT_OFF);
     by_us.map(|one| one.count.value).sum()
@@ -63,7 +64,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
     Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
 }
 
-/// Whether any request has a response of any status, as far as it is told.
+/// Whether any request has a response of any status, as far as it is reported.
 pub(super) fn has_response(told: &Foreign) -> bool {
     let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
     let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);

@@ -159,7 +159,7 @@ fn latencies(page: Page<'_>, done: &Figure) -> Vec<Latencies> {
             ..Latencies::default()
         })
     };
-    // Without a response the row is of zeros that nobody measured.
+    // Without a response the row is of zeros that were not measured.
     let is_told = |latency: &Latencies| latency.max.as_ref().is_some_and(|max| max.value > 0.0);
     names.into_iter().filter_map(row).filter(is_told).collect()
 }

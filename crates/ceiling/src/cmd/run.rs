@@ -347,7 +347,7 @@ fn conduct(
         }
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
-            // A full disk is told at the end, when the table has been shown.
+            // A full disk is reported at the end, when the table has been shown.
             let _ = folder.write("experiment.json", &report::json::json(&experiment));
         }
     };

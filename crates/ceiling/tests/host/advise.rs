@@ -237,7 +237,7 @@ fn gate(record: &Value) -> Option<&Value> {
     record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
 }
 
-/// Somebody else changes the value while the cell is measured: no number, and nothing more is
+/// Another process changes the value while the cell is measured: no number, and nothing more is
 /// measured on a host that is not as it was.
 #[test]
 fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
@@ -281,8 +281,8 @@ fn children(of: u32, count: usize) -> Vec<u32> {
     started
 }
 
-/// Somebody puts the knob back while the cell is measured: the host is as it was, and the cell is
-/// not what it is called.
+/// Another process puts the knob back while the cell is measured: the host is as it was, and the
+/// cell is not what it is called.
 #[test]
 fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     must_be_root();

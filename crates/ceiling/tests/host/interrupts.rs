@@ -1,5 +1,5 @@
-//! Interrupts of this very host: they can be moved, that can be seen, and somebody else who moves
-//! them is caught. Needs root, and a network device with interrupts of its own.
+//! Interrupts of this very host: they can be moved, that can be seen, and another process that
+//! moves them is caught. Needs root, and a network device with interrupts of its own.
 
 use crate::harness::{Folder, Said, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};

@@ -37,7 +37,7 @@ fn a_server_is_found_and_what_is_lost_is_said() {
     }
 }
 
-/// What a load says when nobody asks for a record, in one line.
+/// What a load says when no record is asked for, in one line.
 fn shown(url: &str, more: &[&str]) -> String {
     let load = ["load", url, "-c", "4", "-n", "200", "-t", "1", "-vv"];
     let said = run(&[&load, more].concat());

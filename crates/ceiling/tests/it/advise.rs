@@ -58,7 +58,7 @@ fn gate(record: &Value) -> Option<&Value> {
     record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
 }
 
-/// Whether anything is changed is not known: that is told, and nothing is taken for it.
+/// Whether anything is changed is not known: that is reported, and nothing is taken for it.
 #[test]
 fn a_journal_that_cannot_be_read_leaves_its_gate_unchecked() {
     let _turn = turn();

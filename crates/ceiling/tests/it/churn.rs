@@ -54,7 +54,7 @@ fn devices_and_the_server_count_the_same_connections() {
             assert!(came <= 220, "{case}");
         }
         let end = server.stop();
-        // Whether somebody listens was tried with one more.
+        // Whether anything listens was tried with one more.
         assert_eq!(count(&end, "/connections_accepted"), established(&record) + 1, "{case}");
         let asked = count(&end, "/requests_served");
         assert_eq!(asked > 0, scheme == "http", "{case}");

@@ -1,4 +1,4 @@
-//! What must hold decides the exit code, and each term is told where figures are read.
+//! What must hold decides the exit code, and each term is reported where figures are read.
 
 use crate::harness::{Server, measure, run, turn};
 

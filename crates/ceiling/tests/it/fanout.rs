@@ -1,4 +1,4 @@
-//! Events that reach subscribers, and those that do not: what the server did is what is told.
+//! Events that reach subscribers, and those that do not: what the server did is what is reported.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Server, code_of, count, measure, run, shown, turn};
@@ -56,7 +56,7 @@ struct Hub {
 }
 
 impl Hub {
-    /// An event for everybody who listens to a post; its number.
+    /// An event for every subscriber of a post; its number.
     fn like(&mut self, post: &str, habit: &Habit) -> u64 {
         let passed_ms = self.first.map(|first| first.elapsed().as_millis());
         let (last_seq, listeners) = self.streams.entry(post.to_string()).or_default();
@@ -253,7 +253,7 @@ fn one_event_of_ten_left_out_is_nine_tenths_delivered() {
         let habit = Habit { leaves_out: 10, ..INSIDE };
         let (_, record, numbers) = inside(habit, &["--driver", driver]);
         let (meant, missing) = conserved(&record);
-        // One that is left out at the end is seen by nobody, so nobody knows that it was meant.
+        // One that is left out at the end is seen by nobody, so it is not known that it was meant.
         let seen = |number: u64| number - u64::from(number.is_multiple_of(10));
         let sent: u64 = numbers.iter().map(|number| 4 * seen(*number)).sum();
         let left_out: u64 = numbers.iter().map(|number| 4 * (seen(*number) / 10)).sum();

@@ -1,4 +1,4 @@
-//! Those who look on: browsers by events, the terminal, and what a run does without waiting for
+//! Watchers: browsers by events, the terminal, and what a run does without waiting for
 //! them.
 
 use crate::harness::{Folder, PATIENCE, Said, Server, ceiling, run, signal, turn, wait_until};

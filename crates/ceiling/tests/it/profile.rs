@@ -127,7 +127,7 @@ fn a_ramp_is_measured_without_and_its_best_level_profiled() {
     assert!(merged(&record, "cpu")["requests"].as_f64().unwrap() > 0.0);
 }
 
-/// What is told per request, and in shares of requests, by a profile of a kind; and why not.
+/// What is reported per request, and in shares of requests, by a profile of a kind; and why not.
 fn per_request<'a>(record: &'a Value, kind: &str) -> (&'a Value, Vec<&'a Value>, &'a Value) {
     let merged = merged(record, kind);
     let waits = merged["waits"].as_array().unwrap();

@@ -80,8 +80,8 @@ fn thousands_of_idle_connections_are_held_for_little_memory() {
     for errors in point["errors"].as_object().unwrap().values() {
         assert_eq!(errors.as_u64(), Some(0), "{}", point["errors"]);
     }
-    // What is told is all that was taken for the load, whatever the number of connections, so of
-    // 5000 each has its part. Seen from outside, one more costs the rest.
+    // What is reported is all that was taken for the load, whatever the number of connections, so
+    // of 5000 each has its part. Seen from outside, one more costs the rest.
     let told = turnover["client_bytes_each"].as_f64().unwrap();
     let seen_each = (many - few) as f64 / 4900.0;
     assert!((100.0..2048.0).contains(&seen_each), "{seen_each}");

@@ -1,5 +1,5 @@
 //! Open loop: requests leave when they are due, each of them is accounted for, and what a user
-//! would have waited is told, whoever made them wait.
+//! would have waited is reported, whoever made them wait.
 
 use crate::harness::{
     Folder, Group, Server, count, measure, measure_wall, must_be_root, program, shown, turn,

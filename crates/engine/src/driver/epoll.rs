@@ -78,7 +78,7 @@ impl Epoll {
             outbox: Vec::new(),
         };
         Ok(Self {
-            // SAFETY: the descriptor was just made and belongs to nobody else.
+            // SAFETY: the descriptor was just made and has no other owner.
             epoll: unsafe { OwnedFd::from_raw_fd(fd) },
             routes: job.routes.iter().map(RawRoute::new).collect::<io::Result<_>>()?,
             tape: Arc::clone(&job.tape),

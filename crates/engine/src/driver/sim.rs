@@ -52,7 +52,7 @@ pub struct Faults {
     pub pieces: u64,
     /// A response arrives byte by byte.
     pub bytewise: u64,
-    /// A second response comes that nobody asked for.
+    /// A second response comes that no one asked for.
     pub unsolicited: u64,
     /// An empty line comes after the response, by itself.
     pub empty_line: u64,

@@ -126,7 +126,7 @@ impl Hub {
         self.arranged.insert((at_ns, self.order), (slot, line.generation, happening));
     }
 
-    /// An event comes about: it goes to everybody who listens to its stream.
+    /// An event comes about: it goes to every subscriber of its stream.
     fn come(&mut self, came_ns: u64, stream: u32) {
         self.came_ns[stream as usize].push(came_ns);
         let seq = self.came_ns[stream as usize].len() as u64;

@@ -6,7 +6,8 @@ use crate::folder::EntryFolder;
 use crate::language::Truth;
 use crate::world::World;
 
-/// What entries say of each other. Each pair is told at the later one, when either was asked for.
+/// What entries say of each other. Each pair is reported at the later one, when either was asked
+/// for.
 pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> Vec<Remark> {
     let is_asked = |one: &EntryFolder| asked.iter().any(|other| other.slug == one.slug);
     let mut remarks = Vec::new();

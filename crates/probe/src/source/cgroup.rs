@@ -10,7 +10,7 @@
 //! sums over CPUs and can grow faster than time passes. Version 2 prints usage even where the CPU
 //! controller is not enabled; there no period elapses, and zero periods are true. Version 1 tells
 //! usage only where cpuacct is mounted together with cpu. The quota is read every time, because
-//! somebody may turn it while we look.
+//! it may be changed while we look.
 
 use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};

@@ -8,7 +8,7 @@
 //! one. The statistics are 32 bits wide and wrap. `drop` counts packets for which there was no
 //! room, `early_drop` entries that made some, `insert_failed` also harmless races. Without the
 //! module there is no table and no source. Kernels built without CONFIG_NF_CONNTRACK_PROCFS do not
-//! tell the statistics, and then nothing is told.
+//! tell the statistics, and then nothing is reported.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};

@@ -9,7 +9,7 @@
 //! is open.
 //!
 //! Caveats. Of the network namespace of the calling thread only. Connections whose local port
-//! somebody listens on were accepted, not opened, and are left out. Descriptors are looked through
+//! a process listens on were accepted, not opened, and are left out. Descriptors are looked through
 //! only when a connection is new, not more often than once a second, and so many of them at most;
 //! until then a new connection counts as the server's where most of those to its address were its
 //! own. Standard streams are left out: a journal takes them. A unix connection that is kept does
@@ -57,7 +57,7 @@ pub(super) fn declared() -> Declaration {
         .mean("rtt_us", Unit::Us, "Smoothed round trip.")
 }
 
-/// A connection that somebody on this host opened.
+/// A connection that a process on this host opened.
 struct Connection {
     inode: u32,
     to: String,

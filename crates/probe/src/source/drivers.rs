@@ -42,7 +42,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<DriverCounter>, ParseError> {
     Ok(kept)
 }
 
-/// A counter that is told.
+/// A counter that is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverCounter {
     /// Its name, with `N` for the number of a queue.
@@ -105,7 +105,7 @@ pub(super) fn declared() -> Declaration {
 struct Drivers {
     interfaces: PathBuf,
     ethtool: Option<Ethtool>,
-    /// Interfaces whose driver has statistics: how many, and which are told.
+    /// Interfaces whose driver has statistics: how many, and which are reported.
     known: Vec<(String, usize, Vec<DriverCounter>)>,
     scan_due_ns: u64,
     bytes: Vec<u8>,

@@ -101,7 +101,7 @@ impl Source for ServerFiles {
                 Err(why) => failed = Some(why),
             }
         }
-        // Without one of its processes the closest is not known, so a refusal is told first.
+        // Without one of its processes the closest is not known, so a refusal is reported first.
         let none = || unreadable(&process::path(tree.root(), "fd"), "no process is left");
         match failed {
             Some(why) => Err(why),

@@ -172,7 +172,7 @@ impl Source for Memory {
             if round.due_ns >= self.group_due_ns {
                 self.group_due_ns = round.due_ns + 5 * NS_PER_S;
                 // A host without the controller has no such group: nothing to tell. What cannot be
-                // read is told, and the next rounds have the counters of the host all the same.
+                // read is reported, and the next rounds have the counters of the host all the same.
                 let chain = cgroup_path::chain_if_there(&self.root, "memory", tree.root())?;
                 let group = chain.and_then(|chain| chain.into_iter().next());
                 if group.as_ref() != self.server.as_ref().map(|files| &files.group) {

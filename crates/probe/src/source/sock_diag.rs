@@ -16,7 +16,7 @@
 //!
 //! Where the kernel does not respond, and for a namespace that cannot be entered, the sockets are
 //! those of `/proc/net/tcp` and `tcp6`, with what these lack left out: a listener's backlog is
-//! taken to be somaxconn, and of connections only the two queues are told.
+//! taken to be somaxconn, and of connections only the two queues are reported.
 
 use super::{Ends, Round, Scope, Source};
 use crate::clock;

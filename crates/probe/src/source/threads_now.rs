@@ -11,8 +11,9 @@
 //! for a moment. A stopped or frozen thread shows the call it was stopped in; a single thread held
 //! by a debugger is taken for asleep in that call. Numbers of 32-bit programs on a 64-bit kernel
 //! are others and come out as something else. `syscall` needs the rights of a debugger: without
-//! them, which is told once, the state letter and the wait channel have to do, a kernel function
-//! whose name changes between versions, and whose name too may be refused (then it reads `0`).
+//! them, which is reported once, the state letter and the wait channel have to do, a kernel
+//! function whose name changes between versions, and whose name too may be refused (then it reads
+//! `0`).
 
 #![allow(unsafe_code, reason = "a test stops a child")]
 
@@ -302,7 +303,8 @@ impl ThreadsNow {
         Ok(now)
     }
 
-    /// What its `syscall` file says; nothing when it has ended. A refusal is told once, by failing.
+    /// What its `syscall` file says; nothing when it has ended. A refusal is reported once, by
+    /// failing.
     fn call(&mut self, thread: (u32, u32)) -> Result<Option<Call>, Unreadable> {
         let Some(files) = self.threads.get_mut(&thread) else { return Ok(None) };
         let file = &mut files.syscall;

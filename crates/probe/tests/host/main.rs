@@ -142,7 +142,7 @@ impl Contained {
         made.expect("it was made")
     }
 
-    /// Connections that nobody accepts, made in its namespace.
+    /// Connections that no process accepts, made in its namespace.
     fn connect(&self, count: usize) -> Vec<TcpStream> {
         let connect = || (0..count).map(|_| TcpStream::connect(self.address).unwrap()).collect();
         host::namespace::inside(self.server.id(), connect).expect("root may enter")
@@ -275,10 +275,10 @@ fn what_is_in_the_servers_namespace_is_read_there_and_said_to_be() {
         _ => false,
     };
     assert!(any(&is_connection));
-    assert!(!any(&|data| matches!(data, Data::Listeners(_))), "nobody listens for it here");
+    assert!(!any(&|data| matches!(data, Data::Listeners(_))), "nothing listens for it here");
     assert!(any(&|data| matches!(data, Data::ServerThreads(_))));
     let cost = |reading: &Reading| matches!(inside(&reading.data), Some(Data::ProbeCost(_)));
-    assert!(readings.iter().any(cost), "what it costs is told too");
+    assert!(readings.iter().any(cost), "what it costs is reported too");
     let is_unreadable =
         |reading: &&Reading| matches!(inside(&reading.data), Some(Data::Unreadable(_)));
     let unreadable: Vec<_> = readings.iter().filter(is_unreadable).collect();

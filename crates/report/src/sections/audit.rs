@@ -111,7 +111,7 @@ fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
 /// Claims of which the same is said stand in one row.
 fn grouped(claims: &[Claim]) -> Vec<Cells> {
     let mut rows: Vec<(Outcome, &str, Vec<&Claim>)> = Vec::new();
-    // What no check could look at is told by the document.
+    // What no check could look at is reported by the document.
     for claim in claims.iter().filter(|claim| !claim.findings.is_empty()) {
         let why = claim.findings.first().map_or("", |worst| worst.arithmetic.as_str());
         match rows.iter_mut().find(|(outcome, same, _)| (*outcome, *same) == (claim.outcome, why)) {
@@ -194,7 +194,7 @@ mod tests {
                 "rate",
                 Unit::PerSecond,
                 108_037.0,
-                (Outcome::Holds, "108k/s x 1.01s is told", ""),
+                (Outcome::Holds, "108k/s x 1.01s is reported", ""),
             ),
             claim("bytes", Unit::Bytes, 15.5e6, (Outcome::CannotTell, "", "")),
             claim("mean", Unit::Seconds, 0.00101, both),

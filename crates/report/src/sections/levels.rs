@@ -110,8 +110,8 @@ fn is_served_fully(point: &Point) -> bool {
     point.connections.served == point.connections.asked
 }
 
-/// What went wrong. Attempts to connect fail before the window opens too and are told even then;
-/// none of them in a window that never opened is no response.
+/// What went wrong. Attempts to connect fail before the window opens too and are reported even
+/// then; none of them in a window that never opened is no response.
 fn errors(point: &Point) -> Option<u64> {
     let requests = &point.requests;
     let errors = requests.failed + requests.unanswered + attempt_errors(point);

@@ -138,7 +138,7 @@ fn waits(record: &ProfileRecord, merged: &MergedProfile, rows: usize) -> Option<
     let of_requests = || {
         merged.waits.iter().filter(|wait| wait.waiter == Waiter::Request && wait.blocked_s > 0.0)
     };
-    // What holds locks is told beside what waits for them; alone it adds nothing.
+    // What holds locks is reported beside what waits for them; alone it adds nothing.
     if merged.kind == ProfileKind::Mutex && of_requests().next().is_none() {
         return None;
     }

@@ -6,7 +6,7 @@ use super::wrap::{fit, left, right, width};
 use super::{MARGIN, WIDTH, spark};
 use crate::page::{Across, Align, Grid, GridRow};
 
-/// Rows at the most: those with the greatest cells, in their order.
+/// Rows at most: those with the greatest cells, in their order.
 const ROWS_MAX: usize = 17;
 /// Letters of a name.
 const LABEL_MAX: usize = 22;

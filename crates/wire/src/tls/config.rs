@@ -189,7 +189,7 @@ impl Client {
     }
 }
 
-/// Our certificate, if any, and whether somebody wanted to see it.
+/// Our certificate, if any, and whether the server asked for it.
 #[derive(Debug)]
 pub(super) struct Pocket {
     key: Option<Arc<CertifiedKey>>,

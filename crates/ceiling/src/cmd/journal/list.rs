@@ -10,7 +10,7 @@ use report::page::{Block, Column, Mark, Page, Table};
 use report::text::draw;
 use serde_json::{Value, json};
 
-/// Lists the entries by date. One that cannot be read is told on stderr.
+/// Lists the entries by date. One that cannot be read is reported on stderr.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 good, 2 an entry cannot be read.

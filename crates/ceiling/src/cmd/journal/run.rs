@@ -59,7 +59,7 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let status = if is_measured && is_new { Status::Done } else { was };
     let written = entry.write_status(status.word());
     if let (Err(why), Err(_)) = (&written, &ended) {
-        // What ended the run is told first; a full disk ends both.
+        // What ended the run is reported first; a full disk ends both.
         eprintln!("ceiling: the status is still running: {why}");
         return ended;
     }

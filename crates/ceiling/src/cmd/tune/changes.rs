@@ -85,7 +85,7 @@ pub struct Status {
 }
 
 /// Puts values back, the newest first, each only if it still is what ceiling wrote: what somebody
-/// else changed since is told and left alone. Works after a crash and after a restart as well.
+/// else changed since is reported and left alone. Works after a crash and after a restart as well.
 ///
 /// Exit codes: 0 everything is as it was before; 1 internal; 2 usage; 3 something was left.
 #[derive(Debug, Args)]
@@ -372,7 +372,7 @@ mod tests {
     use lab::orders::response;
     use model::tuning::{Scope, TakesEffect};
 
-    /// What cannot be put back on the host of a probe is told as it is here: with exit code 3.
+    /// What cannot be put back on the host of a probe is reported as it is here: with exit code 3.
     #[test]
     fn a_far_rollback_that_leaves_something_ends_as_one_here_does() {
         let row = |fate| Row {

@@ -33,7 +33,7 @@ pub struct Hands {
 enum FarServer {
     /// It was not; a client may still name whoever listens on the port it was told.
     Untold(Option<u16>),
-    /// Its processes; once it has ended they are nobody's, whoever gets their numbers.
+    /// Its processes; once it has ended they are not touched, whoever gets their numbers.
     Seen(Tree),
     /// Nobody had the number when the probe started, and why.
     Unseen(String),

@@ -13,7 +13,7 @@ use observe::{Clocked, Line, Observed, Place, Raw, Timeline};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// Lines of one chart at the most.
+/// Lines of one chart at most.
 const LINES_MAX: usize = 6;
 
 /// Names of lines that are zero all the time.
