@@ -76,7 +76,8 @@ impl Fleet {
 
     /// What an agent said so far.
     pub fn said(&self, agent: &str) -> String {
-        fs::read_to_string(self.folder.file(&format!("{agent}.log"))).unwrap()
+        let log = fs::read_to_string(self.folder.file(&format!("{agent}.log")));
+        log.unwrap_or_else(|error| format!("{agent}.log: {error}"))
     }
 
     /// The flags of a command with load.

@@ -103,7 +103,7 @@ fn agents_trust_the_authority_that_the_controller_names() {
     let _turn = turn();
     let allow = ["--allow", "https://127.0.0.1:*"];
     let fleet = Fleet::start("tls", 2, &allow);
-    let certificates = Certificates::new("fleet-tls");
+    let certificates = Certificates::new("fleet-authority");
     let server = certificates.server("server", &[]);
     let url = format!("https://127.0.0.1:{}/simple", server.port);
     let load = ["load", &url, "-c", "4", "-n", "200", "--warmup", "0", "--cacert"];
@@ -114,11 +114,12 @@ fn agents_trust_the_authority_that_the_controller_names() {
     assert_eq!(count(&record["points"][0], "/status/2xx"), 200);
     assert!(!said.stdout.contains("BEGIN CERTIFICATE"), "a record has no content of files");
 
-    let other = Certificates::new("fleet-tls-other").file("ca.pem");
-    let refused = with_fleet(&fleet, &[&load[..], &[&other]].concat());
+    let other = Certificates::new("fleet-other-authority");
+    let unknown = other.file("ca.pem");
+    let refused = with_fleet(&fleet, &[&load[..], &[&unknown]].concat());
     let refused = run(&refused.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(refused.code, 5, "{}", refused.stderr);
-    assert!(refused.stderr.contains(&format!("--cacert {other}")), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("--cacert {unknown}")), "{}", refused.stderr);
     let missing = with_fleet(&fleet, &[&load[..], &["/nonexistent/ca.pem"]].concat());
     let missing = run(&missing.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(missing.code, 2, "{}", missing.stderr);
