@@ -200,9 +200,9 @@ impl<'a> Agent<'a> {
                         self.switch.stop();
                     }
                 }
-                Said::Refused(why) => {
-                    (self.tell)(&format!("refused: {why}"));
-                    session.refuse(now_ns, why);
+                Said::Refused(refusal) => {
+                    (self.tell)(&format!("refused: {}", refusal.why));
+                    session.refuse(now_ns, refusal);
                     self.load = None;
                 }
                 Said::Ended(ended, record) => {

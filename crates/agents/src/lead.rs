@@ -88,13 +88,14 @@ impl<'a> Lead<'a> {
     }
 
     /// Offers the job and begins it once all agents take it.
-    fn offer(&self) -> Result<(), String> {
+    fn offer(&self) -> Result<(), StartError> {
         let offer = |(seen, share): (&Seen, &Shares)| {
             (seen.name.clone(), Offer { trial: self.trial.clone(), shares: share.clone() })
         };
         let offers = self.agents.iter().zip(&self.shares).map(offer).collect();
         let offered = self.shared().desk().session.offer(clock::now_ns(), offers);
-        offered.map_err(|error| error.to_string())?;
+        let far = |why, is_unreachable| StartError::Far { why, is_unreachable };
+        offered.map_err(|error| far(error.to_string(), false))?;
         self.shared().wake();
         let answered = |desk: &mut Desk| {
             let answers = desk.session.answers();
@@ -110,19 +111,19 @@ impl<'a> Lead<'a> {
                 Ok(())
             }
             answers => {
-                let accounts = desk.session.accounts();
-                let refused =
-                    accounts.iter().filter(|one| one.clock.is_none() && !one.why.is_empty());
-                let told: Vec<String> =
-                    refused.map(|one| format!("agent {}: {}", one.agent, one.why)).collect();
+                let refusals = desk.session.refusals();
+                let refusals = refusals.map(|(agent, one)| {
+                    (format!("agent {agent}: {}", one.why), one.is_unreachable)
+                });
+                let (whys, unreachable): (Vec<_>, Vec<_>) = refusals.unzip();
                 desk.session.abandon(clock::now_ns());
                 drop(desk);
                 self.shared().wake();
                 Err(match answers {
-                    Some(_) => told.join("; "),
+                    Some(_) => far(whys.join("; "), unreachable.contains(&true)),
                     None => {
                         let seconds = ACCEPTED_WITHIN.as_secs();
-                        format!("not all agents answered the offer within {seconds} s")
+                        far(format!("not all agents answered the offer within {seconds} s"), true)
                     }
                 })
             }
@@ -200,7 +201,7 @@ impl Fleet for Lead<'_> {
     fn start(&self, job: &Job, role: Role) -> Result<Crew, StartError> {
         let crew = match role {
             Role::Asking => {
-                self.offer().map_err(StartError::Far)?;
+                self.offer()?;
                 ThreadKind::Requesting
             }
             Role::Listening { .. } => ThreadKind::Listening,

@@ -8,7 +8,7 @@ use crate::switch::Switch;
 use engine::clock;
 use fleet::agent::Session;
 use fleet::allow::Allow;
-use fleet::message::{Ended, Offer};
+use fleet::message::{Ended, Offer, Refusal};
 use lab::follow::{Followed, Means, Ordered, Told, follow};
 use lab::{Logs, ThisHost};
 use model::fleet::AgentPoint;
@@ -48,7 +48,7 @@ pub(crate) enum Said {
     /// Workers are ready, and these are the addresses they connect to.
     Ready(Vec<SocketAddr>),
     /// It cannot be begun.
-    Refused(String),
+    Refused(Refusal),
     /// It is over, with what was measured.
     Ended(Ended, Option<Vec<u8>>),
 }
@@ -112,17 +112,20 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
     let Begin { agent, offer, url, allow, session, waker, switch } = begin;
     let addresses = match ThisHost.resolve(&url.host, url.port) {
         Ok(addresses) => addresses,
-        Err(why) => return Said::Refused(format!("{}: {why}", url.host)),
+        Err(why) => {
+            let why = format!("{}: {why}", url.host);
+            return Said::Refused(Refusal { why, is_unreachable: true });
+        }
     };
     // The session looks once more. Nothing is tried before the first look.
     if let Err(error) = allow.check_addresses(&url, &addresses) {
-        return Said::Refused(error.to_string());
+        return Said::Refused(error.to_string().into());
     }
     let trial = own(&offer.trial, &addresses);
     let (near, stop) = (Readings::nameless(), switch.begun());
     let mut logs = match near {
         Ok(near) => Logs { near, far: None },
-        Err(error) => return Said::Refused(error.to_string()),
+        Err(error) => return Said::Refused(error.to_string().into()),
     };
     let shares = &offer.shares;
     let mut is_ready = false;
@@ -149,7 +152,10 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
     match follow(&trial, orders, means, &mut tell) {
         Ok(followed) => Said::Ended(Ended::Complete, report(&agent, followed)),
         Err(error) if is_ready => Said::Ended(Ended::Failed(error.to_string()), None),
-        Err(error) => Said::Refused(error.to_string()),
+        Err(error) => {
+            let is_unreachable = error.is_unreachable();
+            Said::Refused(Refusal { why: error.to_string(), is_unreachable })
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Exit codes, and why a command failed.
 
 use agents::AgentsError;
+use engine::StartError;
 use lab::{LabError, ToolError};
 use model::ending::Ending;
 use model::run::Record;
@@ -122,14 +123,14 @@ impl Failure {
             Self::Usage(_) => Code::Usage,
             Self::NoAddress(_) => Code::Unreachable,
             Self::NotValid(_) => Code::NotValid,
-            Self::Lab(LabError::Unreachable(_) | LabError::Greet(_)) => Code::Unreachable,
-            Self::Lab(LabError::Probe(error)) if error.is_unreachable() => Code::Unreachable,
+            Self::Lab(error) if error.is_unreachable() => Code::Unreachable,
             Self::Lab(
                 LabError::Limit(_)
                 | LabError::Request(_)
                 | LabError::NoRoute
                 | LabError::Probe(_)
                 | LabError::Secrets(_)
+                | LabError::Start(StartError::Far { .. })
                 | LabError::Tool(ToolError::Absent { .. } | ToolError::Asked(..)),
             ) => Code::Usage,
             Self::Lab(LabError::Tool(_)) => Code::NotValid,

@@ -47,8 +47,13 @@ pub enum StartError {
     #[error("driver sim has no threads")]
     NotLive,
     /// Workers on other hosts did not start.
-    #[error("{0}")]
-    Far(String),
+    #[error("{why}")]
+    Far {
+        /// Why, for people.
+        why: String,
+        /// Whether that is because the server does not respond to them.
+        is_unreachable: bool,
+    },
 }
 
 /// What the connections of a crew are for.

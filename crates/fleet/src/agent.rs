@@ -11,7 +11,9 @@ use crate::admit::{self, Limits};
 use crate::blob::{self, Assembly};
 use crate::frame::{Down, DownItem, Pong, Up, UpItem};
 use crate::key::PublicKey;
-use crate::message::{BlobHead, Command, CrewOrder, Ended, Facts, Halt, Hello, Id, Offer, Report};
+use crate::message::{
+    BlobHead, Command, CrewOrder, Ended, Facts, Halt, Hello, Id, Offer, Refusal, Report,
+};
 use crate::order::{Envelope, Guard};
 use crate::stream::{Inbox, Outbox, UP_AGAIN_NS};
 use crate::{HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, PROTOCOL};
@@ -245,7 +247,7 @@ impl Session {
         let allowed = self.settings.limits.allow.check_addresses(&job.url, addresses);
         if let Err(error) = allowed {
             let why = error.to_string();
-            self.refuse(now_ns, why.clone());
+            self.refuse(now_ns, why.clone().into());
             return Err(why);
         }
         job.stage = Stage::Accepted;
@@ -255,10 +257,10 @@ impl Session {
     }
 
     /// The agent cannot take the job that it was to prepare for.
-    pub fn refuse(&mut self, now_ns: u64, why: String) {
+    pub fn refuse(&mut self, now_ns: u64, refusal: Refusal) {
         self.look(now_ns);
         if self.job.as_ref().is_some_and(|job| job.stage == Stage::Preparing) {
-            self.report(&Report::Refused { why });
+            self.report(&Report::Refused(refusal));
             self.job = None;
             self.flush();
         }
@@ -442,7 +444,7 @@ impl Session {
     fn announced(&mut self, (controller, id): (Id, Id), head: BlobHead) {
         if self.job.is_some() {
             let why = "it carries out another job".to_string();
-            return self.push_to((controller, id), &UpItem::Report(Report::Refused { why }));
+            return self.push_to((controller, id), &UpItem::Report(Report::Refused(why.into())));
         }
         let assembly = Assembly::new(head);
         let Some(peer) = self.peers.get_mut(&controller) else { return };
@@ -498,7 +500,7 @@ impl Session {
 
     fn turn_down(&mut self, to: (Id, Id), why: String) {
         self.refused(&why);
-        self.push_to(to, &UpItem::Report(Report::Refused { why }));
+        self.push_to(to, &UpItem::Report(Report::Refused(why.into())));
     }
 
     fn refused(&mut self, why: &str) {

@@ -17,7 +17,7 @@ pub use merge::LoadAccount;
 use crate::blob;
 use crate::frame::{DownItem, Up, UpItem};
 use crate::key::ControllerKey;
-use crate::message::{Command, CrewOrder, Hello, Id, Offer};
+use crate::message::{Command, CrewOrder, Hello, Id, Offer, Refusal};
 use crate::subject::is_name;
 use crate::{AGENTS_MAX, HELLO_BYTES_MAX, LATE_NS, PROTOCOL};
 use engine::job::Order;
@@ -258,6 +258,15 @@ impl Session {
             }
         }
         answers
+    }
+
+    /// Agents that do not take the job, and why.
+    pub fn refusals(&self) -> impl Iterator<Item = (&str, &Refusal)> {
+        let members = self.job.iter().flat_map(|job| &job.members);
+        members.filter_map(|member| match &member.answer {
+            Answer::Refused(refusal) => Some((&*member.name, refusal)),
+            Answer::Accepted | Answer::None => None,
+        })
     }
 
     /// Begins the job with those agents that take it and whose clocks are known. The others are out

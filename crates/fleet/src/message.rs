@@ -281,10 +281,7 @@ pub enum Report {
         addresses: Vec<SocketAddr>,
     },
     /// It does not.
-    Refused {
-        /// Why, for people.
-        why: String,
-    },
+    Refused(Refusal),
     /// It ended its load before it was told to.
     Halted {
         /// Why.
@@ -299,6 +296,22 @@ pub enum Report {
         /// Its record follows in pieces; absent when there is none.
         record: Option<BlobHead>,
     },
+}
+
+/// Why an agent does not take a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// For people.
+    pub why: String,
+    /// Whether the server does not respond to it; otherwise the agent may not or cannot.
+    #[serde(default)]
+    pub is_unreachable: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self { why, is_unreachable: false }
+    }
 }
 
 /// Why an agent ended its load by itself.

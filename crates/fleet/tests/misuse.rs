@@ -178,7 +178,7 @@ fn refusals(outputs: &[Output]) -> Vec<String> {
     };
     let items = outputs.iter().filter_map(frame).flat_map(|up| up.items);
     let refusal = |(_, bytes): (u64, Vec<u8>)| match UpItem::parse(&bytes) {
-        Ok((_, UpItem::Report(Report::Refused { why }))) => Some(why),
+        Ok((_, UpItem::Report(Report::Refused(refusal)))) => Some(refusal.why),
         _ => None,
     };
     items.filter_map(refusal).collect()

@@ -48,6 +48,18 @@ pub enum LabError {
     WorkerStuck,
 }
 
+impl LabError {
+    /// Whether the server or its probe does not respond, rather than that something is wrong.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Greet(_) => true,
+            Self::Probe(error) => error.is_unreachable(),
+            Self::Start(StartError::Far { is_unreachable, .. }) => *is_unreachable,
+            _ => false,
+        }
+    }
+}
+
 /// Why another tool made no load, or none that is known.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {

@@ -5,7 +5,7 @@ use super::far::Agent;
 use super::merge::{LoadAccount, Presence};
 use crate::SILENCE_NS;
 use crate::blob::Assembly;
-use crate::message::{Ended, Facts, Halt, Report};
+use crate::message::{Ended, Facts, Halt, Refusal, Report};
 use crate::ticks::{SparseTick, decode};
 use model::facts::ClockOffset;
 use model::fleet::{AgentEnd, Shares};
@@ -21,7 +21,7 @@ const COUNTED_MAX: u64 = 1 << 47;
 pub(super) enum Answer {
     None,
     Accepted,
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// The account of one agent in one job.
@@ -152,8 +152,9 @@ impl Member {
                 self.answer = Answer::Accepted;
                 Ok(Some(Event::Accepted))
             }
-            Report::Refused { why } => {
-                self.answer = Answer::Refused(why.clone());
+            Report::Refused(refusal) => {
+                let why = refusal.why.clone();
+                self.answer = Answer::Refused(refusal);
                 Ok(Some(Event::Refused(why)))
             }
             Report::Halted { why, .. } => {
@@ -210,7 +211,7 @@ impl Member {
     fn end(&self, has_late: bool) -> (Option<AgentEnd>, String) {
         let (gone, cut_off) = (Some(AgentEnd::Lost), Some(AgentEnd::CutOff));
         match (&self.answer, &self.gone, &self.halted, &self.ended) {
-            (Answer::Refused(why), ..) => (None, why.clone()),
+            (Answer::Refused(refusal), ..) => (None, refusal.why.clone()),
             (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
             (_, Some(why), ..) => (gone, why.clone()),
             _ if has_late => (gone, "what it measured came too late to count".to_string()),
