@@ -9,6 +9,7 @@ use model::starting::Limits;
 use model::wall::WallId;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+
 /// One measurement of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visit {

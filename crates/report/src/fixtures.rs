@@ -53,6 +53,7 @@ use model::verdict::{
 };
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
+
 /// Every fixture, by name.
 pub fn all() -> Vec<(&'static str, Run)> {
     vec![

@@ -4,6 +4,7 @@ use crate::page::Tone;
 use crate::wording::{sentence, side_phrase, wall_name, wall_phrase, with_names};
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
+
 pub(super) fn tone_of(verdict: &Verdict) -> Tone {
     match (verdict.wall, verdict.confidence) {
         (Named::Wall(_), Confidence::Suspected | Confidence::Unknown) => Tone::Caution,
