@@ -213,7 +213,12 @@ impl<'a> Case<'a> {
     /// Share of its time in which the busiest worker had work: it ran or waited for a CPU, and did
     /// not only ask the clock whether the next request is due. The runtime of another tool moves
     /// its work between threads: of one, the CPUs it may use are as full as all of them together.
+    /// Of a fleet it is the busiest worker of all agents; nothing when one of them did not tell.
     pub fn worker_load(&self) -> Option<f64> {
+        if !self.point.agents.is_empty() {
+            let loads = self.point.agents.iter().map(|agent| agent.worker_busy);
+            return loads.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max);
+        }
         let spin = self.point.client_loop.spin_share.unwrap_or(0.0);
         let busiest = (self.hottest_worker()?.wanted() - spin).max(0.0);
         if !self.is_told() {
@@ -240,10 +245,27 @@ impl<'a> Case<'a> {
         thread.run > 0.0 && (!is_counted || thread.slices_s * stay_s * STAYS >= occupied)
     }
 
-    /// Whether the generator could have done clearly more: no worker near its limit. Nothing when
-    /// its threads were not read.
+    /// Whether the generator could have done clearly more: no worker near its limit, and no agent
+    /// of a fleet that its own host limits. Nothing when its threads were not read.
     pub fn client_has_slack(&self) -> Option<bool> {
-        Some(self.worker_load()? < SLACK)
+        let is_limited = self.point.agents.iter().any(|agent| agent.own_wall().is_some());
+        Some(self.worker_load()? < SLACK && !is_limited)
+    }
+
+    /// CPUs' worth of time that the generator's threads used.
+    pub fn client_computing(&self) -> f64 {
+        if !self.point.agents.is_empty() {
+            return self.point.cpu.client_cpus.unwrap_or(0.0);
+        }
+        self.observed.client_threads.iter().flatten().map(|thread| thread.run).sum()
+    }
+
+    /// Where [`Self::worker_load`] is read.
+    pub fn worker_source(&self) -> (&'static str, [&'static str; 1]) {
+        match self.point.agents.is_empty() {
+            true => ("schedstat", ["client_threads"]),
+            false => ("agents", ["agents"]),
+        }
     }
 
     /// The longest that the generator is known to have stood still, nanoseconds: as its responses

@@ -68,7 +68,7 @@ pub use signals::signals;
 
 pub use decide::undecided;
 pub use ramp::last_visits;
-pub use verdict::{Context, judge_point, judge_run};
+pub use verdict::{Context, judge_point, judge_run, worker_load};
 
 #[cfg(test)]
 mod fixture;

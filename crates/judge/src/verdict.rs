@@ -66,6 +66,12 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point
 }
 
+/// Share of its time in which the busiest worker of a point had work; nothing where the threads of
+/// the generator were not read.
+pub fn worker_load(context: Context<'_>, point: &Point, observed: &Observed) -> Option<f64> {
+    context.case(point, observed).worker_load()
+}
+
 /// The verdict of a run from its judged points and the readings of their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let verdict = judge_points(context, points, observed);

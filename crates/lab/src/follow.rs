@@ -79,6 +79,9 @@ pub struct Followed {
     pub run: Run,
     /// The number of the visit of each of its points.
     pub loads: Vec<u32>,
+    /// Share of its time in which the busiest worker had work, of each of its points; nothing where
+    /// its threads were not read.
+    workers_busy: Vec<Option<f64>>,
 }
 
 impl Followed {
@@ -86,8 +89,9 @@ impl Followed {
     pub fn points(&self, agent: &str) -> Vec<(u32, AgentPoint)> {
         let record = &self.run.record;
         let cpus = record.host.cpus_allowed.len() as u32;
-        let point = |point| AgentPoint::of(agent, point, cpus);
-        self.loads.iter().copied().zip(record.points.iter().map(point)).collect()
+        let points = record.points.iter().zip(&self.workers_busy);
+        let points = points.map(|(point, busy)| AgentPoint::of(agent, point, cpus, *busy));
+        self.loads.iter().copied().zip(points).collect()
     }
 }
 
@@ -447,7 +451,8 @@ impl<'a> Follower<'a> {
             run.notice(text, &mut |event| tell(Told::Event(&event)));
         }
         let loads = std::mem::take(&mut run.loads);
-        Followed { run: run.finish(command, started_at), loads }
+        let workers_busy = run.workers_busy();
+        Followed { run: run.finish(command, started_at), loads, workers_busy }
     }
 }
 

@@ -279,6 +279,13 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
+    /// Share of its time in which the busiest worker had work, of each point.
+    pub(crate) fn workers_busy(&self) -> Vec<Option<f64>> {
+        let context = self.context();
+        let points = self.points.iter().zip(&self.observed);
+        points.map(|(point, observed)| judge::worker_load(context, point, observed)).collect()
+    }
+
     /// Judges the whole run and makes its record.
     pub(crate) fn finish(mut self, command: &[String], started_at: jiff::Timestamp) -> Run {
         self.count_uses();

@@ -5,8 +5,9 @@ use crate::run::Point;
 use crate::verdict::Gate;
 
 impl AgentPoint {
-    /// What an agent says of a point of its own, on so many CPUs.
-    pub fn of(agent: &str, point: &Point, cpus: u32) -> Self {
+    /// What an agent says of a point of its own, on so many CPUs. `worker_busy` is what the
+    /// readings of its host say of its busiest worker.
+    pub fn of(agent: &str, point: &Point, cpus: u32, worker_busy: Option<f64>) -> Self {
         let requests = &point.requests;
         let is_broken = |gate: &&Gate| gate.ok == Some(false);
         let busy = |used: f64| used / f64::from(cpus.max(1));
@@ -22,6 +23,7 @@ impl AgentPoint {
             rate: Some(point.rate),
             lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
             cpu_busy: point.cpu.client_cpus.map(busy),
+            worker_busy,
             clock_error_ns: 0,
             ended: AgentEnd::Complete,
             broken: point.gates.iter().filter(is_broken).map(|gate| gate.id).collect(),

@@ -262,6 +262,9 @@ pub struct AgentPoint {
     pub lateness_p99_ns: Option<u64>,
     /// Share of its CPUs that its process used, 0 to 1; absent when not told.
     pub cpu_busy: Option<f64>,
+    /// Share of its time in which the busiest of its workers had work, 0 to 1; absent when not
+    /// told.
+    pub worker_busy: Option<f64>,
     /// How far its clock may have been off that of the controller, nanoseconds.
     pub clock_error_ns: u64,
     /// How far the load of the agent got.

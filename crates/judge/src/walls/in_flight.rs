@@ -58,7 +58,7 @@ pub fn test(case: &Case<'_>) -> Test {
         .with(
             Family::ThreadStates,
             "client",
-            ("schedstat", ["client_threads"]),
+            case.worker_source(),
             "share of its time that the busiest worker had work",
             percent(worker),
             &format!("under {}", percent(SLACK)),

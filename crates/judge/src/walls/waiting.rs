@@ -71,10 +71,8 @@ impl Waiting {
         let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {
             return Err(Test::Untested);
         };
-        let run = |threads: &Option<Vec<observe::ThreadShare>>| {
-            threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
-        };
-        let computing = run(&case.far().server_threads) + run(&case.observed.client_threads);
+        let threads = case.far().server_threads.iter().flatten();
+        let computing = threads.map(|thread| thread.run).sum::<f64>() + case.client_computing();
         let is_computing = computing > COMPUTING_MAX * waiting.in_flight;
         if !client_slack || !server_slack || is_computing || waits::of(case) == Waits::No {
             return Err(Test::NotSeen);

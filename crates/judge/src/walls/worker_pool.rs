@@ -144,7 +144,10 @@ mod tests {
     use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::fleet::AgentPoint;
     use model::reading::Doing;
+    use model::verdict::Named;
+    use model::wall::WallId;
 
     /// Eight requests in flight, two workers asleep, six requests unread.
     fn pool() -> Fixture {
@@ -167,6 +170,30 @@ mod tests {
         fixture.unread_at_server(0.75);
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
+    }
+
+    /// The controller of a fleet has no readings of its generators: agents tell of theirs.
+    #[test]
+    fn the_agents_of_a_fleet_say_whether_their_hosts_had_time() {
+        let mut fixture = pool();
+        fixture.observed.client_threads = None;
+        let agent = |worker_busy, wall| AgentPoint {
+            worker_busy,
+            wall: Some(wall),
+            ..AgentPoint::default()
+        };
+        let mut test = |agents: [AgentPoint; 2]| {
+            fixture.point.agents = agents.into();
+            super::test(&fixture.case())
+        };
+        let well = agent(Some(0.1), Named::Unknown);
+        assert!(matches!(test([well.clone(), well.clone()]), Test::Seen(_)));
+        let busy = agent(Some(0.95), Named::Unknown);
+        assert_eq!(test([well.clone(), busy]), Test::NotSeen, "a hot worker");
+        let limited = agent(Some(0.1), Named::Wall(WallId::C5));
+        assert_eq!(test([well.clone(), limited]), Test::NotSeen, "its link is full");
+        let silent = agent(None, Named::Unknown);
+        assert_eq!(test([well, silent]), Test::Untested);
     }
 
     #[test]
