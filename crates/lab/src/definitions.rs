@@ -191,9 +191,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          failed, unanswered and unsent are those of the point. lateness_p99_ns: its generator \
          delay. cpu_busy: the share of its CPUs that its process used. worker_busy: the share of \
          its time in which the busiest of its workers had work. clock_error_ns: by how much its \
-         window may lie beside that of the controller. ended: complete, late (cut off for a while), \
-         cut-off (it stopped its load by itself) or lost. broken, wall and confidence: its own \
-         gates and verdict, from the readings of its own host.",
+         window may lie beside that of the controller. ended: complete, late (cut off for a \
+         while), cut-off (it stopped its load by itself) or lost. broken, wall and confidence: its \
+         own gates and verdict, from the readings of its own host.",
     ),
     (
         "fleet",
