@@ -86,7 +86,7 @@ impl Load {
             let _ = say.send(ended);
             waker.wake();
         };
-        // Without a thread nobody speaks, which is reported as a failure.
+        // Without a thread its channel is closed, which is reported as a failure.
         let _ = thread::Builder::new().name("load".to_string()).spawn(work);
         Self { orders, said, is_halted: None }
     }

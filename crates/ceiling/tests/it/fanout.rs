@@ -253,7 +253,7 @@ fn one_event_of_ten_left_out_is_nine_tenths_delivered() {
         let habit = Habit { leaves_out: 10, ..INSIDE };
         let (_, record, numbers) = inside(habit, &["--driver", driver]);
         let (meant, missing) = conserved(&record);
-        // One that is left out at the end is seen by nobody, so it is not known that it was meant.
+        // One that is left out at the end reaches no one, so it is not known that it was meant.
         let seen = |number: u64| number - u64::from(number.is_multiple_of(10));
         let sent: u64 = numbers.iter().map(|number| 4 * seen(*number)).sum();
         let left_out: u64 = numbers.iter().map(|number| 4 * (seen(*number) / 10)).sum();
