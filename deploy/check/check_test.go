@@ -11,7 +11,7 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// Of kubeconform; reading the API document takes longer than all tests.
+// Shared by all tests, because reading the API document takes longer than all of them.
 var schemas validator.Validator
 
 func TestMain(tests *testing.M) {
@@ -56,7 +56,7 @@ const (
 	unit     = "deploy/systemd/ceiling-agent.service"
 )
 
-// Each is one mistake in one place, and words of what has to be said of it.
+// Each is one mistake in one place, and part of the finding that it must cause.
 var mistakes = []struct{ name, file, old, new, said string }{
 	{"a typo in a field", agents, "replicas:", "replicsa:", "unknown field"},
 	{
@@ -70,8 +70,11 @@ var mistakes = []struct{ name, file, old, new, said string }{
 		"unknown field",
 	},
 	{"a field twice", agents, "  replicas: 4\n", "  replicas: 4\n  replicas: 5\n", "already set"},
-	{"a text for a number", agents, "replicas: 4", "replicas: many", "cannot unmarshal"},
-	{"a number for a text", agents, "value: 1024 65535", "value: 1024", "cannot unmarshal"},
+	{"a string instead of a number", agents, "replicas: 4", "replicas: many", "cannot unmarshal"},
+	{
+		"a number instead of a string", agents,
+		"value: 1024 65535", "value: 1024", "cannot unmarshal",
+	},
 	{
 		"a field that is missing", broker,
 		"  selector:\n    matchLabels:\n      app.kubernetes.io/name: nats\n  template",
@@ -104,12 +107,12 @@ var mistakes = []struct{ name, file, old, new, said string }{
 	},
 	{"another key of settings", settings, "max-rate:", "max_rate:", "has `max-rate`"},
 	{
-		"a variable that there is not", agents,
-		"--name=$(POD_NAME)", "--name=$(POD)", "$(POD) is no variable",
+		"an undefined variable", agents,
+		"--name=$(POD_NAME)", "--name=$(POD)", "$(POD) is not a variable",
 	},
 	{
 		"a key of another pod", agents,
-		"subPathExpr: $(POD_NAME)", "subPathExpr: $(NAME)", "$(NAME) is no variable",
+		"subPathExpr: $(POD_NAME)", "subPathExpr: $(NAME)", "$(NAME) is not a variable",
 	},
 	{
 		"a volume that is not mounted", job,
@@ -117,7 +120,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 	},
 	{
 		"a mount of no volume", job,
-		"            - name: runs", "            - name: run", "which it has not",
+		"            - name: runs", "            - name: run", "missing volume",
 	},
 	{
 		"another claim", job,
@@ -125,7 +128,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 	},
 	{
 		"another namespace", "deploy/kubernetes/run/kustomization.yaml",
-		"namespace: ceiling-fleet", "namespace: fleet", "is not made",
+		"namespace: ceiling-fleet", "namespace: fleet", "no manifest makes",
 	},
 
 	{
@@ -145,7 +148,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 		"port: 4222", "port: 4223", "no Service with this port",
 	},
 	{
-		"a port that the pod has not", broker,
+		"a port that the pod does not have", broker,
 		"targetPort: nats", "targetPort: 4223", "has no port 4223",
 	},
 	{
@@ -157,7 +160,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 		"a policy for no pods", network,
 		"app.kubernetes.io/name: ceiling-controller",
 		"app.kubernetes.io/name: controller",
-		"that there are not",
+		"that do not exist",
 	},
 	{
 		"nothing is closed", network,
@@ -178,7 +181,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 			"              memory: 256Mi\n" +
 			"            limits:\n" +
 			"              cpu: 500m",
-		"only whole ones",
+		"only whole CPUs",
 	},
 	{
 		"an unsafe sysctl", agents,
@@ -198,7 +201,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 
 	{
 		"an image of another version", "deploy/kubernetes/kustomization.yaml",
-		"newTag: \"0.1.0\"", "newTag: \"0.0.1\"", "the image is of 0.0.1",
+		"newTag: \"0.1.0\"", "newTag: \"0.0.1\"", "the image has version 0.0.1",
 	},
 	{"an image without a version", broker, "image: nats", "image: nats-server", "has no version"},
 	{
@@ -208,7 +211,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 
 	{"a typo in compose", composeFile, "cap_drop:", "capdrop:", "capdrop"},
 	{
-		"a network that there is not", composeFile,
+		"an undefined network", composeFile,
 		"networks: [control, load]", "networks: [control, loads]", "loads",
 	},
 	{"a key of another agent", composeFile, "secrets: [agent-1]", "secrets: [agent-0]", "agent-0"},
@@ -216,7 +219,8 @@ var mistakes = []struct{ name, file, old, new, said string }{
 	{"a broker in the open", composeFile, "internal: true", "internal: false", "not internal"},
 	{
 		"an image of another version in compose", composeFile,
-		"CEILING_IMAGE:-ceiling:0.1.0", "CEILING_IMAGE:-ceiling:0.2.0", "the image is of 0.2.0",
+		"CEILING_IMAGE:-ceiling:0.1.0", "CEILING_IMAGE:-ceiling:0.2.0",
+		"the image has version 0.2.0",
 	},
 
 	{"an option in a manifest", agents, "--max-rate=", "--maxrate=", "takes no --maxrate"},
@@ -239,21 +243,21 @@ func TestEachMistakeIsFound(t *testing.T) {
 			tree := read(t)
 			text := strings.Replace(tree[mistake.file], mistake.old, mistake.new, 1)
 			if text == tree[mistake.file] {
-				t.Fatalf("%s does not hold %q", mistake.file, mistake.old)
+				t.Fatalf("%s does not contain %q", mistake.file, mistake.old)
 			}
 			tree[mistake.file] = text
 			findings := Check(tree, schemas)
 			if !strings.Contains(strings.Join(findings, "\n"), mistake.said) {
-				t.Errorf("%q is not said, but: %q", mistake.said, findings)
+				t.Errorf("no finding contains %q: %q", mistake.said, findings)
 			}
 		})
 	}
 }
 
-// systemd reads the units as they would be installed, beside programs that do nothing.
+// systemd reads the units as they would be installed, but with programs that do nothing.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not here")
+		t.Skip("systemd-analyze is not installed")
 	}
 	for name, text := range read(t) {
 		if filepath.Ext(name) != ".service" {
@@ -269,7 +273,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// verify is what systemd-analyze says of a unit.
+// verify returns the output of systemd-analyze for a unit.
 func verify(t *testing.T, name, text string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -277,7 +281,7 @@ func verify(t *testing.T, name, text string) string {
 	for _, program := range []string{"/usr/bin/ceiling", "/usr/sbin/nats-server"} {
 		text = strings.ReplaceAll(text, "="+program, "=/bin/true")
 	}
-	// It asks man(1) for the page, which is there once the package is.
+	// systemd-analyze looks up the manual page, which exists only where the package is installed.
 	text = strings.ReplaceAll(text, "Documentation=man:ceiling(1)\n", "")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

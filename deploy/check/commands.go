@@ -10,7 +10,7 @@ import (
 	compose "github.com/compose-spec/compose-go/v2/types"
 )
 
-// Command is one call of ceiling: a sub-command, and the long options with it.
+// Command is one call of ceiling: a sub-command and its long options.
 type Command struct {
 	where   string
 	name    string
@@ -22,7 +22,7 @@ var (
 	continued = regexp.MustCompile(`\\\n\s*`)
 )
 
-// commandsOf are the lines of a document that are commands: those that are indented.
+// commandsOf returns the command lines of a document: the indented lines.
 func commandsOf(text string) string {
 	var lines []string
 	for line := range strings.Lines(continued.ReplaceAllString(text, "")) {
@@ -33,7 +33,7 @@ func commandsOf(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// checkCommands asks the reference of the command line for each command and its options.
+// checkCommands looks up each command and its options in the command-line reference.
 func checkCommands(
 	tree Tree, cluster *Cluster, project *compose.Project, findings *Findings,
 ) {
@@ -53,8 +53,8 @@ func checkCommands(
 	checkKeys(tree, cluster, findings)
 }
 
-// optionsOf reads the reference: the long options of each command, in its table and in the
-// paragraph below it, which names those that it has in common with another.
+// optionsOf reads the long options of each command from the reference: from its table, and from the
+// paragraph below it, which names the options that it shares with another command.
 func optionsOf(text string) map[string][]string {
 	known := map[string][]string{}
 	row := regexp.MustCompile("^\\| `(?:-., )?--([a-z0-9-]+)`")
@@ -78,8 +78,8 @@ func optionsOf(text string) map[string][]string {
 	return known
 }
 
-// commands are those of the manifests, of compose, of the units and of README.md. There is no
-// project where compose.yaml cannot be read.
+// commands returns the commands in the manifests, compose.yaml, the units and README.md. The
+// project is nil when compose.yaml cannot be read.
 func commands(tree Tree, cluster *Cluster, project *compose.Project) []Command {
 	var all []Command
 	for _, workload := range cluster.workloads {
@@ -110,7 +110,7 @@ var (
 	call    = regexp.MustCompile(`(?m)(?:^|[ /])ceiling ([a-z].*)$`)
 )
 
-// called are the commands in lines of a shell.
+// called returns the ceiling commands in shell lines.
 func called(where, text string) []Command {
 	var all []Command
 	for _, found := range call.FindAllStringSubmatch(text, -1) {
@@ -119,7 +119,7 @@ func called(where, text string) []Command {
 	return all
 }
 
-// command takes a list of arguments apart.
+// command parses a list of arguments.
 func command(where string, arguments []string) Command {
 	read := Command{where: where}
 	if len(arguments) == 0 {
@@ -135,7 +135,7 @@ func command(where string, arguments []string) Command {
 	return read
 }
 
-// checkKeys asks whether README.md makes a key for each agent of the StatefulSet.
+// checkKeys checks that README.md makes a key for each agent of the StatefulSet.
 func checkKeys(tree Tree, cluster *Cluster, findings *Findings) {
 	text := commandsOf(tree[readme])
 	for name, workload := range cluster.workloads {

@@ -30,7 +30,7 @@ func loadCompose(tree Tree) (*compose.Project, error) {
 	})
 }
 
-// checkCompose holds the services of the file against each other.
+// checkCompose checks the services of the file, and that no two agents share a name or a key.
 func checkCompose(tree Tree, project *compose.Project, findings *Findings) {
 	secrets := map[string]string{}
 	for _, name := range project.ServiceNames() {
@@ -39,7 +39,7 @@ func checkCompose(tree Tree, project *compose.Project, findings *Findings) {
 		checkImage(tree, where, service.Image, findings)
 		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") ||
 			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") || service.User == "" {
-			findings.add(where, "is not as closed as the others")
+			findings.add(where, "is less locked down than the others")
 		}
 		if len(service.Ports) > 0 {
 			findings.add(where, "opens a port of the host")
@@ -53,7 +53,7 @@ func checkCompose(tree Tree, project *compose.Project, findings *Findings) {
 	}
 }
 
-// checkAgent asks for a name and a key that no other agent has.
+// checkAgent checks that an agent has its own name and its own key.
 func checkAgent(
 	where, name string, service compose.ServiceConfig, secrets map[string]string,
 	findings *Findings,
@@ -81,6 +81,6 @@ func checkImage(tree Tree, where, image string, findings *Findings) {
 	case !tagged || tag == "latest":
 		findings.add(where, "the image `%s` has no version", image)
 	case name == "ceiling" && tag != tree.version():
-		findings.add(where, "the image is of %s, and this is %s", tag, tree.version())
+		findings.add(where, "the image has version %s, this repository has %s", tag, tree.version())
 	}
 }

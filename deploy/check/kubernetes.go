@@ -24,11 +24,11 @@ type Workload struct {
 	replicas int32
 	selector *meta.LabelSelector
 	template core.PodTemplateSpec
-	// Name of the headless service, of a StatefulSet alone.
+	// Name of the headless service; only a StatefulSet has one.
 	service string
 }
 
-// Cluster is what the manifests make, by names.
+// Cluster has the objects that the manifests make, by name.
 type Cluster struct {
 	objects    []meta.Object
 	namespaces map[string]*core.Namespace
@@ -40,7 +40,7 @@ type Cluster struct {
 	workloads  map[string]*Workload
 }
 
-// Kinds that may be used, each with its type.
+// Allowed kinds, each with its type.
 var kinds = map[string]func() meta.Object{
 	"v1 Namespace":                       made[core.Namespace],
 	"v1 ConfigMap":                       made[core.ConfigMap],
@@ -60,7 +60,7 @@ func made[Kind any, Pointer interface {
 	return Pointer(new(Kind))
 }
 
-// decode reads one document. Names of fields count with their case, as the API server reads them.
+// decode reads one document. Field names are case-sensitive, as in the API server.
 func decode(text string) (meta.Object, error) {
 	var kind meta.TypeMeta
 	if err := yaml.Unmarshal([]byte(text), &kind); err != nil {
@@ -86,7 +86,7 @@ func decodeInto(text string, value any) error {
 	return err
 }
 
-// checkSources decodes the files as they were written: kustomize would drop what stands twice.
+// checkSources decodes the files as they were written: kustomize would drop duplicate fields.
 func checkSources(tree Tree, folder string, findings *Findings) {
 	files := tree.below(folder, ".yaml")
 	slices.Sort(files)
@@ -138,7 +138,7 @@ func build(tree Tree, folder string, findings *Findings) []string {
 	return documents
 }
 
-// newCluster files the documents of all folders under their names.
+// newCluster returns an empty cluster.
 func newCluster() *Cluster {
 	return &Cluster{
 		namespaces: map[string]*core.Namespace{},
@@ -163,7 +163,7 @@ func (cluster *Cluster) add(folder string, documents []string, findings *Finding
 	}
 }
 
-// number is how many pods there are where nothing is said: one.
+// number returns the number of pods; the default is one.
 func number(replicas *int32) int32 {
 	if replicas == nil {
 		return 1

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// checkNetwork follows the way from an agent to the broker: address, service, pod, policies.
+// checkNetwork follows the path from an agent to the broker: address, service, pod, policies.
 func checkNetwork(cluster *Cluster, findings *Findings) {
 	for name, service := range cluster.services {
 		checkService(cluster, name, service, findings)
@@ -26,7 +26,7 @@ func checkNetwork(cluster *Cluster, findings *Findings) {
 		where := "NetworkPolicy " + name
 		spec := policy.Spec
 		if len(cluster.selected(&spec.PodSelector)) == 0 {
-			findings.add(where, "is for pods that there are not")
+			findings.add(where, "is for pods that do not exist")
 		}
 		all := len(spec.PodSelector.MatchLabels)+len(spec.PodSelector.MatchExpressions) == 0
 		for _, side := range spec.PolicyTypes {
@@ -36,7 +36,7 @@ func checkNetwork(cluster *Cluster, findings *Findings) {
 	}
 	for _, side := range []networking.PolicyType{"Ingress", "Egress"} {
 		if !closed[side] {
-			findings.add("NetworkPolicy", "none closes what is not named, for %s", side)
+			findings.add("NetworkPolicy", "none denies all other traffic, for %s", side)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func checkBroker(cluster *Cluster, where, broker string, findings *Findings) {
 	service := cluster.services[address.Hostname()]
 	is := func(port core.ServicePort) bool { return fmt.Sprint(port.Port) == address.Port() }
 	if service == nil || !slices.ContainsFunc(service.Spec.Ports, is) {
-		findings.add(where, "`%s` is no Service with this port", address.Host)
+		findings.add(where, "`%s` names no Service with this port", address.Host)
 	}
 }
 
-// checkPolicy holds a policy against the pods at its other end, where those are pods of ours.
+// checkPolicy checks a policy against the pods at its other end, if they are pods of the fleet.
 func checkPolicy(
 	cluster *Cluster, where string, spec networking.NetworkPolicySpec, findings *Findings,
 ) {
@@ -117,7 +117,7 @@ func (cluster *Cluster) theirs(
 ) []*Workload {
 	found := cluster.selected(peer.PodSelector)
 	if len(found) == 0 {
-		findings.add(where, "names pods that there are not")
+		findings.add(where, "names pods that do not exist")
 	}
 	return found
 }

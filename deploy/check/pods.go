@@ -6,7 +6,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// Sysctls that kubelet allows without a setting of its own.
+// Sysctls that kubelet allows by default.
 var safe = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports",
 	"net.ipv4.ip_unprivileged_port_start", "net.ipv4.ping_group_range", "net.ipv4.tcp_fin_timeout",
@@ -15,13 +15,13 @@ var safe = []string{
 	"net.ipv4.tcp_wmem",
 }
 
-// checkPods asks of each pod what the namespace demands (`restricted`), and CPUs of its own.
+// checkPods checks that each pod meets the namespace's demands (`restricted`) and gets whole CPUs.
 func checkPods(cluster *Cluster, findings *Findings) {
 	for _, workload := range cluster.workloads {
 		spec := workload.template.Spec
 		for _, mount := range []*bool{spec.AutomountServiceAccountToken, spec.EnableServiceLinks} {
 			if mount == nil || *mount {
-				findings.add(workload.where, "gets a token of the API, or addresses of services")
+				findings.add(workload.where, "gets an API token, or the addresses of services")
 			}
 		}
 		pod := spec.SecurityContext
@@ -30,7 +30,7 @@ func checkPods(cluster *Cluster, findings *Findings) {
 		}
 		if pod == nil || pod.SeccompProfile == nil ||
 			pod.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
-			findings.add(workload.where, "has not the seccomp profile RuntimeDefault")
+			findings.add(workload.where, "does not have the seccomp profile RuntimeDefault")
 		}
 		if pod != nil {
 			for _, sysctl := range pod.Sysctls {
@@ -67,12 +67,12 @@ func checkContainer(where string, container core.Container, findings *Findings) 
 			findings.add(where, "its request and its limit of %s are not equal", name)
 		}
 		if name == core.ResourceCPU && limit.MilliValue()%1000 != 0 {
-			findings.add(where, "has %s CPUs, and only whole ones are its own", limit.String())
+			findings.add(where, "has %s CPUs, and only whole CPUs are exclusive", limit.String())
 		}
 	}
 }
 
-// checkImages asks for the version of this repository, and for one that is named at all.
+// checkImages checks that each image has a version, and ceiling's that of this repository.
 func checkImages(tree Tree, cluster *Cluster, findings *Findings) {
 	for _, workload := range cluster.workloads {
 		for _, container := range workload.containers() {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// keysOf are the Secrets and ConfigMaps that a reader of README.md makes by hand, such as
-// `kubectl .. create secret generic NAME --from-file=FOLDER`, with the keys that are named there.
+// keysOf returns the Secrets and ConfigMaps that the commands in README.md make, such as
+// `kubectl .. create secret generic NAME --from-file=FOLDER`, with the keys that they name.
 func keysOf(tree Tree, kind string) map[string][]string {
 	made := map[string][]string{}
 	line := regexp.MustCompile(`create ` + kind + ` ([a-z0-9-]+)(.*)`)
@@ -25,7 +25,7 @@ func keysOf(tree Tree, kind string) map[string][]string {
 	return made
 }
 
-// checkReferences looks for every name that one object has of another.
+// checkReferences checks that every name in an object refers to an existing object.
 func checkReferences(tree Tree, cluster *Cluster, findings *Findings) {
 	secrets, settings := keysOf(tree, "secret generic"), keysOf(tree, "configmap")
 	used := map[string]bool{}
@@ -56,7 +56,7 @@ func checkNamespace(cluster *Cluster, findings *Findings) {
 	for _, object := range cluster.objects {
 		namespace := object.GetNamespace()
 		if _, is := object.(*core.Namespace); !is && cluster.namespaces[namespace] == nil {
-			findings.add(object.GetName(), "is in the namespace `%s`, which is not made", namespace)
+			findings.add(object.GetName(), "no manifest makes its namespace `%s`", namespace)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func checkNames(cluster *Cluster, workload *Workload, findings *Findings) {
 	}
 	for _, spread := range workload.template.Spec.TopologySpreadConstraints {
 		if !selects(spread.LabelSelector, own) {
-			findings.add(workload.where, "spreads other pods than its own")
+			findings.add(workload.where, "spreads pods other than its own")
 		}
 	}
 	affinity := workload.template.Spec.Affinity
@@ -87,13 +87,13 @@ func checkNames(cluster *Cluster, workload *Workload, findings *Findings) {
 		away := affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 		for _, term := range away {
 			if len(cluster.selected(term.PodAffinityTerm.LabelSelector)) == 0 {
-				findings.add(workload.where, "keeps away from pods that there are not")
+				findings.add(workload.where, "keeps away from pods that do not exist")
 			}
 		}
 	}
 }
 
-// selects says whether a selector takes pods with these labels. None takes nothing.
+// selects says whether a selector selects pods with these labels. A nil selector selects none.
 func selects(selector *meta.LabelSelector, own labels.Set) bool {
 	compiled, err := meta.LabelSelectorAsSelector(selector)
 	return err == nil && compiled.Matches(own)
@@ -139,7 +139,7 @@ func checkVolumes(
 	for _, container := range workload.containers() {
 		for _, mount := range container.VolumeMounts {
 			if _, known := volumes[mount.Name]; !known {
-				findings.add(workload.where, "mounts the volume `%s`, which it has not", mount.Name)
+				findings.add(workload.where, "mounts the missing volume `%s`", mount.Name)
 			}
 			volumes[mount.Name] = true
 		}
@@ -151,7 +151,7 @@ func checkVolumes(
 	}
 }
 
-// containers are those of its pods, the ones that run first included.
+// containers returns the containers of its pods, including init containers.
 func (workload *Workload) containers() []core.Container {
 	spec := workload.template.Spec
 	return slices.Concat(spec.InitContainers, spec.Containers)
@@ -159,7 +159,7 @@ func (workload *Workload) containers() []core.Container {
 
 var variable = regexp.MustCompile(`\$\(([A-Za-z_]+)\)`)
 
-// checkVariables looks for `$(NAME)`, which Kubernetes leaves as it is when there is no such name.
+// checkVariables looks for `$(NAME)`, which Kubernetes does not expand if NAME is not defined.
 func checkVariables(
 	workload *Workload, settings map[string][]string, used map[string]bool, findings *Findings,
 ) {
@@ -182,7 +182,7 @@ func checkVariables(
 		}
 		for _, found := range variable.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
 			if !names[found[1]] {
-				findings.add(workload.where, "$(%s) is no variable of the container", found[1])
+				findings.add(workload.where, "$(%s) is not a variable of the container", found[1])
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// Types that the API reads from more than one form of JSON. Its own document calls them strings.
+// Types that the API accepts as more than one JSON type. The API document declares them as strings.
 var mixed = map[string]any{
 	"io.k8s.apimachinery.pkg.util.intstr.IntOrString": map[string]any{
 		"oneOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "integer"}},
@@ -23,12 +23,12 @@ var mixed = map[string]any{
 	},
 }
 
-// Schemas makes what kubeconform needs in an empty folder: a file for each kind, which refers to
-// one of all definitions. It finds fields that are missing, which decoding into types does not.
+// Schemas writes the files that kubeconform needs into an empty folder: one file for each kind,
+// which refers to a file of all definitions. kubeconform finds missing fields, which decoding into
+// types does not.
 //
-// They come from the API document that kustomize carries, so that no network is asked. It is of an
-// old release, 1.21: fields that came later pass here, and are known or not to the types, which are
-// new.
+// The schemas come from the API document that is part of kustomize, so no network is needed. It is
+// of an old release, 1.21: newer fields pass here, and the types, which are new, check them.
 func Schemas(folder string) (validator.Validator, error) {
 	definitions := map[string]any{}
 	for name, schema := range openapi.Schema().Definitions {

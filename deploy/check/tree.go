@@ -1,8 +1,8 @@
-// Package check reads what places a fleet: manifests of Kubernetes, units of systemd, the file of
-// compose, and the commands in README.md.
+// Package check reads the files that deploy a fleet: Kubernetes manifests, systemd units,
+// compose.yaml, and the commands in README.md.
 //
-// In: the files, as text. Out: what is wrong with them, one sentence each. Never: a cluster, a
-// daemon or the network.
+// In: the files, as text. Out: the mistakes in them, one sentence each. Never: a cluster, a daemon
+// or the network.
 package check
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// Tree is files as text, by their paths from the top of the repository.
+// Tree has the text of files by their paths in the repository.
 type Tree map[string]string
 
-// Findings are what is wrong, as sentences that begin with a file or an object.
+// Findings are mistakes, as sentences that start with a file or an object.
 type Findings []string
 
 func (findings *Findings) add(where, format string, values ...any) {
@@ -34,10 +34,10 @@ const (
 	workspace = "Cargo.toml"
 )
 
-// Folders that place nothing: this one, and what a fleet of compose leaves.
+// Folders that deploy nothing: this one, and those that a compose fleet leaves.
 var others = []string{"deploy/check", "deploy/keys", "deploy/runs"}
 
-// Read takes the files that matter from a repository.
+// Read reads the files to check from a repository.
 func Read(root string) (Tree, error) {
 	tree := Tree{}
 	read := func(name string) error {
@@ -64,7 +64,7 @@ func Read(root string) (Tree, error) {
 	return tree, fs.WalkDir(os.DirFS(root), "deploy", take)
 }
 
-// Check says everything that is wrong with a tree.
+// Check returns all mistakes in a tree.
 func Check(tree Tree, schemas validator.Validator) Findings {
 	var findings Findings
 	cluster := newCluster()
@@ -91,7 +91,7 @@ func Check(tree Tree, schemas validator.Validator) Findings {
 	return slices.Compact(findings)
 }
 
-// version is that of the workspace, which images are named after.
+// version returns the version of the workspace, which is the tag of the image.
 func (tree Tree) version() string {
 	found := regexp.MustCompile(`(?m)^version = "(.*)"`).FindStringSubmatch(tree[workspace])
 	if found == nil {
