@@ -1,4 +1,4 @@
-//! Progress events of a run. Events go up; nothing calls back.
+//! Progress events of a run. Events go to the caller; nothing calls back.
 
 use crate::load::Level;
 use crate::run::{Point, Run};

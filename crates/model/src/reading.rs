@@ -696,7 +696,7 @@ mod tests {
             assert_eq!(serde_json::to_string(&data).unwrap(), line);
         }
         let typed: Data = serde_json::from_str(lines[4]).unwrap();
-        assert_eq!(typed, Data::Softnet(Vec::new()), "it is no mere list of values");
+        assert_eq!(typed, Data::Softnet(Vec::new()), "it is not just a list of values");
         for wrong in [r#"{"source":"tcp","values":{"a":"b"}}"#, r#"{"source":"tcp"}"#, "7"] {
             assert!(serde_json::from_str::<Data>(wrong).is_err(), "{wrong}");
         }

@@ -88,7 +88,7 @@ pub struct SearchTrial {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// The interval is as narrow as asked, and both ends are sure.
+    /// The interval is as narrow as requested, and both ends are sure.
     Narrowed,
     /// The time was spent.
     BudgetSpent,

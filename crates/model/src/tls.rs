@@ -63,7 +63,7 @@ pub enum TlsVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelTls {
-    /// The kernel is asked whether it could, for the record.
+    /// The kernel is asked whether it supports this, for the record.
     Auto,
     /// The kernel is not asked.
     Off,
@@ -113,7 +113,7 @@ pub struct TlsInfo {
     pub server_name: String,
     /// What the certificate was checked against.
     pub trust: Trust,
-    /// Whether the server asked for a certificate of ours.
+    /// Whether the server asked for a client certificate.
     pub client_certificate_asked: bool,
     /// Whether sessions are resumed.
     pub resumption: Resumption,
@@ -152,7 +152,7 @@ pub enum TlsCause {
     NoSharedCipher,
     /// No protocol that both sides speak (ALPN).
     NoSharedProtocol,
-    /// The server wants a certificate of ours, and there is none.
+    /// The server requires a client certificate, and there is none.
     CertificateRequired,
     /// The server does not accept our certificate.
     CertificateRefused,

@@ -223,7 +223,7 @@ mod tests {
         let half = told(Counts::Responses, [1000.0, 3000.0, 1500.0]);
         assert_eq!(ToolRun::good_rate(&half), Some(500.0));
         let none = told(Counts::Responses, [1000.0, 3000.0, 0.0]);
-        assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it told that none was good");
+        assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it reported that none was good");
         let untold = Foreign { good: None, ..half };
         assert_eq!(ToolRun::good_rate(&untold), None, "absent is not zero");
     }
@@ -232,7 +232,7 @@ mod tests {
     fn a_mean_of_windows_is_no_rate_of_what_was_counted() {
         let mut windows = told(Counts::Responses, [1100.0, 3000.0, 3000.0]);
         windows.meaning.rate_is = RateIs::MeanOfWindows;
-        assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it told no duration");
+        assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it reported no duration");
         windows.duration_s = Some(Told::exact(3.0, 1));
         assert_eq!(ToolRun::good_rate(&windows), Some(1000.0));
     }

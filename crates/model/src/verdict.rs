@@ -167,14 +167,15 @@ pub enum CeilingKind {
 /// What the interval of a ceiling means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalKind {
-    /// Of the mean rate over visits, at 95 %, by Student's t over three visits or more: another
-    /// set of visits is expected in it.
+    /// An interval of the mean rate over visits, at 95 %, by Student's t over three visits or more:
+    /// the mean of another set of visits is expected in it.
     #[serde(rename = "visits-95")]
     Visits95,
     /// From the lowest visit to the highest: too few for more.
     #[serde(rename = "min-max")]
     MinMax,
-    /// Of the mean inside one window, by batch means. It says nothing about another visit.
+    /// An interval of the mean inside one window, by batch means. It says nothing about another
+    /// visit.
     #[default]
     #[serde(rename = "within-run")]
     WithinRun,

@@ -118,7 +118,7 @@ mod tests {
         };
         let reads = [read([u32::MAX, 10]), read([1, 11]), read([4, 12])];
         assert_eq!(values(&declared, &reads), [(vec![], 7.0)]);
-        assert_eq!(values(&declared, &reads[..1]), [], "one read is no growth");
+        assert_eq!(values(&declared, &reads[..1]), [], "one read shows no growth");
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Window {
     }
 }
 
-/// Whether it is a look at what `ceiling tune` changed, also one that failed.
+/// Whether it is a read of what `ceiling tune` changed, even one that failed.
 fn is_look(reading: &Reading) -> bool {
     match &reading.data {
         Data::Tuning(_) => true,
@@ -112,7 +112,7 @@ mod tests {
         let others: Vec<u64> =
             inside(&all, (100, 200)).filter(|one| !is_look(one)).map(|one| one.begin_ns).collect();
         assert_eq!(others, [110, 125, 140, 155, 170, 185]);
-        // None in the window, as on a host that had no time for it: the next one tells.
+        // None in the window, as on a host that had no time for it: the next one counts.
         let late = [look(90), look(250), look(300)];
         assert_eq!(inside(&late, (100, 200)).map(|one| one.begin_ns).collect::<Vec<_>>(), [250]);
     }

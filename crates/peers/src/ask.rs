@@ -173,7 +173,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same with everything that some tool can be asked.
+    /// The same with everything that some tool can do.
     pub(crate) fn more() -> Ask {
         Ask {
             method: "PUT".into(),

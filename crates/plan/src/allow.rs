@@ -291,7 +291,7 @@ fn listed(allowed: &str, example: &str) -> String {
     format!("the list allows {allowed}")
 }
 
-/// A part of what was asked, for a line of text.
+/// A part of a request, for a line of text.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN_MAX_CHARS).collect()
 }

@@ -138,7 +138,7 @@ mod tests {
         let two = plan("floor = true", &["[1, 2, 3]", "[4, 5]"]).unwrap();
         let design = two.design.unwrap();
         assert_eq!(design.factors[0].of_cells, [0, 0, 1, 1, 2, 2]);
-        assert_eq!(design.cells.len(), 7, "the floor is no combination");
+        assert_eq!(design.cells.len(), 7, "the floor is not a combination");
         assert_eq!(design.factors[1].levels, ["connections 4", "connections 5"]);
     }
 }

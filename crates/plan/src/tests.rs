@@ -306,7 +306,7 @@ fn a_plan_is_of_one_host_or_two_as_the_user_says() {
         "load http://h:1/read --link=client=25G --link=server=10G --probe=192.0.2.7:9200"
     );
     let near = on_hosts(body, &["hosts.server.here=true"]).unwrap();
-    assert_eq!(words(&near), "load http://h:1/read --server-pid=7", "loopback is no link");
+    assert_eq!(words(&near), "load http://h:1/read --server-pid=7", "loopback is not a link");
     let names = |plan: &Plan| -> Vec<String> {
         plan.used_hosts().map(|host| format!("{}: {}", host.name, host.shown())).collect()
     };

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(Url::typed("HTTPS://x/").unwrap().port, 443);
         let bare = Url::typed("localhost:8080/x").unwrap();
         assert_eq!((bare.text.as_str(), bare.port), ("http://localhost:8080/x", 8080));
-        assert!(Url::typed("laod").is_err(), "a word is no host");
+        assert!(Url::typed("laod").is_err(), "a word is not a host");
         let secret = Url::typed("http://h/a?token=b&c=d").unwrap();
         assert_eq!(
             (secret.text.as_str(), secret.path.as_str()),

@@ -135,7 +135,7 @@ typed! {
         is_path.then(|| text.to_string())
     };
     /// The path of a stream or of a write; `{stream}` stands for its number.
-    option StreamPath(String), "a path that begins with /", "'/events/{stream}'", |text| {
+    option StreamPath(String), "a path that starts with /", "'/events/{stream}'", |text| {
         let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
         (text.starts_with('/') && text.bytes().all(is_plain)).then(|| text.to_string())
     };

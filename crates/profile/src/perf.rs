@@ -117,6 +117,6 @@ other 6/6 48346.0: cpu-clock:
         let deep = format!("n 1/1 0: x:\n{}", "\t1 f (x)\n".repeat(DEPTH_MAX * 2));
         let parsed = parse(deep.as_bytes());
         assert_eq!(parsed[&1].stacks[0].spots.len(), DEPTH_MAX);
-        assert_eq!(parsed[&1].count(), 1, "what is cut off is no sample of its own");
+        assert_eq!(parsed[&1].count(), 1, "what is cut off is not a sample of its own");
     }
 }

@@ -175,7 +175,7 @@ mod tests {
             merged.flame.iter().map(|at| (at.function.as_str(), at.value)).collect();
         assert_eq!(drawn, [("all", 50), ("main", 50), ("f", 30), ("f", 30), ("g", 20)]);
         assert_eq!(merged.flame[3].depth, 3);
-        assert!(merged.waits.is_empty(), "CPU time is no wait");
+        assert!(merged.waits.is_empty(), "CPU time is not a wait");
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn layout(shown: &Shown<'_>) -> String {
     text + &foot(shown)
 }
 
-/// `Running 10s test @ http://..` and what was asked.
+/// `Running 10s test @ http://..` and what was requested.
 pub(super) fn head(shown: &Shown<'_>) -> String {
     let load = &shown.point.load;
     format!(

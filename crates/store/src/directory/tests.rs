@@ -97,7 +97,7 @@ fn an_experiment_is_no_run_and_its_runs_are_found() {
     let expected = NotOne::Experiment(folder.clone(), vec![OLD.to_string()]);
     assert_eq!(place.directory().find("04-ramp"), Err(expected));
     assert_eq!(place.named("0000002a"), OLD);
-    assert!(matches!(place.directory().find("last"), Err(NotOne::None(_))), "it is no run");
+    assert!(matches!(place.directory().find("last"), Err(NotOne::None(_))), "it is not a run");
 }
 
 #[test]
