@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(sources("auto", &["127.0.0.1:1"]).unwrap().len(), 1);
         let cases = [
             ("192.0.2.1", "127.0.0.1:1", "addresses of this host"),
-            ("127.0.0.1", "192.0.2.1:1", "no way from it to 192.0.2.1:1"),
+            ("127.0.0.1", "192.0.2.1:1", "no route from it to 192.0.2.1:1"),
             ("127.0.0.1", "[::1]:1", "for example --source ::1"),
         ];
         for (source, target, word) in cases {

@@ -11,7 +11,7 @@ use model::random::Random;
 pub const REQUESTS_MAX: u64 = 100_000;
 /// Most bytes of all requests of one tape.
 pub const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Size of a request without its path, headers and body, bytes, roughly.
+/// Rough size of a request without its path, headers and body, bytes.
 const REQUEST_BYTES: usize = 64;
 
 /// One target as it was written.
@@ -43,7 +43,7 @@ impl Recipe {
     }
 }
 
-/// A mix made ready.
+/// A mix that is ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Composed {
     /// In sending order: one period of the tape.
@@ -61,9 +61,8 @@ struct Mould {
     body: Template,
 }
 
-/// Puts recipes, with their URLs already made paths, in one order. With `expansions` texts are
-/// templates, and the tape is that many requests long, rounded up so that every target keeps its
-/// exact share.
+/// Puts recipes, whose URLs are already paths, in one order. With `expansions` texts are templates,
+/// and the tape is that many requests long, rounded up so that every target keeps its exact share.
 pub fn compose(
     recipes: &[Recipe],
     host: &str,

@@ -5,7 +5,7 @@
 //! texts), one of `body` (base64), `body_text` and `body_file`, and `check` with `status`,
 //! `length`, `body` and `sha256`. It reads vegeta's JSON as it is. In plain text a
 //! target is `METHOD URL`, then its headers and `@FILE` for a body, and ends with an empty line.
-//! Lines that begin with `#` are skipped in both.
+//! Lines that start with `#` are skipped in both.
 
 use crate::{MixError, ReadFile, Recipe};
 use base64::Engine;
@@ -99,7 +99,7 @@ fn plain_line(
     }
 }
 
-/// A target as it is written.
+/// A target as it is written in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileLine {

@@ -1,4 +1,4 @@
-//! Weighted targets in one order that holds each in exact proportion and spreads it evenly.
+//! Puts weighted targets in one order that keeps each in exact proportion and spreads it evenly.
 //!
 //! Target `i` with weight `w` is due at the times `(k + u) / w` for `k` below `w`, where `u` is its
 //! own place between 0 and 1; the order is that of the due times. The places are spread evenly
@@ -63,7 +63,7 @@ mod tests {
                 sent[*target as usize] += 1;
                 for (count, weight) in sent.iter().zip(&weights) {
                     let fair = f64::from(*weight) * (at + 1) as f64 / f64::from(total);
-                    // At every moment the mix is right to two requests.
+                    // At every moment the mix is right to within two requests.
                     prop_assert!((f64::from(*count) - fair).abs() <= 2.0, "{:?}", order);
                 }
             }

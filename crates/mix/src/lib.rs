@@ -1,4 +1,4 @@
-//! Requests, from what users write.
+//! Makes requests from what users write.
 //!
 //! What this room is for: reading target files, expanding templates, and interleaving weighted
 //! targets into one period of requests, all before the run. In: text, a seed, a function that reads

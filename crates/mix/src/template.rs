@@ -2,7 +2,7 @@
 //!
 //! `{{seq}}` counts from 1 and `{{seq:N}}` from N; `{{random:A..B}}` is a whole number, both ends
 //! included; `{{uuid}}` is a random UUID (version 4); `{{csv:FILE:COLUMN}}` is the value of the
-//! next row, the same row for all columns of a request, and after the last row the first again.
+//! next row, the same row for all columns of a request, and after the last row the first one again.
 //! `{{{{` writes two braces.
 
 use crate::{MixError, ReadFile};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 const ACCEPTED: &str = "{{seq}}, {{seq:N}}, {{random:A..B}}, {{uuid}} and {{csv:FILE:COLUMN}}";
 
-/// What a placeholder begins with.
+/// How placeholders start.
 const NAMES: [&[u8]; 4] = [b"seq", b"random:", b"uuid", b"csv:"];
 
 /// Tables of values by file name, read once.
@@ -77,7 +77,7 @@ impl Template {
                 rest = after;
                 continue;
             }
-            let end = find(rest, b"}}").ok_or_else(|| unknown("{{", "has no }} behind it"))?;
+            let end = find(rest, b"}}").ok_or_else(|| unknown("{{", "has no }} after it"))?;
             parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
             parts.push(TemplatePart::parse(&rest[..end], tables, read)?);
             rest = &rest[end + 2..];
@@ -128,7 +128,7 @@ impl TemplatePart {
             ("seq", None) => Ok(Self::Sequence(1)),
             ("seq", Some(first)) => {
                 let first = first.trim().parse();
-                first.map(Self::Sequence).map_err(|_| wrong(inside, "does not begin at a number"))
+                first.map(Self::Sequence).map_err(|_| wrong(inside, "does not start at a number"))
             }
             ("uuid", None) => Ok(Self::Uuid),
             ("random", Some(range)) => {

@@ -1,5 +1,5 @@
-//! Two experiments compared, for example of two days: what differs in them, and each cell by its
-//! visits.
+//! Compares two experiments, for example of two days: what differs between them, and each cell by
+//! its visits.
 
 use crate::comparison::Difference;
 use crate::experiment::{Conclusion, Figure};
@@ -23,15 +23,15 @@ pub struct Across {
     pub warnings: Vec<String>,
     /// What differs: hosts, kernels, versions, servers, loads, knobs, design.
     pub settings: Vec<Difference>,
-    /// A ratio inside of -x to +x counts as the same: that of A's design.
+    /// A change from -x to +x counts as the same; x is from A's design.
     pub same_within: f64,
-    /// Each figure of each cell that both have.
+    /// Each figure of each cell that is in both.
     pub cells: Vec<AcrossCell>,
     /// Cells of A alone.
     pub only_a: Vec<String>,
     /// Cells of B alone.
     pub only_b: Vec<String>,
-    /// What became of each `--fail-if`, cell by cell.
+    /// The outcome of each `--fail-if`, cell by cell.
     pub bounds: Vec<Decided>,
 }
 
@@ -42,7 +42,7 @@ pub struct AcrossCell {
     pub cell: String,
     /// The figure.
     pub figure: Figure,
-    /// Visits with a valid one, in A and in B.
+    /// Visits with a valid figure, in A and in B.
     pub visits: (u64, u64),
     /// Geometric means, in A and in B.
     pub means: (f64, f64),
@@ -50,20 +50,20 @@ pub struct AcrossCell {
     pub ratio: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: Option<f64>,
-    /// What follows, at a risk of 5 % for all cells of the figure.
+    /// The conclusion, at a risk of 5 % for all cells of the figure.
     pub conclusion: Option<Conclusion>,
     /// Further visits on each side that would probably decide it.
     pub more_visits: Option<u64>,
 }
 
-/// What became of a bound in one cell.
+/// The outcome of a bound in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
     /// The bound, as typed.
     pub bound: String,
-    /// The figure that it bounds.
+    /// The bounded figure.
     pub figure: Figure,
     /// The cell.
     pub cell: String,
@@ -88,7 +88,7 @@ pub enum Outcome {
 /// `--fail-if`: a change that is a regression, such as `rate<-3%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
-    /// Of which figure.
+    /// The bounded figure.
     pub figure: Figure,
     /// Whether a change below or above fails.
     pub fails: Fails,
@@ -105,10 +105,10 @@ pub enum Fails {
     Above,
 }
 
-/// Why a text is no bound.
+/// Why a text is not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no bound of a change; it is rate, p50, p99, client_us or server_us, then < or >, \
+    "'{0}' is not a bound on a change: rate, p50, p99, client_us or server_us, then < or >, \
      then a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
 )]
 pub struct BoundError(String);

@@ -18,9 +18,9 @@ pub struct Advice {
     pub run: String,
     /// The figures that predictions rest on.
     pub signals: Signals,
-    /// Predicted to move the rate, by more than the noise of the run; the most promising first.
+    /// Predicted to move the rate by more than the noise of the run; most promising first.
     pub worth: Vec<Candidate>,
-    /// What they depend on was not measured.
+    /// Knobs whose prediction needs something that was not measured.
     pub unknown: Vec<Candidate>,
     /// Cannot matter now.
     pub not_now: Vec<Candidate>,
@@ -39,7 +39,7 @@ pub struct Candidate {
     pub by: By,
     /// What it touches.
     pub scope: Scope,
-    /// When it works.
+    /// When a change takes effect.
     pub takes_effect: TakesEffect,
     /// Whether it can cut connections.
     pub is_disruptive: bool,
@@ -78,9 +78,9 @@ pub struct Calibration {
     pub schema: String,
     /// One entry per prediction, oldest first.
     pub entries: Vec<Remembered>,
-    /// The same counted, by knob.
+    /// The same counts by knob.
     pub knobs: Vec<Tally>,
-    /// The same counted over all knobs; `knob` is empty.
+    /// The same counts over all knobs; `knob` is empty.
     pub all: Tally,
 }
 

@@ -1,12 +1,12 @@
-//! What an agent tells of a point that it measured.
+//! What an agent reports about a point that it measured.
 
 use crate::fleet::{AgentEnd, AgentPoint};
 use crate::run::Point;
 use crate::verdict::Gate;
 
 impl AgentPoint {
-    /// What an agent says of a point of its own, on so many CPUs. `worker_busy` is what the
-    /// readings of its host say of its busiest worker.
+    /// The report of an agent about one of its points, measured on `cpus` CPUs. `worker_busy` is
+    /// the busy share of its busiest worker, from the readings of its host.
     pub fn of(agent: &str, point: &Point, cpus: u32, worker_busy: Option<f64>) -> Self {
         let requests = &point.requests;
         let is_broken = |gate: &&Gate| gate.ok == Some(false);

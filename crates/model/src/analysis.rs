@@ -1,4 +1,4 @@
-//! What all visits of an experiment say together, beside the contrasts of its cells.
+//! What all visits of an experiment show together, besides the contrasts of its cells.
 //!
 //! Names in this file are part of the schema `ceiling.experiment/1`. Adding a field is free.
 
@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Analysis {
     /// The hosts that the visits saw.
     pub hosts: Vec<HostSeen>,
-    /// The visits that were measured, in their order, those before the first block included.
+    /// The measured visits in order, including those before the first block.
     pub visits: Vec<VisitSeen>,
     /// The baseline against itself, figure by figure; empty without a floor in the design.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,10 +22,10 @@ pub struct Analysis {
     /// Effects of the factors and of two of them together; empty for fewer than two factors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Effect>,
-    /// Whether the rate moved in the course of the experiment.
+    /// Whether the rate moved during the experiment.
     #[serde(default)]
     pub course: Course,
-    /// Visits whose rate is far from what their cell and their block have.
+    /// Visits whose rate is far from that of their cell and block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<Outlier>,
     /// Visits that the plan's rules left out of all figures.
@@ -48,7 +48,7 @@ pub struct HostSeen {
     pub cpus: u64,
 }
 
-/// A visit that was measured: its figures, and what else happened on the hosts meanwhile.
+/// A measured visit: its figures, and what else happened on the hosts during it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VisitSeen {
     /// The cell.
@@ -60,8 +60,8 @@ pub struct VisitSeen {
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,
-    /// What its verdict says, in the record's word: a wall such as `S1`, or `unknown`; absent in
-    /// documents of versions before this field.
+    /// Its verdict as a word of the record: a wall such as `S1`, or `unknown`; absent in documents
+    /// of versions before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<String>,
 }
@@ -69,13 +69,13 @@ pub struct VisitSeen {
 /// What may disturb a visit, at its best point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Share of its CPU time that a hypervisor took from a host, of the host that lost more; `null`
-    /// when it was not read.
+    /// Share of CPU time that a hypervisor took, on the host that lost more; `null` when it was not
+    /// read.
     pub steal: Option<f64>,
     /// Share of the server's CPUs that other processes used; `null` when it was not read.
     pub neighbours: Option<f64>,
-    /// Longest time that the generator stood still, nanoseconds; `null` of another tool, which does
-    /// not tell.
+    /// Longest time that the generator was stalled, nanoseconds; `null` for another tool, which
+    /// does not report it.
     pub stall_ns: Option<u64>,
     /// Broken gates.
     pub gates: Vec<GateId>,
@@ -92,11 +92,11 @@ pub struct Floor {
     pub ratio: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: f64,
-    /// The farthest end from 1: 0.013 is up to 1.3 % by itself.
+    /// Distance from 1 of the farther end: 0.013 is up to 1.3 % without any change.
     pub share: f64,
-    /// What the test of a difference says; there is none in truth.
+    /// What the test for a difference says, although there is none.
     pub conclusion: Conclusion,
 }
 
@@ -105,7 +105,7 @@ pub struct Floor {
 pub struct Factor {
     /// A key of the plan such as `load.depth`, or `cell`.
     pub name: String,
-    /// Its levels as the names of cells have them.
+    /// Its levels, as written in the names of cells.
     pub levels: Vec<String>,
     /// The level of each cell of the design, counted from 0.
     pub of_cells: Vec<usize>,
@@ -125,12 +125,12 @@ pub struct Effect {
     pub aliases: Vec<String>,
     /// Blocks in which all its cells have a valid figure.
     pub blocks: u64,
-    /// By what factor the figure changes; of an interaction, by what factor one effect changes with
+    /// By what factor the figure changes; for an interaction, by what factor one effect changes at
     /// the other level. `null` for fewer than three blocks.
     pub ratio: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: Option<f64>,
     /// What follows, in the same family as the contrasts of its figure.
     pub conclusion: Option<Conclusion>,
@@ -138,12 +138,12 @@ pub struct Effect {
     pub more_blocks: Option<u64>,
 }
 
-/// Whether the rate moved in the course of the experiment.
+/// Whether the rate moved during the experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// A trend over the visits, whatever the cell; `null` for too few.
     pub trend: Option<Trend>,
-    /// Contrasts whose ratios of one block and the next are alike, so that their intervals are too
+    /// Contrasts whose ratios in consecutive blocks are correlated, so that their intervals are too
     /// narrow.
     #[serde(default)]
     pub serial: Vec<Serial>,
@@ -163,14 +163,14 @@ pub struct Trend {
     pub is_seen: bool,
 }
 
-/// The ratios of consecutive blocks are alike.
+/// The ratios of consecutive blocks are correlated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Serial {
     /// The cell that is compared with the baseline.
     pub cell: String,
     /// Correlation of each ratio with the next.
     pub correlation: f64,
-    /// Chance of it without one, by permutation.
+    /// Chance of this correlation if there is none, by permutation.
     pub chance: f64,
     /// By what factor the interval should be wider.
     pub wider: f64,
@@ -183,7 +183,7 @@ pub struct Outlier {
     pub cell: String,
     /// Its block.
     pub block: u32,
-    /// Its rate against what its cell and its block have: -0.2 is 20 % less.
+    /// Its rate relative to that of its cell and block: -0.2 is 20 % less.
     pub change: f64,
     /// What the probes and gates saw in this visit, and hardly in the others; empty when they saw
     /// nothing.
@@ -209,7 +209,7 @@ pub enum Exclusion {
     Steal(f64),
     /// Other processes used more than this share of the server's CPUs.
     Neighbours(f64),
-    /// The generator stood still for longer than this, nanoseconds.
+    /// The generator was stalled for longer than this, nanoseconds.
     Stall(u64),
     /// This gate is broken.
     Gate(GateId),
@@ -226,7 +226,7 @@ impl fmt::Display for Exclusion {
     }
 }
 
-/// A time as one types it.
+/// A time as a user types it.
 fn typed(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
@@ -253,8 +253,8 @@ impl Exclusion {
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is no rule that leaves visits out; rules are 'steal > 2%', 'neighbours > \
-                 10%', 'stall > 50ms' and 'gate:NAME', where NAME is one of {}",
+                "'{text}' is not a rule that leaves visits out; rules are 'steal > 2%', \
+                 'neighbours > 10%', 'stall > 50ms' and 'gate:NAME', where NAME is one of {}",
                 GateId::ALL.map(GateId::name).join(", ")
             )
         };
@@ -276,8 +276,8 @@ impl Exclusion {
         }
     }
 
-    /// Why a visit under these conditions is left out; nothing when it is not. What was not read
-    /// leaves nothing out.
+    /// Why a visit under these conditions is left out; nothing when it is kept. A condition that
+    /// was not read leaves no visit out.
     pub fn hits(&self, of: &Conditions) -> Option<String> {
         let percent = |share: f64| format!("{self}: it was {:.1} %", share * 100.0);
         match self {

@@ -1,4 +1,4 @@
-//! What another tool told, and what can be said of it.
+//! What another tool reported, and what can be said about it.
 //!
 //! Names in this file are the schema `ceiling.audit/1`. Adding a field is free.
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 /// The schema of this document.
 pub const SCHEMA: &str = "ceiling.audit/1";
 
-/// What was said of some files.
+/// The audit of some files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// What was told beside the files.
+    /// What the user stated besides the files.
     pub given: Given,
-    /// One for each file; of a text as many as it has rows or paragraphs with figures.
+    /// One for each file; for a text, one for each row or paragraph with figures.
     pub accounts: Vec<Account>,
-    /// What can be said of all files together; empty for one.
+    /// What can be said about all files together; empty for one.
     pub together: Vec<Finding>,
 }
 
-/// What a person knows and a file does not tell. It is believed.
+/// What a person knows and the files do not contain. It is taken as true.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Given {
@@ -36,29 +36,29 @@ pub struct Given {
     pub client_cpus: Option<u64>,
 }
 
-/// One account of one load: what was told, and what can be said of each figure.
+/// One account of one load: what was reported, and what can be said about each figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// Where it was read: a path, or `-`.
     pub file: String,
     /// Which part of the file, as `line86`; empty when the file holds one account.
     pub name: String,
-    /// What was told.
+    /// What was reported.
     pub foreign: Foreign,
-    /// What can be said of each figure.
+    /// What can be said about each figure.
     pub claims: Vec<Claim>,
 }
 
-/// A figure that was told, with what can be said of it.
+/// A reported figure, with what can be said about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Stable: `rate`, `mean`, `p50`, `p99_9`, `max`, `errors`, `uncorrected.p99`.
     pub name: String,
-    /// What it counts in.
+    /// Its unit.
     pub unit: Unit,
     /// The figure.
     pub figure: Figure,
-    /// The worst of its findings; *cannot be told* when no check could look at it.
+    /// The worst of its findings; *cannot be told* when no check could examine it.
     pub outcome: Outcome,
     /// Where the figure must lie, when a finding says so: lowest and highest.
     pub bound: Option<(Option<f64>, Option<f64>)>,
@@ -66,7 +66,7 @@ pub struct Claim {
     pub findings: Vec<Finding>,
 }
 
-/// What one check says of some figures.
+/// What one check says about some figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Name of the check.
@@ -83,7 +83,7 @@ pub struct Finding {
     pub bound: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// What can be said of a figure, from best to worst.
+/// What can be said about a figure, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -106,7 +106,7 @@ impl Outcome {
     }
 }
 
-/// What a figure counts in.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -124,7 +124,7 @@ pub enum Unit {
     Share,
 }
 
-/// A number as it was printed. What was rounded to it lies between `low` and `high`.
+/// A number as printed. The value before rounding lies between `low` and `high`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The number, in its unit.
@@ -133,9 +133,9 @@ pub struct Figure {
     pub low: f64,
     /// Largest value that can have been printed like this.
     pub high: f64,
-    /// Line of the file, from 1; 0 when it was added up from many lines.
+    /// Line of the file, from 1; 0 when it is a sum over many lines.
     pub line: u64,
-    /// The digits as they stand in the file.
+    /// The digits as printed in the file.
     pub printed: String,
 }
 
@@ -155,7 +155,7 @@ pub struct Tally {
     pub count: Figure,
 }
 
-/// What a tool or a text told of one load. Absent: it did not tell.
+/// What a tool or a text reported about one load. Absent: it did not report it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Foreign {
@@ -167,17 +167,17 @@ pub struct Foreign {
     pub version: Option<String>,
     /// Command line.
     pub command: Option<String>,
-    /// What was requested.
+    /// The URL that was requested.
     pub url: Option<String>,
-    /// Connections, users or workers that send one after the other.
+    /// Connections, or users or workers that send one request after the other.
     pub connections: Option<Figure>,
     /// Requests in flight on one connection. Absent where a script or a flag may have set it.
     pub depth: Option<Figure>,
     /// Threads or processes of the generator.
     pub threads: Option<Figure>,
-    /// Duration that was asked for, seconds.
+    /// Requested duration, seconds.
     pub asked_s: Option<Figure>,
-    /// Duration that was measured, seconds.
+    /// Measured duration, seconds.
     pub duration_s: Option<Figure>,
     /// What [`Meaning::counts`] says.
     pub requests: Option<Figure>,
@@ -185,9 +185,9 @@ pub struct Foreign {
     pub good: Option<Figure>,
     /// Per second.
     pub rate: Option<Figure>,
-    /// Good responses per second, where they are told apart.
+    /// Good responses per second, where the tool reports them separately.
     pub good_rate: Option<Figure>,
-    /// Per second that were asked for.
+    /// Requested rate, per second.
     pub target_rate: Option<Figure>,
     /// Requests without a good response.
     pub failed: Option<Figure>,
@@ -203,21 +203,21 @@ pub struct Foreign {
     pub statuses: Vec<Tally>,
     /// Requests without a response, by class.
     pub errors: Vec<Tally>,
-    /// Latencies; the first is the one that the tool prints as such.
+    /// Latencies; the first is the one that the tool prints as its latency.
     pub latencies: Vec<Latencies>,
-    /// Sums that the tool's own counting makes true.
+    /// Sums that must hold by the tool's own way of counting.
     pub sums: Vec<Sum>,
     /// What the figures of this tool mean.
     pub meaning: Meaning,
 }
 
-/// A distribution of times as it was told, seconds.
+/// A distribution of times as reported, seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latencies {
-    /// Before the names of its claims; empty for what the tool prints first.
+    /// Prefix of the names of its claims; empty for what the tool prints first.
     pub name: String,
-    /// From which instant it counts.
+    /// The instant from which it counts.
     pub since: Since,
     /// Mean.
     pub mean: Option<Figure>,
@@ -229,13 +229,13 @@ pub struct Latencies {
     pub max: Option<Figure>,
     /// Percentiles in the order of their share.
     pub percentiles: Vec<Percentile>,
-    /// How many values it is made of, when that is known.
+    /// Number of values in it, when known.
     pub samples: Option<Figure>,
     /// Step of the clock or of the buckets in which values were kept, seconds.
     pub step_s: f64,
     /// A kept value may be off by this share (buckets that grow).
     pub error_share: f64,
-    /// A percentile may be that of a rank which is off by this share of the values.
+    /// The rank of a percentile may be off by this share of the values.
     pub error_rank: f64,
 }
 
@@ -248,7 +248,7 @@ pub struct Percentile {
     pub value: Figure,
 }
 
-/// From which instant a latency counts.
+/// The instant from which a latency counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
@@ -261,11 +261,11 @@ pub enum Since {
     Plan,
     /// From the send, with values added for requests that were never made.
     SendWithAdded,
-    /// It is a time of something else than whole requests: connecting, the first byte.
+    /// It is a time of something other than whole requests: connecting, the first byte.
     Other,
 }
 
-/// A sum that the tool's counting makes true.
+/// A sum that must hold by the tool's way of counting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
     /// The claims that it is about.
@@ -310,14 +310,14 @@ pub enum Counts {
     Requests,
 }
 
-/// How the rate was made.
+/// How the rate was calculated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateIs {
     /// It is not known.
     #[default]
     Unknown,
-    /// `requests / duration_s`, of the very figures that are reported.
+    /// `requests / duration_s`, from the reported figures themselves.
     Quotient,
     /// A mean over windows of time.
     MeanOfWindows,
@@ -331,18 +331,19 @@ pub struct Meaning {
     pub load: Loop,
     /// What `requests` and `rate` count.
     pub counts: Counts,
-    /// How the rate was made.
+    /// How the rate was calculated.
     pub rate_is: RateIs,
-    /// Whether bytes are of bodies only.
+    /// Whether bytes count bodies only.
     pub is_bytes_of_bodies: bool,
-    /// Requests may have begun this long before the measured window, seconds. Nothing: unknown.
+    /// Requests may have started this long before the measured window, seconds; absent when
+    /// unknown.
     pub edge_s: Option<f64>,
-    /// What is known to be wrong with figures of this tool, where this account is such a case.
+    /// Known defects in the figures of this tool that affect this account.
     pub defects: Vec<Finding>,
 }
 
 impl Foreign {
-    /// The latencies that the tool prints as such.
+    /// The latencies that the tool prints as its latency.
     pub fn latency(&self) -> Option<&Latencies> {
         self.latencies.first()
     }
@@ -381,7 +382,7 @@ impl Latencies {
         if self.name.is_empty() { figure.into() } else { format!("{}.{figure}", self.name) }
     }
 
-    /// Every figure with the name of its claim, in the order of size.
+    /// Every figure with the name of its claim, ordered by size.
     pub fn figures(&self) -> Vec<(String, Unit, &Figure)> {
         let moments = [("mean", &self.mean), ("stdev", &self.stdev), ("min", &self.min)];
         let moments = moments.into_iter().filter_map(|(name, one)| Some((name, one.as_ref()?)));
@@ -392,7 +393,7 @@ impl Latencies {
         moments.chain(ranks).chain(max).collect()
     }
 
-    /// The percentile of a share.
+    /// The percentile at a share.
     pub fn at(&self, share: f64) -> Option<&Percentile> {
         self.percentiles.iter().find(|one| (one.share - share).abs() < 1e-9)
     }
@@ -407,7 +408,7 @@ impl Percentile {
     }
 }
 
-/// A name that can stand in a path: letters, digits, `_`.
+/// A name that can be part of a path: letters, digits, `_`.
 fn word(name: &str) -> String {
     let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
     name.chars().take(40).map(plain).collect::<String>().to_lowercase()

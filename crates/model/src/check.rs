@@ -1,6 +1,6 @@
 //! What a good response must be like.
 //!
-//! A check has the form of the command line and of target files, and a record keeps that form. A
+//! A check is written as on the command line and in target files, and a record keeps that form. A
 //! response with status 400 or more is a failure unless a check calls its status good.
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Checks {
     /// Length of the body in bytes, transfer coding removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Lengths>,
-    /// Text that the body must hold.
+    /// Text that the body must contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Needle>,
     /// SHA-256 of the whole body.
@@ -60,7 +60,7 @@ pub enum Check {
 pub const CHECKS: [Check; 4] = [Check::Status, Check::Length, Check::Body, Check::Sha256];
 
 impl Check {
-    /// The word of the record.
+    /// Its name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -71,7 +71,7 @@ impl Check {
     }
 }
 
-/// Status codes that a check can call good. Interim responses (1xx) come before one.
+/// Status codes that a check can call good. Interim responses (1xx) precede the final one.
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
 /// A set of status codes: `200` or `2xx,304`.
@@ -174,7 +174,7 @@ impl FromStr for Needle {
         if text.is_empty() || text.len() > NEEDLE_MAX {
             let length = text.len();
             return Err(format!(
-                "a text of {length} bytes cannot be looked for, only 1 to {NEEDLE_MAX}; for \
+                "a text of {length} bytes cannot be searched for, only 1 to {NEEDLE_MAX}; for \
                  example '\"ok\":true'"
             ));
         }

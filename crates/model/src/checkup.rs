@@ -1,4 +1,4 @@
-//! Whether a host is fit to measure on: what was observed, and what was made of it.
+//! Whether a host is fit to measure on: what was observed, and what follows from it.
 //!
 //! Names of [`Checkup`] are the schema `ceiling.checkup/1`. Adding a field is free.
 
@@ -15,17 +15,17 @@ pub const SCHEMA: &str = "ceiling.checkup/1";
 pub struct Observed {
     /// What the host is.
     pub facts: HostFacts,
-    /// CPU times at the begin and at the end; empty when they could not be read.
+    /// CPU times at the start and at the end; empty when they could not be read.
     pub cpus: (Vec<CpuTimes>, Vec<CpuTimes>),
-    /// CPU time that observing took meanwhile, nanoseconds.
+    /// CPU time that the observation itself took, nanoseconds.
     pub own_cpu_ns: u64,
     /// Length of the observation, nanoseconds.
     pub length_ns: u64,
-    /// Our control groups at the begin and at the end; empty when they could not be read.
+    /// Our control groups at the start and at the end; empty when they could not be read.
     pub quotas: (Vec<QuotaUse>, Vec<QuotaUse>),
-    /// How late a thread ran that asked to run after a millisecond, on every CPU that we may use.
+    /// How late a thread woke from a sleep of one millisecond, on every CPU that we may use.
     pub late_ns: Summary,
-    /// Time that one look at the clock takes, nanoseconds.
+    /// Time that one read of the clock takes, nanoseconds.
     pub clock_read_ns: f64,
     /// Governors of the CPUs, each once; empty where the host has none.
     pub governors: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Checkup {
     pub kernel: String,
     /// Length of the observation, seconds.
     pub length_s: f64,
-    /// Whether no check says that it is not.
+    /// Whether no check says that it is unfit.
     pub fit: bool,
     /// In the order in which they are printed.
     pub checks: Vec<Checked>,
@@ -57,7 +57,7 @@ pub struct Checkup {
 pub struct Checked {
     /// What is checked.
     pub name: String,
-    /// How it stands.
+    /// Its result.
     pub fitness: Fitness,
     /// What was found, with units.
     pub found: String,
@@ -67,15 +67,15 @@ pub struct Checked {
     pub change: String,
 }
 
-/// How a check stands.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fitness {
-    /// It costs nothing that would be noticed.
+    /// It has no noticeable cost.
     Fit,
-    /// It costs something, and figures are still of the server.
+    /// It costs something, but figures still describe the server.
     Caution,
-    /// Figures would be those of this host's trouble.
+    /// Figures would describe this host's problem and not the server.
     Unfit,
     /// It could not be observed.
     NotKnown,

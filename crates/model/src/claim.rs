@@ -30,9 +30,9 @@ impl Claim {
 }
 
 impl Verdict {
-    /// Whether what limits is the generator, so that the rate is not that of the server. A
-    /// generator that is only late still drives the requested rate; figures that its delay moves
-    /// have bounds.
+    /// Whether the generator is the limit, so that the rate is not that of the server. A generator
+    /// that is only late still drives the requested rate; figures that its delay changes have
+    /// bounds.
     pub fn is_of_generator(&self) -> bool {
         self.side == Side::Client && self.wall != Named::Wall(WallId::C4)
     }
@@ -55,7 +55,7 @@ impl ToolRun {
         let name = self.generator.name();
         if let Some(why) = self.rate_refuted() {
             return Claim::NotKnown(format!(
-                "the rate is not known: what {name} says cannot be: {why}"
+                "the rate is not known: what {name} reports cannot be true: {why}"
             ));
         }
         if self.rate.is_none() {
@@ -68,8 +68,8 @@ impl ToolRun {
 }
 
 impl Record {
-    /// What may be claimed of the main figure of the command: of a search its result, of a ramp the
-    /// ceiling, else the rate.
+    /// What may be claimed about the main figure of the command: the result of a search, the
+    /// ceiling of a ramp, else the rate.
     pub fn claim(&self) -> Claim {
         if let Some(answer) = self.search.as_ref().and_then(|search| search.answer.as_ref()) {
             return match (answer.ended, answer.rate) {

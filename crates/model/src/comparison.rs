@@ -1,4 +1,4 @@
-//! Two runs compared: what differs in them, point by point, and in their profiles.
+//! Two runs compared: what differs between them, point by point and in their profiles.
 
 use crate::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Comparison {
     pub b: String,
     /// Why the two must not be compared; empty when nothing prevents it.
     pub warnings: Vec<String>,
-    /// Differences of the trials and of the hosts.
+    /// Differences between the trials and between the hosts.
     pub settings: Vec<Difference>,
     /// Points by load, in the order of A, then those that only B has.
     pub points: Vec<PointPair>,
@@ -45,20 +45,20 @@ pub struct PointPair {
     pub a: Option<PointSide>,
     /// In B.
     pub b: Option<PointSide>,
-    /// B over A; absent where one of them is.
+    /// B over A; absent where either is.
     pub ratios: Ratios,
 }
 
 /// One side of a pair: the last visit of the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointSide {
-    /// Place of the visit in `points` of its run, from 0.
+    /// Index of the visit in `points` of its run, from 0.
     pub point: usize,
     /// How often the load was visited.
     pub visits: usize,
-    /// Completed good responses per second; of devices, connections.
+    /// Completed good responses per second; for devices, connections.
     pub rate: f64,
-    /// The interval of that mean inside this one visit, by batch means; another visit may differ by
+    /// The interval of that mean within this one visit, by batch means; another visit may differ by
     /// more.
     pub rate_interval: Option<(f64, f64)>,
     /// Median latency, nanoseconds.
@@ -85,17 +85,17 @@ pub struct PointSide {
 /// B over A.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ratios {
-    /// Of the rates.
+    /// Ratio of the rates.
     pub rate: Option<f64>,
     /// Half of the interval of that ratio, from the intervals of both sides.
     pub rate_spread: Option<f64>,
-    /// Of the medians.
+    /// Ratio of the medians.
     pub p50: Option<f64>,
-    /// Of the 99th percentiles.
+    /// Ratio of the 99th percentiles.
     pub p99: Option<f64>,
-    /// Of the generator's CPU time per request.
+    /// Ratio of the generator's CPU time per request.
     pub client_us: Option<f64>,
-    /// Of the server's CPU time per request.
+    /// Ratio of the server's CPU time per request.
     pub server_us: Option<f64>,
 }
 
@@ -128,9 +128,9 @@ pub struct FunctionChange {
 /// One wait in both runs; absent where it was not recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitChange {
-    /// Where.
+    /// Where it waited.
     pub site: String,
-    /// In what.
+    /// The call that waited.
     pub call: String,
     /// Share of residence in A.
     pub a_share: Option<f64>,

@@ -1,4 +1,4 @@
-//! What is compared of the visits of an experiment, and what a comparison shows.
+//! Which figures of an experiment's visits are compared, and what a comparison shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// What a person writes for each.
+    /// What a user types for each.
     pub const WRITTEN: [(&str, Self); 5] = [
         ("rate", Self::Rate),
         ("p50", Self::P50),

@@ -13,7 +13,7 @@ const NS_PER_S: f64 = 1e9;
 pub struct Leg {
     /// Length, nanoseconds.
     pub duration_ns: u64,
-    /// Rate at its begin, requests per second, at least zero.
+    /// Rate at its start, requests per second, at least zero.
     pub from: f64,
     /// Rate at its end, requests per second, at least zero.
     pub to: f64,
@@ -36,13 +36,13 @@ impl Leg {
     /// Seconds into the leg after which `x` requests are planned.
     fn when_s(&self, x: f64) -> f64 {
         let root = (self.from * self.from + 2.0 * self.slope() * x).max(0.0).sqrt();
-        // The form without cancellation of the solution of planned(t) = x.
+        // The solution of planned(t) = x in the form without cancellation.
         let below = self.from + root;
         if below > 0.0 { 2.0 * x / below } else { 0.0 }
     }
 }
 
-/// The planned rate over time, from the begin of the measured window.
+/// The planned rate over time, from the start of the measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Curve {
@@ -50,18 +50,18 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// One rate without end, requests per second.
+    /// One rate that never ends, requests per second.
     pub fn constant(rate: f64) -> Self {
         Self { legs: vec![Leg { duration_ns: 0, from: rate, to: rate }] }
     }
 
-    /// Legs one after the other; after the last one its final rate goes on. At least one leg.
+    /// Legs one after the other; after the last one its final rate continues. At least one leg.
     pub fn of_legs(legs: Vec<Leg>) -> Self {
         assert!(!legs.is_empty(), "a curve has a leg");
         Self { legs }
     }
 
-    /// The same shape with every rate so many times as high; at least zero.
+    /// The same shape with every rate multiplied by `times`, which is at least zero.
     pub fn scaled(&self, times: f64) -> Self {
         let scaled = |leg: &Leg| Leg { from: leg.from * times, to: leg.to * times, ..*leg };
         Self { legs: self.legs.iter().map(scaled).collect() }
@@ -78,7 +78,7 @@ impl Curve {
         self.legs.iter().all(|leg| leg.from == rate && leg.to == rate).then_some(rate)
     }
 
-    /// Rate at the begin, requests per second.
+    /// Rate at the start, requests per second.
     pub fn first_rate(&self) -> f64 {
         self.legs[0].from
     }
@@ -93,7 +93,7 @@ impl Curve {
         self.legs.iter().map(|leg| leg.duration_ns).sum()
     }
 
-    /// Requests planned until `t_ns` after the begin; a real number.
+    /// Requests planned until `t_ns` after the start; a real number.
     pub fn planned_until(&self, t_ns: u64) -> f64 {
         let (mut planned, mut left_ns) = (0.0, t_ns);
         for leg in &self.legs {
@@ -104,7 +104,7 @@ impl Curve {
         planned + self.last_rate() * left_ns as f64 / NS_PER_S
     }
 
-    /// Mean rate over the first `t_ns`, requests per second; that of the begin when it is zero.
+    /// Mean rate over the first `t_ns`, requests per second; that at the start when it is zero.
     pub fn mean_rate(&self, t_ns: u64) -> f64 {
         match t_ns {
             0 => self.first_rate(),
@@ -116,7 +116,7 @@ impl Curve {
         self.legs.last().map_or(0.0, |leg| leg.to)
     }
 
-    /// Walks along the curve from its begin.
+    /// Walks along the curve from its start.
     pub fn walk(&self) -> Walk {
         Walk { leg: 0, begin_ns: 0, begin_x: 0.0 }
     }
@@ -131,8 +131,8 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// When `x` requests are planned, nanoseconds from the begin; `None` when that many never are.
-    /// `x` must not fall from one call to the next.
+    /// When `x` requests are planned, nanoseconds from the start; `None` when that many never are.
+    /// `x` must not decrease from one call to the next.
     #[inline]
     pub fn when_ns(&mut self, curve: &Curve, x: f64) -> Option<u64> {
         while let Some(leg) = curve.legs.get(self.leg) {
@@ -146,7 +146,7 @@ impl Walk {
         }
         let rate = curve.last_rate();
         let after_ns = (x - self.begin_x) / rate * NS_PER_S;
-        // Beyond this a clock in nanoseconds ends.
+        // A clock in nanoseconds does not reach further.
         (rate > 0.0 && after_ns < 1e18).then(|| self.begin_ns + after_ns.round() as u64)
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(curve.planned_until(30 * S), 1500.0);
         assert_eq!((curve.mean_rate(20 * S), curve.peak_rate()), (50.0, 100.0));
         let mut walk = curve.walk();
-        // A quarter of the requests of a rise from zero come in its first half.
+        // A rise from zero has a quarter of its requests in its first half.
         assert_eq!(walk.when_ns(&curve, 125.0), Some(5 * S));
         assert_eq!(walk.when_ns(&curve, 500.0), Some(10 * S));
         assert_eq!(walk.when_ns(&curve, 1100.0), Some(22 * S));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// The instant at which a request is due is the one until which so many are planned.
+        /// A request is due at the instant until which that many are planned.
         #[test]
         fn when_turns_planned_around(curve in curves(), parts in 1u32..50) {
             let total = curve.planned_until(curve.duration_ns());

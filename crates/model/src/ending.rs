@@ -1,5 +1,4 @@
-//! How a run ended for who asked: one word from which the exit code and every report for a
-//! continuous integration are made.
+//! How a run ended, in one word from which the exit code and every CI report are derived.
 
 use crate::claim::Claim;
 use crate::objective::ObjectiveStanding;
@@ -13,7 +12,7 @@ pub enum Ending {
     Good,
     /// An expectation was missed, or it is not known whether it holds.
     Unmet,
-    /// The figure that was asked for is not known, or the generator was the wall.
+    /// The requested figure is not known, or the generator was the wall.
     NotValid,
     /// The target did not respond, or stopped responding.
     Unreachable,
@@ -23,19 +22,19 @@ pub enum Ending {
     NoAnswer,
 }
 
-/// Which broken gates make a measurement not valid.
+/// Which broken gates make a measurement invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// Those that leave nothing of the figure that was asked for.
+    /// Those that strike the requested figure.
     OfFigure,
     /// Every one.
     EveryGate,
 }
 
 impl Record {
-    /// How the run ended. The measurement is not valid only when the figure that the command exists
-    /// for is not known, or is that of the generator; a strict one also when any gate of a level is
-    /// broken.
+    /// How the run ended. The measurement is invalid only when the main figure of the command is
+    /// not known or is that of the generator; with [`Strictness::EveryGate`] also when any gate of
+    /// a level is broken.
     pub fn ending(&self, strictness: Strictness) -> Ending {
         let is_strict = strictness == Strictness::EveryGate;
         match self.outcome {

@@ -1,4 +1,4 @@
-//! Progress events of a run. Events go up; nothing calls back.
+//! Progress events of a run. Events go to the caller; nothing calls back.
 
 use crate::load::Level;
 use crate::run::{Point, Run};
@@ -6,18 +6,18 @@ use crate::run::{Point, Run};
 /// One moment of a run.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A level begins.
+    /// A level starts.
     Level {
-        /// Which of the levels, from 0.
+        /// Index of the level, from 0.
         index: usize,
-        /// How many there are; 0 when that is not known beforehand.
+        /// Number of levels; 0 when not known beforehand.
         of: usize,
         /// 1 for the first visit.
         attempt: u32,
         /// What is applied.
         level: Level,
     },
-    /// A block of an experiment begins.
+    /// A block of an experiment starts.
     Block {
         /// What the experiment changes, in words.
         what: String,
@@ -30,12 +30,12 @@ pub enum Event {
     Progress(Progress),
     /// A level was measured and judged.
     Point(Box<Point>),
-    /// The run as it would be if it ended now, with the level under way as far as it is measured;
-    /// without readings. Only told to those who asked for it.
+    /// The run as it would be if it ended now, with the current level as far as it is measured;
+    /// without readings. Sent only on request.
     Present(Box<Run>),
     /// A profile was taken; a file for the run's directory.
     Profile {
-        /// Path in it, from characters that any file system accepts.
+        /// Path in that directory, of characters that any file system accepts.
         path: String,
         /// Its content.
         bytes: Vec<u8>,
@@ -44,7 +44,7 @@ pub enum Event {
     Notice(String),
 }
 
-/// The last moments of a level under way.
+/// The latest state of the current level.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
@@ -57,7 +57,7 @@ pub struct Progress {
     pub open: u64,
     /// Completed good responses per second, of the last interval.
     pub rate: f64,
-    /// Connections established per second, of the last interval; when they come and go.
+    /// Connections established per second, of the last interval; only when they come and go.
     pub connection_rate: Option<f64>,
     /// Events received per second, of the last interval; with subscribers. The percentiles are then
     /// those of staleness.
@@ -70,9 +70,9 @@ pub struct Progress {
     pub client_cpus: Option<f64>,
     /// CPUs' worth of time the server used in the last interval.
     pub server_cpus: Option<f64>,
-    /// Share of the time of all CPUs of the generator's host that was busy lately, 0 to 1.
+    /// Recent busy share of all CPUs of the generator's host, 0 to 1.
     pub client_busy: Option<f64>,
-    /// The same of the server's host, when a probe reads it there.
+    /// The same for the server's host, when a probe reads it there.
     pub server_busy: Option<f64>,
     /// Failed requests and connection attempts since the level began.
     pub failures: u64,

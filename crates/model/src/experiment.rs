@@ -58,7 +58,7 @@ pub struct HostUsed {
     pub name: String,
     /// Address of its probe; `null` for the host that `ceiling run` ran on.
     pub probe: Option<String>,
-    /// What its link lets through, as `--link` takes it; `null` when it was not said.
+    /// The limits of its link, in the syntax of `--link`; `null` when not stated.
     pub link: Option<String>,
 }
 
@@ -75,31 +75,31 @@ pub struct Design {
     pub seed: u64,
     /// Name of the cell that the others are compared with.
     pub baseline: String,
-    /// What the experiment is about: its conclusion speaks of this figure, and `precision` and
-    /// `until_decided` wait for it.
+    /// The figure that the experiment is about: its conclusion names this figure, and `precision`
+    /// and `until_decided` wait for it.
     #[serde(default)]
     pub figure: Figure,
-    /// A ratio inside of -x to +x counts as the same; 0.02 is 2 %.
+    /// A change from -x to +x counts as the same; 0.02 is 2 %.
     pub same_within: f64,
     /// The experiment ends when every interval of a ratio is as narrow as -x to +x.
     pub precision: Option<f64>,
     /// The experiment ends when no contrast of rates is undecided.
     pub until_decided: bool,
-    /// No block is begun after this time.
+    /// No block starts after this time.
     pub budget_ns: Option<u64>,
     /// Idle time before each visit.
     pub pause_ns: u64,
     /// When a server is started.
     #[serde(default)]
     pub restart: Restart,
-    /// Visits before the first block, as block 0; they are in no figure.
+    /// Visits before the first block, as block 0; they count in no figure.
     #[serde(default)]
     pub warmup_visits: u32,
-    /// Name of the cell that is the baseline once more: its contrast is what the host makes by
-    /// itself. Absent without one.
+    /// Name of the cell that repeats the baseline: its contrast is what the host varies by itself.
+    /// Absent without a floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
-    /// What differs between the cells, where that is two things or more.
+    /// What differs between the cells, when at least two things do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub factors: Vec<Factor>,
     /// Which part of all combinations is measured; absent when all are.
@@ -111,7 +111,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// The cells that are compared with the baseline: all others but the floor.
+    /// The cells that are compared with the baseline: all others except the floor.
     pub fn compared(&self) -> impl Iterator<Item = &String> {
         let is_compared =
             |cell: &&String| **cell != self.baseline && Some(*cell) != self.floor.as_ref();
@@ -126,7 +126,7 @@ pub enum Restart {
     /// For each visit.
     #[default]
     Cell,
-    /// Once in a block for all cells that have the same.
+    /// Once per block for all cells that have the same server.
     Block,
 }
 
@@ -136,7 +136,7 @@ pub enum Restart {
 pub enum Order {
     /// Drawn for each block from the seed.
     Random,
-    /// As in the plan, and the other way round in every second block.
+    /// As in the plan, and reversed in every second block.
     Abba,
     /// As in the plan.
     Plan,
@@ -150,7 +150,7 @@ pub enum Ended {
     Decided,
     /// Every interval was narrow enough.
     Precise,
-    /// Its time was used up.
+    /// Its time budget was used up.
     Budget,
 }
 
@@ -161,13 +161,13 @@ pub struct CellSummary {
     pub cell: String,
     /// The figure.
     pub figure: Figure,
-    /// Visits that have a valid one.
+    /// Visits with a valid figure.
     pub visits: u64,
     /// Its median.
     pub median: f64,
     /// Lower end of the 95 % interval of the median; `null` for fewer than six visits.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: Option<f64>,
 }
 
@@ -186,13 +186,13 @@ pub struct Contrast {
     pub ratio: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: Option<f64>,
     /// What follows; `null` for fewer than three pairs.
     pub conclusion: Option<Conclusion>,
     /// Blocks that would probably decide it; only for an undecided one, `null` when none would.
     pub more_blocks: Option<u64>,
-    /// It differs by less than the host makes by itself, and is undecided for that reason alone.
+    /// It differs by less than the host varies by itself, and is undecided for that reason alone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub below_floor: bool,
 }
@@ -246,9 +246,9 @@ pub struct Kept {
     pub measured: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: Option<f64>,
-    /// Pairs of cells it is the mean of.
+    /// Number of pairs of cells in the mean.
     pub pairs: u64,
     /// Whether it is inside the prediction; `null` when the interval does not decide, or when
     /// nothing was measured.
@@ -286,10 +286,10 @@ pub struct CellResult {
 /// The outcome of one value of a knob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
-    /// Whose it is, as the plan names the host: `client` is the one that `ceiling run` runs on.
+    /// Its host, as the plan names it: `client` is the one that `ceiling run` runs on.
     #[serde(default = "client")]
     pub host: String,
-    /// The value, and what became of it.
+    /// The value and its outcome.
     #[serde(flatten)]
     pub row: Row,
 }
@@ -307,12 +307,12 @@ pub enum Fate {
         /// Id of the run, which is in the folder `runs` next to the document.
         run: String,
     },
-    /// It was not: there is no number.
+    /// It was not measured: there is no number.
     Failed {
         /// Why, in one line.
         why: String,
     },
-    /// The experiment ended before it.
+    /// The experiment ended before this cell.
     NotReached,
 }
 

@@ -38,8 +38,8 @@ pub struct Nic {
     pub driver: Option<String>,
     /// Maximum transmission unit, bytes.
     pub mtu: Option<u32>,
-    /// Link speed in megabits per second, only when the driver is one whose figure means
-    /// something. Virtual devices report constants; those are left out.
+    /// Link speed in megabits per second, only from drivers whose figure means something. Virtual
+    /// devices report constants; those are left out.
     pub speed_mbps: Option<u32>,
     /// Receive queues.
     pub rx_queues: u32,
@@ -75,7 +75,7 @@ pub struct NicSettings {
     /// How long a transmit interrupt may be held back, microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_coalesce_us: Option<u32>,
-    /// Whether the driver chooses that of receive interrupts by load.
+    /// Whether the driver adapts the delay of receive interrupts to the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_rx_coalesce: Option<bool>,
     /// Whether received segments are joined in software (GRO).
@@ -92,12 +92,12 @@ pub struct NicSettings {
     pub tso: Option<bool>,
 }
 
-/// A setting and the most it may be.
+/// A setting and its maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Now.
+    /// Current value.
     pub now: u32,
-    /// At most.
+    /// Maximum.
     pub max: u32,
 }
 
@@ -110,7 +110,7 @@ pub struct TunedValue {
     pub place: String,
     /// Value that was written, normalised.
     pub wanted: String,
-    /// Value there when the run began, normalised; absent when it could not be read.
+    /// Value there when the run started, normalised; absent when it could not be read.
     pub now: Option<String>,
 }
 
@@ -161,8 +161,8 @@ pub struct HostFacts {
     pub sysctls: BTreeMap<String, String>,
     /// Our soft and hard limit of open files.
     pub open_files_limit: (u64, u64),
-    /// Values that `ceiling tune` had changed when the run began, and not put back; `null` when
-    /// there is no journal of it, or it could not be read.
+    /// Values that `ceiling tune` had changed and not restored when the run started; `null` when it
+    /// has no journal, or the journal could not be read.
     #[serde(default)]
     pub tuned: Option<Vec<TunedValue>>,
     /// What could not be read.
@@ -178,16 +178,16 @@ pub struct ServerFacts {
     pub found_by: String,
     /// Command line of the root, arguments separated by spaces.
     pub command: String,
-    /// All processes of the tree when the run began.
+    /// All processes of the tree when the run started.
     pub pids: Vec<u32>,
-    /// The same one by one, as far as they could be read and are not too many.
+    /// The same processes one by one, as far as they could be read and are not too many.
     #[serde(default)]
     pub processes: Vec<ProcessFacts>,
-    /// Threads of the tree when the run began.
+    /// Threads of the tree when the run started.
     pub threads: u32,
     /// CPUs the root may run on.
     pub cpus_allowed: Vec<u32>,
-    /// Threads of the tree that may run on fewer or other CPUs than the root, when the run began.
+    /// Threads of the tree that may run on fewer or other CPUs than the root, when the run started.
     #[serde(default, deserialize_with = "by_number")]
     pub pinned_threads: BTreeMap<u32, Vec<u32>>,
     /// CPU limits of the root's control groups, innermost first.
@@ -236,17 +236,17 @@ impl Container {
 pub struct ServerNetwork {
     /// As the kernel names it, for example `net:[4026532281]`.
     pub namespace: String,
-    /// Port on which the server listens there: another than the one under test where that is
-    /// published. Absent when it is not known.
+    /// Port on which the server listens there; it differs from the port under test where that is a
+    /// published one. Absent when not known.
     pub port: Option<u16>,
     /// Addresses of its interfaces, loopback left out.
     #[serde(default)]
     pub addresses: Vec<IpAddr>,
-    /// The host as it is seen from there: interfaces and kernel parameters of the namespace.
+    /// The host as seen from there: interfaces and kernel parameters of the namespace.
     pub host: HostFacts,
 }
 
-/// One process of a server when the run began.
+/// One process of a server when the run started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessFacts {
     /// Its number.
@@ -257,7 +257,7 @@ pub struct ProcessFacts {
     pub threads: u32,
     /// CPUs its first thread may run on; absent when not readable.
     pub cpus_allowed: Option<Vec<u32>>,
-    /// Listening sockets on the port under test that it holds, also those that others hold too;
+    /// Listening sockets on the port under test that it holds, including those that it shares;
     /// absent when its descriptors were not readable.
     pub listeners: Option<u32>,
 }
@@ -279,17 +279,16 @@ pub enum Privilege {
 pub struct ClockOffset {
     /// Its monotonic clock minus ours, nanoseconds.
     pub offset_ns: i64,
-    /// The offset is not further off than this, nanoseconds: half of the fastest round trip, and
-    /// more when the clocks drifted.
+    /// Largest error of the offset, nanoseconds: half of the fastest round trip, and more when the
+    /// clocks drifted.
     pub error_ns: u64,
     /// Round trips it was taken from.
     pub round_trips: u32,
 }
 
 impl ClockOffset {
-    /// The part of a window of ours that is inside it on the other clock whatever the true offset
-    /// within the error, in that clock's nanoseconds. It may be empty: the begin is then behind the
-    /// end.
+    /// The part of one of our windows that is inside it on the other clock for every offset within
+    /// the error, in that clock's nanoseconds. When it is empty, its start is after its end.
     pub fn carry(&self, window_ns: (u64, u64)) -> (u64, u64) {
         let carried = |ns: u64| ns.saturating_add_signed(self.offset_ns);
         let (begin_ns, end_ns) = (carried(window_ns.0), carried(window_ns.1));
@@ -314,8 +313,8 @@ pub struct FarHost {
     pub lost: Option<String>,
 }
 
-/// Keys of JSON are texts, and stay so where a value is read through a tag, as on the line of a
-/// probe.
+/// Keys of JSON are strings, and stay strings where serde reads a value through a tag, as on the
+/// line of a probe.
 fn by_number<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<u32, Vec<u32>>, D::Error> {

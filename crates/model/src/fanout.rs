@@ -15,15 +15,15 @@ use std::ops::AddAssign;
 pub struct EventCounts {
     /// Events with a number.
     pub numbered: u64,
-    /// Events whose number was not above the one before on their connection.
+    /// Events whose number was not above the previous one on their connection.
     pub repeated: u64,
     /// Events with a time of origin.
     pub stamped: u64,
-    /// Those of them whose time of origin is after their arrival.
+    /// Those whose time of origin is after their arrival.
     pub early: u64,
-    /// Streams that were accepted and ended.
+    /// Accepted streams that ended.
     pub lost: u64,
-    /// Subscriptions whose response had another status than 200.
+    /// Subscriptions whose response had a status other than 200.
     pub refused: u64,
 }
 
@@ -51,16 +51,16 @@ pub struct Subscription {
     pub received: u64,
     /// Highest number in the window.
     pub highest: Option<u64>,
-    /// Such events in the drain after it.
+    /// Such events in the drain after the window.
     pub late: u64,
-    /// The first number of those.
+    /// The first number in the drain.
     pub late_first: u64,
 }
 
-/// What numbers say of delivery. `meant = received + late + missing`, exactly.
+/// What the numbers say about delivery. `meant = received + late + missing`, exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Events that were sent to the subscribers in the window, as the numbers say.
+    /// Events that were sent to the subscribers in the window, according to the numbers.
     pub meant: u64,
     /// Those that arrived in it.
     pub received: u64,
@@ -94,13 +94,14 @@ impl Delivery {
         delivery
     }
 
-    /// The part that arrived, 0 to 1; nothing when nothing was meant.
+    /// The part that arrived, 0 to 1; nothing when no event was meant.
     pub fn share(&self) -> Option<f64> {
         (self.meant > 0).then(|| (self.received + self.late) as f64 / self.meant as f64)
     }
 }
 
-/// Of each stream the highest number in the window, and the highest that any subscriber began at.
+/// For each stream, the highest number in the window and the highest that any subscriber started
+/// at.
 fn streams(subscriptions: &[Subscription]) -> BTreeMap<u32, (Option<u64>, Option<u64>)> {
     let mut streams: BTreeMap<u32, (Option<u64>, Option<u64>)> = BTreeMap::new();
     for one in subscriptions {
@@ -124,21 +125,21 @@ pub struct EventInfo {
     pub rate: f64,
     /// What the numbers of events say; null when an event had none, or none arrived.
     pub delivery: Option<Delivery>,
-    /// Its share, 0 to 1.
+    /// The share that was delivered, 0 to 1.
     pub delivery_share: Option<f64>,
     /// Why there is none.
     pub delivery_absent: Option<String>,
-    /// Events whose number was not above the one before on their connection.
+    /// Events whose number was not above the previous one on their connection.
     pub repeated: u64,
     /// Time from the origin of an event to its arrival; null when it is not known.
     pub staleness_ns: Option<Summary>,
-    /// How far it may be off by the clocks of two hosts, nanoseconds: 0 by one clock, null where it
-    /// is not known.
+    /// How far staleness may be off because of the clocks of two hosts, nanoseconds: 0 with one
+    /// clock, null where not known.
     #[serde(default)]
     pub staleness_error_ns: Option<u64>,
     /// Why there is none.
     pub staleness_absent: Option<String>,
-    /// Events that arrived before their origin, by the two clocks: they are in no percentile.
+    /// Events that arrived before their origin, by the two clocks: they count in no percentile.
     pub early: u64,
     /// The subscribers.
     pub subscribers: Subscribers,
@@ -171,7 +172,7 @@ pub struct Subscribers {
     pub accepted: u64,
     /// Never opened.
     pub failed: u64,
-    /// Responses with another status, attempts that were repeated included.
+    /// Responses with another status, including repeated attempts.
     pub refused: u64,
     /// Streams that ended in the window.
     pub lost: u64,

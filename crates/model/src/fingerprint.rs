@@ -3,7 +3,7 @@
 use crate::wall::WallId;
 use serde::{Deserialize, Serialize};
 
-/// A known pattern that was seen. It hints at walls, and other things look the same.
+/// A known pattern that was seen. It hints at walls; other causes look the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// Stable name, for example `delayed_ack`.

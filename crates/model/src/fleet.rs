@@ -1,4 +1,4 @@
-//! Many generators, one load: how it is dealt out among them, and what became of each.
+//! Many generators, one load: how it is dealt out among them, and how each ended.
 //!
 //! In: hosts with workers and weights. Out: [`Share`], which part of a load one host carries, and
 //! [`FleetRecord`], the account of every agent of a run. Never: how orders travel.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const WORKERS_MAX: u64 = 1 << 16;
 /// Largest weight of a worker.
 const WEIGHT_MAX: u32 = 1 << 10;
-/// Most places of one period: numbers are dealt out in rounds of so many.
+/// Most places of one round in which numbers are dealt out.
 const PLACES_MAX: u64 = 1 << 20;
 
 /// The workers of one host.
@@ -21,11 +21,11 @@ const PLACES_MAX: u64 = 1 << 20;
 pub struct Part {
     /// Worker threads, at least 1.
     pub workers: u32,
-    /// Numbers that each of them takes of a round, at least 1.
+    /// Numbers that each worker takes in a round, at least 1.
     pub weight: u32,
 }
 
-/// The same parts with the smallest weights that say it.
+/// The same parts with the smallest equivalent weights.
 pub fn lowest_terms(parts: &[Part]) -> Vec<Part> {
     let common = parts.iter().fold(0, |common, part| greatest_divisor(common, part.weight));
     parts.iter().map(|part| Part { weight: part.weight / common.max(1), ..*part }).collect()
@@ -38,7 +38,7 @@ fn greatest_divisor(one: u32, other: u32) -> u32 {
 /// Which part of a whole load the workers of one host carry.
 ///
 /// Requests, connections and budgets have numbers from 0, which are dealt out to all workers of all
-/// hosts in rounds. How they are dealt follows from the parts alone, so that every host knows it.
+/// hosts in rounds. How they are dealt follows from the parts alone, so every host can compute it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ShareKeys", into = "ShareKeys")]
 pub struct Share {
@@ -46,22 +46,22 @@ pub struct Share {
     mine: usize,
 }
 
-/// A share as it is written.
+/// A share as it is stored.
 #[derive(Serialize, Deserialize)]
 struct ShareKeys {
     parts: Vec<Part>,
     mine: usize,
 }
 
-/// Why parts are no shares of a load.
+/// Why parts do not make shares of a load.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// Nobody, or a host that is not among them.
+    /// There are no parts, or none for this host.
     #[error("host {mine} of {parts} has no part")]
     NoPart {
-        /// Which was meant.
+        /// The index of the host.
         mine: usize,
-        /// How many there are.
+        /// Number of parts.
         parts: usize,
     },
     /// A host without workers, or workers without weight or with too much.
@@ -78,7 +78,7 @@ pub enum ShareError {
 }
 
 impl Share {
-    /// The whole load on one host with so many workers, at least 1.
+    /// The whole load on one host with this many workers, at least 1.
     pub fn alone(workers: u32) -> Self {
         Self { parts: vec![Part { workers, weight: 1 }], mine: 0 }
     }
@@ -118,12 +118,12 @@ impl Share {
         &self.parts
     }
 
-    /// Which of the parts is the one here.
+    /// Index of the part of this host.
     pub fn mine(&self) -> usize {
         self.mine
     }
 
-    /// The part of the load that is carried here, 0 to 1.
+    /// The share of the load that this host carries, 0 to 1.
     pub fn fraction(&self) -> f64 {
         let Part { workers, weight } = self.parts[self.mine];
         (u64::from(workers) * u64::from(weight)) as f64 / sums(&self.parts).1 as f64
@@ -154,15 +154,15 @@ fn sums(parts: &[Part]) -> (u64, u64) {
 /// The shares of one host, for each kind of worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
-    /// Of the workers that send requests.
+    /// Share of the workers that send requests.
     pub asking: Share,
-    /// Of those that listen, in a fan-out.
+    /// Share of the workers that listen, in a fan-out.
     pub listening: Option<Share>,
 }
 
-/// Makes parts fit a load whose largest level has so many connections, so that no worker is without
-/// one: weights become smaller, and at last there are fewer workers. A part that would have none
-/// is left with 0 workers and must be left out.
+/// Fits parts to a load whose largest level has `connections_max` connections, so that every worker
+/// has one: weights become smaller, and then there are fewer workers. A part without workers has 0
+/// of them and must be left out.
 pub fn fit(mut parts: Vec<Part>, connections_max: u32) -> Vec<Part> {
     let connections = u64::from(connections_max.max(1));
     let (_, places) = sums(&parts);
@@ -177,7 +177,7 @@ pub fn fit(mut parts: Vec<Part>, connections_max: u32) -> Vec<Part> {
     }
     let (mut left, wanted) = (connections, parts.clone());
     parts.iter_mut().for_each(|part| part.workers = 0);
-    // In turn: every host gets a worker before one gets two.
+    // In turn: every host gets a worker before any host gets two.
     while left > 0 && parts.iter().zip(&wanted).any(|(part, most)| part.workers < most.workers) {
         for (part, most) in parts.iter_mut().zip(&wanted) {
             if left >= u64::from(part.weight) && part.workers < most.workers {
@@ -199,15 +199,15 @@ pub fn fit(mut parts: Vec<Part>, connections_max: u32) -> Vec<Part> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentEnd {
-    /// It did its part and told of it.
+    /// It did its part and reported it.
     #[default]
     Complete,
-    /// It was cut off for a while, and what it had measured came afterwards.
+    /// It was cut off for a while, and its measurements arrived afterwards.
     Late,
-    /// It was cut off, stopped its load by itself, and what it had measured until then came
+    /// It was cut off and stopped its load by itself; its measurements until then arrived
     /// afterwards.
     CutOff,
-    /// It never came back: what it had told until then counts.
+    /// It never came back: what it had reported until then counts.
     Lost,
 }
 
@@ -250,28 +250,28 @@ pub struct AgentPoint {
     pub completed: u64,
     /// Had another response, or failed.
     pub failed: u64,
-    /// Without a response when the drain ended, or in flight when nothing more was heard.
+    /// Without a response when the drain ended, or in flight at the last report of the agent.
     pub unanswered: u64,
     /// Due and never sent.
     pub unsent: u64,
-    /// Due, and whether it was sent is not known: nothing more was heard of the agent.
+    /// Due, but it is not known whether they were sent: the agent stopped reporting.
     pub unaccounted: u64,
-    /// Good responses that arrived in the window, per second of it; absent when not told.
+    /// Good responses that arrived in the window, per second of it; absent when not reported.
     pub rate: Option<f64>,
     /// 99th percentile of the generator delay, nanoseconds; open loop only.
     pub lateness_p99_ns: Option<u64>,
-    /// Share of its CPUs that its process used, 0 to 1; absent when not told.
+    /// Share of its CPUs that its process used, 0 to 1; absent when not reported.
     pub cpu_busy: Option<f64>,
     /// Share of its time in which the busiest of its workers had work, 0 to 1; absent when not
-    /// told.
+    /// reported.
     pub worker_busy: Option<f64>,
-    /// How far its clock may have been off that of the controller, nanoseconds.
+    /// How far its clock may have been off from that of the controller, nanoseconds.
     pub clock_error_ns: u64,
     /// How far the load of the agent got.
     pub ended: AgentEnd,
     /// Its gates that are broken.
     pub broken: Vec<GateId>,
-    /// What limited it, as far as it can tell; absent when it told nothing.
+    /// What limited it, as far as it can tell; absent when it reported nothing.
     pub wall: Option<Named>,
     /// How sure that is.
     pub confidence: Option<Confidence>,
@@ -283,7 +283,7 @@ impl AgentPoint {
         self.sent + self.unsent + self.unaccounted
     }
 
-    /// The wall, when it is on the side of the generator.
+    /// The wall, when it is on the generator's side.
     pub fn own_wall(&self) -> Option<WallId> {
         match self.wall {
             Some(Named::Wall(wall)) if wall.side() == Side::Client => Some(wall),
@@ -291,7 +291,7 @@ impl AgentPoint {
         }
     }
 
-    /// The counts of several agents together; the other figures are those of no agent.
+    /// The counts of several agents added up; the other figures stay at their defaults.
     pub fn sum<'a>(points: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for point in points {
@@ -322,8 +322,8 @@ pub struct AgentRecord {
     pub version: String,
     /// Its workers, and the numbers that each takes of a round.
     pub part: Part,
-    /// Requests per second that it found that it can send, or that its user said; its part follows
-    /// it where all agents told theirs.
+    /// Requests per second that it can send, as it measured or as its user stated; its part follows
+    /// this figure when all agents reported theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<f64>,
     /// Its clock against that of the controller.
@@ -333,12 +333,12 @@ pub struct AgentRecord {
     /// Why it ended so, when it did not end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What it noticed.
+    /// Its notices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
-/// The agents of a run and what became of each.
+/// The agents of a run and how each ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetRecord {
     /// Name of the fleet.
@@ -347,7 +347,7 @@ pub struct FleetRecord {
     pub agents: Vec<AgentRecord>,
 }
 
-/// What the one who leads a fleet has to tell at the end.
+/// What the controller of a fleet reports at the end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetAccount {
     /// The agents.

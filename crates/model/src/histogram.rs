@@ -1,9 +1,9 @@
 //! Distribution of times in nanoseconds, three significant digits, constant memory.
 //!
-//! Executive summary: a value lands in a bucket whose width is at most one thousandth of the
-//! value, so every percentile is right to 0.1 %. Count, minimum, maximum, mean and standard
-//! deviation are exact, kept beside the buckets. Memory depends on the range (1 ns to one hour),
-//! never on how many values were recorded.
+//! A value lands in a bucket whose width is at most one thousandth of the value, so every
+//! percentile is right to 0.1 %. Count, minimum, maximum, mean and standard deviation are exact,
+//! kept beside the buckets. Memory depends on the range (1 ns to one hour), never on how many
+//! values were recorded.
 //!
 //! The buckets are those of HdrHistogram (<https://hdrhistogram.org>), so that logs can be
 //! exchanged with every tool that reads its format.
@@ -39,8 +39,8 @@ impl Histogram {
         Self { buckets, sum: 0, sum_of_squares: 0.0, min: u64::MAX, max: 0 }
     }
 
-    /// A distribution read back from its buckets; nothing when they are laid out in another way.
-    /// Mean and standard deviation then have the precision of the buckets.
+    /// A distribution read back from its buckets; nothing when their layout is another one. Mean
+    /// and standard deviation then have the precision of the buckets.
     pub fn from_buckets(buckets: &Hdr<u64>) -> Option<Self> {
         let mut histogram = Self::new();
         if (buckets.sigfig(), buckets.low(), buckets.high()) != (3, 1, VALUE_MAX_NS) {
@@ -55,7 +55,7 @@ impl Histogram {
     /// Adds `count` values of `value_ns`.
     #[inline]
     pub fn record_n(&mut self, value_ns: u64, count: u64) {
-        // A value that did not occur is no extreme.
+        // A value that did not occur is not an extreme.
         if count == 0 {
             return;
         }

@@ -1,6 +1,6 @@
 //! What a directory of runs holds: one line for each run and each experiment.
 //!
-//! In: records, and what is known of the files. Out: the list that a person or a program reads.
+//! In: records, and what is known about the files. Out: the list that a person or a program reads.
 //! Names in this file are the schema `ceiling.runs/1`. Adding a field is free.
 
 use crate::claim::Claim;
@@ -20,9 +20,9 @@ pub struct Inventory {
     pub schema: String,
     /// Where it is.
     pub directory: String,
-    /// Newest first; as many as were asked for.
+    /// Newest first, as many as were requested.
     pub runs: Vec<Item>,
-    /// Runs and experiments that are there, listed or not.
+    /// Runs and experiments in the directory, listed or not.
     pub count: u64,
     /// Disk space of all of them, bytes.
     pub bytes: u64,
@@ -31,42 +31,42 @@ pub struct Inventory {
 /// A run or an experiment of a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its name: when it began, and its seed or plan.
+    /// Its name: its start time, and its seed or plan.
     pub id: String,
-    /// The part of the id behind its time where no other has it, else the whole id. Every command
-    /// that takes a run takes it.
+    /// The part of the id after its time if no other id has it, else the whole id. Every command
+    /// that takes a run accepts it.
     pub short: String,
-    /// How it stands.
+    /// Its state.
     pub state: State,
-    /// When it began, RFC 3339.
+    /// When it started, RFC 3339.
     pub started_at: String,
     /// `load`, `ramp`, `find`, `churn`, `fanout`, or `run` for an experiment.
     pub command: Option<String>,
-    /// What was tested, without secrets; of an experiment the plan.
+    /// What was tested, without secrets; for an experiment, the plan.
     pub url: Option<String>,
     /// The main figure, per second: a ceiling, the result of a search, or a rate.
     pub rate: Option<f64>,
-    /// What was said of it.
+    /// What was found.
     pub found: Option<Found>,
     /// Disk space, bytes.
     pub bytes: u64,
-    /// Why nothing can be told of it.
+    /// Why it could not be read.
     pub unreadable: Option<String>,
 }
 
-/// How the files of a run stand.
+/// The state of the files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It ended in order.
+    /// It ended normally.
     Done,
-    /// A process writes it.
+    /// A process is writing it.
     BeingWritten,
-    /// It did not end in order, and no process writes it.
+    /// It did not end normally, and no process is writing it.
     Unfinished,
 }
 
-/// What was said of a run or an experiment.
+/// What was found in a run or an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum Found {
@@ -74,9 +74,9 @@ pub enum Found {
     Run {
         /// Whether its main figure may be used.
         valid: bool,
-        /// What limited.
+        /// The wall.
         wall: Named,
-        /// The name of that.
+        /// Name of the wall.
         name: String,
         /// How sure.
         confidence: Confidence,
@@ -91,14 +91,14 @@ pub enum Found {
 }
 
 impl Item {
-    /// One that no record is known of yet.
+    /// An item whose record is not known yet.
     pub fn unknown(id: &str, started_at: String, state: State) -> Self {
         let (id, short, bytes) = (id.to_string(), id.to_string(), 0);
         let (command, url, rate, found, unreadable) = (None, None, None, None, None);
         Self { id, short, state, started_at, command, url, rate, found, bytes, unreadable }
     }
 
-    /// With what a record says.
+    /// Fills in what a record says.
     pub fn of_record(self, record: &Record) -> Self {
         let verdict = &record.verdict;
         Self {
@@ -115,7 +115,7 @@ impl Item {
         }
     }
 
-    /// With what the document of an experiment says.
+    /// Fills in what the document of an experiment says.
     pub fn of_experiment(self, of: &Experiment) -> Self {
         let is_measured = |fate: &Fate| matches!(fate, Fate::Measured { .. });
         let measured = of.cells.iter().filter(|cell| is_measured(&cell.fate)).count();

@@ -1,4 +1,4 @@
-//! The nouns of ceiling.
+//! The data types that all crates of ceiling share.
 //!
 //! What this room is for: the plain values that all other rooms exchange, and their units.
 //! In: numbers and strings. Out: typed values, and the record that other programs read.

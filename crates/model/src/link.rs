@@ -1,14 +1,14 @@
-//! What a network link lets through, as the user knows it.
+//! The limits of a network link, as the user states them.
 //!
-//! Inside a virtual machine no figure of the driver means anything: what limits is what the
-//! provider sold. So the user may say it, for either side.
+//! Inside a virtual machine the figures of the driver mean nothing: the limit is what the provider
+//! sold. So the user may state it, for either side.
 
 use crate::units::{UnitError, parse_count, parse_duration_ns};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// Smallest and largest speed that is taken for one, bits per second: what is below was meant to
-/// have a letter.
+/// Smallest and largest accepted speed, bits per second: a smaller number was meant to have a
+/// letter.
 const SPEED_BITS: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 
 /// Limits of one host's link. At least one of speed and packets is given.
@@ -20,24 +20,24 @@ pub struct LinkLimits {
     /// Packets per second, both directions together, as EC2 counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_s: Option<u64>,
-    /// How long more than that may pass, nanoseconds; absent when it may not.
+    /// How long a burst above these limits may last, nanoseconds; absent when none may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_ns: Option<u64>,
 }
 
-/// Limits of both sides; absent where nothing was said.
+/// Limits of both sides; absent where none was stated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Links {
-    /// Of the generator's host.
+    /// Limits of the generator's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<LinkLimits>,
-    /// Of the server's host.
+    /// Limits of the server's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<LinkLimits>,
 }
 
 impl Links {
-    /// Whether nothing was said.
+    /// Whether no limit was stated.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -53,18 +53,18 @@ impl LinkLimits {
 /// One `--link`: limits of one side, or of both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkChoice {
-    /// Whose they are; both sides' when not said.
+    /// The side that they are for; both when absent.
     pub side: Option<LinkSide>,
-    /// They.
+    /// The limits.
     pub limits: LinkLimits,
 }
 
-/// Whose link.
+/// The side of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkSide {
-    /// The generator's host's.
+    /// The generator's host.
     Client,
-    /// The server's host's.
+    /// The server's host.
     Server,
 }
 

@@ -24,8 +24,8 @@ pub enum Arrival {
     /// The next request leaves when a response frees its slot. Latency counts from the send.
     Closed,
     /// Requests are due on a schedule that does not wait for responses. Latency counts from the
-    /// planned instant. With devices ([`Life::hold`]) it is connections that are due, and the time
-    /// to connect that counts from there.
+    /// planned instant. With devices ([`Life::hold`]) connections are due instead, and the time to
+    /// connect counts from the planned instant.
     Open {
         /// Planned rate over time, over all workers.
         curve: Curve,
@@ -109,8 +109,7 @@ impl Level {
         self.connections.saturating_add(self.spare)
     }
 
-    /// Whether requests are planned: in open loop, unless it is the connections of devices that
-    /// are.
+    /// Whether requests are planned: in open loop, unless the connections of devices are planned.
     pub fn plans_requests(&self) -> bool {
         matches!(self.arrival, Arrival::Open { .. }) && self.life.hold.is_none()
     }
@@ -276,13 +275,13 @@ impl LoadModel {
     }
 }
 
-/// What makes a trial one of fan-out. Its levels then count subscribers, and its requests are
-/// those of the writers.
+/// What makes a trial a fan-out. Its levels then count subscribers, and its requests are those of
+/// the writers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fanout {
     /// The streams; subscribers take them in turn.
     pub streams: Vec<Request>,
-    /// Connections that write, beside those that listen; 0 when events come by themselves.
+    /// Connections that write, besides those that listen; 0 when events come by themselves.
     pub writers: u32,
 }
 
@@ -315,7 +314,7 @@ impl Question {
     }
 }
 
-/// What records of versions hold that visited each level once.
+/// The value in records of versions that visited each level once.
 fn one() -> u32 {
     1
 }
@@ -329,7 +328,7 @@ pub struct Trial {
     pub url: String,
     /// Addresses the host resolved to, used in turn.
     pub addresses: Vec<Address>,
-    /// Where those addresses are from.
+    /// How those addresses were found.
     #[serde(default)]
     pub resolution: Resolution,
     /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
@@ -348,8 +347,8 @@ pub struct Trial {
     pub warmup: Warmup,
     /// How long responses are awaited after the last send, nanoseconds.
     pub drain_ns: u64,
-    /// The longest window that the latency of the warm-up may make of `stop`, nanoseconds; none
-    /// where the length was given.
+    /// The longest window to which the latency of the warm-up may extend `stop`, nanoseconds;
+    /// absent where the user gave the length.
     #[serde(default)]
     pub window_max_ns: Option<u64>,
     /// A request without a complete response after this time failed, nanoseconds.
@@ -373,10 +372,10 @@ pub struct Trial {
     pub seed: u64,
     /// Which process is the server.
     pub server: ServerProcess,
-    /// What the links of both hosts let through, as far as the user said.
+    /// The limits of the links of both hosts, as far as the user stated them.
     #[serde(default, skip_serializing_if = "Links::is_empty")]
     pub links: Links,
-    /// Where the server's runtime serves its figures, on this host.
+    /// Address on this host at which the server's runtime serves its figures.
     #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
     /// Whether samples of responses have bodies.
@@ -388,14 +387,14 @@ pub struct Trial {
     /// What must hold, if anything.
     #[serde(default)]
     pub expect: Option<Objective>,
-    /// How to search the highest rate that holds `expect`; its trials replace the rate of the one
-    /// level and `stop`.
+    /// How to search for the highest rate that holds `expect`; its trials replace the rate of the
+    /// one level and `stop`.
     #[serde(default)]
     pub search: Option<SearchConfig>,
     /// TLS; none for plain text.
     #[serde(default)]
     pub tls: Option<TlsChoice>,
-    /// The proxy that makes a tunnel to the target; `addresses` are then its own.
+    /// The proxy that makes a tunnel to the target; `addresses` are then the proxy's.
     #[serde(default)]
     pub proxy: Option<ProxyChoice>,
     /// Experiments after the levels, if requested.
@@ -404,13 +403,13 @@ pub struct Trial {
     /// Streams of events and their writers, when levels count subscribers.
     #[serde(default)]
     pub fanout: Option<Fanout>,
-    /// The tool that makes the load in the place of our engine, if one does.
+    /// The tool that makes the load in place of our engine, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Tool>,
 }
 
 impl Trial {
-    /// A trial of tests: nothing is sent, nothing is asked. A test says what it changes.
+    /// A trial for tests, which sends nothing. A test sets what it needs.
     pub fn blank() -> Self {
         Self {
             question: Question::Load,

@@ -1,8 +1,8 @@
 //! What the figures of a source are: declared in the file that reads it, and kept with its
 //! readings.
 //!
-//! A declaration travels as a reading does. So a page, an exporter and a later version draw a
-//! source without a table of their own, also one that they have never heard of.
+//! A declaration is sent and stored like a reading. So a page, an exporter and a later version can
+//! show a source without a table of their own, even one that they do not know.
 
 use crate::reading::Data;
 use crate::units::{show_bytes, show_count, show_ns};
@@ -13,27 +13,27 @@ use serde_json::{Number, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Only grows; what it grew by counts.
+    /// Only grows; the increase counts.
     Counter,
     /// The same, 32 bits wide in the kernel, where it wraps.
     Counter32,
     /// Mostly grows; the kernel does not tell which of the names are states.
     Untyped,
-    /// A state that adds up over what it is read of; its mean over time counts.
+    /// A state that is added up over rows; its mean over time counts.
     Sum,
-    /// A state that does not add up; its mean counts.
+    /// A state that is not added up; its mean counts.
     Mean,
     /// A state whose largest value counts.
     Max,
 }
 
 impl Kind {
-    /// Whether the first and the last reading of a window say it all.
+    /// Whether the first and the last reading of a window are enough.
     pub fn is_difference(self) -> bool {
         matches!(self, Self::Counter | Self::Counter32 | Self::Untyped)
     }
 
-    /// What is shown of it, in one word.
+    /// What is shown for it, in one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Counter | Self::Counter32 | Self::Untyped => "growth",
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What one of a figure is.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -98,9 +98,9 @@ pub struct Metric {
     pub name: String,
     /// How it is compared and added up.
     pub kind: Kind,
-    /// What one is.
+    /// Its unit.
     pub unit: Unit,
-    /// What it tells, one sentence.
+    /// What it means, in one sentence.
     pub help: String,
 }
 
@@ -131,7 +131,8 @@ impl Metric {
         short.trim_matches('_').to_string()
     }
 
-    /// The labels of a field that this is about, by name; nothing when it is about another.
+    /// The labels of a field that this metric describes, by name; nothing when it describes another
+    /// field.
     fn labels_of(&self, field: &str) -> Option<Vec<(String, String)>> {
         if field == "#" || self.name == "#" {
             return (self.name == field).then(Vec::new);
@@ -159,17 +160,17 @@ impl Metric {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rows {
-    /// So few that each may have a time series.
+    /// Few enough for a time series each.
     #[default]
     Few,
-    /// Thousands, that come and go.
+    /// Thousands that come and go.
     Many,
 }
 
 /// What a source reads, and the figures in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declaration {
-    /// Name: that of its readings, as [`Data::source`] tells it.
+    /// Its name: that of its readings, as [`Data::source`] returns it.
     pub name: String,
     /// What it reads.
     pub reads: String,
@@ -179,9 +180,9 @@ pub struct Declaration {
     pub over: Vec<String>,
     /// Whether an exporter adds up over them as well, because rows come and go by the thousand.
     pub rows: Rows,
-    /// What its figures are called at an exporter, when not by its name.
+    /// What an exporter calls its figures, when not by its name.
     pub exposed_as: Option<String>,
-    /// The figures. Where several are about a field, the first counts.
+    /// The figures. Where several describe a field, the first counts.
     pub metrics: Vec<Metric>,
 }
 
@@ -191,19 +192,19 @@ impl Declaration {
         Self { name: name.to_string(), reads: reads.to_string(), ..Self::default() }
     }
 
-    /// Tells which field tells rows apart.
+    /// Names a field that tells rows apart.
     pub fn each(mut self, field: &str) -> Self {
         self.each.push(field.to_string());
         self
     }
 
-    /// Tells which field tells rows apart that are added up.
+    /// Names a field that tells apart rows that are added up.
     pub fn over(mut self, field: &str) -> Self {
         self.over.push(field.to_string());
         self
     }
 
-    /// Tells that its rows come and go by the thousand.
+    /// States that its rows come and go by the thousand.
     pub fn many(mut self) -> Self {
         self.rows = Rows::Many;
         self
@@ -225,7 +226,7 @@ impl Declaration {
         self.with(Kind::Counter32, name, unit, help)
     }
 
-    /// Adds figures of which the kernel does not tell whether they only grow.
+    /// Adds figures for which the kernel does not tell whether they only grow.
     pub fn untyped(self, name: &str, unit: Unit, help: &str) -> Self {
         self.with(Kind::Untyped, name, unit, help)
     }
@@ -319,9 +320,9 @@ impl Declaration {
 /// One value of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample<'a> {
-    /// What it is of.
+    /// Its metric.
     pub metric: &'a Metric,
-    /// What tells it from others of the figure: names and values.
+    /// What tells it apart from others of the metric: names and values.
     pub labels: Vec<(String, String)>,
     /// The value.
     pub number: Number,

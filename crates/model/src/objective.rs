@@ -1,8 +1,8 @@
 //! What must hold: `p99<2ms,errors<0.1%`.
 //!
-//! Executive summary: an objective is a list of terms, each a figure of a point, a relation and a
-//! bound. Times and shares are bounded from above, the rate from below. It is written in the
-//! record as it is typed, and reads back the same.
+//! An objective is a list of terms, each a figure of a point, a relation and a bound. Times and
+//! shares are bounded from above, the rate from below. It is written in the record as it is typed,
+//! and reads back the same.
 
 use crate::units::{parse_duration_ns, parse_rate, show_count, show_ns};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -33,9 +33,9 @@ pub struct Objective {
 pub struct Term {
     /// What is measured.
     pub figure: TermFigure,
-    /// How it must stand to the bound.
+    /// How it must compare with the bound.
     pub relation: Relation,
-    /// In the unit of the figure: nanoseconds, hundredths (0 to 100) or per second.
+    /// In the unit of the figure: nanoseconds, percent (0 to 100) or per second.
     pub bound: f64,
 }
 
@@ -91,7 +91,7 @@ pub enum Percentile {
     P99_99,
 }
 
-/// Every percentile, rising.
+/// Every percentile, in rising order.
 pub const PERCENTILES: [Percentile; 7] = [
     Percentile::P50,
     Percentile::P75,
@@ -152,7 +152,7 @@ impl StatusClass {
     }
 }
 
-/// How a figure must stand to its bound.
+/// How a figure must compare with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `<`
@@ -176,7 +176,7 @@ impl Relation {
         }
     }
 
-    /// Whether `measured` stands so to `bound`.
+    /// Whether `measured` compares so with `bound`.
     pub fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
             Self::Below => measured < bound,
@@ -191,13 +191,13 @@ impl Relation {
     }
 }
 
-/// In what a figure and its bound are counted.
+/// The unit of a figure and its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoundUnit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Ns,
-    /// Hundredths.
+    /// Percent.
     #[serde(rename = "%")]
     Percent,
     /// Per second.
@@ -228,8 +228,8 @@ impl TermFigure {
         }
     }
 
-    /// Where a point of the record has it: `latency_ns.p99`, `status.5xx`, `rate`. Failures have no
-    /// place of their own there; `errors` stands for their share.
+    /// Its key in a point of the record: `latency_ns.p99`, `status.5xx`, `rate`. Failures have no
+    /// key of their own there; `errors` stands for their share.
     pub fn key(self) -> String {
         match self {
             Self::Latency(statistic) => format!("latency_ns.{}", statistic.key()),
@@ -325,7 +325,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// In the largest unit of which there is at least one; all digits, so that nothing is lost.
+/// In the largest unit in which it is at least 1, with all digits so that nothing is lost.
 fn exact_ns(value_ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     let fitting = units.iter().find(|(scale, _)| value_ns >= *scale);
@@ -358,8 +358,8 @@ impl Objective {
         self.terms.iter().filter_map(percentile).max()
     }
 
-    /// The same with a bound on failures, in hundredths, unless a term bounds failures, a status or
-    /// the rate already: a server that sheds load at once is fast for what it still serves.
+    /// The same with a bound on failures, in percent, unless a term already bounds failures, a
+    /// status or the rate: a server that rejects load at once is fast for what it still serves.
     pub fn bounding_failures(mut self, percent: f64) -> (Self, Option<Term>) {
         let bounds = |term: &Term| {
             matches!(term.figure, TermFigure::Errors | TermFigure::Status(_) | TermFigure::Rate)
@@ -448,7 +448,7 @@ impl FromStr for Term {
     }
 }
 
-/// A bare number would be seconds elsewhere; for a bound on latency that is a typing error.
+/// A bare number would be seconds elsewhere; for a bound on latency that is a typo.
 fn parse_time(text: &str) -> Option<f64> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     has_unit.then(|| parse_duration_ns(text).ok()).flatten().map(|ns| ns as f64)
@@ -483,7 +483,7 @@ pub struct Expectation {
     pub measured: Option<f64>,
     /// What it was compared with, in `unit`.
     pub bound: f64,
-    /// Of both numbers.
+    /// The unit of both numbers.
     pub unit: BoundUnit,
     /// Whether it holds; `null` when that is not known.
     pub met: Option<bool>,
@@ -492,8 +492,8 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// How far the figure is from its bound, of the bound. Absent without a figure, and for a bound
-    /// of zero.
+    /// How far the figure is from its bound, as a share of the bound. Absent without a figure, and
+    /// for a bound of zero.
     pub fn margin(&self) -> Option<Margin> {
         let beyond = self.measured? / self.bound - 1.0;
         let is_over = if beyond < 0.0 { Side::Under } else { Side::Over };
@@ -508,13 +508,13 @@ impl Expectation {
 /// How far a figure is from its bound: `37 % to spare`, `12 % over`, `3.1 % under`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
-    /// The distance, of the bound: 0.5 is half of it.
+    /// The distance as a share of the bound: 0.5 is half of it.
     pub share: f64,
     /// Where the figure is.
     pub side: Side,
 }
 
-/// Where a figure is, seen from its bound.
+/// On which side of its bound a figure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The bound holds.
@@ -554,7 +554,7 @@ pub enum ObjectiveStanding {
 }
 
 impl ObjectiveStanding {
-    /// Of all terms together. One miss decides; no term is no miss.
+    /// The standing of all terms together. One miss decides; without terms it is met.
     pub fn of(expectations: &[Expectation]) -> Self {
         if expectations.iter().any(|term| term.met == Some(false)) {
             Self::Missed

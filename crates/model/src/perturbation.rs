@@ -35,7 +35,7 @@ pub enum Resource {
 pub enum Touch {
     /// Only the load and the generator are changed.
     ClientOnly,
-    /// The server's CPU quota and CPU mask as well, for the time of a block.
+    /// The server's CPU quota and CPU mask as well, for the length of a block.
     Server,
 }
 
@@ -52,13 +52,13 @@ pub struct Confirm {
     pub block_ns: u64,
 }
 
-/// What an experiment shows of its resource.
+/// What an experiment shows about its resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
     /// The rate follows it: it limits.
     Limits,
-    /// The rate follows it in part, and surely not wholly.
+    /// The rate follows it in part, and certainly not fully.
     LimitsInPart,
     /// The rate does not depend on it.
     DoesNotLimit,

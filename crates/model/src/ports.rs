@@ -4,15 +4,15 @@
 //! address has the whole range for itself. A connection that we close first keeps its port in
 //! TIME_WAIT, where the kernel holds it for 60 s: `TCP_TIMEWAIT_LEN` of `include/net/tcp.h`. No
 //! sysctl shortens that; `tcp_fin_timeout` is about orphans in FIN_WAIT_2 only. What helps is to
-//! take such a port again early, see [`TimeWaitRules`].
+//! reuse such a port early, see [`TimeWaitRules`].
 //!
-//! That the last free ports of a range are hard to find costs time as well: `connect` looks through
-//! the ports of one parity first and through the others when none of those is free
+//! Finding the last free ports of a range costs time as well: `connect` looks through the ports of
+//! one parity first and through the others when none of those is free
 //! (`net/ipv4/inet_hashtables.c`, `__inet_hash_connect`). So half of a range is a good share.
 
 use crate::units::NS_PER_S;
 
-/// How long the kernel keeps a closed connection of the side that closed first, nanoseconds.
+/// How long the kernel keeps a closed connection on the side that closed first, nanoseconds.
 pub const TIME_WAIT_NS: u64 = 60 * NS_PER_S;
 
 /// Ports that the kernel chooses from when a socket connects.
@@ -51,8 +51,8 @@ impl PortRange {
         self.ports().count() as u64
     }
 
-    /// Ports that can be taken at once, when `is_taken` says which are already. Of a range of an
-    /// odd number each `connect` looks through one fewer (`__inet_hash_connect`).
+    /// Ports that can be taken at once, when `is_taken` says which ones already are. In a range of
+    /// odd length each `connect` looks through one fewer (`__inet_hash_connect`).
     pub fn free(&self, is_taken: impl Fn(u16) -> bool) -> u64 {
         let free = self.ports().filter(|port| !is_taken(*port)).count() as u64;
         let length = self.last - self.first;
@@ -83,14 +83,14 @@ pub struct TimeWaitRules {
 /// What packets between two addresses travel over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The loopback interface, with an address of it at one end.
+    /// The loopback interface, with one of its addresses at one end.
     Loopback,
     /// Anything else.
     Network,
 }
 
 impl TimeWaitRules {
-    /// How long a port cannot be taken again after we closed first, nanoseconds.
+    /// How long a port cannot be reused after we closed first, nanoseconds.
     pub fn hold_ns(&self, way: Way) -> u64 {
         let may_reuse = match self.tw_reuse {
             1 => true,
@@ -138,7 +138,7 @@ impl Churn {
     }
 }
 
-/// Source addresses needed for so many ports at once, when each pair of source and target has
+/// Source addresses needed for `ports` ports at once, when each pair of source and target has
 /// `each` of them; nothing when no number is enough.
 pub fn sources_needed(ports: u64, each: u64, targets: u64) -> Option<u64> {
     let of_source = each.checked_mul(targets).filter(|ports| *ports > 0)?;

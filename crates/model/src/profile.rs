@@ -70,9 +70,9 @@ impl ProfileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profiled {
-    /// That of the point: its figures include what profiling cost.
+    /// The visit of the point: its figures include the cost of profiling.
     Point,
-    /// One more visit of the point's level: the point is as it was without.
+    /// One more visit of the point's level: the point itself was measured without profiling.
     Repeat,
 }
 
@@ -83,7 +83,7 @@ pub struct ProfileRecord {
     pub visit: Profiled,
     /// The point of the same load, from 0 in `points`.
     pub point: usize,
-    /// Begin and end of the window of that visit, monotonic nanoseconds.
+    /// Start and end of the window of that visit, monotonic nanoseconds.
     pub window_ns: (u64, u64),
     /// Completed good responses per second of that visit.
     pub rate: f64,
@@ -92,7 +92,7 @@ pub struct ProfileRecord {
     /// Its median latency, nanoseconds.
     pub p50_ns: Option<u64>,
     /// CPU time of the server per response of that visit, good or not, microseconds; absent where
-    /// the server was not observed, and of streams of events.
+    /// the server was not observed, and for streams of events.
     pub server_us_per_request: Option<f64>,
     /// What was taken, process by process.
     pub captures: Vec<Capture>,
@@ -107,7 +107,7 @@ pub struct ProfileRecord {
 pub struct Capture {
     /// What.
     pub kind: ProfileKind,
-    /// Of which process, when that is known.
+    /// The process, when known.
     pub pid: Option<u32>,
     /// Its source: an address, or `perf` with its event.
     pub source: String,
@@ -115,7 +115,7 @@ pub struct Capture {
     pub file: String,
     /// When it was requested, monotonic nanoseconds.
     pub begin_ns: u64,
-    /// When its time was over, monotonic nanoseconds.
+    /// When it ended, monotonic nanoseconds.
     pub end_ns: u64,
     /// How much time it covers by its own account, nanoseconds; absent when it has none.
     pub duration_ns: Option<u64>,
@@ -141,13 +141,13 @@ pub struct MergedProfile {
     pub requests_absent: Option<String>,
     /// Sum of all values: nanoseconds, or bytes for the heap.
     pub total: i64,
-    /// Functions with the largest values, by their own; then callers by value with what they
+    /// Functions with the largest values of their own, then callers by value including what they
     /// called.
     pub top: Vec<FunctionCost>,
     /// Functions with a value of their own; `top` may hold fewer of them.
     pub functions: usize,
-    /// The tree of calls, the root first, each frame before those it calls. What is too small to
-    /// be drawn is left out.
+    /// The tree of calls, the root first, each frame before those it calls. Frames too small to be
+    /// drawn are left out.
     pub flame: Vec<Frame>,
     /// Waits by site; of block and mutex profiles only.
     #[serde(default)]
@@ -161,7 +161,7 @@ pub struct FunctionCost {
     pub function: String,
     /// Its own value.
     pub flat: i64,
-    /// With all that it called.
+    /// Its value including all that it called.
     pub cum: i64,
 }
 
@@ -172,7 +172,7 @@ pub struct Frame {
     pub function: String,
     /// Frames above it; the root has none.
     pub depth: u32,
-    /// With all that it called.
+    /// Its value including all that it called.
     pub value: i64,
 }
 
@@ -197,7 +197,7 @@ pub struct Wait {
     pub call: String,
     /// What waited.
     pub waiter: Waiter,
-    /// The frame by which that is known; absent for others.
+    /// The frame that shows it; absent for others.
     pub known_by: Option<String>,
     /// How often.
     pub count: i64,

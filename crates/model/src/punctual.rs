@@ -23,10 +23,10 @@ pub struct Window<'a> {
     pub latency: &'a Histogram,
     /// From the send; empty in closed loop.
     pub service: &'a Histogram,
-    /// From when a request could leave to when it left; in closed loop of those that left in a
-    /// turn that stood still, whose stamp is that of its begin.
+    /// From when a request could be sent to when it was sent; in closed loop only of those sent in
+    /// a stalled turn, whose stamp is that of the start of the turn.
     pub lateness: &'a Histogram,
-    /// How long responses may have been there before they were stamped, of those that were late.
+    /// How long late responses may have waited before they were stamped.
     pub unseen: &'a Histogram,
     /// Requests without a good response: they rank above all others.
     pub censored: u64,
@@ -84,7 +84,7 @@ fn at_rank(times: &Histogram, rank: u64, later: u64, late_ns: u64) -> Option<u64
     Some(at_ns.saturating_sub(late_ns))
 }
 
-/// Delays to try, each with how many requests were later. Zero is one of them.
+/// Delays to try, each with the number of requests that were later. Zero is one of them.
 fn thresholds(lateness: &Histogram) -> Vec<(u64, u64)> {
     let at = |share: f64| {
         let late_ns = lateness.quantile_ns(share)?;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Service time, delay of the send, wait for a connection, delay of the stamp.
+    /// Service time, send delay, wait for a connection, delay of the stamp.
     type Request = (u64, u64, u64, u64);
 
     /// Latency, service time, delay and late stamps of requests.

@@ -18,7 +18,7 @@ pub enum ShapeKind {
     HardCap,
     /// X = l N / (1 + s (N - 1) + k N (N - 1)), the universal scalability law.
     Usl,
-    /// It grows, and beyond a count it is suddenly less.
+    /// It grows, and beyond a count it suddenly drops.
     Cliff,
 }
 
@@ -61,21 +61,21 @@ pub struct FittedShape {
     pub knee_in_flight: Option<Estimate>,
     /// s of USL: share of the work that is serial.
     pub serial_share: Option<Estimate>,
-    /// k of USL: cost of each pair of requests in flight; over 0 the rate falls in the end.
+    /// k of USL: cost of each pair of requests in flight; above 0 the rate eventually falls.
     pub crosstalk_share: Option<Estimate>,
     /// Requests in flight at which USL is highest; absent beyond the limit of extrapolation.
     pub peak_in_flight: Option<Estimate>,
     /// Cliff: the last level before the loss and the first after it, as the ends; requests in
     /// flight.
     pub breaks_at_in_flight: Option<Estimate>,
-    /// Corrected Akaike criterion above that of the best form: 2 is a hint, 10 is plain.
+    /// Corrected Akaike criterion above that of the best form: 2 is a hint, 10 is clear.
     pub aicc_behind: f64,
-    /// Residual that is largest, as a share of the fitted rate, with its sign.
+    /// Largest residual as a share of the fitted rate, with its sign.
     pub residual_worst: f64,
     /// Root mean square of the residuals, as a share.
     pub residual_rms: f64,
-    /// Whether the residuals are larger than the error of the levels explains: the form is not the
-    /// true one, or levels do not repeat.
+    /// Whether the residuals are larger than the error of the levels explains: the form is wrong,
+    /// or levels do not repeat.
     pub is_beyond_error: bool,
 }
 
@@ -88,11 +88,11 @@ pub struct FittedLevel {
     pub in_flight: f64,
     /// Measured rate, per second.
     pub rate: f64,
-    /// Rate of the best form, per second; absent for levels that were not fitted through.
+    /// Rate of the best form, per second; absent for levels that were left out of the fit.
     pub fitted: Option<f64>,
 }
 
-/// A level at which requests in flight were worth more than at the lowest one.
+/// A level with more rate per request in flight than the lowest one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Superlinear {
     /// Requests in flight there.
@@ -110,11 +110,11 @@ pub struct ShapeFit {
     pub fits: Vec<FittedShape>,
     /// The levels in order of requests in flight.
     pub levels: Vec<FittedLevel>,
-    /// Present when a request in flight was worth more at a higher level: the lowest levels are
-    /// badly measured, or cost falls when work comes in batches. Levels below are not fitted
-    /// through.
+    /// Present when the rate per request in flight was higher at a higher level: the lowest levels
+    /// are badly measured, or cost falls when work comes in batches. Levels below are left out of
+    /// the fit.
     pub superlinear: Option<Superlinear>,
-    /// What a reader should know of the fit, one sentence each.
+    /// What a reader should know about the fit, one sentence each.
     pub cautions: Vec<String>,
 }
 

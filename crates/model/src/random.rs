@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats: splitmix64 (Steele, Lea and Flood 2014).
+//! Random numbers that a seed reproduces: splitmix64 (Steele, Lea and Flood 2014).
 
 /// A sequence of random numbers.
 #[derive(Debug, Clone)]

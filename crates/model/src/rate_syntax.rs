@@ -1,7 +1,7 @@
 //! Shapes of an open loop's rate as people write them: steps, ramps, spikes, waves, recordings.
 //!
-//! Each parses to a [`Curve`]; like all of [`units`](crate::units), a value that is not understood
-//! says what is accepted and gives an example.
+//! Each parses to a [`Curve`]; as in [`units`](crate::units), the error for a value says what is
+//! accepted and gives an example.
 
 use crate::curve::{Curve, Leg};
 use crate::units::{LEVELS_MAX, Levels, RATE_MAX, UnitError, parse_duration_ns, parse_rate};
@@ -75,7 +75,7 @@ pub fn parse_spike(text: &str) -> Result<Curve, UnitError> {
     parse().ok_or_else(error)
 }
 
-/// A sine between two rates that begins at their middle: `1k:5k/10s` has a period of ten seconds.
+/// A sine between two rates that starts at their middle: `1k:5k/10s` has a period of ten seconds.
 /// Drawn for `total_ns`.
 pub fn parse_sine(text: &str, total_ns: u64) -> Result<Curve, UnitError> {
     const ACCEPTED: &str = "a wave: LOW:HIGH/PERIOD, at least 10ms long";
@@ -115,7 +115,7 @@ pub struct RecordingError {
 
 /// A recording of rates, CSV with the columns t (seconds) and rate (per second): each rate holds
 /// until the next line, and the last line only says when it ends. A first line of names, empty
-/// lines and lines that begin with # are skipped.
+/// lines and lines that start with # are skipped.
 pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
     let mut rows: Vec<(f64, f64)> = Vec::new();
     let mut last_line = 1;
@@ -136,7 +136,7 @@ pub fn parse_recording(text: &str) -> Result<Curve, RecordingError> {
             return Err(error("has a time beyond 1000 hours, or a rate below zero or over 100M"));
         }
         if rows.last().is_some_and(|before| before.0 >= row.0) {
-            return Err(error("does not come after the line before"));
+            return Err(error("is not later than the line before"));
         }
         if rows.len() >= LEGS_MAX {
             return Err(error("is more than a million lines long"));

@@ -1,7 +1,7 @@
-//! Raw counters as a host gave them, with the time window of the read.
+//! Raw counters as read from a host, with the time window of the read.
 //!
-//! Readings are observations: cumulative counters and states, never rates. The comparison of two
-//! readings derives rates, and a better version can derive them again.
+//! Readings are observations: cumulative counters and states, never rates. Rates are derived from
+//! two readings, and a later version can derive them again.
 
 use crate::facts::Unreadable;
 use crate::metric::Declaration;
@@ -21,7 +21,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The instant the counters are taken to be of.
+    /// The instant that the counters are taken to describe.
     pub fn at_ns(&self) -> u64 {
         self.begin_ns + (self.end_ns - self.begin_ns) / 2
     }
@@ -61,7 +61,7 @@ pub enum Data {
     Conntrack(Conntrack),
     /// What threads of the server did at this instant; a bounded sample of them.
     ServerThreadsNow(Vec<ThreadNow>),
-    /// Connections that the server itself opened to others, by destination.
+    /// Connections that the server itself opened to other services, by destination.
     Downstreams(Vec<Downstream>),
     /// `/proc/diskstats`, whole disks.
     Disks(Vec<Disk>),
@@ -79,7 +79,7 @@ pub enum Data {
     /// own.
     Inside(Box<Data>),
     /// Named values of any other source, written like the variants above: a source that is only
-    /// names and values needs none of its own.
+    /// names and values needs no variant of its own.
     #[serde(untagged)]
     Values(Values),
 }
@@ -181,7 +181,7 @@ impl Values {
     /// `/proc/vmstat`, the part about reclaim, and `server.*`: memory of the server's innermost
     /// control group (`server.usage_bytes`, `server.limit_bytes`, `server.failcnt` and so on).
     pub const MEMORY: &str = "memory";
-    /// What the server's language runtime tells about itself (Go: runtime/metrics), by name.
+    /// What the server's language runtime reports about itself (Go: runtime/metrics), by name.
     pub const SERVER_RUNTIME: &str = "server_runtime";
 
     /// Values of a source.
@@ -194,7 +194,7 @@ impl Values {
     }
 }
 
-/// A value that a source gave a name.
+/// A named value of a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -256,13 +256,13 @@ impl From<BTreeMap<String, u64>> for Value {
     }
 }
 
-/// Values that were changed, and those of them that are no longer as they were written.
+/// Values that were changed, and those that are no longer as they were written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuningNow {
     /// Places that were read.
     pub places: u32,
     /// Those that differ from the first look: changed by another program, no longer readable,
-    /// restored, or changed only since.
+    /// restored, or changed for the first time since.
     pub drifted: Vec<Row>,
 }
 
@@ -301,7 +301,7 @@ impl CpuTimes {
         self.busy() + self.idle + self.iowait
     }
 
-    /// Sum of all states but idle and iowait.
+    /// Sum of all states except idle and iowait.
     pub fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq + self.steal
     }
@@ -327,7 +327,7 @@ pub struct CpuShares {
 }
 
 impl CpuShares {
-    /// Everything but idle and iowait.
+    /// Everything except idle and iowait.
     pub fn busy(&self) -> f64 {
         1.0 - self.idle - self.iowait
     }
@@ -339,7 +339,8 @@ impl CpuTimes {
     ///
     /// With tick accounting the kernel measures idle time and samples the busy states, so that a
     /// CPU which is busy in short bursts accounts for less time than has passed. Idle is therefore
-    /// taken of the time passed, and the busy states divide the rest in their sampled proportion.
+    /// taken as a share of the time passed, and the busy states divide the rest in their sampled
+    /// proportion.
     pub fn shares_since(&self, earlier: &Self, passed_ns: f64, tick_ns: u64) -> Option<CpuShares> {
         let ticks = |field: fn(&Self) -> u64| field(self).saturating_sub(field(earlier)) as f64;
         let (idle, iowait) = (ticks(|cpu| cpu.idle), ticks(|cpu| cpu.iowait));
@@ -475,12 +476,12 @@ pub struct OpenFiles {
 /// Accept queue of one listening socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listener {
-    /// Kernel cookie of the socket: names the queue over several readings.
+    /// Kernel cookie of the socket: identifies the queue over several readings.
     pub cookie: u64,
     /// Connections waiting to be accepted.
     pub queued: u32,
     /// Length the queue may reach: the smaller of backlog and somaxconn. Without sock_diag it is
-    /// somaxconn, which the queue is never longer than.
+    /// somaxconn, which the queue never exceeds.
     pub backlog: u32,
 }
 
@@ -526,13 +527,13 @@ pub struct Qdisc {
     pub interface: String,
     /// Kind, for example `tbf`.
     pub kind: String,
-    /// Handle, major number above 16 bits; with the interface it names the discipline.
+    /// Handle, major number above 16 bits; with the interface it identifies the discipline.
     pub handle: u32,
     /// Packets dropped.
     pub drops: u32,
     /// Times it had to hold packets back.
     pub overlimits: u32,
-    /// Packets given back by the driver.
+    /// Packets that the driver returned.
     pub requeues: u32,
     /// Bytes let through.
     pub bytes: u64,
@@ -549,7 +550,7 @@ pub struct Qdisc {
 pub struct Conntrack {
     /// Entries now.
     pub count: u64,
-    /// Entries there may be.
+    /// Largest number of entries.
     pub max: u64,
     /// Packets dropped because an entry could not be made, over all CPUs.
     pub dropped: u64,
@@ -559,7 +560,7 @@ pub struct Conntrack {
     pub insert_failed: u64,
 }
 
-/// What a thread is doing, as its system call and wait channel tell.
+/// What a thread is doing, from its system call and wait channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
@@ -579,7 +580,7 @@ pub enum Doing {
     Accept,
     /// Waits to write to a pipe, for example a log.
     PipeWrite,
-    /// Waits for storage (state D, or fsync and its like).
+    /// Waits for storage (state D, or fsync and the like).
     Storage,
     /// Stopped by a signal, a debugger or the freezer.
     Stopped,
@@ -599,8 +600,8 @@ pub struct ThreadNow {
     /// Address of the futex it sleeps on, if it does and if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub futex: Option<u64>,
-    /// The time-out of that sleep, if it has one and if it could be read: what is left of it,
-    /// nanoseconds, and of one that was given as a duration all of it.
+    /// The time-out of that sleep, if it has one and if it could be read, nanoseconds: what is left
+    /// of it, or all of it when it was given as a duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<u64>,
 }
@@ -612,14 +613,14 @@ pub struct Downstream {
     pub to: String,
     /// Established connections.
     pub connections: u32,
-    /// Of them, those whose last bytes went out and are not answered yet.
+    /// Of them, those whose last bytes went out and have no response yet.
     pub waiting: u32,
     /// Connections being opened.
     pub opening: u32,
     /// Mean smoothed round trip, microseconds; 0 for unix sockets.
     pub rtt_us: u32,
-    /// Time since bytes came in on those that wait, median, milliseconds. Absent when none waits,
-    /// for unix sockets and in older records.
+    /// Time since bytes last came in on those that wait, median, milliseconds. Absent when none
+    /// waits, for unix sockets and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_ms: Option<u32>,
 }
@@ -661,7 +662,7 @@ pub struct ProbeCost {
     pub elapsed_ns: u64,
     /// Rounds of reading done.
     pub rounds: u64,
-    /// Rounds that began more than one period late.
+    /// Rounds that started more than one period late.
     pub late_rounds: u64,
 }
 
@@ -695,7 +696,7 @@ mod tests {
             assert_eq!(serde_json::to_string(&data).unwrap(), line);
         }
         let typed: Data = serde_json::from_str(lines[4]).unwrap();
-        assert_eq!(typed, Data::Softnet(Vec::new()), "it is no mere list of values");
+        assert_eq!(typed, Data::Softnet(Vec::new()), "it is not just a list of values");
         for wrong in [r#"{"source":"tcp","values":{"a":"b"}}"#, r#"{"source":"tcp"}"#, "7"] {
             assert!(serde_json::from_str::<Data>(wrong).is_err(), "{wrong}");
         }

@@ -1,5 +1,4 @@
-//! Where the files of a host are: below `/`, or below a folder that holds a host made up for a
-//! test.
+//! Where the files of a host are: below `/`, or below a folder that holds a fake host for a test.
 
 use std::path::{Path, PathBuf};
 
@@ -20,18 +19,18 @@ impl Root {
         Self(folder.into())
     }
 
-    /// Where the file is that the host knows by this absolute path.
+    /// Where a file of the host with this absolute path is.
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
         let absolute = absolute.as_ref();
         self.0.join(absolute.strip_prefix("/").unwrap_or(absolute))
     }
 
-    /// The absolute path by which the host knows a file: [`Root::path`] the other way round.
+    /// The absolute path of a file on the host: the inverse of [`Root::path`].
     pub fn known_as(&self, file: &Path) -> PathBuf {
         Path::new("/").join(file.strip_prefix(&self.0).unwrap_or(file))
     }
 
-    /// The path of a file about a process.
+    /// The path of a file in `/proc` about a process.
     pub fn process(&self, pid: u32, file: &str) -> PathBuf {
         self.path(format!("/proc/{pid}/{file}"))
     }

@@ -83,7 +83,7 @@ impl TryFrom<String> for Address {
     }
 }
 
-/// One way for a connection.
+/// The two ends of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// Where it goes.
@@ -99,9 +99,9 @@ impl Route {
     }
 }
 
-/// All routes from the sources to the addresses, for connections to use in turn: every address
-/// comes before a source is repeated. Without sources the kernel chooses. An address that no
-/// source is of the family of has no route.
+/// All routes from the sources to the addresses, for connections to use in turn: each source with
+/// all addresses, then the next source. Without sources the kernel chooses. An address has no route
+/// when no source is of its family.
 pub fn routes(addresses: &[Address], sources: &[IpAddr]) -> Vec<Route> {
     if sources.is_empty() {
         return addresses.iter().cloned().map(Route::to).collect();
@@ -124,7 +124,7 @@ pub enum Lookup {
     /// The name is an address.
     #[default]
     Literal,
-    /// The resolver of the system was asked, once.
+    /// The system's resolver, asked once.
     Resolver,
     /// `--resolve` gave them.
     Given,
@@ -132,10 +132,10 @@ pub enum Lookup {
     UnixSocket,
 }
 
-/// What was asked for to find addresses, and how.
+/// What was looked up to find addresses, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
-    /// Host and port connected to: those of the URL, unless `--connect-to` says another.
+    /// Host and port connected to: those of the URL, unless `--connect-to` names others.
     pub name: String,
     /// How.
     pub how: Lookup,
@@ -164,9 +164,9 @@ impl Net {
         Some(Self { first, prefix })
     }
 
-    /// Its hosts, at most `count_max` of them. The all-zeros and all-ones hosts of an IPv4 net are
-    /// its own and its broadcast address (RFC 919), the first one of an IPv6 net is that of its
-    /// routers (RFC 4291, 2.6.1); they are no hosts unless the net is a pair or one address.
+    /// Its hosts, at most `count_max`. In an IPv4 net the all-zeros and all-ones addresses are the
+    /// net's own and its broadcast address (RFC 919), and in an IPv6 net the first one is that of
+    /// its routers (RFC 4291, 2.6.1); they are not hosts unless the net is a pair or one address.
     pub fn hosts(&self, count_max: usize) -> Vec<IpAddr> {
         let (bits, value) = match self.first {
             IpAddr::V4(v4) => (32, u128::from(u32::from(v4))),
@@ -187,7 +187,7 @@ impl Net {
     }
 }
 
-/// Keeps the first of equal ones.
+/// Keeps the first of equal elements.
 pub fn without_repeats<T: Ord + Clone>(list: Vec<T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
     list.into_iter().filter(|one| seen.insert(one.clone())).collect()

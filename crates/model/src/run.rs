@@ -61,7 +61,7 @@ pub struct Record {
     pub seed: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// The request of the user, resolved.
+    /// What the user requested, resolved.
     pub trial: Trial,
     /// The generator's host.
     pub host: HostFacts,
@@ -69,10 +69,10 @@ pub struct Record {
     pub target: Target,
     /// One entry per visit of a level; none where another tool made the load.
     pub points: Vec<Point>,
-    /// What that tool told, and what our probes add to it.
+    /// What that tool reported, and what our probes add to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolRun>,
-    /// Of the whole run.
+    /// The verdict of the whole run.
     pub verdict: Verdict,
     /// How each term of the trial's objective stands over the run; empty when none was given.
     #[serde(default)]
@@ -109,7 +109,7 @@ pub struct Target {
     pub url: String,
     /// Addresses used.
     pub addresses: Vec<String>,
-    /// Where they are from; absent in records of versions without it.
+    /// How they were found; absent in records of versions without it.
     #[serde(default)]
     pub resolution: Option<Resolution>,
     /// Connections established to each address over the run.
@@ -123,10 +123,11 @@ pub struct Target {
     /// What a handshake before the load negotiated; null without TLS.
     #[serde(default)]
     pub tls: Option<TlsInfo>,
-    /// No plain request had a good response, and the port shook hands with TLS afterwards.
+    /// No plain request had a good response, and a TLS handshake with the port succeeded
+    /// afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub speaks_tls: bool,
-    /// The proxy, without a password; `addresses` are its own then.
+    /// The proxy, without a password; `addresses` are then the proxy's.
     #[serde(default)]
     pub proxy: Option<String>,
     /// The server's host, with a probe there; `server` is then null.
@@ -153,7 +154,7 @@ pub struct Point {
     /// Whether the server was profiled; the cost is then in every figure.
     #[serde(default)]
     pub profiled: bool,
-    /// Monotonic begin and end of the measured window, nanoseconds, to find its readings.
+    /// Monotonic start and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
     /// Outcomes of connections.
     pub connections: ConnectionInfo,
@@ -167,7 +168,7 @@ pub struct Point {
     pub requests: RequestInfo,
     /// Complete responses by status class.
     pub status: BTreeMap<String, u64>,
-    /// Complete responses by status code. Empty in records of before codes were counted.
+    /// Complete responses by status code. Empty in records from before codes were counted.
     #[serde(default)]
     pub status_codes: BTreeMap<String, u64>,
     /// Complete responses that failed by their status, by code: 400 and more, unless a check calls
@@ -194,7 +195,7 @@ pub struct Point {
     pub bytes: Bytes,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
-    /// The same of good responses alone, whatever the outcome of other requests; absent in older
+    /// The same for good responses alone, whatever the outcome of other requests; absent in older
     /// records.
     #[serde(default)]
     pub latency_good_ns: Option<Summary>,
@@ -206,8 +207,8 @@ pub struct Point {
     #[serde(default)]
     pub lateness_ns: Option<Summary>,
     /// Lower bounds of the latency that a punctual generator would have measured; see
-    /// [`punctual`](crate::punctual). Of open loops, and of closed ones whose generator stood
-    /// still.
+    /// [`punctual`](crate::punctual). For open loops, and for closed ones whose generator was
+    /// stalled.
     #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
     /// How long responses may have waited before they were stamped, because the generator did not
@@ -220,7 +221,7 @@ pub struct Point {
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
-    /// Where they were; `null` when no socket was sampled.
+    /// Where the requests in flight were; `null` when no socket was sampled.
     #[serde(default)]
     pub residence: Option<Residence>,
     /// CPU cost.
@@ -242,7 +243,7 @@ pub struct Point {
     pub agents: Vec<AgentPoint>,
     /// Validity checks.
     pub gates: Vec<Gate>,
-    /// How far each figure may be believed; one that is absent is sound.
+    /// How far each figure holds; one that is absent is sound.
     #[serde(default)]
     pub standing: Standings,
     /// How each term of the trial's objective stands here; empty when none was given.
@@ -251,12 +252,12 @@ pub struct Point {
     /// Patterns in latencies and series that need no observation of the server.
     #[serde(default)]
     pub fingerprints: Vec<Fingerprint>,
-    /// Of this point.
+    /// The verdict of this point.
     pub verdict: Verdict,
 }
 
 impl Point {
-    /// Responses with an error status that were held to checks because one calls their status
+    /// Responses with an error status that were not failures by status, because a check calls it
     /// good.
     pub fn called_good(&self) -> u64 {
         let errors = self.status_codes.iter().filter(|(code, _)| code.as_str() >= "400");
@@ -279,7 +280,7 @@ impl Point {
         self.load.life.is_some_and(|life| life.hold.is_some())
     }
 
-    /// Whether there was no response, good or bad; of devices that only hold their connection,
+    /// Whether there was no response, good or bad; for devices that only hold their connection,
     /// whether none was opened.
     pub fn is_silent(&self) -> bool {
         if self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0) {
@@ -308,7 +309,7 @@ impl Point {
     }
 
     /// Responses of the window per second, good or not: CPU time per request times this is the CPU
-    /// time that was used. The rate of good ones where a record did not count them.
+    /// time that was used. The rate of good responses where a record did not count them.
     pub fn answered_rate(&self) -> f64 {
         let duration_s = Some(self.load.duration_s).filter(|duration_s| *duration_s > 0.0);
         let counted = self.cpu.responses.zip(duration_s);
@@ -320,7 +321,7 @@ impl Point {
         (self.status.values().sum(), self.requests.completed)
     }
 
-    /// Whether requests were sent or had to be: devices may only hold connections, and
+    /// Whether requests were sent or should have been: devices may only hold connections, and
     /// subscribers only receive.
     pub fn asks(&self) -> bool {
         let writers = self.events.as_ref().map(|events| events.writers);
@@ -335,7 +336,7 @@ pub struct LoadInfo {
     pub model: LoadModel,
     /// Connections.
     pub connections: u32,
-    /// Connections that might be opened when requests waited for one.
+    /// Most connections, including those that could be opened when requests waited for one.
     #[serde(default)]
     pub connections_max: u32,
     /// Requests in flight per connection.
@@ -390,8 +391,8 @@ pub struct ConnectionInfo {
 pub struct TurnoverInfo {
     /// Established per second.
     pub rate: f64,
-    /// Connections per second that are asked for: those of the schedule in open loop, else devices
-    /// over their mean hold, as if none took any time to open; absent without a hold that ends.
+    /// Requested connections per second: those of the schedule in open loop, else devices over
+    /// their mean hold, as if opening took no time; absent without a hold that ends.
     pub planned_rate: Option<f64>,
     /// Connections open when the window began.
     #[serde(default)]
@@ -400,7 +401,7 @@ pub struct TurnoverInfo {
     /// `open_before + established = closed_by_us + closed_by_peer + open_after`, exactly.
     #[serde(default)]
     pub open_after: u64,
-    /// Attempts begun.
+    /// Attempts started.
     pub begun: u64,
     /// Attempts that succeeded.
     pub established: u64,
@@ -412,16 +413,16 @@ pub struct TurnoverInfo {
     pub closed_by_peer: u64,
     /// Time to connect of the attempts that succeeded in the window.
     pub connect_ns: Summary,
-    /// Connects that took as long as SYN packets are repeated after, by the second they gather at;
-    /// empty when there are none.
+    /// Connects that took as long as the time after which a SYN is sent again, by the second around
+    /// which they gather; empty when there are none.
     pub syn_retries: BTreeMap<String, u64>,
-    /// Resident memory of the generator per open connection above what it had before, bytes; of
-    /// user space, without the kernel's sockets.
+    /// Growth of the generator's resident memory per open connection, bytes; user space only,
+    /// without the kernel's sockets.
     pub client_bytes_each: Option<f64>,
-    /// What became of the connections that were due in the window; open loop only.
+    /// Outcomes of the connections that were due in the window; open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<StartInfo>,
-    /// Monotonic begin of `openings`, nanoseconds.
+    /// Monotonic start of `openings`, nanoseconds.
     #[serde(default)]
     pub visit_begin_ns: u64,
     /// Every second of the visit: ramp-up, window and ramp-down.
@@ -435,7 +436,7 @@ pub struct TurnoverInfo {
 pub struct StartInfo {
     /// Due in the window, counted from the schedule; absent for a window that was cut short.
     pub planned: Option<u64>,
-    /// Attempts that were begun.
+    /// Attempts that were started.
     pub begun: u64,
     /// Those that succeeded, also after the window.
     pub established: u64,
@@ -443,15 +444,15 @@ pub struct StartInfo {
     pub failed: u64,
     /// Those that were neither open nor failed when the visit ended.
     pub pending: u64,
-    /// Never begun: no device was free.
+    /// Never started: no device was free.
     pub unsent: u64,
-    /// Begun late, because no device was free when they were due.
+    /// Started late, because no device was free when they were due.
     pub waited: u64,
-    /// Time to connect from the planned instant; all that were never open count as slower.
+    /// Time to connect from the planned instant; those that were never open count as slower.
     pub connect_ns: Summary,
     /// Lower bounds of the same without the generator delay.
     pub connect_punctual_ns: Summary,
-    /// Generator delay: begun minus planned, without the wait for a free device.
+    /// Generator delay: start minus planned instant, without the wait for a free device.
     pub lateness_ns: Summary,
 }
 
@@ -467,12 +468,13 @@ impl StartInfo {
     }
 }
 
-/// Handshakes and tunnels of a level; the names are next to those of the connections.
+/// Handshakes and tunnels of a level; in the record their names are next to those of the
+/// connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// Handshakes that succeeded in this level; null without TLS.
     pub handshakes: Option<u64>,
-    /// Those of them that resumed a session.
+    /// Those that resumed a session.
     pub resumed: Option<u64>,
     /// Time of those handshakes; null without TLS.
     pub handshake_ns: Option<Summary>,
@@ -480,7 +482,7 @@ pub struct Handshakes {
     pub handshake_failures: Option<BTreeMap<String, u64>>,
     /// Tunnels that the proxy refused; null without a proxy.
     pub tunnels_refused: Option<u64>,
-    /// Status of the latest of them.
+    /// Status of the latest refusal.
     pub tunnel_status: Option<u16>,
 }
 
@@ -498,7 +500,7 @@ pub struct RequestInfo {
     pub failed: u64,
     /// Due and never sent; open loop only, else 0.
     pub unsent: u64,
-    /// Due, and whether they were sent is not known: an agent of a fleet was lost.
+    /// Due, but it is not known whether they were sent: an agent of a fleet was lost.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unaccounted: u64,
     /// Sent, but due while no connection had a free slot; open loop only, else 0.
@@ -517,7 +519,7 @@ pub struct RequestInfo {
 pub struct TargetResult {
     /// As named, else method and URL.
     pub name: String,
-    /// Its part of the sum of all weights.
+    /// Its weight, as a part of the sum of all weights.
     pub weight: u64,
     /// Outcomes of its requests.
     pub requests: Fates,
@@ -531,7 +533,7 @@ pub struct TargetResult {
     pub bytes_received: u64,
     /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
-    /// The same of good responses alone.
+    /// The same for good responses alone.
     #[serde(default)]
     pub latency_good_ns: Option<Summary>,
 }
@@ -566,7 +568,7 @@ pub struct InFlight {
     /// The same over the first fifth of the window.
     #[serde(default)]
     pub first: Option<f64>,
-    /// The same over the last fifth: above capacity an open loop has ever more of them.
+    /// The same over the last fifth: above capacity an open loop has more and more of them.
     #[serde(default)]
     pub last: Option<f64>,
     /// Connections times depth.
@@ -587,8 +589,8 @@ pub struct Residence {
     pub inside_server: Option<f64>,
 }
 
-/// CPU time in the window, and per response in microseconds: of both sides
-/// `us per request x responses = CPUs x length of the window`.
+/// CPU time in the window, and per response in microseconds: for both sides `us per request x
+/// responses = CPUs x length of the window`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
     /// Whole responses that arrived in the window, with any status, whenever their requests were
@@ -644,7 +646,7 @@ pub struct Unmeasured {
     /// Bytes of those responses.
     pub bytes_received: u64,
     /// The shortest time from a send of the warm-up to its good response, nanoseconds. The first
-    /// requests of a level meet a server that has nothing else to do.
+    /// requests of a level reach a server that has nothing else to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fastest_ns: Option<u64>,
 }

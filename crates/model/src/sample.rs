@@ -1,17 +1,17 @@
 //! A response that failed, kept so that a person can read why.
 //!
-//! For: what the engine hands over of such a response, and what a record keeps of it.
-//! In: the bytes as they arrived. Out: the status line, header lines and, when it was asked for,
-//! the beginning of the body, with secrets masked.
+//! For: what the engine passes on about such a response, and what a record keeps of it.
+//! In: the bytes as they arrived. Out: the status line, header lines and, on request, the start of
+//! the body, with secrets masked.
 //! Never: a good response.
 
 use crate::check::Check;
 use crate::secret;
 use serde::{Deserialize, Serialize};
 
-/// Kinds of failures of which a response is kept, per worker and level and per point.
+/// Most kinds of failures for which a response is kept, per worker and level and per point.
 pub const CAUGHT_MAX: usize = 8;
-/// Bytes that are kept of one: most of a head, and what follows it.
+/// Bytes kept of one response: most of a head, and what follows it.
 pub const CAUGHT_BYTES_MAX: usize = 4096;
 /// Bytes of a body that a record keeps.
 pub const BODY_BYTES_MAX: usize = 1024;
@@ -32,7 +32,7 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// None of its bytes yet.
+    /// A response with none of its bytes yet.
     pub fn new((status, check): (u16, Option<Check>), at_ns: u64, total_bytes: u64) -> Self {
         let bytes = [0; CAUGHT_BYTES_MAX];
         Self { status, check, at_ns, total_bytes, bytes, length: 0 }
@@ -61,7 +61,7 @@ pub struct ResponseSample {
     pub check: Option<String>,
     /// Status line and header lines; values of headers that hold secrets are masked.
     pub head: Vec<String>,
-    /// Beginning of the body as it was sent, with `--sample-failures`.
+    /// Start of the body as it was sent, with `--sample-failures`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// Bytes of the whole response.

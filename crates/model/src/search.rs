@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Settings of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchConfig {
-    /// Lowest rate that is tried, per second, above zero; the search begins here.
+    /// Lowest rate that is tried, per second, above zero; the search starts here.
     pub lowest: f64,
     /// Highest rate that is tried, per second.
     pub highest: f64,
@@ -21,7 +21,7 @@ pub struct SearchConfig {
     pub answers_min: u64,
     /// Required certainty that a rate holds or misses, 0.5 to 1.
     pub confidence: f64,
-    /// The bound on failures, in hundredths, that the search added to an objective that had none;
+    /// The bound on failures, in percent, that the search added to an objective that had none;
     /// `null` when it had one.
     #[serde(default)]
     pub errors_added_percent: Option<f64>,
@@ -62,8 +62,8 @@ impl Purpose {
 pub enum Trust {
     /// It is.
     Sound,
-    /// The generator sent requests late. That only adds latency: a term that is met in spite of it
-    /// is met.
+    /// The generator sent requests late. That only adds latency: a term that is met despite it is
+    /// met.
     ClientLate,
     /// The measurement itself is not valid.
     Invalid,
@@ -88,7 +88,7 @@ pub struct SearchTrial {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// The interval is as narrow as asked, and both ends are sure.
+    /// The interval is as narrow as requested, and both ends are sure.
     Narrowed,
     /// The time was spent.
     BudgetSpent,
@@ -141,8 +141,8 @@ pub struct Answer {
 pub struct SearchRecord {
     /// Its settings.
     pub config: SearchConfig,
-    /// Every trial in order; each has its point in the record, but for one that was cut before its
-    /// window began.
+    /// Every trial in order; each has its point in the record, except one that was cut before its
+    /// window started.
     pub trials: Vec<SearchTrial>,
     /// What it found; `null` when it was interrupted.
     pub answer: Option<Answer>,

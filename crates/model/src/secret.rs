@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The text that replaces a secret.
 pub const MASK: &str = "***";
 
-/// Any name with one of these in it, however it is spelled, has a secret.
+/// Any name that contains one of these, however it is spelled, has a secret.
 const WITHIN: &[&str] = &[
     "token",
     "secret",
@@ -38,13 +38,14 @@ const WORDS: &[&str] = &[
 ];
 /// Parameters of a query whose names mean something else as the name of an option.
 const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
-/// Names with these ends are about a secret, for example its place, and have none as a value.
+/// Names with these endings are about a secret, for example its place, and their values are not
+/// secrets.
 const ABOUT: &[&str] =
     &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
 /// Options of ceiling without a value, which may precede another in one word: `-kH'A: b'`.
 pub const FLAGS: &str = "LVhkqv";
 /// Options of ceiling that take hosts and ports, or the name of a variable: no secrets, though they
-/// may look so.
+/// may look like some.
 const OPEN: &[&str] = &["auth-env", "connect-to", "probe", "resolve", "sni"];
 /// A shorter secret is not searched for in our messages: any text may contain it.
 const SOUGHT_MIN_BYTES: usize = 4;
@@ -60,7 +61,7 @@ pub fn is_secret(name: &str) -> bool {
         || words.iter().any(|word| WORDS.contains(&word.as_str()))
 }
 
-/// The words of a name in small letters: `xApi-Key_2` is x, api, key, 2.
+/// The words of a name in lower case: `xApi-Key_2` is x, api, key, 2.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -107,7 +108,7 @@ enum Program {
     Any,
 }
 
-/// What the name of an option implies of its value.
+/// What the name of an option implies about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
     /// It is like any other text.
@@ -116,9 +117,9 @@ enum Value {
     Secret,
     /// It is a header.
     Header,
-    /// It is a name, and a password behind a colon.
+    /// It is a name, and a password after a colon.
     User,
-    /// It has none, though names of hosts in it may look so.
+    /// It has none, though host names in it may look like one.
     Open,
 }
 
@@ -156,7 +157,7 @@ impl Secrets {
         self.headers.contains(&name) || is_secret(&name)
     }
 
-    /// A command line of ceiling without its secrets, those of the body included.
+    /// A command line of ceiling without its secrets, including those of the body.
     pub fn command(words: &[String]) -> Vec<String> {
         Self::listed(words).words(words, Program::Ceiling)
     }
@@ -211,7 +212,7 @@ impl Secrets {
         found
     }
 
-    /// Where secrets are in a value that begins at a place of a word.
+    /// Where secrets are in a value that starts at a position of a word.
     fn in_value(&self, word: &str, at: usize, value: Value) -> Vec<Range<usize>> {
         let text = &word[at..];
         let behind_colon = text.find(':').map(|colon| colon + 1);
@@ -227,7 +228,7 @@ impl Secrets {
                     false => in_text(text),
                 }
             }
-            // A header without a colon is one that was typed wrong.
+            // A header without a colon is a typo.
             (Value::Secret | Value::Header, _) => one(0..text.len()),
         };
         ranges.into_iter().map(|range| range.start + at..range.end + at).collect()
@@ -238,7 +239,7 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
     vec![range]
 }
 
-/// Where the value of an option begins in its word, if it is there, and what is known of it.
+/// Where the value of an option starts in its word, if it is there, and what is known about it.
 fn option(word: &str, program: Program) -> (Option<usize>, Value) {
     if let Some(at) = short_value(word, program) {
         let value = match (word.as_bytes()[at - 1], program) {
@@ -270,7 +271,7 @@ fn option(word: &str, program: Program) -> (Option<usize>, Value) {
     (at, value)
 }
 
-/// Behind the letter of a short option that takes a value.
+/// The position after the letter of a short option that takes a value.
 fn short_value(word: &str, program: Program) -> Option<usize> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     match program {
@@ -288,7 +289,7 @@ fn short_value(word: &str, program: Program) -> Option<usize> {
     }
 }
 
-/// The text with a mask for each range; they are in order and apart.
+/// The text with a mask for each range; they are in order and do not overlap.
 fn masked(text: &str, ranges: Vec<Range<usize>>) -> String {
     let (mut out, mut done) = (String::new(), 0);
     for range in ranges {
@@ -317,8 +318,8 @@ fn in_text(text: &str) -> Vec<Range<usize>> {
     apart
 }
 
-/// Where the authorities of URLs are: user, host and port. A password with a slash in it is none
-/// by the book, and taken for one.
+/// Where the authorities of URLs are: user, host and port. A password that contains a slash is
+/// invalid by the standard, and is accepted as one.
 fn authorities(text: &str) -> Vec<Range<usize>> {
     let ends = |rest: &str, ends: &[char]| rest.find(ends).unwrap_or(rest.len());
     let of = |(at, _): (usize, &str)| {
@@ -338,7 +339,7 @@ fn authorities(text: &str) -> Vec<Range<usize>> {
     text.match_indices("://").map(of).collect()
 }
 
-/// The password of an authority. A user without one is a token where HTTP is spoken.
+/// The password of an authority. In a URL of HTTP or WebSocket a user without one is a token.
 fn in_authority(text: &str, authority: &Range<usize>) -> Option<Range<usize>> {
     let (user, _) = text[authority.clone()].rsplit_once('@')?;
     let begin = authority.start;
@@ -352,7 +353,7 @@ fn in_authority(text: &str, authority: &Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// Values behind secret names: `token=..` anywhere, `key=..` in queries, `password: ..` to the end
+/// Values after secret names: `token=..` anywhere, `key=..` in queries, `password: ..` to the end
 /// of the line.
 fn behind_names(text: &str, authorities: &[Range<usize>]) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
@@ -381,7 +382,7 @@ fn behind_names(text: &str, authorities: &[Range<usize>]) -> Vec<Range<usize>> {
     found
 }
 
-/// The value behind a name, when it is assigned one.
+/// The value after a name, when one is assigned to it.
 fn value_behind(text: &str, name: usize, mut at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
@@ -418,7 +419,7 @@ fn value_behind(text: &str, name: usize, mut at: usize) -> Option<Range<usize>> 
     Some(at..length.map_or(bytes.len(), |length| at + length))
 }
 
-/// Where the quote that opens here is closed; one behind a backslash is closed by another such.
+/// Where the quote that opens here is closed; one after a backslash is closed by another such.
 fn closing(bytes: &[u8], open: usize) -> usize {
     let is_escaped = open > 0 && bytes[open - 1] == b'\\';
     let mut at = open + 1;

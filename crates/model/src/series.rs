@@ -1,4 +1,4 @@
-//! How a figure is spread: over seconds, and over those who had a part of it.
+//! How a figure is spread: over seconds, and over connections or subscribers.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 /// One second of a point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
-    /// End of the second, from the begin of the window.
+    /// End of the second, from the start of the window.
     pub t_s: f64,
-    /// Good responses that arrived in it, whenever they were asked for.
+    /// Good responses that arrived in it, whenever their requests were sent.
     pub completed: u64,
     /// Requests that failed in it, whenever they were sent.
     pub failed: u64,
-    /// Asked rate, its mean over the second; open loop only.
+    /// Requested rate, its mean over the second; open loop only.
     #[serde(default)]
     pub asked_rate: Option<f64>,
     /// Median latency of those completed.
@@ -38,7 +38,7 @@ pub struct Second {
 /// One second of a visit of devices, from its first connection to its last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// End of the second, from the begin of the visit.
+    /// End of the second, from the start of the visit.
     pub t_s: f64,
     /// Connections established in it.
     pub established: u64,
@@ -48,7 +48,7 @@ pub struct Opening {
     pub open: u64,
     /// Median time to connect of those established.
     pub connect_p50_ns: Option<u64>,
-    /// 90th percentile of it.
+    /// 90th percentile of that time.
     pub connect_p90_ns: Option<u64>,
     /// Most connections that waited to be accepted at once, in all queues of the port; `null` where
     /// the queues were not read.

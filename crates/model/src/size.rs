@@ -21,7 +21,7 @@ pub struct Wish {
 pub struct Step {
     /// What is computed.
     pub what: String,
-    /// The figures it is from, and the result.
+    /// The figures it is computed from, and the result.
     pub arithmetic: String,
 }
 
@@ -32,11 +32,11 @@ pub struct Machines {
     pub value: u64,
     /// For the lower end of its interval.
     pub low: u64,
-    /// For the upper end: what to plan with.
+    /// For the upper end: the number to plan with.
     pub high: u64,
 }
 
-/// Traffic of one request as frames on the wire, at the least.
+/// Least traffic of one request, as frames on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Bytes towards the server, framing included.
@@ -49,7 +49,7 @@ pub struct Traffic {
     pub answer_packets: f64,
 }
 
-/// An agent of a fleet, as it says itself.
+/// An agent of a fleet, as it describes itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     /// Its name.
@@ -58,19 +58,19 @@ pub struct Agent {
     pub cpus: u32,
     /// Speed of its link, bits per second; absent when it is not known.
     pub link_bits_per_s: Option<f64>,
-    /// Requests per second that it can send to a server as fast as can be, or may send; absent when
-    /// it is not known.
+    /// Requests per second that it can send to the fastest possible server, or may send; absent
+    /// when it is not known.
     pub rate_max: Option<f64>,
 }
 
-/// What the agents of a fleet that are there do for the wish.
+/// What the connected agents of a fleet can do for the wish.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetFit {
     /// Their names.
     pub agents: Vec<String>,
-    /// Requests per second of all of them, each used as far as the wish says.
+    /// Requests per second of all of them, each used up to the headroom of the wish.
     pub rate: Estimate,
-    /// Client machines as the wish has them that are missing, for the upper end of the cost.
+    /// Missing client machines of the kind in the wish, for the upper end of the cost.
     pub missing: u64,
 }
 
@@ -95,7 +95,7 @@ pub struct Sizing {
     pub machines_for_link: Option<Machines>,
     /// Client machines: the larger of the two.
     pub machines: Machines,
-    /// What a fleet does of it; absent when none was asked about.
+    /// What a fleet can do of it; absent when none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFit>,
     /// CPUs that the server would use; absent when it was not observed.

@@ -94,7 +94,7 @@ pub const LATENCIES: [Figure; 9] = [
 ];
 
 impl Figure {
-    /// The latency that a statistic is of.
+    /// The latency figure of a statistic.
     pub fn of_latency(statistic: Statistic) -> Self {
         match statistic {
             Statistic::Mean => Self::Mean,

@@ -1,5 +1,5 @@
-//! Servers that are started for a measurement, here or on the host of a probe: what is asked, the
-//! limits that it gets, and how it ended.
+//! Servers that are started for a measurement, here or on the host of a probe: the order, the
+//! limits of the server, and how it ended.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,12 +23,12 @@ pub struct StartOrder {
     /// Names of services that run beside it, for as long as it does.
     #[serde(default)]
     pub services: Vec<String>,
-    /// What its control group lets it use.
+    /// Limits of its control group.
     #[serde(default)]
     pub limits: Limits,
 }
 
-/// Limits of a control group that is made for a server; none means no limit and no group.
+/// Limits of a control group that is created for a server; none means no limit and no group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -52,6 +52,6 @@ impl Limits {
 pub struct TargetExit {
     /// Its last line, with its counters.
     pub stopped: Option<Value>,
-    /// Why what was measured of it cannot be trusted, if so.
+    /// Why measurements of it cannot be trusted, if so.
     pub fault: Option<String>,
 }

@@ -87,7 +87,7 @@ impl ThreadKind {
         }
     }
 
-    /// What the thread of this name does; nothing when it is none of the engine.
+    /// What the thread of this name does; nothing when it is not a thread of the engine.
     pub fn of(thread: &str) -> Option<Self> {
         let (name, _) = thread.rsplit_once('-')?;
         [Self::Requesting, Self::Listening].into_iter().find(|kind| kind.name() == name)
@@ -142,7 +142,7 @@ impl Mismatches {
     }
 }
 
-/// First code of [`StatusCodes`]: interim responses (1xx) are passed over.
+/// First code of [`StatusCodes`]: interim responses (1xx) are skipped.
 const FIRST_CODE: u16 = 200;
 /// Codes from 200 to 599.
 const CODES: usize = 400;
@@ -182,7 +182,7 @@ impl StatusCodes {
         self.add(200, responses_2xx.saturating_sub(others));
     }
 
-    /// Codes that came, with how often.
+    /// Codes that occurred, with their counts.
     pub fn counted(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = (FIRST_CODE..).zip(self.0);
         codes.filter(|(_, count)| *count > 0)
@@ -320,7 +320,7 @@ impl AddAssign<&Connections> for Connections {
 /// What happened to connections in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turnover {
-    /// Attempts that were begun.
+    /// Attempts that were started.
     pub begun: u64,
     /// Attempts that succeeded.
     pub established: u64,
@@ -342,19 +342,19 @@ impl AddAssign<&Turnover> for Turnover {
     }
 }
 
-/// Connections of devices that were due in the measured window; open loop only. All that were
-/// planned are begun or unsent, and all that were begun are established, failed or pending.
+/// Connections of devices that were due in the measured window; open loop only. Every planned one
+/// is begun or unsent, and every begun one is established, failed or pending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// Attempts that were begun.
+    /// Attempts that were started.
     pub begun: u64,
     /// Those that succeeded, also after the window.
     pub established: u64,
     /// Those that failed.
     pub failed: u64,
-    /// Those that were neither open nor failed when the level was over.
+    /// Those that were neither open nor failed when the level ended.
     pub pending: u64,
-    /// Due in the window and never begun: no device was free.
+    /// Due in the window and never started: no device was free.
     pub unsent: u64,
     /// Those that were due while no device was free, and waited.
     pub waited: u64,
@@ -392,7 +392,7 @@ pub struct Loop {
     pub in_flight_ns: u128,
     /// Bytes read from sockets, whether or not they became responses.
     pub socket_bytes: u64,
-    /// Those of them that came while no request was in flight on their connection.
+    /// Those that came while no request was in flight on their connection.
     pub stray_bytes: u64,
 }
 
@@ -413,8 +413,8 @@ impl AddAssign<&Loop> for Loop {
 /// One interval of one worker. All counts are of this interval, except [`Tick::connections`],
 /// which is a state.
 ///
-/// Of a worker with subscribers, `completed` counts events in place of requests, `latency` is their
-/// staleness, and a connection is served when its stream is accepted.
+/// For a worker with subscribers, `completed` counts events in place of requests, `latency` is
+/// their staleness, and a connection is served when its stream is accepted.
 #[derive(Debug)]
 pub struct Tick {
     /// Which worker, from 0.
@@ -435,25 +435,25 @@ pub struct Tick {
     /// Requests of the measured part, credited in the interval in which things happened. Failed
     /// connection attempts count here from the order to connect on.
     pub measured: Counters,
-    /// Responses to measured requests, by code, but for good ones with 200: those are what is left
-    /// of `measured.status`.
+    /// Responses to measured requests, by code, except good ones with 200: those are the rest of
+    /// `measured.status`.
     pub codes: StatusCodes,
     /// Those among them whose status made them failures: 400 and more, unless a check calls it
     /// good.
     pub error_codes: StatusCodes,
-    /// The first response of each kind of failure of this level, as it was known in the interval;
-    /// of the warm-up too.
+    /// The first response of each kind of failure of this level, if it came in this interval; also
+    /// of the warm-up.
     pub caught: Vec<Caught>,
     /// All other requests: of the warm-up, and responses later than the drain.
     pub unmeasured: Counters,
     /// The shortest time from a send of the warm-up to its good response. The first requests of a
-    /// level meet a server that has nothing else to do.
+    /// level reach a server that has nothing else to do.
     pub warmup_fastest_ns: Option<u64>,
     /// Connections as they stand.
     pub connections: Connections,
     /// What happened to connections in the interval.
     pub turnover: Turnover,
-    /// Connections that were due in the window, where devices begin on a schedule.
+    /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
@@ -462,25 +462,26 @@ pub struct Tick {
     /// Latency of completed measured requests: from the send in closed loop, from the planned
     /// instant in open loop.
     pub latency: Histogram,
-    /// Open loop only: from the send. Where devices begin on a schedule, this and the two that
-    /// follow are of their connections: time to connect from the begin of the attempt.
+    /// Open loop only: from the send. Where devices start on a schedule, this and the next two are
+    /// about their connections: time to connect from the start of the attempt.
     pub service: Histogram,
     /// Open loop only: sent minus planned.
     pub release_lag: Histogram,
     /// Generator delay. Open loop: sent minus planned or minus the instant a connection had a free
     /// slot, whichever was later. In closed loop only that of requests sent in a turn of the loop
-    /// that took over 1 ms: they bear the stamp of its begin.
+    /// that took over 1 ms: they bear the stamp of its start.
     pub lateness: Histogram,
     /// How long good responses to measured requests may have waited before they were stamped,
     /// because the worker did not run when it should; those read in time are left out.
     pub unseen: Histogram,
-    /// How long measured requests without a response have waited at least: the timed out until
-    /// then, the unanswered until the end of the drain, the unsent until the end of the window.
+    /// How long measured requests without a response have waited at least: timed-out ones until
+    /// their time-out, unanswered ones until the end of the drain, unsent ones until the end of the
+    /// window.
     pub at_least: Histogram,
     /// Time to connect of every attempt that succeeded, without its TLS handshake.
     pub connect: Histogram,
-    /// Time from the planned instant until a connection of the window was open, where devices
-    /// begin on a schedule.
+    /// Time from the planned instant until a connection of the window was open, where devices start
+    /// on a schedule.
     pub planned_connect: Histogram,
     /// Time of every TLS handshake that succeeded.
     pub handshake: Histogram,
@@ -494,7 +495,7 @@ pub struct Tick {
     pub targets: Vec<TargetTally>,
     /// Events of the measured window; of a worker with subscribers.
     pub events: EventCounts,
-    /// What each of its subscribers saw around the window: filled in the last tick of a load
+    /// What each subscriber of the worker saw around the window: filled in the last tick of a load
     /// order, else empty.
     pub subscriptions: Vec<Subscription>,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Against what the server's certificate is checked.
+/// What the server's certificate is checked against.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -12,7 +12,7 @@ pub enum Trust {
     SystemRoots,
     /// Those of a PEM file, and no others.
     File(String),
-    /// The same for an agent of a fleet: the controller sends what its file holds. Never in a
+    /// The same for an agent of a fleet: the controller sends the content of its file. Never in a
     /// record.
     Sent {
         /// Name of the file on the controller's host.
@@ -25,7 +25,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// The same for a record, which has no content of files.
+    /// The same for a record, which holds no file contents.
     #[must_use]
     pub fn recorded(&self) -> Self {
         match self {
@@ -43,7 +43,7 @@ pub enum Resumption {
     On,
     /// Never.
     Off,
-    /// As with `On`, but every this many connections of a worker begins with a full handshake; at
+    /// As with `On`, but of this many connections of a worker one starts with a full handshake; at
     /// least 1.
     FullEvery(u32),
 }
@@ -63,7 +63,7 @@ pub enum TlsVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelTls {
-    /// The kernel is asked whether it could, for the record.
+    /// The kernel is asked whether it supports this, for the record.
     Auto,
     /// The kernel is not asked.
     Off,
@@ -74,7 +74,7 @@ pub enum KernelTls {
 pub struct TlsChoice {
     /// Name sent as SNI and looked for in the certificate; an address is only looked for.
     pub server_name: String,
-    /// Against what the certificate is checked.
+    /// What the certificate is checked against.
     pub trust: Trust,
     /// PEM files of our own certificate chain and its key, for servers that ask.
     pub identity: Option<(String, String)>,
@@ -111,9 +111,9 @@ pub struct TlsInfo {
     pub alpn: Option<String>,
     /// Name sent and looked for.
     pub server_name: String,
-    /// Against what the certificate was checked.
+    /// What the certificate was checked against.
     pub trust: Trust,
-    /// Whether the server asked for a certificate of ours.
+    /// Whether the server asked for a client certificate.
     pub client_certificate_asked: bool,
     /// Whether sessions are resumed.
     pub resumption: Resumption,
@@ -124,7 +124,7 @@ pub struct TlsInfo {
 /// What is known about encryption by the kernel. Part of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTlsInfo {
-    /// As asked.
+    /// As requested.
     pub asked: KernelTls,
     /// Whether the kernel encrypted the records of the run.
     pub used: bool,
@@ -138,21 +138,21 @@ pub struct KernelTlsInfo {
 pub enum TlsCause {
     /// No trusted authority signed the certificate.
     UnknownIssuer,
-    /// The certificate is past its end.
+    /// The certificate has expired.
     Expired,
-    /// The certificate is before its begin.
+    /// The certificate is not valid yet.
     NotYetValid,
     /// The certificate is for another name.
     WrongName,
     /// The certificate is bad in another way.
     BadCertificate,
-    /// No version that both speak.
+    /// No version that both sides speak.
     NoSharedVersion,
-    /// No cipher suite, group or signature that both have.
+    /// No cipher suite, group or signature that both sides have.
     NoSharedCipher,
-    /// No protocol that both speak (ALPN).
+    /// No protocol that both sides speak (ALPN).
     NoSharedProtocol,
-    /// The server wants a certificate of ours, and there is none.
+    /// The server requires a client certificate, and there is none.
     CertificateRequired,
     /// The server does not accept our certificate.
     CertificateRefused,
@@ -160,9 +160,9 @@ pub enum TlsCause {
     UnknownName,
     /// The server sent another alert.
     Alert,
-    /// The server closed the connection in the middle.
+    /// The server closed the connection during the handshake.
     Closed,
-    /// What came is not TLS.
+    /// The bytes received are not TLS.
     NotTls,
     /// Anything else.
     Other,
@@ -215,7 +215,7 @@ impl TlsCause {
 pub struct TlsTally {
     /// Handshakes that succeeded.
     pub handshakes: u64,
-    /// Those of them that resumed a session.
+    /// Those that resumed a session.
     pub resumed: u64,
     /// Failures by cause, in the order of [`TLS_CAUSES`]. Also counts connections that a TLS error
     /// ended after the handshake.
@@ -232,7 +232,7 @@ impl TlsTally {
         self.failures[cause as usize] += 1;
     }
 
-    /// Failures by the name of their cause, those that happened.
+    /// Failures that happened, by the name of their cause.
     pub fn causes(&self) -> BTreeMap<String, u64> {
         let counted = TLS_CAUSES.into_iter().zip(self.failures).filter(|(_, count)| *count > 0);
         counted.map(|(cause, count)| (cause.name().to_string(), count)).collect()

@@ -1,14 +1,14 @@
-//! A run whose load another tool made: which tool, what it told, and what our probes add.
+//! A run whose load another tool made: which tool, what it reported, and what our probes add.
 //!
-//! Such a run has no points: a tool tells few of the counts that our engine keeps, and what it does
-//! not tell is absent here.
+//! Such a run has no points: a tool reports few of the counts that our engine keeps, and what it
+//! does not report is absent here.
 
 use crate::audit::{self, Account, Counts, Foreign, Latencies, Outcome, RateIs};
 use crate::experiment::Figure;
 use crate::verdict::Gate;
 use serde::{Deserialize, Serialize};
 
-/// A load generator that can run in the place of our engine.
+/// A load generator that can run in place of our engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -72,20 +72,20 @@ pub struct ToolRun {
     pub program: String,
     /// Its command line, word by word, without secrets.
     pub command: Vec<String>,
-    /// Its exit code; `null` when a signal ended it.
+    /// Its exit code; `null` when a signal killed it.
     pub exit_code: Option<i32>,
-    /// Monotonic begin and end of its process, nanoseconds.
+    /// Monotonic start and end of its process, nanoseconds.
     pub ran_ns: (u64, u64),
     /// The part of that in which packets flowed, as the probe of this host saw it, to a fifth of a
     /// second: readings of both hosts are of this window.
     pub window_ns: (u64, u64),
-    /// What it told, and what arithmetic says of each figure.
+    /// What it reported, and what arithmetic says about each figure.
     pub account: Account,
     /// Good responses per second by its own counts; `null` when it does not tell them apart.
     pub rate: Option<f64>,
     /// CPU time of both sides.
     pub cpu: ToolCost,
-    /// The checks of our own runs, as far as they can be asked of it.
+    /// The checks of our own runs, as far as they apply to it.
     pub gates: Vec<Gate>,
 }
 
@@ -95,21 +95,22 @@ pub struct ToolRun {
 pub struct ToolCost {
     /// CPUs' worth of time that the tool's process tree used; 1.0 is one CPU.
     pub client_cpus: Option<f64>,
-    /// The same of the server's.
+    /// The same for the server's.
     pub server_cpus: Option<f64>,
-    /// Of the tool.
+    /// CPU time of the tool.
     pub client_us_per_request: Option<f64>,
-    /// Of the server.
+    /// CPU time of the server.
     pub server_us_per_request: Option<f64>,
 }
 
 impl ToolRun {
-    /// Responses of any status, or good ones where it counts no others; nothing when it does not
-    /// tell.
+    /// Responses of any status, or good ones where it counts no others; nothing when it reports
+    /// neither.
     pub fn responses(of: &Foreign) -> Option<f64> {
         let value = |figure: &Option<audit::Figure>| figure.as_ref().map(|one| one.value);
         match of.meaning.counts {
-            // Requests of which some had no response: good ones and bad statuses are what is left.
+            // Some requests had no response: the responses are the good ones and those with a bad
+            // status.
             Counts::Requests => {
                 let without: f64 = of.errors.iter().map(|one| one.count.value).sum();
                 value(&of.requests).map(|requests| (requests - without).max(0.0))
@@ -138,19 +139,20 @@ impl ToolRun {
         value(&of.rate).zip(share).map(|(rate, share)| rate * share)
     }
 
-    /// Why its rate cannot be; nothing where that is made of its counts and not the one it prints.
+    /// Why its rate cannot be true; nothing where the rate is calculated from its counts and not
+    /// the one it prints.
     pub fn rate_refuted(&self) -> Option<&str> {
         let is_printed = counted_rate(&self.account.foreign).is_none();
         self.refuted("rate").filter(|_| is_printed)
     }
 
-    /// A percentile of the latency that the tool prints as such, nanoseconds.
+    /// A percentile of the latency that the tool prints, nanoseconds.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
         self.latency()?.at(share).map(|one| one.value.value * 1e9)
     }
 
-    /// A figure for comparison with other visits; nothing for one that the tool did not tell, or
-    /// that cannot be.
+    /// A figure for comparison with other visits; nothing for one that the tool did not report, or
+    /// that cannot be true.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
         match figure {
             Figure::Rate => self.rate.filter(|_| self.rate_refuted().is_none()),
@@ -161,33 +163,33 @@ impl ToolRun {
         }
     }
 
-    /// Requests that ended as it counted them, and those of them without a good response; nothing
-    /// when it does not tell both.
+    /// Requests that ended, as it counted them, and those without a good response; nothing when it
+    /// does not report both.
     pub fn failures(&self) -> Option<(u64, u64)> {
         let told = &self.account.foreign;
         let (good, failed) = (told.good.as_ref()?.value, told.failed.as_ref()?.value);
         Some(((good + failed) as u64, failed as u64))
     }
 
-    /// Why a figure that was told cannot be.
+    /// Why a reported figure cannot be true.
     pub fn refuted(&self, name: &str) -> Option<&str> {
         let claim = self.account.claims.iter().find(|claim| claim.name == name)?;
         let worst = claim.findings.first().filter(|one| one.outcome == Outcome::CannotBe)?;
         Some(&worst.arithmetic)
     }
 
-    /// Whether it told that no response came at all.
+    /// Whether it reported that no response came at all.
     pub fn is_silent(&self) -> bool {
         Self::responses(&self.account.foreign) == Some(0.0)
     }
 
-    /// The latency that it prints as such.
+    /// The latency that it prints.
     pub fn latency(&self) -> Option<&Latencies> {
         self.account.foreign.latency()
     }
 }
 
-/// Good responses over the duration, of a tool that prints the mean of its windows instead.
+/// Good responses over the duration, for a tool that prints the mean of its windows instead.
 fn counted_rate(of: &Foreign) -> Option<f64> {
     let (good, seconds) = (of.good.as_ref()?.value, of.duration_s.as_ref()?.value);
     let is_mean = of.meaning.rate_is == RateIs::MeanOfWindows;
@@ -221,7 +223,7 @@ mod tests {
         let half = told(Counts::Responses, [1000.0, 3000.0, 1500.0]);
         assert_eq!(ToolRun::good_rate(&half), Some(500.0));
         let none = told(Counts::Responses, [1000.0, 3000.0, 0.0]);
-        assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it told that none was good");
+        assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it reported that none was good");
         let untold = Foreign { good: None, ..half };
         assert_eq!(ToolRun::good_rate(&untold), None, "absent is not zero");
     }
@@ -230,7 +232,7 @@ mod tests {
     fn a_mean_of_windows_is_no_rate_of_what_was_counted() {
         let mut windows = told(Counts::Responses, [1100.0, 3000.0, 3000.0]);
         windows.meaning.rate_is = RateIs::MeanOfWindows;
-        assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it told no duration");
+        assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it reported no duration");
         windows.duration_s = Some(Told::exact(3.0, 1));
         assert_eq!(ToolRun::good_rate(&windows), Some(1000.0));
     }

@@ -5,8 +5,8 @@ use crate::verdict::{Confidence, Named};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one run shows about which knobs can matter. Everything is of the best point and its window;
-/// what was not measured is `null`, and a prediction that needs it is unknown.
+/// What one run shows about which knobs can matter. Everything is about the best point and its
+/// window; what was not measured is `null`, and a prediction that needs it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signals {
     /// Id of the run.
@@ -17,11 +17,11 @@ pub struct Signals {
     pub confidence: Option<Confidence>,
     /// Whether the generator, not the server, was the wall.
     pub client_is_wall: bool,
-    /// Whether what limits is inside the application, or waits for another one: each wall that is
-    /// possible is a lock, a pool, a service, a limiter or a log.
+    /// Whether the limit is inside the application, or a wait for another one: each possible wall
+    /// is a lock, a pool, a service, a limiter or a log.
     #[serde(default)]
     pub is_inside: bool,
-    /// Whether both sides ran under one kernel.
+    /// Whether both sides ran on one kernel.
     pub is_one_host: bool,
     /// Good responses per second.
     pub rate: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Side {
     pub us_per_request: Option<f64>,
     /// Busiest thread of the process, as a share of one CPU.
     pub hottest_thread: Option<f64>,
-    /// Share of the time in which its threads wanted to run and could not.
+    /// Share of the time in which its threads were runnable and did not run.
     pub waiting_share: Option<f64>,
     /// Share of periods in which its control group was throttled.
     pub throttled_share: Option<f64>,
@@ -70,11 +70,11 @@ pub struct Side {
     pub packets_per_s: Option<f64>,
     /// Receive queues of the interface that carries the load.
     pub rx_queues: Option<u32>,
-    /// Transmit queues of it.
+    /// Its transmit queues.
     pub tx_queues: Option<u32>,
     /// Use of the link's speed, 0 to 1, in its busier direction.
     pub link_use: Option<f64>,
-    /// Packets taken in per second by each CPU, by number of the CPU.
+    /// Packets received per second by each CPU, by CPU number.
     pub packets_by_cpu: Option<Vec<(u32, f64)>>,
     /// Interrupts per second of the host's network devices.
     pub interrupts_per_s: Option<f64>,
@@ -137,7 +137,7 @@ pub enum Basis {
     NoEffect,
     /// It can matter, within the interval.
     Bounded,
-    /// What it depends on was not measured.
+    /// It depends on something that was not measured.
     Unknown,
 }
 
@@ -169,7 +169,7 @@ impl Prediction {
         Self { basis: Basis::Bounded, low: Some(low), high, arithmetic, reconsider }
     }
 
-    /// What it depends on was not measured; `settle` says what would measure it.
+    /// It depends on something that was not measured; `settle` says what would measure it.
     pub fn unknown(arithmetic: String, settle: &str) -> Self {
         let reconsider = settle.to_string();
         Self { basis: Basis::Unknown, low: None, high: None, arithmetic, reconsider }
@@ -190,7 +190,7 @@ pub enum Scope {
     Host,
 }
 
-/// When a change works.
+/// When a change takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TakesEffect {
@@ -206,7 +206,7 @@ pub enum TakesEffect {
     Reboot,
 }
 
-/// How far a row has come.
+/// The state of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
@@ -222,7 +222,7 @@ pub enum Fate {
     Refused,
     /// Was changed and reads back as wanted.
     Applied,
-    /// The write, or its reading back, failed.
+    /// The write failed, or it did not read back.
     Failed,
     /// Was restored.
     Reverted,
@@ -243,7 +243,7 @@ pub struct Row {
     pub place: String,
     /// What it touches.
     pub scope: Scope,
-    /// When it works.
+    /// When it takes effect.
     pub takes_effect: TakesEffect,
     /// Whether it can cut connections.
     pub is_disruptive: bool,
@@ -251,9 +251,9 @@ pub struct Row {
     pub now: Option<String>,
     /// Value wanted, normalised.
     pub wanted: Option<String>,
-    /// How far it has come.
+    /// Its state.
     pub fate: Fate,
-    /// Why, or what was seen of its effect.
+    /// Why, or what was seen about its effect.
     pub note: String,
     /// What it can cost.
     pub risk: String,
@@ -261,11 +261,11 @@ pub struct Row {
     pub prediction: Option<Prediction>,
 }
 
-/// What a person wants of a host, as typed.
+/// What a user wants from a host, as typed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// Name of a profile; the default one without it.
+    /// Name of a profile; the default one when absent.
     #[serde(default)]
     pub profile: Option<String>,
     /// Only this network device.
@@ -277,8 +277,8 @@ pub struct Wanted {
     /// Only these knobs, by id or name; all that apply when empty.
     #[serde(default)]
     pub only: Vec<String>,
-    /// Values that are set as they stand, by knob; of a knob with several kinds of values by the
-    /// knob, a slash, and the name of the file: `netdev-budget/netdev_budget`.
+    /// Values that are set as given, by knob; for a knob with several kinds of values by the knob,
+    /// a slash, and the name of the file: `netdev-budget/netdev_budget`.
     #[serde(default)]
     pub values: BTreeMap<String, String>,
     /// Process of the server, for knobs about processes.
@@ -290,12 +290,12 @@ pub struct Wanted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum TuneOrder {
-    /// What could be changed; changes nothing. The client predicts, because it has the run.
+    /// Lists what could be changed; changes nothing. The client predicts, because it has the run.
     Plan {
         /// What is wanted.
         wanted: Wanted,
     },
-    /// Changes it.
+    /// Makes the changes.
     Apply {
         /// What is wanted.
         wanted: Wanted,
@@ -305,33 +305,33 @@ pub enum TuneOrder {
         /// by default only where a change can cut connections.
         deadline_ns: Option<u64>,
     },
-    /// What is changed now.
+    /// Lists what is changed now.
     Status {
-        /// By which transaction; by all without it.
+        /// By which transaction; by all when absent.
         #[serde(default)]
         transaction: Option<String>,
     },
     /// Restores a transaction, or all.
     Revert {
-        /// Which; all without it.
+        /// Which one; all when absent.
         transaction: Option<String>,
     },
-    /// Moves the deadline of a transaction: it is as far from now as said.
+    /// Sets the deadline of a transaction to a time from now.
     Extend {
         /// Which.
         transaction: String,
         /// From now on, nanoseconds.
         left_ns: u64,
     },
-    /// An experiment on a server that the probe has started. What it takes is given back when the
-    /// session ends.
+    /// An experiment on a server that the probe has started. What it takes from the server is given
+    /// back when the session ends.
     Experiment {
         /// What is done.
         step: Step,
     },
     /// Keeps a transaction past its deadline.
     Keep {
-        /// Which; all that wait without it.
+        /// Which one; all that wait when absent.
         transaction: Option<String>,
     },
 }
@@ -340,16 +340,16 @@ pub enum TuneOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Step {
-    /// Writes down what the server has; one experiment at a time.
+    /// Records what the server has; one experiment at a time.
     Prepare {
         /// Its process.
         server_pid: u32,
-        /// What it is left with.
+        /// What the experiment leaves to it.
         left: Left,
     },
-    /// Takes it.
+    /// Takes the rest away.
     Take,
-    /// Gives it back for a while.
+    /// Gives it back for the time being.
     Give,
     /// Gives it back for good.
     End,
@@ -359,9 +359,9 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Left {
-    /// So many CPUs' worth of time.
+    /// This many CPUs' worth of time.
     CpuTime(f64),
-    /// No other CPUs than these.
+    /// Only these CPUs.
     Cpus(Vec<u32>),
 }
 

@@ -1,7 +1,7 @@
 //! Numbers as people type and read them: counts, durations, levels.
 //!
-//! Parsing never guesses: an error says what is accepted and gives an example, so that it needs no
-//! manual.
+//! Parsing never guesses: an error says what is accepted and gives an example, so that the user
+//! needs no manual.
 
 /// Nanoseconds in one second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -10,8 +10,8 @@ pub const NS_PER_MS: u64 = 1_000_000;
 /// Nanoseconds in one microsecond.
 pub const NS_PER_US: u64 = 1_000;
 
-/// Largest rate that can be requested, per second. No host sends as much, and every planned request
-/// is counted, sent or not.
+/// Largest rate that can be requested, per second. No host sends that much, and every planned
+/// request is counted, sent or not.
 pub const RATE_MAX: f64 = 100e6;
 
 /// Why a typed value was refused. Its text is complete: what was typed, what is accepted, an
@@ -115,7 +115,7 @@ fn unit_ns(suffix: &str) -> Option<f64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels(Vec<u64>);
 
-/// There are this many levels at most; more is a typing error.
+/// Most levels; more is a typo.
 pub const LEVELS_MAX: usize = 1000;
 
 impl Levels {
@@ -249,7 +249,7 @@ pub fn show_bytes(value: f64) -> String {
     format!("{text}B")
 }
 
-/// CPU numbers end below this: no kernel is built for as many.
+/// CPU numbers are below this: no kernel is built for that many.
 const CPUS_MAX: usize = 16_384;
 
 /// CPUs in the order listed, as users and the kernel write them: `1,2` or `4-7`.

@@ -30,7 +30,7 @@ gates! {
     Conservation "conservation", LittlesLaw "littles_law", Bytes "bytes", Samples "samples",
     Percentiles "percentiles", Resolution "resolution", Release "release", Window "window",
     CpuStates "cpu_states", Connections "connections",
-    // Its name in records of before the figures had a standing.
+    // Its name in records from before figures had a standing.
     #[serde(alias = "errors")] Checks "checks",
     Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
     Agents "agents", Start "start",
@@ -143,8 +143,8 @@ pub struct Evidence {
     pub value: String,
     /// The rule it satisfies.
     pub rule: String,
-    /// What it was made of: names of sources, as readings have them (`listeners`), or of figures of
-    /// a point (`latency_ns`). Empty in records of earlier versions.
+    /// What it was calculated from: names of sources, as readings have them (`listeners`), or of
+    /// figures of a point (`latency_ns`). Empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
 }
@@ -154,7 +154,7 @@ impl Evidence {
     pub const FINDING: &str = "the finding";
 }
 
-/// Whether a rate is the most there is or the most that was tried.
+/// Whether a rate is the maximum or only the highest that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeilingKind {
@@ -167,14 +167,15 @@ pub enum CeilingKind {
 /// What the interval of a ceiling means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntervalKind {
-    /// Of the mean rate over visits, at 95 %, by Student's t over three visits or more: another
-    /// set of visits is expected in it.
+    /// An interval of the mean rate over visits, at 95 %, by Student's t over three visits or more:
+    /// the mean of another set of visits is expected in it.
     #[serde(rename = "visits-95")]
     Visits95,
     /// From the lowest visit to the highest: too few for more.
     #[serde(rename = "min-max")]
     MinMax,
-    /// Of the mean inside one window, by batch means. It says nothing of another visit.
+    /// An interval of the mean inside one window, by batch means. It says nothing about another
+    /// visit.
     #[default]
     #[serde(rename = "within-run")]
     WithinRun,
@@ -192,14 +193,14 @@ pub struct Ceiling {
     /// Upper end of that interval.
     pub high: Option<f64>,
     /// What the interval is. Records of versions that pooled the batches of all visits have none
-    /// and read as `within-run`, which is what such an interval holds.
+    /// and read as `within-run`, which is what such an interval is.
     #[serde(default)]
     pub interval: IntervalKind,
-    /// Visits it is the mean of; 0 in records of versions without it.
+    /// Number of visits in the mean; 0 in records of versions without it.
     #[serde(default)]
     pub visits: u64,
-    /// Change of the rate from the least to the greatest load of the plateau, as a share of it,
-    /// where it is more than visits scatter. Then the mean is not the rate of any one load.
+    /// Change of the rate from the least to the greatest load of the plateau, as a share of the
+    /// rate, when it exceeds the scatter of visits. Then the mean is not the rate of any one load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
     /// Fewest requests in flight that reach the rate; more only add latency. Absent without a
@@ -234,12 +235,12 @@ pub struct Alternative {
     pub share: f64,
 }
 
-/// What stopped it, how sure, and what would show more.
+/// What limited the rate, how sure that is, and what would show more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The wall.
     pub wall: Named,
-    /// The wall's name, or a sentence in its place.
+    /// The wall's name, or a sentence instead.
     pub name: String,
     /// On which side it is.
     pub side: Side,

@@ -1,5 +1,5 @@
-//! The figures of a visit: what of a run is compared with other visits, in an experiment and in a
-//! journal.
+//! The figures of a visit: those figures of a run that are compared with other visits, in an
+//! experiment and in a journal.
 
 use crate::claim::Claim;
 use crate::experiment::Figure;
@@ -33,9 +33,9 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
     FIGURES.into_iter().filter(is_known).filter_map(value).collect()
 }
 
-/// How far a figure of a point may be believed.
+/// How far a figure of a point holds.
 pub fn standing_of(point: &Point, figure: Figure) -> &Standing {
-    // Standings of times are those of requests.
+    // Standings of times are about requests.
     let is_of_requests = point.events.is_none() && !point.is_churn();
     let figure = match figure {
         Figure::Rate => standing::Figure::Rate,
@@ -60,7 +60,7 @@ pub fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
     }
 }
 
-/// Latency of requests; of devices, the time to connect; of events, their staleness.
+/// Latency of requests; for devices, the time to connect; for events, their staleness.
 pub fn times_of(point: &Point) -> Option<&Summary> {
     match (&point.events, &point.turnover) {
         (Some(events), _) => events.staleness_ns.as_ref(),
@@ -69,7 +69,8 @@ pub fn times_of(point: &Point) -> Option<&Summary> {
     }
 }
 
-/// CPU time per request of both sides, microseconds; of devices per connection is not known.
+/// CPU time per request on both sides, microseconds; for devices, the cost per connection is not
+/// known.
 pub fn costs_of(point: &Point) -> (Option<f64>, Option<f64>) {
     match &point.events {
         Some(events) => (events.client_us_per_event, events.server_us_per_event),
@@ -84,13 +85,14 @@ pub fn failures_of(point: &Point) -> (u64, u64) {
     (requests.sent + requests.unsent, without)
 }
 
-/// Completed good responses per second. A window that never opened has no rate, not one of zero.
+/// Completed good responses per second. A window that never opened has no rate, rather than a rate
+/// of zero.
 pub fn rate_of(point: &Point) -> Option<f64> {
     let (begin_ns, end_ns) = point.window_ns;
     (begin_ns < end_ns).then_some(point.rate)
 }
 
-/// The rate that a level was asked for: of devices it is that of connections.
+/// The rate of a level; for devices, that of connections.
 pub fn rate_asked(point: &Point) -> Option<f64> {
     match point.is_churn() {
         true => rate_of(point).map(|_| point.headline_rate()),
@@ -98,7 +100,7 @@ pub fn rate_asked(point: &Point) -> Option<f64> {
     }
 }
 
-/// The point to look at first, with its place: the least load whose rate lies in the interval of
+/// The point to look at first, with its index: the least load whose rate lies in the interval of
 /// the ceiling, or the highest rate when there is no interval. Points whose rate is not known do
 /// not count. In a search it is the trial that shows the answer.
 pub fn best_point(of: &Record) -> Option<(usize, &Point)> {

@@ -1,33 +1,33 @@
-//! What a host's links let through, and how much of it the window took.
+//! The limits of a host's links, and how much of them the window used.
 
 use crate::{LinkUse, Observed};
 use model::facts::Nic;
 use model::link::LinkLimits;
 
-/// Bytes on the wire beside what an interface counts of each frame: FCS, preamble and gap.
+/// Bytes on the wire that an interface does not count for each frame: FCS, preamble and gap.
 pub(crate) const FRAME_EXTRA_BYTES: u64 = 24;
 
-/// Where a limit is from.
+/// Where a limit comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitSource {
     /// The user stated it.
     Stated,
-    /// The driver tells it, on a host where that means something.
+    /// The driver reports it, on a host where that means something.
     Driver,
 }
 
 /// A link with a known limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity<'a> {
-    /// What passed.
+    /// Traffic on the link.
     pub link: &'a LinkUse,
-    /// What may pass in each direction, bytes per second; absent when only packets are limited.
+    /// Limit in each direction, bytes per second; absent when only packets are limited.
     pub bytes_s: Option<f64>,
-    /// What may pass in both directions together, packets per second; absent when not limited.
+    /// Limit of both directions together, packets per second; absent when not limited.
     pub packets_s: Option<f64>,
-    /// How long more may pass, nanoseconds; absent when it may not.
+    /// How long a burst above the limits may last, nanoseconds; absent when none may.
     pub burst_ns: Option<u64>,
-    /// Where they are from.
+    /// Where the limits come from.
     pub source: LimitSource,
 }
 
@@ -48,7 +48,7 @@ impl Capacity<'_> {
         Some(self.received()?.max(self.sent()?))
     }
 
-    /// Share of the packets.
+    /// Share of the packet limit that was used.
     pub fn packets(&self) -> Option<f64> {
         Some((self.link.rx_packets_s + self.link.tx_packets_s) / self.packets_s?)
     }
@@ -63,7 +63,7 @@ impl Capacity<'_> {
 }
 
 /// Links of a host with these interfaces whose limits are known. What the user stated holds for
-/// the interface that moved most bytes beside loopback, in place of what its driver tells.
+/// the interface, other than loopback, that moved most bytes, in place of what its driver reports.
 pub fn capacities<'a>(
     nics: &[Nic],
     observed: &'a Observed,
@@ -94,7 +94,7 @@ pub fn capacities<'a>(
     links.iter().filter_map(of).collect()
 }
 
-/// The interface beside loopback that moved most bytes, if any moved one.
+/// The interface, other than loopback, that moved most bytes, if any moved one.
 fn carrier(links: &[LinkUse]) -> Option<&LinkUse> {
     let moved = |link: &LinkUse| link.rx_bytes_s + link.tx_bytes_s;
     let moving = links.iter().filter(|link| link.name != "lo" && moved(link) > 0.0);

@@ -1,4 +1,4 @@
-//! Figures of any source in a window, by what it declares of itself.
+//! Figures of any source in a window, by its own declaration.
 
 use model::metric::{Declaration, Kind, Metric, Sample};
 use model::reading::Reading;
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 /// A figure of a source in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure<'a> {
-    /// What it is of.
+    /// Its metric.
     pub metric: &'a Metric,
-    /// What tells it from others of the same metric, values of its labels in their order.
+    /// The values of its labels in order, which tell it apart from others of the same metric.
     pub labels: Vec<String>,
     /// Growth, mean or largest value, as its kind says, in its unit.
     pub value: f64,
 }
 
-/// One row's values while readings pass by.
+/// One row's values, collected reading by reading.
 struct MetricValues<'a> {
     metric: &'a Metric,
     first: f64,
@@ -118,7 +118,7 @@ mod tests {
         };
         let reads = [read([u32::MAX, 10]), read([1, 11]), read([4, 12])];
         assert_eq!(values(&declared, &reads), [(vec![], 7.0)]);
-        assert_eq!(values(&declared, &reads[..1]), [], "one read is no growth");
+        assert_eq!(values(&declared, &reads[..1]), [], "one read shows no growth");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! A server in a network namespace of its own: what was read there, beside what is of its host.
+//! A server in a network namespace of its own: what was read there, and what belongs to its host.
 //!
-//! CPUs, control groups and threads are of the host wherever one looks from. Interfaces, counters
-//! and sockets are of a namespace. Seen from the server, its own take the place of those of the
-//! probe, as a probe inside would have read them.
+//! CPUs, control groups and threads belong to the host, wherever they are read. Interfaces,
+//! counters and sockets belong to a namespace. Those of the server's namespace replace those of the
+//! probe's, as if a probe inside had read them.
 
 use crate::{Drivers, Observed};
 use model::facts::HostFacts;
@@ -32,14 +32,14 @@ impl Observed {
             None if is_inside => Some(Box::new(observed.seen_inside())),
             None => None,
         };
-        // What the second thread cost is part of what was paid here.
+        // The cost of the second thread is part of the cost here.
         let inside_cpus = observed.inside.as_ref().and_then(|inside| inside.probe_cpus);
         observed.probe_cpus = observed.probe_cpus.map(|cpus| cpus + inside_cpus.unwrap_or(0.0));
         observed
     }
 
-    /// This host as it is seen from the server's network namespace: what is of a namespace is that
-    /// of the server, and absent where it was not read there.
+    /// This host as seen from the server's network namespace: what belongs to a namespace is the
+    /// server's, and absent where it was not read there.
     fn seen_inside(&self) -> Self {
         let inside = self.inside.as_deref().cloned().unwrap_or_default();
         Self {
@@ -61,8 +61,8 @@ impl Observed {
         }
     }
 
-    /// The server's host by a probe there that is not in the server's namespace: sockets and
-    /// counters are those of the namespace, and the devices are those of both, because packets
+    /// The server's host, read by a probe there that is not in the server's namespace: sockets and
+    /// counters are those of the server's namespace, and devices are those of both, because packets
     /// pass through both.
     fn with_inside(self) -> Self {
         let (mut inside, outside) = (self.seen_inside(), self);
@@ -80,7 +80,7 @@ impl Observed {
             links,
             qdiscs,
             drivers: drivers.map(Drivers::from_iter),
-            // Translation of addresses, which published ports need, is tracked outside.
+            // Published ports need address translation, which is tracked outside.
             conntrack: inside.conntrack.or(outside.conntrack),
             tuning: outside.tuning,
             inside: outside.inside,
@@ -91,8 +91,8 @@ impl Observed {
     }
 }
 
-/// What is of devices outside, then of those inside, which are named apart where both have one of
-/// the same name. Absent where neither was read.
+/// The devices outside, then those inside, with a suffix where both have one of the same name.
+/// Absent where neither was read.
 fn joined<T>(
     outside: Option<Vec<T>>,
     inside: Option<Vec<T>>,

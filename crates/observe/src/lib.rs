@@ -1,6 +1,6 @@
-//! What the readings of one window say: deltas and shares, with nothing decided.
+//! What the readings of one window say: deltas and shares, without a judgement.
 //!
-//! What this room is for: making rates of counters, once, for verdicts and for pages.
+//! What this room is for: deriving rates from counters, once, for verdicts and for pages.
 //! In: raw readings and the windows of points. Out: what each host did in them.
 //! Never: an opinion on a figure, IO, a clock; a zero where nothing was read.
 //!
@@ -61,13 +61,13 @@ impl CpuShare {
     }
 }
 
-/// CPU states in the order they are shown. Together they are all of the time.
+/// CPU states in the order they are shown. Together they are the whole time.
 pub const STATES: [&str; 7] = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
 
 /// Shares of CPU time by state, percent, in the order of [`STATES`].
 pub type Shares = [f64; STATES.len()];
 
-/// Mean shares over CPUs, each of the same weight; none without a CPU.
+/// Mean shares over CPUs with equal weights; none without a CPU.
 pub fn mean_shares(cpus: &[CpuShare]) -> Option<Shares> {
     let mut sum = [0.0; STATES.len()];
     for CpuShare { shares: of, .. } in cpus {
@@ -95,7 +95,7 @@ pub struct ThreadShare {
 }
 
 impl ThreadShare {
-    /// Had work: ran or waited to run.
+    /// Share of the window in which it had work: ran or waited to run.
     pub fn wanted(&self) -> f64 {
         self.run + self.wait
     }
@@ -117,14 +117,14 @@ pub struct QuotaShare {
 /// Changed values over the window.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TuningSeen {
-    /// Times they were looked at.
+    /// How often they were read.
     pub reads: u32,
-    /// Places, at most.
+    /// Most places seen.
     pub places: u32,
-    /// Places, at the least.
+    /// Fewest places seen.
     pub fewest: u32,
-    /// Places that were found to be no longer as at the first look, each as it was seen first, or
-    /// as ceiling put it back.
+    /// Places that differed from the first read, each as it was first seen to differ, or as ceiling
+    /// restored it.
     pub drifted: Vec<Row>,
 }
 
@@ -136,7 +136,7 @@ impl TuningSeen {
         for row in now.drifted {
             match self.drifted.iter_mut().find(|seen| seen.place == row.place) {
                 None => self.drifted.push(row),
-                // While ceiling puts it back, a look finds the old value and an open journal.
+                // While ceiling restores it, a read finds the old value and an open journal.
                 Some(seen) if row.fate == Fate::Reverted => *seen = row,
                 Some(_) => {}
             }
@@ -144,7 +144,7 @@ impl TuningSeen {
     }
 }
 
-/// Accept queues: the fullest that one was seen, and how long they were.
+/// Accept queues: the fullest one seen, and their mean length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueuePeak {
     /// Connections waiting.
@@ -172,9 +172,9 @@ pub struct Observed {
     pub tcp: Option<BTreeMap<String, u64>>,
     /// Pressure stall time over window, by name.
     pub pressure: Option<BTreeMap<String, f64>>,
-    /// Descriptors of the generator, at the worst.
+    /// Descriptors of the generator, at worst.
     pub client_files: Option<OpenFiles>,
-    /// Descriptors of the server, at the worst.
+    /// Descriptors of the server, at worst.
     pub server_files: Option<OpenFiles>,
     /// Accept queues of the port.
     pub listeners: Option<QueuePeak>,
@@ -184,8 +184,8 @@ pub struct Observed {
     pub softnet: Option<Vec<SoftnetUse>>,
     /// Device interrupts of the host.
     pub interrupts: Option<Vec<InterruptUse>>,
-    /// Lowest share of its highest clock that each CPU was seen at, by CPU; absent where the kernel
-    /// does not tell.
+    /// Lowest clock seen of each CPU, as a share of its highest, by CPU; absent where the kernel
+    /// does not report it.
     pub clocks: Option<BTreeMap<u32, f64>>,
     /// Interfaces of the network namespace.
     pub links: Option<Vec<LinkUse>>,
@@ -203,8 +203,7 @@ pub struct Observed {
     pub server_cpus_series: Vec<f64>,
     /// Services the server itself called, the busiest first.
     pub downstreams: Option<Vec<DownstreamUse>>,
-    /// What `ceiling tune` changed, looked at in the window; absent when nothing was, or nobody
-    /// looked.
+    /// What `ceiling tune` changed, as read in the window; absent when nothing was changed or read.
     pub tuning: Option<TuningSeen>,
     /// Share of the window in which the busiest disk was in use.
     pub disk_busy: Option<f64>,
@@ -212,11 +211,11 @@ pub struct Observed {
     pub memory: Option<BTreeMap<String, u64>>,
     /// Figures of the server's runtime, change over the window.
     pub runtime: Option<BTreeMap<String, f64>>,
-    /// The same of the server's host, when a probe there was read, or of this host as it is seen
-    /// from the server's own network namespace. All fields about the server are there then.
+    /// The same for the server's host, when a probe there was read, or for this host as seen from
+    /// the server's own network namespace. All fields about the server are then in it.
     pub far: Option<Box<Observed>>,
     /// What was read in the server's own network namespace, where that is not the probe's: nothing
-    /// of the host, and nothing of processes.
+    /// about the host or about processes.
     pub inside: Option<Box<Observed>>,
     /// CPUs' worth of time of the probe itself.
     pub probe_cpus: Option<f64>,
@@ -257,7 +256,7 @@ struct Pair<'a, T> {
     seconds: f64,
 }
 
-/// What is kept of readings that pass by: their number does not matter to its size.
+/// What is kept while readings are taken in: its size does not depend on their number.
 #[derive(Default)]
 struct Tracked {
     cpus: Ends<Vec<CpuTimes>>,
@@ -405,7 +404,7 @@ impl Tracked {
             disk_busy: seen.disks.between(server::disk_busy),
             memory: values(Values::MEMORY).and_then(|ends| ends.between(increase)).map(
                 |mut counters| {
-                    // How much is used is no counter.
+                    // Bytes in use are not a counter.
                     counters.retain(|name, _| !name.ends_with("_bytes"));
                     counters
                 },
@@ -453,8 +452,8 @@ fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
-        // A thread that was not there before began at zero inside the window. One that used more
-        // time than there was is older, and a reading missed it: when it ran is not known.
+        // A thread that was not there before started at zero inside the window. One that used more
+        // time than has passed is older, and a reading missed it: when it ran is not known.
         let is_older = (last.run_ns + last.wait_ns) as f64 > 1.1 * passed_ns;
         if first.is_none() && is_older {
             return None;
@@ -492,7 +491,7 @@ fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
 }
 
 fn increase(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, u64> {
-    // What was not there before counts since the host started.
+    // A counter that was not there before is left out: it may count since the host started.
     let delta = |(name, value): (&String, &Value)| {
         let first = pair.first.get(name)?.count()?;
         Some((name.clone(), value.count()?.saturating_sub(first)))

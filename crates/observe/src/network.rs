@@ -63,7 +63,7 @@ pub struct QdiscUse {
 pub struct ConntrackUse {
     /// Most entries seen.
     pub count: u64,
-    /// Entries there may be.
+    /// Largest number of entries.
     pub max: u64,
     /// Packets dropped for want of an entry.
     pub dropped: u64,
@@ -106,7 +106,7 @@ pub(crate) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
     pair.last.iter().filter_map(of_interrupt).collect()
 }
 
-/// Lowest share of its highest clock that each CPU was seen at.
+/// Lowest clock seen of each CPU, as a share of its highest.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks(Option<BTreeMap<u32, f64>>);
 

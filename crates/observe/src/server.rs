@@ -28,7 +28,7 @@ pub struct SocketCensus {
     pub server_rwnd_limited_us: u64,
     /// Part of it limited by the send buffer.
     pub server_sndbuf_limited_us: u64,
-    /// Client-side sockets that knew a round trip.
+    /// Client-side sockets with a known round trip.
     pub client_rtts: u64,
     /// Sum of their shortest round trips, microseconds: the path alone.
     pub client_rtt_sum_us: u64,
@@ -37,7 +37,7 @@ pub struct SocketCensus {
 /// How many sockets are followed from reading to reading.
 const FOLLOWED_MAX: usize = 20_000;
 
-/// The census while readings pass by.
+/// The census, collected reading by reading.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     sum: Option<SocketCensus>,
@@ -55,7 +55,7 @@ impl Census {
             if !socket.server_side {
                 sum.client += 1;
                 sum.client_unread += unread;
-                // Nothing was acknowledged yet, or the kernel does not tell.
+                // Nothing was acknowledged yet, or the kernel does not report it.
                 if !matches!(socket.min_rtt_us, 0 | u32::MAX) {
                     sum.client_rtts += 1;
                     sum.client_rtt_sum_us += u64::from(socket.min_rtt_us);
@@ -94,16 +94,16 @@ impl Census {
 }
 
 impl SocketCensus {
-    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none
-    /// was told.
+    /// Mean of the shortest round trips of the client's sockets, microseconds. Nothing when none is
+    /// known.
     pub fn client_rtt_us(&self) -> Option<f64> {
         (self.client_rtts > 0).then(|| self.client_rtt_sum_us as f64 / self.client_rtts as f64)
     }
 }
 
 /// What the server's working threads were seen doing, over all samples. Threads that only ever
-/// waited for events, to accept or in a futex of which nothing else happened are idle helpers as
-/// far as one can see, and are counted all the same: who asks decides.
+/// waited for events, to accept, or in a futex without other activity look like idle helpers, and
+/// are counted all the same: the caller decides.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DoingShares {
     /// Threads seen.
@@ -137,8 +137,9 @@ impl DoingShares {
         self.by_doing.get(&doing).copied().unwrap_or(0) as f64 * self.threads_per_sample()
     }
 
-    /// Of the threads meant, those that slept on one futex on average, at the futex with most of
-    /// them. Where only one of them ever sleeps it waits for work of its own: nobody shares that.
+    /// Mean number of the selected threads that slept on one futex, at the futex with most of them.
+    /// A futex on which only one of them ever sleeps is not counted: that thread waits for work of
+    /// its own.
     pub fn mean_on_one_futex(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
         let asleep = |by_thread: &BTreeMap<u32, u64>| {
             let meant = by_thread.iter().filter(|(tid, _)| is_meant(**tid));
@@ -150,7 +151,7 @@ impl DoingShares {
         most as f64 * self.threads_per_sample()
     }
 
-    /// Of the threads meant, those that slept on average on any futex that several of them use.
+    /// Mean number of the selected threads that slept on any futex that several of them use.
     pub fn mean_on_shared_futexes(&self, is_meant: impl Fn(u32) -> bool) -> f64 {
         let asleep = |by_thread: &BTreeMap<u32, u64>| {
             let meant: Vec<u64> =
@@ -160,13 +161,13 @@ impl DoingShares {
         self.by_futex.values().map(asleep).sum::<u64>() as f64 * self.threads_per_sample()
     }
 
-    /// Samples of one thread asleep on a futex with a time-out of at most so long.
+    /// Samples of one thread asleep on a futex with a time-out of at most `longest_ns`.
     pub fn timed(&self, tid: u32, longest_ns: u64) -> u64 {
         let timeouts = self.timeouts_ns.get(&tid).into_iter().flatten();
         timeouts.filter(|timeout_ns| **timeout_ns <= longest_ns).count() as u64
     }
 
-    /// What one sample stands for: of many threads each round looks at some.
+    /// Threads that one sample stands for: of many threads, each round looks at some.
     pub fn threads_per_sample(&self) -> f64 {
         let seen_each_round = self.samples as f64 / self.rounds.max(1) as f64;
         let unseen = (self.threads as f64 / seen_each_round.max(1.0)).max(1.0);
@@ -183,8 +184,8 @@ impl DoingShares {
         (all > 0).then(|| (all - idle) as f64 / all as f64)
     }
 
-    /// Share of the samples of one thread in which it surely had something to do. One that sleeps
-    /// on a futex may as well wait for work.
+    /// Share of the samples of one thread in which it certainly had something to do. One that
+    /// sleeps on a futex may be waiting for work.
     pub fn at_work(&self, tid: u32) -> Option<f64> {
         let samples = self.by_thread.get(&tid)?;
         let all: u64 = samples.values().sum();
@@ -193,10 +194,10 @@ impl DoingShares {
     }
 }
 
-/// A condition variable of the C library sleeps on two words in turn that lie side by side.
+/// A condition variable of the C library alternates between two adjacent words.
 const FUTEX_BYTES: u64 = 16;
 
-/// The shares while readings pass by.
+/// The shares, collected reading by reading.
 #[derive(Debug, Default)]
 pub(crate) struct DoingSum {
     shares: DoingShares,
@@ -238,12 +239,12 @@ pub struct DownstreamUse {
     pub connections: f64,
     /// Of them, waiting for a response, mean over reads.
     pub waiting: f64,
-    /// Time since those that wait heard something, milliseconds, median over reads. Nothing when
-    /// none waited or it was not read.
+    /// Time since those that wait last received bytes, milliseconds, median over reads. Nothing
+    /// when none waited or it was not read.
     pub heard_ms: Option<f64>,
 }
 
-/// The downstreams while readings pass by.
+/// The downstreams, collected reading by reading.
 #[derive(Debug, Default)]
 pub(crate) struct DownstreamSum {
     reads: u32,
@@ -268,7 +269,7 @@ impl DownstreamSum {
         }
     }
 
-    /// The busiest first.
+    /// Finishes with the busiest first.
     pub(crate) fn finish(self) -> Option<Vec<DownstreamUse>> {
         let mean = |sum: u64| sum as f64 / f64::from(self.reads.max(1));
         let used = |(to, mut sum): (String, UseSum)| {

@@ -2,7 +2,7 @@
 //!
 //! A counter is differenced between the last readings of two parts, and a state holds until the
 //! next reading of its source. Either is a mean over each part that it overlaps, so a source may be
-//! read more rarely than there are parts. A part in which nothing was known is absent.
+//! read less often than there are parts. A part in which nothing was known is absent.
 
 use crate::{Pair, Process, Shares, cpu_shares, mean_shares, thread_shares};
 use model::metric::Kind;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Parts of a run at most: what a screen can show.
 const PARTS_MAX: u64 = 120;
-/// Most sources are read more rarely than this.
+/// Most sources are read less often than this.
 const PART_MIN_NS: u64 = NS_PER_S / 4;
 
 /// One value for each part; absent where it was not read.
@@ -35,7 +35,7 @@ pub enum Place {
 pub struct Clocked<'a> {
     /// In time order, by that host's clock.
     pub readings: &'a [Reading],
-    /// Which of them.
+    /// Which of them count.
     pub place: Place,
     /// How far that clock is ahead of the generator's, nanoseconds.
     pub offset_ns: i64,
@@ -69,7 +69,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Of the time between two instants.
+    /// The time between two instants.
     pub fn between((begin_ns, end_ns): (u64, u64)) -> Self {
         let passed_ns = end_ns.saturating_sub(begin_ns).max(1);
         let parts = (passed_ns / PART_MIN_NS).clamp(1, PARTS_MAX);
@@ -92,7 +92,8 @@ impl Timeline {
         usize::try_from(part).unwrap_or(usize::MAX).min(self.parts - 1)
     }
 
-    /// What is derived from each two readings of a source, taken so that none are in one part.
+    /// What is derived from each two consecutive readings of a source, chosen so that no two are in
+    /// one part.
     fn derived<K: Ord>(
         self,
         of: Clocked<'_>,
@@ -121,7 +122,7 @@ impl Timeline {
         sums.lines()
     }
 
-    /// How fast counters grew, per second. Those that stepped back are absent for a while, but for
+    /// How fast counters grew, per second. Those that stepped back are absent for a while, except
     /// counters of 32 bits, which wrap.
     pub fn growth<K: Ord>(
         self,
@@ -192,7 +193,7 @@ impl Timeline {
     }
 
     /// CPUs' worth of time that each thread of a process used. A thread that is new since the
-    /// reading before used all of its time since then.
+    /// previous reading used all of its time since then.
     pub fn threads(self, of: Clocked<'_>, process: Process) -> BTreeMap<ThreadKey, Line> {
         let source = match process {
             Process::Client => "client_threads",
@@ -279,7 +280,7 @@ mod tests {
         of.values.iter().filter_map(|(name, value)| Some((name.clone(), value.real()?))).collect()
     }
 
-    /// Ten parts of a second would be forty of a quarter.
+    /// Ten parts of one second; [`Timeline::between`] would make forty of a quarter.
     fn ten_seconds() -> Timeline {
         Timeline { begin_ns: 0, part_ns: SECOND, parts: 10 }
     }

@@ -25,7 +25,7 @@ impl<'a> Raw<'a> {
         inside(self.near, point.window_ns)
     }
 
-    /// The same of the server's host: inside the window whatever the true offset of its clock
+    /// The same for the server's host: readings inside the window for every offset of its clock
     /// within the error. None without a probe there.
     pub fn far_in(
         self,
@@ -56,19 +56,19 @@ fn inside(readings: &[Reading], window_ns: (u64, u64)) -> impl Iterator<Item = &
 }
 
 /// Chooses the readings of a window, one after the other in time order: those that lie wholly
-/// inside it. A look at what `ceiling tune` changed tells of all the time before it, so such looks
-/// count until the first that begins when the window is over: what another program changed between
-/// two looks is seen by the second.
+/// inside it. A read of what `ceiling tune` changed covers all the time before it, so such reads
+/// count until the first that starts after the window: a change by another program between two
+/// reads shows in the second.
 #[derive(Debug)]
 pub struct Window {
     begin_ns: u64,
     end_ns: u64,
-    /// Whether a look began after the window.
+    /// Whether such a read started after the window.
     is_looked_over: bool,
 }
 
 impl Window {
-    /// Of a window, monotonic nanoseconds.
+    /// For a window, monotonic nanoseconds.
     pub fn new((begin_ns, end_ns): (u64, u64)) -> Self {
         Self { begin_ns, end_ns, is_looked_over: false }
     }
@@ -87,7 +87,7 @@ impl Window {
     }
 }
 
-/// Whether it is a look at what `ceiling tune` changed, also one that failed.
+/// Whether it is a read of what `ceiling tune` changed, even one that failed.
 fn is_look(reading: &Reading) -> bool {
     match &reading.data {
         Data::Tuning(_) => true,
@@ -112,7 +112,7 @@ mod tests {
         let others: Vec<u64> =
             inside(&all, (100, 200)).filter(|one| !is_look(one)).map(|one| one.begin_ns).collect();
         assert_eq!(others, [110, 125, 140, 155, 170, 185]);
-        // None in the window, as on a host that had no time for it: the next one tells.
+        // None in the window, as on a host that had no time for it: the next one counts.
         let late = [look(90), look(250), look(300)];
         assert_eq!(inside(&late, (100, 200)).map(|one| one.begin_ns).collect::<Vec<_>>(), [250]);
     }

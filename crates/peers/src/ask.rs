@@ -1,5 +1,5 @@
-//! What is asked of a tool: the part of a trial that all of them can be asked for, in one way or
-//! another. What none of them can do is refused here, in one sentence.
+//! The load that a tool is asked to make: the part of a trial that at least one tool can make. What
+//! no tool can make is refused here, in one sentence.
 
 use model::check::Checks;
 use model::load::{Arrival, DriverKind, Level, Life, Question, Spacing, Stop, Trial, Warmup};
@@ -20,7 +20,7 @@ pub struct Ask {
     pub connections: u32,
     /// Requests in flight on one connection.
     pub depth: u32,
-    /// Threads, for a tool that is told how many.
+    /// Threads, for a tool that takes their number.
     pub threads: u32,
     /// Requests per second; nothing in closed loop.
     pub rate: Option<f64>,
@@ -31,21 +31,20 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// What a trial asks of a tool; an error is what none of them can be asked.
+    /// What a trial asks of a tool; an error says what no tool can do.
     pub fn of(trial: &Trial) -> Result<Self, String> {
         if let Some((what, way_out)) = refused(trial) {
-            return Err(format!("{what} cannot be asked of another tool; {way_out}"));
+            return Err(format!("{what} is not possible with another tool; {way_out}"));
         }
         let ([level], [request]) = (&trial.levels[..], &trial.requests[..]) else {
-            return Err("one level of one request is what another tool can be asked".to_string());
+            return Err("another tool can only make one level of one request".to_string());
         };
-        let rate =
-            match &level.arrival {
-                Arrival::Closed => None,
-                Arrival::Open { curve, .. } => Some(curve.constant_rate().ok_or(
-                    "a rate that changes cannot be asked of another tool; for example -R 1k",
-                )?),
-            };
+        let rate = match &level.arrival {
+            Arrival::Closed => None,
+            Arrival::Open { curve, .. } => Some(curve.constant_rate().ok_or(
+                "a rate that changes is not possible with another tool; for example -R 1k",
+            )?),
+        };
         Ok(Self {
             url: format!("http://{}{}", request.host, request.path),
             method: request.method.clone(),
@@ -68,7 +67,7 @@ impl Ask {
                 Err(format!("{tool} runs for whole seconds; for example --duration 10s"))
             }
             Stop::AfterRequests(_) => Err(format!(
-                "{tool} ends after a time and not after a number of requests; for example \
+                "{tool} stops after a time and not after a number of requests; for example \
                  --duration 10s"
             )),
         }
@@ -90,7 +89,7 @@ impl Ask {
     /// The body as text, for a tool that takes it on its command line.
     pub fn body_text(&self, tool: &str) -> Result<String, String> {
         String::from_utf8(self.body.clone())
-            .map_err(|_| format!("a body that is no text cannot be given to {tool}"))
+            .map_err(|_| format!("a body that is not text cannot be given to {tool}"))
     }
 
     /// Refuses a rate.
@@ -116,7 +115,7 @@ impl Ask {
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What no tool can be asked, and what to do instead.
+/// What no tool can do, and what to do instead.
 fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
     let level = trial.levels.first();
     let has_life = level.is_some_and(|level| level.life != Life::default());
@@ -133,7 +132,7 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         (trial.tls.is_some(), "TLS", "give an http:// URL"),
         (trial.proxy.is_some(), "a proxy", "leave --proxy out"),
         (!trial.sources.is_empty(), "a source address", "leave --source out"),
-        (is_led, "another address than that of the URL", "leave --resolve, --unix-socket out"),
+        (is_led, "an address other than that of the URL", "leave --resolve, --unix-socket out"),
         (has_life, "requests per connection", "leave --requests-per-conn out"),
         (has_spare, "spare connections", "leave --max-connections out"),
         (level.is_some_and(is_spread), "a spread of the gaps", "leave --arrivals out"),
@@ -174,7 +173,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same with everything that some tool can be asked.
+    /// The same with everything that some tool can do.
     pub(crate) fn more() -> Ask {
         Ask {
             method: "PUT".into(),

@@ -1,4 +1,4 @@
-//! The tools whose command line we take: one file each, all of one shape, listed here.
+//! The tools whose command line we accept: one file each, all of the same shape, listed here.
 
 mod h2load;
 mod hey;
@@ -16,17 +16,17 @@ use model::tool::Tool;
 pub struct Front {
     /// The tool.
     pub tool: Tool,
-    /// A command line of it.
+    /// An example command line.
     pub example: &'static str,
     /// The options that it takes.
     pub options: &'static [TypedOption],
-    /// Options of ours, by all their names, with the value that the tool has when nothing is typed.
+    /// Options of ours, by all their names, with the tool's default value.
     pub defaults: &'static [(&'static [&'static str], &'static str)],
-    /// An option without which the load would be another one than ours can be, and why.
+    /// An option without which the tool's load would be one that ours cannot be, and why.
     pub needs: Option<(&'static str, &'static str)>,
     /// Whether long names begin with one dash, so that no value is attached to a short one.
     pub has_long_dash: bool,
-    /// A run of ours as the tool would print it, with what it cannot know left out.
+    /// One of our runs as the tool would print it, without what the tool cannot know.
     pub layout: fn(&Shown<'_>) -> String,
 }
 
@@ -49,8 +49,7 @@ pub fn front(tool: Tool) -> Option<&'static Front> {
     FRONTS.iter().find(|front| front.tool == tool)
 }
 
-/// What ends a load: a time, or a number of requests. The first is the one that a tool has when
-/// nothing is typed.
+/// What ends a load: a time, or a number of requests. The first is the default of the tool.
 const TIME: &[&str] = &["-d", "-n"];
 const COUNT: &[&str] = &["-n", "-d"];
 
@@ -85,7 +84,7 @@ impl Shown<'_> {
         self.point.status.values().sum()
     }
 
-    /// Requests that failed by a class of error, of any of these.
+    /// Requests that failed with an error of any of these classes.
     fn errors(&self, classes: &[&str]) -> u64 {
         let of = |class: &&str| self.point.errors.get(*class).copied().unwrap_or(0);
         classes.iter().map(of).sum()

@@ -15,7 +15,7 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 fn order(ask: &Ask) -> Result<Order, String> {
-    ask.closed("h2load", "its --rps is of each client; use wrk2, vegeta, k6, oha or autocannon")?;
+    ask.closed("h2load", "its --rps is per client; use wrk2, vegeta, k6, oha or autocannon")?;
     let ends = match ask.stop {
         Stop::AfterNs(_) => format!("-D {}", ask.whole_seconds("h2load")?),
         Stop::AfterRequests(count) => format!("-n {count}"),

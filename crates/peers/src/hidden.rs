@@ -1,5 +1,5 @@
-//! What the layout of a tool leaves out of a run of ours: the loop, what it omits, the generator,
-//! the checks, the wall.
+//! What the layout of a tool leaves out of our run: the loop, what it omits, the generator, the
+//! checks, the wall.
 
 use model::claim::Claim;
 use model::load::LoadModel;
@@ -9,12 +9,12 @@ use model::tool::Tool;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
 
-/// Where the second column begins.
+/// Where the second column starts.
 const NAMES: usize = 12;
 /// Columns of the text.
 const WIDTH: usize = 80;
 
-/// What is said below a layout.
+/// The text below a layout.
 pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
     let mut rows = vec![("loop", of_loop(point)), ("generator", generator(run, point))];
     rows.extend(omitted(point).map(|text| ("omitted", text)));
@@ -24,7 +24,7 @@ pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
     rows.push(("wall", wall(run)));
     rows.push(("same again", run.record.command.join(" ")));
     let drawn: String = rows.into_iter().map(|(name, text)| row(name, &text)).collect();
-    format!("\nWhat {} would not have told:\n{drawn}", tool.name())
+    format!("\nWhat {} would not have reported:\n{drawn}", tool.name())
 }
 
 /// A run without a level.
@@ -39,7 +39,7 @@ pub fn nothing(tool: Tool, run: &Run) -> String {
 fn of_loop(point: &Point) -> String {
     match point.load.model {
         LoadModel::Closed => format!(
-            "closed: {} requests in flight at most, and a server that is slower is asked less",
+            "closed: at most {} requests in flight, and a slower server gets less load",
             point.in_flight.limit
         ),
         LoadModel::Open => {
@@ -55,15 +55,15 @@ fn of_loop(point: &Point) -> String {
     }
 }
 
-/// In closed loop a stop of the server is in one latency of each connection, and not in those of
-/// the requests that would have come meanwhile.
+/// In closed loop a stall of the server is in one latency of each connection, and not in those of
+/// the requests that would have been due meanwhile.
 fn omitted(point: &Point) -> Option<String> {
     let longest_ns = point.latency_ns.max?;
     let due = point.rate * longest_ns as f64 / 1e9;
     let counted = point.in_flight.limit as f64;
     (point.load.model == LoadModel::Closed && due > 2.0 * counted).then(|| {
         format!(
-            "the longest response took {}: at this rate {} requests would have come meanwhile, \
+            "the longest response took {}: at this rate {} requests would have been due meanwhile, \
              and at most {} could be counted; with a plan: -R {:.0}",
             show_ns(longest_ns as f64),
             show_count(due),
@@ -112,12 +112,12 @@ fn checks(point: &Point) -> String {
         .collect();
     let hold = point.gates.iter().filter(|gate| gate.ok == Some(true)).count();
     match broken.is_empty() {
-        true => format!("all {hold} that could be made hold"),
+        true => format!("all {hold} that could be evaluated hold"),
         false => format!("{hold} hold; BROKEN: {}", broken.join("; ")),
     }
 }
 
-/// Figures that are printed above and of which only a bound is known, or nothing.
+/// Figures that are printed above and are only bounded, or not known.
 fn bounds(point: &Point) -> Vec<String> {
     let said = |figure: &Figure| match point.standing.of(*figure) {
         Standing::Sound => None,

@@ -1,4 +1,4 @@
-//! k6: users in a closed loop, or arrivals at a rate; both take a script.
+//! k6: users in a closed loop, or arrivals at a rate; both need a script.
 
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, Output, words};
@@ -39,7 +39,7 @@ fn script(ask: &Ask) -> Result<String, String> {
             json!({ "vus": ask.connections, "iterations": count })
         }
         (Some(_), Stop::AfterRequests(_)) => {
-            return Err("k6 at a rate ends after a time; for example --duration 10s".to_string());
+            return Err("k6 at a rate stops after a time; for example --duration 10s".to_string());
         }
     };
     let headers: serde_json::Map<String, Value> =

@@ -1,10 +1,10 @@
-//! Other load generators, both ways: a load of ours as their command line, and their command line
-//! as a load of ours, with its result in their layout.
+//! Other load generators, both ways: our load as their command line, and their command line as our
+//! load, with its result in their layout.
 //!
 //! What this room is for: the words of each tool, one file for each, and what its layout leaves
 //! out.
 //! In: a trial, or the words that a user typed for a tool. Out: words, files, texts.
-//! Never: a process, a file, a clock; an option that is not known and let through.
+//! Never: a process, a file, a clock; an unknown option that is let through.
 
 mod ask;
 mod order;
@@ -41,20 +41,20 @@ pub struct Peer {
     pub version: &'static [&'static str],
     /// How many threads it takes.
     pub threads: Threads,
-    /// What is run for a load; an error says what it cannot be asked.
+    /// What is run for a load; an error says what the tool cannot do.
     pub order: fn(&Ask) -> Result<Order, String>,
 }
 
 /// How many threads a tool takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as it is asked for.
+    /// As many as requested.
     Asked,
     /// One for each CPU that it may use.
     EveryCpu,
 }
 
-/// Every tool that can run in the place of our engine.
+/// Every tool that can run in place of our engine.
 pub const PEERS: &[Peer] = &[
     wrk::PEER,
     wrk2::PEER,
@@ -69,10 +69,10 @@ pub const PEERS: &[Peer] = &[
 /// The entry of a tool.
 pub fn peer(tool: Tool) -> &'static Peer {
     let listed = PEERS.iter().find(|peer| peer.tool == tool);
-    listed.expect("every tool is listed, which a test holds")
+    listed.expect("every tool is listed, as a test checks")
 }
 
-/// A run of ours in the layout of a tool, and below it what that layout leaves out.
+/// Our run in the layout of a tool, and below it what that layout leaves out.
 pub fn drawn(front: &Front, typed: &Typed, run: &Run) -> String {
     let Some(point) = run.record.points.last() else {
         return hidden::nothing(front.tool, run);

@@ -19,9 +19,9 @@ pub struct Order {
 /// How many connections a tool opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connections {
-    /// No more than it is asked for.
+    /// No more than requested.
     AsAsked,
-    /// As many as its rate takes.
+    /// As many as its rate needs.
     AsNeeded,
 }
 
@@ -32,8 +32,7 @@ pub enum Output {
     Printed,
     /// It writes them to this file in the folder.
     File(&'static str),
-    /// It prints them when it is asked again, with these words and the name of this file in the
-    /// folder.
+    /// It prints them when it runs again, with these words and the name of this file in the folder.
     Report(&'static [&'static str], &'static str),
 }
 

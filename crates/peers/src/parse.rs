@@ -17,12 +17,13 @@ pub fn parse(front: &Front, typed: &[String]) -> Result<Typed, String> {
     while let Some(word) = rest.next() {
         if !word.starts_with('-') || word.len() == 1 {
             if let Some(before) = url.replace(word.clone()) {
-                return Err(format!("{name} takes one URL; here are {before} and {word}"));
+                return Err(format!("{name} takes one URL, but got {before} and {word}"));
             }
             continue;
         }
-        let (option, attached) = found(front, word)
-            .ok_or_else(|| format!("{word}: ceiling {name} does not know it; {}", known(front)))?;
+        let (option, attached) = found(front, word).ok_or_else(|| {
+            format!("{word}: ceiling {name} has no such option; {}", known(front))
+        })?;
         given.push(option.names[0]);
         let value = match (option.asks.takes_value(), attached) {
             (false, None) => String::new(),
@@ -36,7 +37,7 @@ pub fn parse(front: &Front, typed: &[String]) -> Result<Typed, String> {
             Asks::Made(make) => words.extend(make(&value).map_err(|why| format!("{word}: {why}"))?),
             Asks::Layout | Asks::LayoutValue => drop(layout.insert(option.names[0], value)),
             Asks::No(why) | Asks::NoValue(why) => {
-                return Err(format!("{word}: ceiling {name} does not have it: {why}"));
+                return Err(format!("{word}: ceiling {name} does not support it: {why}"));
             }
         }
     }
@@ -76,10 +77,10 @@ fn known(front: &Front) -> String {
     let is_ours = |option: &&TypedOption| !matches!(option.asks, Asks::No(_) | Asks::NoValue(_));
     let names: Vec<&str> =
         front.options.iter().filter(is_ours).map(|option| option.names[0]).collect();
-    format!("it knows {}; for example {}", names.join(" "), front.example)
+    format!("it takes {}; for example {}", names.join(" "), front.example)
 }
 
-/// What a front end says of itself.
+/// The help of a front end.
 pub fn help(front: &Front) -> String {
     let mut text = String::from("Options:\n");
     for option in front.options {

@@ -1,5 +1,5 @@
-//! The command line of a tool, read as that tool reads it, and made into one of ours. An option
-//! that is not known is an error: a load that is not the one that was asked for has no result.
+//! The command line of a tool, read as that tool reads it, and translated into ours. An unknown
+//! option is an error: a load that differs from the requested one must not give a result.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 pub struct TypedOption {
     /// Its names, with their dashes.
     pub names: &'static [&'static str],
-    /// What it asks of us.
+    /// What it means for us.
     pub asks: Asks,
     /// In a few words, for the help.
     pub about: &'static str,
 }
 
-/// What an option asks of us.
+/// What an option means for us.
 #[derive(Debug, Clone, Copy)]
 pub enum Asks {
     /// These words of ours; it takes no value.
@@ -42,7 +42,7 @@ impl Asks {
 /// A command line of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Typed {
-    /// The same as words of ours, from the sub-command on.
+    /// The same load in our words, from the sub-command on.
     pub words: Vec<String>,
     /// What was typed about the layout, by the first name of its option.
     pub layout: BTreeMap<&'static str, String>,
@@ -52,7 +52,7 @@ pub struct Typed {
 pub(crate) const HEADER: TypedOption =
     TypedOption { names: &["-H", "--header"], asks: Asks::Option("-H"), about: "a header" };
 
-/// A whole number of seconds as a time of ours.
+/// A whole number of seconds as a time in our syntax.
 pub(crate) fn seconds(value: &str) -> Result<String, String> {
     let is_number = value.parse::<f64>().is_ok();
     Ok(if is_number { format!("{value}s") } else { value.to_string() })

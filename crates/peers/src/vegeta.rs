@@ -1,4 +1,4 @@
-//! vegeta: an open loop; without a rate as fast as so many workers get their responses.
+//! vegeta: an open loop; without a rate, as fast as its workers get their responses.
 
 use crate::ask::Ask;
 use crate::order::{Connections, FOLDER, Order, Output, words};
@@ -19,7 +19,7 @@ const RESULTS: &str = "vegeta.bin";
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("vegeta")?;
     let Stop::AfterNs(ns) = ask.stop else {
-        return Err("vegeta ends after a time; for example --duration 10s".to_string());
+        return Err("vegeta stops after a time; for example --duration 10s".to_string());
     };
     let pace = match ask.rate {
         Some(rate) => format!("-rate {rate:.0}/1s"),

@@ -1,4 +1,4 @@
-//! wrk: a closed loop of threads. Method, body and depth take a script.
+//! wrk: a closed loop of threads. Method, body and depth need a script.
 
 use crate::ask::Ask;
 use crate::order::{FOLDER, Order, words};
@@ -19,7 +19,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     Ok(lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections)))
 }
 
-/// What wrk and wrk2 are asked alike.
+/// What is the same for wrk and wrk2.
 pub(crate) fn lines(ask: &Ask, first: String) -> Order {
     let mut order = Order::of(words(&first));
     order.words.push(format!("--timeout={}s", ask.timeout_s()));
@@ -52,7 +52,7 @@ fn script(ask: &Ask) -> String {
     text
 }
 
-/// A string of Lua, every byte that is not plain as its number.
+/// A Lua string, with every byte that is not plain as its number.
 fn quoted(bytes: &[u8]) -> String {
     let each = |byte: &u8| match byte {
         b'"' | b'\\' => format!("\\{}", char::from(*byte)),

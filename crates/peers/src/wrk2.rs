@@ -1,4 +1,4 @@
-//! wrk2: wrk with a rate that is always given; its latencies count from the plan.
+//! wrk2: wrk with a rate that is always given; its latencies count from the planned instant.
 
 use crate::ask::Ask;
 use crate::order::Order;

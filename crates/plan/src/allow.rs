@@ -1,7 +1,7 @@
 //! What a client of a probe may choose of a listed server: `[target.allow]`.
 //!
-//! Everything that is not listed is refused, and each refusal says what was asked and what the list
-//! allows. A value goes to the server as one word and never to a shell.
+//! Everything that is not listed is refused, and each refusal says what was requested and what the
+//! list allows. A value goes to the server as one word and never to a shell.
 
 use crate::Target;
 use model::starting::{Limits, StartOrder};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that a client may append.
 const ARGS_MAX: usize = 64;
-/// The part of what was asked that a refusal shows.
+/// The part of a request that a refusal shows.
 const SHOWN_MAX_CHARS: usize = 100;
 
 /// What a client may choose; nothing by default.
@@ -22,7 +22,7 @@ pub struct Allow {
     args: BTreeMap<String, Choice>,
     /// Variables of the environment.
     env: BTreeMap<String, Choice>,
-    /// CPUs that it may be kept on.
+    /// CPUs that it may be limited to.
     cpus: String,
     /// Services of the list that may run beside it.
     services: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Allow {
     limits: LimitChoices,
 }
 
-/// Limits by their least and greatest.
+/// Limits as ranges, from least to greatest.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct LimitChoices {
@@ -53,7 +53,7 @@ enum Choice {
 }
 
 impl Choice {
-    /// Whether a list may say this.
+    /// Whether a list may contain this.
     fn check(&self, what: &str) -> Result<(), String> {
         let is_sound = match self {
             Self::Flag(is_allowed) => *is_allowed,
@@ -64,7 +64,7 @@ impl Choice {
             return Ok(());
         }
         Err(format!(
-            "{what} is none of: a span of numbers such as \"1..128\", a list of words such as \
+            "{what} is not a span of numbers such as \"1..128\", a list of words such as \
              [\"one\", \"two\"], or true for an argument without a value"
         ))
     }
@@ -94,7 +94,7 @@ struct Number {
     is_whole: bool,
 }
 
-/// Digits with at most one point, and a sign; nothing that another program reads in another way.
+/// Digits with at most one point, and a sign; nothing that another program could read differently.
 fn number(text: &str) -> Option<Number> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = digits.len() <= 15
@@ -126,12 +126,12 @@ fn span_of_bytes(text: &str) -> Option<(u64, u64)> {
 }
 
 impl Allow {
-    /// Whether a list may say this; the services are those that it lists.
+    /// Whether a list may contain this; the services are those that it lists.
     pub(crate) fn check(&self, services: &BTreeSet<&str>) -> Result<(), String> {
         for (name, choice) in &self.args {
             choice.check(&format!("args: {name}"))?;
             if !name.starts_with('-') || name.contains(['=', ' ']) {
-                return Err(format!("args: '{name}' is no name such as \"--workers\""));
+                return Err(format!("args: '{name}' is not a name such as \"--workers\""));
             }
         }
         for (name, choice) in &self.env {
@@ -142,24 +142,26 @@ impl Allow {
         }
         if !self.cpus.is_empty() && parse_cpus(&self.cpus).is_none() {
             let cpus = &self.cpus;
-            return Err(format!("cpus: '{cpus}' is no list of CPUs; for example \"0-7\""));
+            return Err(format!("cpus: '{cpus}' is not a list of CPUs; for example \"0-7\""));
         }
         if let Some(name) = self.services.iter().find(|name| !services.contains(name.as_str())) {
             return Err(format!("services: there is no service '{name}' in this list"));
         }
         let LimitChoices { cpu, memory } = &self.limits;
         if let Some(cpu) = cpu.as_ref().filter(|cpu| span(cpu).is_none_or(|ends| ends.low <= 0.0)) {
-            return Err(format!("limits.cpu: '{cpu}' is no span of CPUs; for example \"0.1..8\""));
+            return Err(format!(
+                "limits.cpu: '{cpu}' is not a span of CPUs; for example \"0.1..8\""
+            ));
         }
         if let Some(memory) = memory.as_ref().filter(|memory| span_of_bytes(memory).is_none()) {
             return Err(format!(
-                "limits.memory: '{memory}' is no span of sizes; for example \"64M..8G\""
+                "limits.memory: '{memory}' is not a span of sizes; for example \"64M..8G\""
             ));
         }
         Ok(())
     }
 
-    /// Whether a client may ask for this; or what it asked and what the list allows.
+    /// Whether a client may ask for this; if not, what it asked for and what the list allows.
     pub(crate) fn permits(&self, order: &StartOrder) -> Result<(), String> {
         self.permits_args(&order.args)?;
         self.permits_env(&order.env)?;
@@ -176,7 +178,9 @@ impl Allow {
     fn permits_args(&self, args: &[String]) -> Result<(), String> {
         if args.len() > ARGS_MAX {
             let count = args.len();
-            return Err(format!("it asks for {count} arguments, and at most {ARGS_MAX} are taken"));
+            return Err(format!(
+                "it asks for {count} arguments, and at most {ARGS_MAX} are accepted"
+            ));
         }
         let mut seen = BTreeSet::new();
         let mut words = args.iter();
@@ -244,7 +248,7 @@ impl Allow {
         }
         let Some(asked) = parse_cpus(cpus) else {
             let cpus = shown(cpus);
-            return Err(format!("it asks for the CPUs '{cpus}', which is no list such as 0-3"));
+            return Err(format!("it asks for the CPUs '{cpus}', which is not a list such as 0-3"));
         };
         let allowed = parse_cpus(&self.cpus).unwrap_or_default();
         if asked.iter().all(|cpu| allowed.contains(cpu)) {
@@ -277,7 +281,7 @@ impl Allow {
     }
 }
 
-/// What the list allows, or how it would.
+/// What the list allows, or how to make it allow something.
 fn listed(allowed: &str, example: &str) -> String {
     if allowed.is_empty() {
         return format!(
@@ -287,13 +291,13 @@ fn listed(allowed: &str, example: &str) -> String {
     format!("the list allows {allowed}")
 }
 
-/// A part of what was asked, for a line of text.
+/// A part of a request, for a line of text.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN_MAX_CHARS).collect()
 }
 
 impl Target {
-    /// Whether a client of a probe may have this server started so.
+    /// Whether a client of a probe may have this server started with these settings.
     pub fn permits(&self, order: &StartOrder) -> Result<(), String> {
         self.allow.permits(order)
     }
@@ -436,7 +440,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked: what passes consists of words that the list itself allows.
+        /// Whatever is requested, what passes consists of words that the list itself allows.
         #[test]
         fn no_word_passes_that_the_list_does_not_name(
             args in prop::collection::vec(
@@ -472,12 +476,12 @@ mod tests {
             ("\"--workers\" = \"1..128\"", "\"--workers\" = \"128..1\"", "--workers"),
             ("\"--workers\" = \"1..128\"", "\"--workers\" = \"many\"", "a span of numbers"),
             ("\"--prefork\" = true", "\"--prefork\" = false", "--prefork"),
-            ("\"--prefork\" = true", "\"prefork\" = true", "no name such as"),
+            ("\"--prefork\" = true", "\"prefork\" = true", "not a name such as"),
             ("GOGC = [\"off\", \"100\"]", "GOGC = true", "GOGC needs values"),
-            ("cpus = \"0-3,6\"", "cpus = \"all\"", "no list of CPUs"),
+            ("cpus = \"0-3,6\"", "cpus = \"all\"", "not a list of CPUs"),
             ("[\"postgres\"]\n", "[\"mysql\"]\n", "no service 'mysql'"),
-            ("cpu = \"0.1..8\"", "cpu = \"0..8\"", "no span of CPUs"),
-            ("memory = \"64M..8G\"", "memory = \"8G\"", "no span of sizes"),
+            ("cpu = \"0.1..8\"", "cpu = \"0..8\"", "not a span of CPUs"),
+            ("memory = \"64M..8G\"", "memory = \"8G\"", "not a span of sizes"),
             ("[target.allow]", "[target.allow]\ncommand = true", "command"),
             ("name = \"bare\"", "name = \"bare\"\nlisten = \"eth0\"", "192.0.2.7"),
         ] {

@@ -1,4 +1,4 @@
-//! Options of an open loop: how many requests are asked for, and when they are due.
+//! Options of an open loop: how many requests are due, and when.
 
 use crate::machine::Machine;
 use crate::usage::Usage;
@@ -16,7 +16,7 @@ pub struct Spread {
     #[arg(long, value_name = "SPREAD")]
     pub arrivals: Option<Arrivals>,
 
-    /// Let a request that finds every connection in use open one, up to this many
+    /// Open a connection for a request that finds every one in use, up to this many
     #[arg(long, value_name = "N")]
     pub max_connections: Option<Count>,
 }
@@ -74,7 +74,7 @@ impl Spread {
     }
 }
 
-/// The rate of one level, constant or of a shape. At most one of these is given.
+/// The rate of one level, constant or with a shape. At most one of these is given.
 #[derive(Debug, Args)]
 #[group(multiple = false, id = "asked")]
 pub struct RateOptions {
@@ -103,7 +103,7 @@ pub struct RateOptions {
     replay: Option<RecordingFile>,
 }
 
-/// A shape of the rate, and how long it is when it has an end of its own.
+/// A shape of the rate, and its length when it has an end of its own.
 pub struct Shaped {
     /// The shape; nothing for a closed loop.
     pub curve: Option<Curve>,
@@ -114,7 +114,7 @@ pub struct Shaped {
 }
 
 impl RateOptions {
-    /// The curve that is asked for, over a window of `duration_ns` where it has no end.
+    /// The requested curve, over a window of `duration_ns` where it has no end.
     pub fn shape(&self, duration_ns: u64, machine: &dyn Machine) -> Result<Shaped, Usage> {
         let usage = |option: &str, error: String| Usage(format!("{option}: {error}"));
         let endless = |curve, option| Shaped { curve: Some(curve), ends_after_ns: None, option };

@@ -1,5 +1,5 @@
-//! The commands that make load, and the trial that each asks for: the one way from words to load,
-//! for the command line and for the cells of a plan.
+//! The commands that make load, and the trial of each: the only way from words to load, for the
+//! command line and for the cells of a plan.
 
 mod churn;
 mod fanout;
@@ -31,7 +31,7 @@ pub enum LoadCommand {
     Ramp(Box<ramp::Ramp>),
     /// How many new connections per second, or how many at once: clients that come and go.
     Churn(Box<churn::Churn>),
-    /// How many events reach subscribers, how large a part, and how late: streams and writers.
+    /// How many events reach subscribers, what share, and how late: streams and writers.
     Fanout(Box<fanout::Fanout>),
     /// The highest rate that holds an objective, searched for and confirmed.
     Find(Box<find::Find>),

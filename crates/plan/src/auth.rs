@@ -1,5 +1,5 @@
-//! The header Authorization from where a secret is kept: a variable or a file. It is read once, and
-//! no message shows it.
+//! The Authorization header, from a secret in a variable or a file. It is read once, and no message
+//! shows it.
 
 use crate::machine::Machine;
 use crate::options::Options;
@@ -50,9 +50,7 @@ fn plain(text: &str) -> Option<String> {
 }
 
 fn wrong(option: &str) -> Usage {
-    Usage(format!(
-        "{option}: it holds no token of one line that a header can have; for example abc"
-    ))
+    Usage(format!("{option}: it holds no one-line token that fits in a header; for example abc"))
 }
 
 #[cfg(test)]

@@ -28,15 +28,15 @@ pub struct Cell {
     pub server: Server,
     /// Where the server is; nothing for one that runs already and is on no host of the plan.
     pub host: Option<Host>,
-    /// What is done to the generator.
+    /// Disturbances of the generator.
     pub client: Client,
-    /// What is asked of ceiling.
+    /// The load.
     pub load: Load,
-    /// Knobs that are turned while it is measured; none leave the hosts as they are.
+    /// Knobs that are turned while it is measured; without any the hosts stay as they are.
     pub tune: Vec<Tune>,
-    /// Walls that would be as expected; empty when nothing is.
+    /// Expected walls; empty when the plan expects nothing.
     pub walls: Vec<WallId>,
-    /// What links let through, as `--link` takes it.
+    /// The limits of links, in the syntax of `--link`.
     pub(crate) links: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub enum Server {
     Started {
         /// Its name in the list of targets.
         target: String,
-        /// Appended to its words; `{NAME}` stands for where a service is.
+        /// Appended to its words; `{NAME}` stands for the address of a service.
         args: Vec<String>,
         /// CPUs it may use, as the kernel writes them; empty means all.
         cpus: String,
@@ -55,7 +55,7 @@ pub enum Server {
         env: BTreeMap<String, String>,
         /// What must run beside it.
         services: Vec<String>,
-        /// What its control group lets it use.
+        /// Limits of its control group.
         limits: Limits,
     },
     /// A server that runs already, for instance on another host.
@@ -65,7 +65,7 @@ pub enum Server {
     },
 }
 
-/// What is done to the generator, to show what a bad one says.
+/// Disturbances of the generator, to show what a bad one reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Client {
@@ -76,7 +76,7 @@ pub struct Client {
 }
 
 impl Server {
-    /// How it comes to run, and where, in words.
+    /// How it is started, and where, in words.
     pub(crate) fn shown(&self) -> (String, String) {
         match self {
             Self::Started { target, args, cpus, services, limits, .. } => {
@@ -101,7 +101,7 @@ impl Server {
 }
 
 impl Cell {
-    /// Whether the command line takes what is asked of this cell's server.
+    /// Whether the command line accepts the load of this cell.
     pub fn check(&self) -> Result<(), String> {
         let ours = ["probe", "probe-token-file", "probe-pin"];
         let given = ours.into_iter().find(|name| self.load.has(name));
@@ -119,13 +119,13 @@ impl Cell {
         }
     }
 
-    /// The words that ask for its load, without what the executor adds. `pid` is the process of a
-    /// server on this host, `probe` how the other host is watched.
+    /// The command line of its load, without what the executor adds. `pid` is the process of a
+    /// server on this host, `probe` is the probe that watches the other host.
     pub fn words(&self, addr: &str, pid: Option<u32>, probe: Option<&ProbeChoice>) -> Vec<String> {
         self.load.words(addr, &self.more(pid, probe))
     }
 
-    /// Words about its hosts.
+    /// Words of the command line about its hosts.
     fn more(&self, pid: Option<u32>, probe: Option<&ProbeChoice>) -> Vec<String> {
         let links = if self.load.has("link") { &[][..] } else { &self.links };
         let mut words: Vec<String> = links.iter().map(|link| format!("--link={link}")).collect();

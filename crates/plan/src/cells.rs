@@ -20,19 +20,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use toml::{Table, Value};
 
-/// Cells of one plan at most: a slip of the pen must not ask for a year of load.
+/// Most cells of one plan: a typo must not ask for a year of load.
 const CELLS_MAX: usize = 1000;
 
 /// An experiment, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What it is to answer.
+    /// The question that it answers.
     pub question: String,
     /// The host that `ceiling run` runs on, and those that the plan names, by name.
     pub hosts: Vec<Host>,
     /// In the order they are measured in; at least one.
     pub cells: Vec<Cell>,
-    /// What is said beforehand of cells against others.
+    /// Predictions of cells against others.
     pub predictions: Vec<Foretold>,
     /// How often and in which order they are visited; without one, once and as written.
     pub design: Option<Design>,
@@ -168,13 +168,13 @@ impl Plan {
         }
     }
 
-    /// Keeps only cells whose names begin so; all when nothing is named.
+    /// Keeps only cells whose names start with one of these; all when there are none.
     pub fn choose(&mut self, only: &[&str]) -> Result<(), Usage> {
         for name in only {
             if !self.cells.iter().any(|cell| cell.name.starts_with(name)) {
                 let names: Vec<_> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
                 return Err(Usage(format!(
-                    "--only {name}: no cell begins so; there are {}",
+                    "--only {name}: no cell starts with it; there are {}",
                     names.join(", ")
                 )));
             }
@@ -193,7 +193,7 @@ impl Plan {
         self.hosts.iter().filter(move |host| self.cells.iter().any(|cell| is_of(cell, host)))
     }
 
-    /// What would be done, in words.
+    /// What the plan would do, in words.
     pub fn rehearsed(&self) -> String {
         let mut text = format!("{}\n", self.question);
         if self.hosts.iter().any(|host| *host != Host::default()) {
@@ -283,15 +283,15 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
         })
         .ok_or_else(|| {
             wrong(format!(
-                "key is '{}', and begins with server., client., load. or tune.; for example key = \
-                 \"load.depth\"",
+                "key is '{}', but must start with server., client., load. or tune.; for example \
+                 key = \"load.depth\"",
                 vary.key
             ))
         })?;
     let count = drafts.len() * vary.values.len();
     if count == 0 || count > CELLS_MAX {
         return Err(wrong(format!(
-            "'{}' makes {count} cells, and a plan has 1 to {CELLS_MAX}; for example values = \
+            "'{}' makes {count} cells, but a plan has 1 to {CELLS_MAX}; for example values = \
              [1, 10]",
             vary.key
         )));
@@ -317,7 +317,7 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
     Ok(all)
 }
 
-/// A value as a person would say it.
+/// A value as a person would write it.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "none".to_string(),
@@ -335,7 +335,7 @@ impl Draft {
         let client: Client = self.tables["client"].clone().try_into().map_err(read)?;
         if !(-20..=19).contains(&client.nice) {
             return Err(format!(
-                "client.nice is {}, and a priority is -20 to 19; for example nice = 19",
+                "client.nice is {}, but a priority is -20 to 19; for example nice = 19",
                 client.nice
             ));
         }
@@ -349,8 +349,8 @@ impl Draft {
         let load = load::read(&self.tables["load"])?;
         if !is_of_server(&load.url) {
             return Err(format!(
-                "load.url is '{}', and begins with a scheme and {{addr}}, where the server is; for \
-                 example url = \"tcp://{{addr}}\"",
+                "load.url is '{}', but must start with a scheme and {{addr}}, which stands for the \
+                 server; for example url = \"tcp://{{addr}}\"",
                 load.url
             ));
         }
@@ -374,7 +374,8 @@ impl Draft {
     }
 }
 
-/// The links between the generator and a server, as far as the plan knows them. Loopback is none.
+/// The links between the generator and a server, as far as the plan states them. Loopback is not a
+/// link.
 fn links(hosts: &[Host], host: Option<&Host>, server: &Server) -> Vec<String> {
     let is_near = match (host, server) {
         (Some(host), _) => host.is_here(),
@@ -394,18 +395,18 @@ fn is_loopback(addr: &str) -> bool {
     ip.map_or(name == "localhost", |ip| ip.is_loopback())
 }
 
-/// Whether a URL begins with a scheme and the server of the cell, and not with another host.
+/// Whether a URL starts with a scheme and the server of the cell, and not with another host.
 fn is_of_server(url: &str) -> bool {
     let behind = url.split_once("://").and_then(|(_, rest)| rest.strip_prefix("{addr}"));
     behind.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
 }
 
-/// Whether a list of CPUs, which may be empty, is one.
+/// Refuses a text that is neither empty nor a list of CPUs.
 fn cpus(key: &str, list: &str) -> Result<(), String> {
     if list.is_empty() || parse_cpus(list).is_some() {
         return Ok(());
     }
-    Err(format!("{key} is '{list}', and takes CPU numbers; for example {key} = \"0,2-3\""))
+    Err(format!("{key} is '{list}', but takes CPU numbers; for example {key} = \"0,2-3\""))
 }
 
 impl LimitsText {
@@ -414,7 +415,7 @@ impl LimitsText {
             && !(cpu > 0.0 && cpu.is_finite())
         {
             return Err(format!(
-                "server.limits.cpu is {cpu}, and takes CPU time in CPUs, above 0; for example \
+                "server.limits.cpu is {cpu}, but takes CPU time in CPUs, above 0; for example \
                  limits = {{ cpu = 0.5 }}"
             ));
         }
@@ -422,7 +423,7 @@ impl LimitsText {
             let number = text.strip_suffix('B').unwrap_or(text);
             parse_count(number).map_err(|_| {
                 format!(
-                    "server.limits.memory is '{text}', and takes bytes with k, M or G; for example \
+                    "server.limits.memory is '{text}', but takes bytes with k, M or G; for example \
                      limits = {{ memory = \"512M\" }}"
                 )
             })
@@ -443,7 +444,8 @@ impl ServerText {
         named(hosts, name, "server.host").cloned().map(Some)
     }
 
-    /// `host` is where it is. What is started on another host is in the list of its probe.
+    /// `host` is the host of the server. A target that is started on another host is in the list of
+    /// its probe.
     fn resolve(self, targets: &Targets, host: Option<&Host>) -> Result<Server, String> {
         let limits = self.limits.resolve()?;
         match (self.target, self.addr) {

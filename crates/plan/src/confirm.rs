@@ -32,7 +32,7 @@ pub struct ConfirmOptions {
 }
 
 impl ConfirmOptions {
-    /// What is wanted, when it can be done for such a trial.
+    /// The requested experiments, when they are possible for such a trial.
     pub fn resolve(&self, mix: Option<&MixFile>, shape: &Shape) -> Result<Option<Confirm>, Usage> {
         if !self.confirm {
             return match (self.may_touch_server, &self.confirm_route) {
@@ -45,7 +45,7 @@ impl ConfirmOptions {
             Question::Load | Question::Ramp => {}
             Question::Find => {
                 return refuse(
-                    "--confirm: a search confirms its response by runs below and above it; to \
+                    "--confirm: a search confirms its result by runs below and above it; to \
                      confirm the wall use load at that rate",
                 );
             }
@@ -70,7 +70,7 @@ impl ConfirmOptions {
             return refuse("--confirm: blocks are compared at one rate, not at one that changes");
         }
         if self.confirm_route.is_some() && mix.is_some() {
-            return refuse("--confirm-route stands against one URL, not against a mix (-i)");
+            return refuse("--confirm-route is compared with one URL, not with a mix (-i)");
         }
         let block_ns = match shape.stop {
             Stop::AfterNs(ns) => ns.min(BLOCK_MAX_NS),

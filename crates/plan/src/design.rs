@@ -1,8 +1,7 @@
 //! How often the cells of an experiment are visited, in which order, and when it may end.
 //!
-//! A block visits each cell once. What drifts with time is alike for the cells of one block, so
-//! that they are compared within blocks (Box, Hunter and Hunter, Statistics for Experimenters,
-//! chapter 4).
+//! A block visits each cell once. Drift over time affects the cells of one block alike, so they are
+//! compared within blocks (Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
 
 use crate::cell::{Cell, Server, Visit};
 use crate::factors;
@@ -15,10 +14,10 @@ use std::ops::RangeInclusive;
 
 /// The purpose of the seed of a plan's order.
 const ORDER: u64 = 0x6f72_6465;
-/// Blocks at most: a slip of the pen must not ask for a year of load.
+/// Most blocks: a typo must not ask for a year of load.
 const BLOCKS_MAX: u32 = 1000;
 
-/// What the floor's cell is called, behind the name of the baseline.
+/// What follows the name of the baseline in the name of the floor's cell.
 const AGAIN: &str = ", again";
 
 const ORDERS: [(&str, Order); 3] =
@@ -73,7 +72,7 @@ impl Default for DesignText {
 
 impl DesignText {
     /// Reads the values, and keeps of `cells` those that the fraction measures; `factors` are what
-    /// differs between them. With a floor the baseline is the last cell once more.
+    /// differs between them. With a floor the last cell repeats the baseline.
     pub(crate) fn resolve(
         self,
         cells: &mut Vec<Cell>,
@@ -92,7 +91,9 @@ impl DesignText {
         let baseline = self.baseline.or_else(|| names().first().cloned()).unwrap_or_default();
         let Some(mut base) = cells.iter().find(|cell| cell.name == baseline).cloned() else {
             let cells = names().join("; ");
-            return Err(format!("baseline is '{baseline}', which is no cell; cells are {cells}"));
+            return Err(format!(
+                "baseline is '{baseline}', which is not a cell; cells are {cells}"
+            ));
         };
         let ns = |key: &str, text: &str| {
             parse_duration_ns(text).map_err(|error| format!("{key}: {error}"))
@@ -135,7 +136,7 @@ fn number(key: &str, number: u32, bounds: RangeInclusive<u32>) -> Result<(), Str
         return Ok(());
     }
     let (least, most) = bounds.into_inner();
-    Err(format!("{key} is {number}, and takes {least} to {most}; for example {key} = 6"))
+    Err(format!("{key} is {number}, but takes {least} to {most}; for example {key} = 6"))
 }
 
 /// One of some words.
@@ -146,7 +147,7 @@ fn word<T: Copy>(key: &str, text: &str, words: &[(&str, T)]) -> Result<T, String
         let (last, first) = all.split_last().expect("there are words");
         let example = all[1];
         format!(
-            "{key} is '{text}', and is {} or {last}; for example {key} = \"{example}\"",
+            "{key} is '{text}', but must be {} or {last}; for example {key} = \"{example}\"",
             first.join(", ")
         )
     })
@@ -159,12 +160,12 @@ fn share(key: &str, text: &str) -> Result<f64, String> {
         .filter(|percent| *percent > 0.0 && *percent <= 100.0)
         .map(|percent| percent / 100.0)
         .ok_or_else(|| {
-            format!("{key} is '{text}', and takes a share in percent; for example {key} = \"2%\"")
+            format!("{key} is '{text}', but takes a share in percent; for example {key} = \"2%\"")
         })
 }
 
 /// The order of a number of cells in a block, which counts from 1. The order of a block depends on
-/// the seed and its number alone, so that an experiment that goes on later goes on in the same one.
+/// the seed and its number alone, so that a resumed experiment continues in the same order.
 pub fn order(design: &Design, block: u32, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
     match design.order {
@@ -226,7 +227,7 @@ pub(crate) fn rehearsed(design: &Design, cells: &[Cell]) -> String {
             &format!("  {} of the visits warm up and count in no figure\n", design.warmup_visits);
     }
     if let Some(floor) = &design.floor {
-        text += &format!("  '{floor}' is the baseline once more: what the host makes by itself\n");
+        text += &format!("  '{floor}' repeats the baseline: what the host varies by itself\n");
     }
     text += &factors::rehearsed(design);
     for rule in &design.exclude {

@@ -1,4 +1,4 @@
-//! Plans that are written and not read: the test of one change against leaving it, in turns.
+//! Plans that ceiling writes: the test of one change against none, in turns.
 
 use crate::SCHEMA;
 use crate::explain::one_line;
@@ -14,7 +14,7 @@ use model::tuning::Basis;
 use std::fmt::Write as _;
 use toml::{Table, Value};
 
-/// How often each side is measured: in the order A B B A, so that what drifts touches both alike.
+/// How often each side is measured: in the order A B B A, so that drift affects both alike.
 const TURNS: usize = 4;
 
 /// The name of cells without the change.
@@ -23,15 +23,15 @@ const BASELINE: &str = "as it is";
 /// A test of one change against none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Duel {
-    /// What it is to answer.
+    /// The question that it answers.
     pub question: String,
     /// The server, as in `[server]`.
     pub server: Table,
-    /// What is asked of it, as in `[load]`.
+    /// The load, as in `[load]`.
     pub load: Table,
     /// What is changed.
     pub change: Change,
-    /// What is said beforehand; its cells are filled in.
+    /// The prediction; its cells are filled in.
     pub predicted: Foretold,
 }
 
@@ -40,7 +40,7 @@ pub struct Duel {
 pub enum Change {
     /// A knob is turned, as in `tune`.
     Tune(Table),
-    /// The load is another one in these keys.
+    /// The load differs in these keys.
     Load(Table),
 }
 
@@ -83,7 +83,7 @@ impl Duel {
 }
 
 /// The text of the plan that tests a candidate against the run it was found in. `server` is the
-/// table of the experiment that the run is of, if it is of one.
+/// table of the experiment that the run belongs to, if it belongs to one.
 pub fn proposed(
     record: &Record,
     server: Option<Table>,
@@ -111,8 +111,9 @@ pub fn proposed(
 
 /// The options of a run as keys of a plan.
 fn keys_of(record: &Record) -> Result<Table, Usage> {
-    let unreadable =
-        |why: String| Usage(format!("--plan: the command of run {} is not read: {why}", record.id));
+    let unreadable = |why: String| {
+        Usage(format!("--plan: the command of run {} cannot be read: {why}", record.id))
+    };
     let commands = command();
     let words = Secrets::command(&record.command);
     let matches = commands
@@ -145,7 +146,7 @@ fn keys_of(record: &Record) -> Result<Table, Usage> {
     Ok(load)
 }
 
-/// Where the server is: as the experiment has it, else where it was.
+/// Where the server is: as in the experiment, else where it was in the run.
 fn server_of(record: &Record, server: Option<Table>, load: &mut Table) -> Table {
     let (scheme, rest) = record.trial.url.split_once("://").unwrap_or(("http", ""));
     let (address, path_of_url) = rest.split_once('/').unwrap_or((rest, ""));

@@ -11,7 +11,7 @@ use clap::Args;
 use model::route::{Address, Lookup, Resolution, without_repeats};
 use std::net::{IpAddr, SocketAddr};
 
-/// Instead of what the URL's host and port resolve to, and from where.
+/// Where to connect to instead of what the URL's host and port resolve to, and from where.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WayOptions {
     /// Local addresses to connect from, in turn; auto takes as many as the connections need ports:
@@ -19,7 +19,7 @@ pub struct WayOptions {
     #[arg(long, value_name = "A,B,CIDR|auto")]
     pub(crate) source: Option<Sources>,
 
-    /// Connect to another host and port than those of the URL; empty ones match or keep any;
+    /// Connect to a host and port other than those of the URL; empty ones match or keep any;
     /// repeatable
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2")]
     connect_to: Vec<ConnectTo>,
@@ -33,7 +33,7 @@ pub struct WayOptions {
     unix_socket: Option<SocketPath>,
 }
 
-/// Why there is no way.
+/// Why there is no way to the target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WayError {
     /// A name without an address.
@@ -56,9 +56,9 @@ pub enum WayError {
         /// What else may help.
         hint: String,
     },
-    /// A source from which the kernel has no way to a target.
+    /// A source from which the kernel has no route to a target.
     #[error(
-        "--source {source_ip}: there is no way from it to {to} ({why}); give an address of the \
+        "--source {source_ip}: there is no route from it to {to} ({why}); give an address of the \
          interface that leads there, or none"
     )]
     NoWay {
@@ -71,12 +71,12 @@ pub enum WayError {
     },
     /// No source is of the family of any target.
     #[error(
-        "--source: none of them is of the address family of {to}; for example --source {example}"
+        "--source: no address is of the address family of {to}; for example --source {example}"
     )]
     OtherFamily {
         /// Targets.
         to: String,
-        /// A source that could be.
+        /// A source of a fitting family.
         example: &'static str,
     },
 }

@@ -1,11 +1,11 @@
-//! One line for words that are no command: what is wrong, what is accepted, and an example.
+//! One line for words that are not a command: what is wrong, what is accepted, and an example.
 
 use crate::typed::{Kind, hint};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
-/// The first argument of a command or one of its sub-commands that looks so in a usage:
-/// `--out <FILE>`; with the words that begin an example of it.
+/// The first argument of a command or one of its sub-commands that a usage shows like this: `--out
+/// <FILE>`; with the words that start an example of it.
 fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, String)> {
     let name = shown.split([' ', ',']).next().unwrap_or_default().trim_end_matches("...");
     let is_it = |argument: &&Arg| match argument.get_long() {
@@ -19,8 +19,8 @@ fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, S
     })
 }
 
-/// What an argument takes and an example, by how it looks in a usage. An option stands alone, a
-/// place in the line stands behind its command, with all the others that the command needs.
+/// What an argument takes and an example, by how a usage shows it. The example of an option is the
+/// option alone; that of a positional argument is its command with all positional arguments.
 fn wanted(command: &Command, shown: &str, kinds: &[Kind]) -> (String, String) {
     let unknown = || ("a value".to_string(), "ceiling load --help".to_string());
     let Some((argument, path)) = find(command, shown, command.get_name()) else { return unknown() };
@@ -82,7 +82,7 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             if name.contains(['/', ':']) {
                 let url = "http[s]://HOST[:PORT][/PATH]";
-                return format!("'{name}' is no URL: {url}; for example http://127.0.0.1:8083/");
+                return format!("'{name}' is not a URL: {url}; for example http://127.0.0.1:8083/");
             }
             let meant = text(ContextKind::SuggestedSubcommand);
             let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));

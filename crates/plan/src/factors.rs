@@ -1,7 +1,7 @@
 //! What differs between the cells of a plan: factors with levels, and a half of all combinations.
 //!
 //! A half of all combinations of two levels each keeps the cells whose levels are the second one an
-//! even number of times. What is lost is known beforehand: each effect is one sum with the
+//! even number of times. What is lost is known beforehand: each effect is confounded with the
 //! interaction of all other factors (Box, Hunter and Hunter, Statistics for Experimenters,
 //! chapter 6).
 
@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use model::analysis::Factor;
 use model::experiment::Design;
 
-/// Fewer factors leave no half in which an effect is not mixed with that of another factor.
+/// With fewer factors, every half mixes an effect with that of another factor.
 const HALVED_MIN: usize = 3;
 
 /// The factors of cells whose names have these parts; `names` are those of the parts. None where
@@ -40,7 +40,7 @@ pub(crate) fn halve(
 ) -> Result<Vec<Factor>, String> {
     if text.trim() != "1/2" {
         return Err(format!(
-            "fraction is '{text}', and takes \"1/2\": a smaller part mixes effects of single \
+            "fraction is '{text}', but takes \"1/2\": a smaller part mixes effects of single \
              factors with each other; for example fraction = \"1/2\""
         ));
     }
@@ -138,7 +138,7 @@ mod tests {
         let two = plan("floor = true", &["[1, 2, 3]", "[4, 5]"]).unwrap();
         let design = two.design.unwrap();
         assert_eq!(design.factors[0].of_cells, [0, 0, 1, 1, 2, 2]);
-        assert_eq!(design.cells.len(), 7, "the floor is no combination");
+        assert_eq!(design.cells.len(), 7, "the floor is not a combination");
         assert_eq!(design.factors[1].levels, ["connections 4", "connections 5"]);
     }
 }

@@ -7,7 +7,7 @@ use crate::values::{HostPort, Pin, TokenFile};
 use clap::Args;
 use model::load::ProbeChoice;
 
-/// How to reach the probe, and how to know it.
+/// How to reach the probe, and how to verify it.
 #[derive(Debug, Args)]
 pub struct ProbeOptions {
     /// The probe on the server's host, started there by `ceiling probe serve`
@@ -24,7 +24,7 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// The probe, when one is asked for.
+    /// The probe, when one is requested.
     pub fn choice(&self, machine: &dyn Machine) -> Result<Option<ProbeChoice>, Usage> {
         let Some(HostPort(address)) = &self.probe else { return Ok(None) };
         let token_file = self.probe_token_file.as_ref().map(|file| file.0.display().to_string());
@@ -35,7 +35,7 @@ impl ProbeOptions {
 }
 
 /// A probe with the token and the pin that were given, or else those of the environment. `keys`
-/// are what the user could give; `what` is what was given.
+/// are the options or keys that the user could give; `what` is what was given.
 pub(crate) fn chosen(
     what: &str,
     address: &str,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Where the fleet's broker is, and who may order load there.
 #[derive(Debug, Clone, Args)]
 pub struct BrokerOptions {
-    /// Broker of a fleet, and its name behind a slash; load then comes from its agents
+    /// Broker of a fleet, and the fleet's name after a slash; its agents then make the load
     #[arg(long = "fleet", value_name = "nats://HOST[/NAME]", env = "CEILING_FLEET")]
     pub broker: Option<FleetUrl>,
 
@@ -28,7 +28,7 @@ pub struct FleetOptions {
     agents: Option<Agents>,
 }
 
-/// A fleet that is to make the load.
+/// The fleet that makes the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetChoice {
     /// Its broker and name, as typed.
@@ -45,17 +45,17 @@ impl FleetOptions {
         self.broker.broker.is_some()
     }
 
-    /// The fleet, when one is asked for.
+    /// The fleet, when one is requested.
     ///
     /// # Errors
     ///
-    /// One option is there without the other that it needs.
+    /// An option is given without another that it needs.
     pub fn choice(&self) -> Result<Option<FleetChoice>, crate::Usage> {
         let Some((url, keys)) = self.broker.given()? else {
             return match &self.agents {
                 Some(agents) => Err(crate::Usage(format!(
-                    "--agents {}: they are of a fleet, and --fleet is missing; for example --fleet \
-                     nats://127.0.0.1:4222",
+                    "--agents {}: agents belong to a fleet, and --fleet is missing; for example \
+                     --fleet nats://127.0.0.1:4222",
                     agents.0
                 ))),
                 None => Ok(None),
@@ -67,7 +67,7 @@ impl FleetOptions {
 }
 
 impl FleetOptions {
-    /// The same as variables of the environment, for commands that this one starts.
+    /// The same as environment variables, for commands that this one starts.
     pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let broker = self.broker.broker.as_ref().map(|url| ("CEILING_FLEET", url.0.clone().into()));
         let keys = self.broker.keys.as_ref().map(|keys| ("CEILING_FLEET_KEYS", keys.0.clone()));

@@ -1,8 +1,8 @@
 //! The hosts of a plan: what the plan calls them, and where the user says they are.
 //!
 //! A plan names a host and holds no address. A hosts file, or values of the command line, say how
-//! to reach the probe there, or that the host is this one. What is said later replaces what was
-//! said before: the plan, then the file, then the command line.
+//! to reach the probe there, or that the host is this one. Later values replace earlier ones: the
+//! plan, then the file, then the command line.
 
 use crate::far_probe::chosen;
 use crate::machine::Machine;
@@ -22,14 +22,14 @@ pub const CLIENT: &str = "client";
 /// Keys of a host, in the order in which errors list them.
 const KEYS: &str = "probe, token-file, pin, link, here";
 
-/// A host, as far as it is known.
+/// A host, as far as the user described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// What the plan calls it.
     pub name: String,
     /// Where it is.
     pub place: Place,
-    /// What its link lets through, as `--link` takes it.
+    /// The limits of its link, in the syntax of `--link`.
     pub link: Option<String>,
     /// Keys that neither the user nor a file of the user's choice set, and that need trust.
     pub(crate) untrusted: Vec<String>,
@@ -42,7 +42,7 @@ pub enum Place {
     Here,
     /// It is another one, and its probe is known.
     Far(FarProbe),
-    /// It was not said.
+    /// The user did not say.
     Unknown,
 }
 
@@ -66,11 +66,11 @@ pub enum Origin {
     Plan,
 }
 
-/// What is said of hosts besides the plan.
+/// What the user says about hosts besides the plan.
 #[derive(Debug, Clone, Default)]
 pub struct GivenHosts {
     layers: Vec<Layer>,
-    /// The folder of the plan: what names of files in it begin at.
+    /// The folder of the plan, to which file names in it are relative.
     folder: PathBuf,
 }
 
@@ -79,7 +79,7 @@ pub struct GivenHosts {
 struct Layer {
     hosts: BTreeMap<String, HostText>,
     origin: Origin,
-    /// What relative names of files begin at; empty is the folder of the process.
+    /// The folder that relative file names start from; empty is the folder of the process.
     folder: PathBuf,
     /// Whether every name must be one of the plan: a file may serve several plans.
     is_exact: bool,
@@ -103,7 +103,7 @@ struct FileText {
 }
 
 impl GivenHosts {
-    /// Nothing yet, for a plan file.
+    /// No hosts yet, for a plan file.
     pub fn of(plan: &Path) -> Self {
         let folder = plan.parent().unwrap_or(Path::new("")).to_path_buf();
         Self { layers: Vec::new(), folder }
@@ -158,7 +158,8 @@ impl GivenHosts {
         Ok(())
     }
 
-    /// The hosts that a plan names, with all that is said of them; the client is always one.
+    /// The hosts that a plan names, with all that is said about them; the client is always one of
+    /// them.
     pub(crate) fn resolve(
         &self,
         of_plan: &BTreeMap<String, Table>,
@@ -236,7 +237,9 @@ impl HostText {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.is_empty() || !name.bytes().all(is_name) {
             let example = "for example [hosts.server]";
-            return wrong(format!(": a name has small letters, digits and hyphens; {example}"));
+            return wrong(format!(
+                ": a name has lower-case letters, digits and hyphens; {example}"
+            ));
         }
         let is_bare = self.probe.is_none() && self.token_file.is_none() && self.pin.is_none();
         if name == CLIENT && !(is_bare && self.here.is_none()) {
@@ -253,7 +256,7 @@ impl HostText {
         }
         let of = |key: &str, text: &str, takes: &str, example: &str| {
             let example = format!("hosts.{name}.{key} = \"{example}\"");
-            wrong(format!(".{key} is '{text}', and takes {takes}; for example {example}"))
+            wrong(format!(".{key} is '{text}', but takes {takes}; for example {example}"))
         };
         match (&self.probe, &self.pin, &self.link) {
             (Some(text), ..) if text.parse::<HostPort>().is_err() => {
@@ -281,12 +284,12 @@ fn shown(names: &[String]) -> String {
     names.join(", ")
 }
 
-/// The host of a name, or which there are.
+/// The host of a name, or an error with the names that exist.
 pub(crate) fn named<'a>(hosts: &'a [Host], name: &str, key: &str) -> Result<&'a Host, String> {
     hosts.iter().find(|host| host.name == name).ok_or_else(|| {
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         format!(
-            "{key} is '{name}', and the plan has the hosts {}; for example a table [hosts.server]",
+            "{key} is '{name}', but the plan has the hosts {}; for example a table [hosts.server]",
             shown(&names)
         )
     })
@@ -410,9 +413,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said_with_an_example() {
         for (of_plan, file, value, said) in [
-            ("[hosts.A]", "", "", "small letters"),
+            ("[hosts.A]", "", "", "lower-case letters"),
             ("[hosts.server]\nprobe = \"a\"", "", "", "hosts.server.probe = \"192.0.2.7:9200\""),
-            ("[hosts.server]\npin = \"a\"", "", "", "and takes a SHA-256"),
+            ("[hosts.server]\npin = \"a\"", "", "", "but takes a SHA-256"),
             ("[hosts.server]\nlink = \"client=1G\"", "", "", "link = \"25G\""),
             ("[hosts.server]\nhere = true\nprobe = \"a:1\"", "", "", "either a probe or here"),
             ("[hosts.server]\naddr = \"a:1\"", "", "", "unknown field `addr`"),

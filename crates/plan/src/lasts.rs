@@ -1,7 +1,7 @@
 //! How long a plan will take, as far as that is known before anything runs.
 //!
 //! In: the words of each cell's load. Out: the time of each visit with its parts, and the sum.
-//! Never: a file, a resolver or the kernel. What only those know is left out, and said.
+//! Never: a file, a resolver or the kernel. What only those know is left out, and the text says so.
 
 use crate::cell::{Cell, Server};
 use crate::cells::Plan;
@@ -19,7 +19,7 @@ const LOAD_NS: u64 = 1_000_000_000;
 const SERVER_NS: u64 = 500_000_000;
 /// The last responses of a level, nanoseconds.
 const DRAIN_NS: u64 = 200_000_000;
-/// Share of the longest warm-up that one takes that ends when the rate has settled.
+/// A warm-up that ends when the rate has settled takes one part in this many of the longest.
 const SETTLED: u64 = 3;
 
 /// Options that name files, variables or hosts and do not change how long a load lasts.
@@ -56,7 +56,7 @@ struct One {
 }
 
 impl Plan {
-    /// How long it will take. An experiment that may end early takes less.
+    /// How long the plan will take. An experiment that may end early takes less.
     pub fn lasts(&self) -> Lasts {
         let each: Vec<One> = self.cells.iter().map(of_cell).collect();
         let pause_ns = self.design.as_ref().map_or(0, |design| design.pause_ns);
@@ -88,15 +88,15 @@ impl Plan {
         Lasts { visits: of_visits, said }
     }
 
-    /// What may end it before.
+    /// What may end it early.
     fn early(&self) -> String {
         let Some(design) = &self.design else { return String::new() };
         let mut said = String::new();
         if let Some(budget) = design.budget_ns {
-            said += &format!("  budget: no block begins after {}\n", rough(budget));
+            said += &format!("  budget: no block starts after {}\n", rough(budget));
         }
         if design.until_decided || design.precision.is_some() {
-            said += "  less, when what the design asks for is known before the last block\n";
+            said += "  less, when the design reaches its goal before the last block\n";
         }
         said
     }
@@ -108,7 +108,7 @@ fn of_cell(cell: &Cell) -> One {
         Server::Running { .. } => 0,
     };
     let Some(trial) = trial(cell) else {
-        return One { ns: None, parts: "as long as the load says that it reads".to_string() };
+        return One { ns: None, parts: "as long as the file that the load reads says".to_string() };
     };
     let (load_ns, load) = of_trial(&trial);
     let around = server_ns + LOAD_NS;
@@ -118,7 +118,7 @@ fn of_cell(cell: &Cell) -> One {
     }
 }
 
-/// The trial of a cell, on a host that nothing is asked of.
+/// The trial of a cell, on a host that is not queried.
 fn trial(cell: &Cell) -> Option<Trial> {
     let addr = match &cell.server {
         Server::Started { .. } => "127.0.0.1:1",
@@ -168,7 +168,7 @@ fn of_trial(trial: &Trial) -> (Option<u64>, String) {
         text += &format!(" + {} or more of --confirm", rough(confirm));
     }
     if trial.question == Question::Ramp && trial.repeats_max > 0 {
-        text += ", and levels that are not steady again";
+        text += ", and repeats of levels that are not steady";
     }
     (window.map(|ns| (warmup + ns + life + DRAIN_NS) * levels + confirm), text)
 }
@@ -179,7 +179,7 @@ fn requests_ns(requests: u64, level: Option<&Level>) -> Option<u64> {
     Some((requests as f64 / curve.constant_rate()? * NS_PER_S as f64) as u64)
 }
 
-/// A time as one says it.
+/// A time as a person would say it.
 pub fn rough(ns: u64) -> String {
     let tenths = (ns + NS_PER_S / 20) / (NS_PER_S / 10);
     let seconds = (ns + NS_PER_S / 2) / NS_PER_S;
@@ -193,7 +193,7 @@ pub fn rough(ns: u64) -> String {
     }
 }
 
-/// A host of which nothing is asked: it has every CPU, and no file.
+/// A host that is not queried: it has every CPU, and no file.
 struct Unasked;
 
 impl Machine for Unasked {
@@ -278,7 +278,7 @@ mod tests {
         let of = lasts(load, design);
         assert_eq!((of.visits.len(), of.visits[0]), (21, Some(36 * S + 200_000_000)));
         assert!(of.said.starts_with("\nabout 13 min\n"), "{}", of.said);
-        assert!(of.said.contains("no block begins after 5 min"), "{}", of.said);
+        assert!(of.said.contains("no block starts after 5 min"), "{}", of.said);
         assert!(of.said.contains("less, when"), "{}", of.said);
     }
 

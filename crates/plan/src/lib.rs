@@ -1,13 +1,12 @@
-//! What a person wrote: plan files, the list of targets, and the options of commands that make
-//! load.
+//! What users write: plan files, the list of targets, and the options of commands that make load.
 //!
-//! What this room is for: reading an experiment and what it may start, and the words of a command,
-//! and making of them cells and trials, each fully resolved, before anything runs.
-//! In: the text of two files, words, and what a host responds to [`Machine`]. Out: cells, targets,
-//! services and trials, or one line that says what is wrong and what is accepted.
+//! What this room is for: reading plans, the list of what they may start, and the words of a
+//! command, and making cells and trials of them, each fully resolved, before anything runs.
+//! In: the text of two files, words, and what [`Machine`] reports about the host. Out: cells,
+//! targets, services and trials, or one line that says what is wrong and what is accepted.
 //! Never: processes, files, a clock; a [`Machine`] has them. A plan starts nothing but targets and
-//! services that the list names; but for those it needs trust for, see [`untrusted`]. A list of
-//! another person is that person's programs.
+//! services that the list names, except what needs trust, see [`untrusted`]. A list from another
+//! person starts that person's programs.
 
 mod allow;
 mod cell;
@@ -77,16 +76,16 @@ pub use which_agents::WhichAgents;
 /// Schema of a plan file.
 pub const SCHEMA: &str = "ceiling.plan/1";
 
-/// Why a file is no plan or no list of targets.
+/// Why a file is not a plan or not a list of targets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// It is not TOML, or holds what is not known here.
+    /// It is not TOML, or contains an unknown key or value.
     #[error("{0}")]
     Text(String),
     /// The schema is missing or another one.
     #[error("schema is '{0}' where '{SCHEMA}' is accepted; for example schema = \"{SCHEMA}\"")]
     Schema(String),
-    /// A cell asks for what cannot be.
+    /// A cell asks for something impossible.
     #[error("cell '{cell}': {why}")]
     Cell {
         /// Name of the cell.
@@ -96,7 +95,7 @@ pub enum PlanError {
     },
 }
 
-/// The first line that matters of what the TOML reader says, with its place.
+/// The message of the TOML reader in one line, with its position.
 fn text_error(error: &toml::de::Error, text: &str) -> PlanError {
     let line =
         error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());

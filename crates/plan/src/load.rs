@@ -12,21 +12,21 @@ use std::iter;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
-/// What ceiling is asked to do with the server of a cell.
+/// The load that ceiling puts on the server of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
     /// `load`, `ramp`, `churn`, `find` or `fanout`.
     pub command: String,
-    /// Where, with `{addr}` in the place of the server's address.
+    /// The URL, with `{addr}` in place of the server's address.
     pub url: String,
-    /// Options in the order of the alphabet, as they would be typed.
+    /// Options in alphabetical order, as they would be typed.
     pub options: Vec<String>,
 }
 
 /// Sub-commands that make load.
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
-/// Options that the executor gives itself.
+/// Options that the executor sets itself.
 const OURS: [&str; 10] =
     ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet", "live", "tui"];
 
@@ -39,7 +39,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 ///
-/// The words are wrong: the text that a user of the command line would read.
+/// The words are wrong; the error is the text that a user of the command line would read.
 pub fn trial_of(words: &[String], machine: &dyn Machine) -> Result<Trial, String> {
     let words = iter::once("ceiling").chain(words.iter().map(String::as_str));
     let matches = command().try_get_matches_from(words).map_err(|error| error.to_string())?;
@@ -48,7 +48,7 @@ pub fn trial_of(words: &[String], machine: &dyn Machine) -> Result<Trial, String
 }
 
 impl Load {
-    /// The words that ask for it at an address, without what the executor adds. `more` are words
+    /// The command line of the load at an address, without what the executor adds. `more` are words
     /// about the hosts of the cell.
     pub fn words(&self, addr: &str, more: &[String]) -> Vec<String> {
         let first = [self.command.clone(), self.url.replace("{addr}", addr)];
@@ -61,7 +61,7 @@ impl Load {
         self.options.iter().any(is_it)
     }
 
-    /// Whether the command line takes its words: known before anything is started.
+    /// Whether the command line accepts its words: known before anything is started.
     pub fn check(&self, more: &[String]) -> Result<(), String> {
         let own = self.words("127.0.0.1:1", more);
         let words = [vec!["ceiling".to_string()], own].concat();
@@ -76,7 +76,7 @@ impl Load {
     }
 }
 
-/// A word of a command in which a mask was left.
+/// The error for a word of a command that still contains a mask.
 pub fn missing(word: &str) -> String {
     format!(
         "'{word}': *** stands for a secret that the record does not keep; give the value, for \
@@ -84,14 +84,14 @@ pub fn missing(word: &str) -> String {
     )
 }
 
-/// Reads the table `load` of a cell: each key is a long option, but for `command`, `path`, `url`.
+/// Reads the table `load` of a cell: each key is a long option, except `command`, `path`, `url`.
 pub fn read(table: &Table) -> Result<Load, String> {
     // Another tool makes one level.
     let command = if table.contains_key("tool") { "load" } else { "ramp" };
     let mut load =
         Load { command: command.to_string(), url: "http://{addr}/".to_string(), options: vec![] };
     let text = |key: &str, value: &Value| {
-        value.as_str().map(str::to_string).ok_or_else(|| format!("load.{key} is a text"))
+        value.as_str().map(str::to_string).ok_or_else(|| format!("load.{key} must be a text"))
     };
     if table.contains_key("path") && table.contains_key("url") {
         return Err(
@@ -106,7 +106,7 @@ pub fn read(table: &Table) -> Result<Load, String> {
                 let path = text(key, value)?;
                 if !path.starts_with('/') {
                     return Err(format!(
-                        "load.path is '{path}', and begins with a slash; for example \
+                        "load.path is '{path}', but must start with a slash; for example \
                          path = \"/read\""
                     ));
                 }
@@ -145,8 +145,8 @@ fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), Str
     };
     let word = word.ok_or_else(|| {
         format!(
-            "load.{key} is a text, a number, true, or a list of texts and numbers; for example \
-             connections = \"4..64*2\" or connections = [100, 500, 1000]"
+            "load.{key} must be a text, a number, true, or a list of texts and numbers; for \
+             example connections = \"4..64*2\" or connections = [100, 500, 1000]"
         )
     })?;
     options.push(format!("--{key}={word}"));
@@ -163,8 +163,8 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// Options that may be given several times. A list is that; of any other option it is one value
-/// with commas.
+/// Options that may be given several times. For these a list is several values; for any other
+/// option it is one value with commas.
 static REPEATABLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let commands = command();
     let arguments = commands.get_subcommands().flat_map(Command::get_arguments);

@@ -1,6 +1,7 @@
-//! What the host that makes the load has to say, before anything is decided.
+//! What must be known about the host that makes the load, before anything is decided.
 //!
-//! Plans read no file and ask no kernel. Whoever carries them out answers these questions.
+//! Plans read no file and ask no kernel. The program that carries them out implements these
+//! queries.
 
 use crate::way_syntax::Sources;
 use model::load::{DriverKind, Level};
@@ -24,10 +25,10 @@ pub trait Machine {
     /// Whether this kernel could encrypt, or why not.
     fn ktls(&self) -> Result<(), String>;
 
-    /// The addresses of a host, as the resolver has them, or why there are none.
+    /// The addresses of a host from the resolver, or why there are none.
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String>;
 
-    /// The addresses to connect from for the ports that levels need at once, or why that cannot be.
+    /// The addresses to connect from for the ports that levels need at once, or why there are none.
     fn sources(
         &self,
         asked: &Sources,
@@ -45,7 +46,7 @@ pub trait Machine {
     fn seed(&self) -> u64;
 }
 
-/// A host of tests: one CPU, no resolver, no files.
+/// A host for tests: one CPU, no resolver, no files.
 #[cfg(test)]
 pub(crate) struct Nowhere;
 

@@ -1,4 +1,4 @@
-//! Options that all commands with load share. Names are those fingers know from wrk, then curl.
+//! Options that all commands with load share. Names follow those of wrk, then of curl.
 
 use crate::confirm::ConfirmOptions;
 use crate::endpoints::WayOptions;
@@ -16,7 +16,7 @@ use model::objective::Objective;
 use std::env;
 use std::path::PathBuf;
 
-/// What is asked of the target, and how.
+/// What is sent to the target, and how.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths
@@ -70,11 +70,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub bearer_file: Option<TokenFile>,
 
-    /// A header whose value is a secret, beside Authorization, Cookie and the like; repeatable
+    /// A header whose value is a secret, besides Authorization, Cookie and the like; repeatable
     #[arg(long = "secret-header", value_name = "NAME")]
     pub secret_headers: Vec<HeaderName>,
 
-    /// Keep headers and bodies of requests in the record, secrets included
+    /// Keep headers and bodies of requests in the record, including secrets
     #[arg(long)]
     pub keep_requests: bool,
 
@@ -121,8 +121,8 @@ pub struct Options {
     #[arg(long, value_name = "PID", conflicts_with = "probe")]
     pub server_pid: Option<Pid>,
 
-    /// What the link lets through, where its driver cannot tell, as in a virtual machine: bits per
-    /// second each way, and packets per second both ways; of both hosts, or client=.. and
+    /// Limits of the link, where its driver does not report them, as in a virtual machine: bits per
+    /// second each way, and packets per second both ways; for both hosts, or client=.. and
     /// server=..; repeatable
     #[arg(long = "link", value_name = "[SIDE=]LIMITS")]
     pub links: Vec<LinkText>,
@@ -150,7 +150,7 @@ pub struct Options {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Vec<OutFile>,
 
-    /// Exit 4 when any validity check fails, also one that does not affect the headline
+    /// Exit 4 when any validity check fails, even one that does not affect the headline
     #[arg(long)]
     pub strict: bool,
 
@@ -174,11 +174,11 @@ pub struct Options {
     #[command(flatten)]
     pub colour: Colour,
 
-    /// Who looks on.
+    /// How to watch the run.
     #[command(flatten)]
     pub live: LiveOptions,
 
-    /// Files for a continuous integration.
+    /// Files for CI.
     #[command(flatten)]
     pub ci: CiOptions,
 
@@ -186,7 +186,7 @@ pub struct Options {
     #[command(flatten)]
     pub runs: Runs,
 
-    /// How many runs stay, or all; the oldest are removed [default: 200 and at most 1 GB in the
+    /// How many runs to keep, or all; the oldest are removed [default: 200 and at most 1 GB in the
     /// default directory, all in one that --runs names]
     #[arg(long, value_name = "N|all", env = "CEILING_KEEP_RUNS")]
     pub keep_runs: Option<KeepRuns>,
@@ -206,7 +206,7 @@ pub struct CheckOptions {
     #[arg(long = "check-length", value_name = "N|A..B")]
     pub length: Option<Lengths>,
 
-    /// Text that the body must hold
+    /// Text that the body must contain
     #[arg(id = "check_body", long = "check-body", value_name = "TEXT")]
     pub body: Option<Needle>,
 
@@ -215,10 +215,10 @@ pub struct CheckOptions {
     pub sha256: Option<Digest>,
 }
 
-/// Who looks on while a run goes on.
+/// How to watch a run while it goes on.
 #[derive(Debug, Args)]
 pub struct LiveOptions {
-    /// Serve a page of the run while it goes on, at a free port of this host or at ADDR:PORT; its
+    /// Serve a page of the run while it goes on, on a free port of this host or at ADDR:PORT; its
     /// URL is printed
     #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true,
           default_missing_value = "127.0.0.1:0")]
@@ -229,7 +229,7 @@ pub struct LiveOptions {
     pub tui: bool,
 }
 
-/// What a continuous integration reads.
+/// Files that CI reads.
 #[derive(Debug, Args)]
 pub struct CiOptions {
     /// Write JUnit XML: a case for each expectation, else for each level or cell
@@ -250,13 +250,12 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Whether it is where runs go when nothing else is asked.
+    /// Whether it is the default directory.
     pub fn is_default(&self) -> bool {
         self.runs.is_none()
     }
 
-    /// As asked, else in the user's state directory; nothing when asked for none or when there is
-    /// no home.
+    /// As given, else in the user's state directory; nothing for `none` or when there is no home.
     pub fn directory(&self) -> Option<PathBuf> {
         match &self.runs {
             Some(RunsFolder(path)) if path.as_os_str() == "none" => None,
@@ -290,13 +289,13 @@ pub struct Colour {
 }
 
 impl Colour {
-    /// Whether the user wants none, here or everywhere (<https://no-color.org>).
+    /// Whether the user wants no colours, here or everywhere (<https://no-color.org>).
     pub fn is_plain(&self) -> bool {
         self.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty())
     }
 }
 
-/// Drivers as asked.
+/// Drivers as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DriverChoice {
     /// The best this kernel has

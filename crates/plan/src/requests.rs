@@ -12,13 +12,13 @@ use model::load::{MixTarget, Request};
 use model::secret;
 use std::path::Path;
 
-/// Everything that is asked of the server.
+/// Everything that is sent to the server.
 pub struct RequestPlan {
     /// Where; its text is as typed.
     pub url: Url,
     /// One period of the tape.
     pub requests: Vec<Request>,
-    /// What the requests belong to.
+    /// The targets that the requests belong to.
     pub targets: Vec<MixTarget>,
 }
 
@@ -40,15 +40,15 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
     let expansions = options.expand.as_ref().map(|count| count.0);
     let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)
         .map_err(|MixError(why)| Usage(why))?;
-    // Encoding is the check of what the options and the file say.
+    // Encoding checks what the options and the file say.
     wire::tape::Tape::new(&composed.requests, 1)
         .map_err(|error| Usage(secret::text(&error.to_string())))?;
-    // A name is made of a path, and is shown.
+    // A name is made from a path, and is shown.
     composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
     Ok(RequestPlan { url: base, requests: composed.requests, targets: composed.targets })
 }
 
-/// A warning about requests with placeholders that are sent as they stand.
+/// A warning about requests with placeholders that are sent as written.
 pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
     let has = |text: &[u8]| mix::has_placeholder(text);
     let is_left = |request: &Request| {
@@ -57,7 +57,7 @@ pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
     };
     let is_warned = options.expand.is_none() && requests.iter().any(is_left);
     is_warned.then(|| {
-        "requests have placeholders in {{ }} and are sent as they stand; for example --expand 1000 \
+        "requests have placeholders in {{ }} and are sent as written; for example --expand 1000 \
          fills them in"
             .to_string()
     })

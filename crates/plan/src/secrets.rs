@@ -3,7 +3,7 @@
 use model::secret;
 use toml::{Table, Value};
 
-/// The text of a plan without its secrets; as it stands when there are none.
+/// The text of a plan without its secrets; unchanged when there are none.
 pub fn without_secrets(text: &str) -> String {
     let Ok(mut plan) = text.parse::<Table>() else { return secret::text(text) };
     let before = plan.clone();
@@ -24,7 +24,7 @@ fn list(key: &str, value: &Value, listed: &mut Vec<String>) {
     }
 }
 
-/// The same of one table.
+/// The same for one table.
 pub(crate) fn secret_headers(table: &Table) -> Vec<String> {
     let mut listed = Vec::new();
     table.iter().for_each(|(key, value)| list(key, value, &mut listed));
@@ -45,7 +45,7 @@ fn mask(key: &str, value: &mut Value, listed: &[String]) {
             }
         }
         Value::Table(table) => {
-            // Of `[[vary]]`: its values are those of another key.
+            // In `[[vary]]` the values are those of another key.
             let varied = table.get("key").and_then(Value::as_str).map(str::to_string);
             let varied = varied.and_then(|key| Some(key.rsplit_once('.')?.1.to_string()));
             for (key, value) in table.iter_mut() {
@@ -59,7 +59,7 @@ fn mask(key: &str, value: &mut Value, listed: &[String]) {
     }
 }
 
-/// The value of a key without its secrets, beside those of listed headers.
+/// The value of a key without its secrets, including those of listed headers.
 pub(crate) fn masked(key: &str, text: &str, listed: &[String]) -> String {
     let words = [listed, &[format!("--{key}={text}")]].concat();
     let kept = secret::Secrets::command(&words).pop().unwrap_or_default();

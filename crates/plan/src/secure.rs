@@ -1,4 +1,4 @@
-//! Options of TLS and of the proxy, and what they come to.
+//! Options of TLS and of the proxy, and what they resolve to.
 
 use crate::machine::Machine;
 use crate::url::{Scheme, Url};
@@ -12,7 +12,7 @@ use model::tls::{KernelTls, ProxyChoice, Resumption, TlsChoice, TlsVersion, Trus
 use model::units::parse_count;
 use std::str::FromStr;
 
-/// TLS and the proxy as asked.
+/// TLS and the proxy as requested.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS and proxy")]
 pub struct Secure {
@@ -32,7 +32,7 @@ pub struct Secure {
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PemFile>,
 
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     insecure: bool,
 
@@ -54,12 +54,12 @@ pub struct Secure {
     proxy: Option<Proxy>,
 }
 
-/// Encryption by the kernel as asked.
+/// Encryption by the kernel as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KernelChoice {
     /// Record whether the kernel could
     Auto,
-    /// Must be
+    /// Require it
     On,
     /// Do not ask
     Off,
@@ -73,7 +73,7 @@ pub struct Versions(TlsVersion, TlsVersion);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resuming(Resumption);
 
-/// A proxy as asked.
+/// A proxy as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// Where.
@@ -100,13 +100,13 @@ impl Secure {
         })
     }
 
-    /// What a trial of `url` asks of TLS.
+    /// The TLS settings of a trial of `url`.
     pub fn tls_for(&self, url: &Url, machine: &dyn Machine) -> Result<Option<TlsChoice>, Usage> {
         if url.scheme != Scheme::Https {
             return match self.first_of_tls() {
                 None => Ok(None),
                 Some(option) => Err(Usage(format!(
-                    "{option} is about TLS, and {} is without; for example https://{}{}",
+                    "{option} is about TLS, which {} does not use; for example https://{}{}",
                     url.text, url.authority, url.path
                 ))),
             };

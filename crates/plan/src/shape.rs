@@ -4,7 +4,7 @@ use model::load::{Level, Question, Stop};
 
 /// What differs between the commands.
 pub struct Shape {
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// The levels.
     pub levels: Vec<Level>,

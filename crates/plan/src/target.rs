@@ -11,12 +11,12 @@ use std::net::{IpAddr, SocketAddr};
 pub struct Target {
     /// What it is called in plans and records.
     pub name: String,
-    /// Words that start it; `{addr}` and `{port}` stand for where it shall listen, `{dir}` for a
+    /// Words that start it; `{addr}` and `{port}` stand for where it must listen, `{dir}` for a
     /// folder of its own.
     pub run: Vec<String>,
-    /// When it answers.
+    /// When it is ready.
     pub ready: Ready,
-    /// Where it shall listen: an address, or an address and a port; by default a free port of
+    /// Where it must listen: an address, or an address and a port; by default a free port of
     /// loopback.
     #[serde(default)]
     pub listen: Option<String>,
@@ -32,15 +32,15 @@ impl Target {
         let port_0 = |ip: IpAddr| SocketAddr::from((ip, 0));
         text.parse().or_else(|_| text.parse().map(port_0)).map_err(|_| {
             format!(
-                "'{}': listen = \"{text}\" is no address; for example listen = \"192.0.2.7\" or \
-                 \"192.0.2.7:8080\"",
+                "'{}': listen = \"{text}\" is not an address; for example listen = \"192.0.2.7\" \
+                 or \"192.0.2.7:8080\"",
                 self.name
             )
         })
     }
 }
 
-/// The line after which it answers.
+/// The line that it writes when it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Ready {
     /// Its event.
@@ -71,7 +71,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// What the types do not say.
+    /// Checks what the types do not express.
     fn check(&self) -> Result<(), String> {
         let services = self.target.iter().chain(&self.service);
         let services: BTreeSet<&str> = services.map(|one| one.name.as_str()).collect();
@@ -83,7 +83,7 @@ impl Targets {
         Ok(())
     }
 
-    /// With an address to listen on for each target that names none.
+    /// The same list, with this address to listen on for each target that names none.
     pub fn listening_on(mut self, ip: IpAddr) -> Self {
         for target in &mut self.target {
             target.listen.get_or_insert_with(|| ip.to_string());
@@ -96,7 +96,7 @@ impl Targets {
         Self { absent: Some(why), ..Self::default() }
     }
 
-    /// The target of a name, or which names there are.
+    /// The target of a name, or an error with the names that exist.
     pub fn target(&self, name: &str) -> Result<&Target, String> {
         self.target.iter().find(|target| target.name == name).ok_or_else(|| {
             if let Some(why) = &self.absent {
@@ -107,7 +107,7 @@ impl Targets {
         })
     }
 
-    /// The service of a name; also a target may be one. Or which names there are.
+    /// The service of a name, which may also be a target; or an error with the names that exist.
     pub fn part(&self, name: &str) -> Result<&Target, String> {
         let all = || self.service.iter().chain(&self.target);
         all().find(|target| target.name == name).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What people write, and what they get wrong.
+//! Tests of what people write, and of what they get wrong.
 
 use crate::{Cell, Change, Duel, GivenHosts, Plan, PlanError, Server, Targets};
 use proptest::prelude::*;
@@ -94,16 +94,19 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
         ("server = { target = \"fiber\", services = [\"etcd\"] }", "accepted are postgres, fiber"),
         ("server = { target = \"fiber\", cpu = \"0\" }", "unknown field `cpu`"),
         ("server.target = \"fiber\"\nload.command = \"probe\"", "not one of load, ramp"),
-        ("server.target = \"fiber\"\nload.path = \"read\"", "begins with a slash"),
+        ("server.target = \"fiber\"\nload.path = \"read\"", "must start with a slash"),
         ("server.target = \"fiber\"\nload = { path = \"/\", url = \"tcp://{addr}\" }", "exclude"),
         ("server.target = \"fiber\"\nload.url = \"http://h/\"", "a scheme and {addr}"),
         ("server.target = \"fiber\"\nload.runs = \"x\"", "set by ceiling run itself"),
         ("server.target = \"fiber\"\nload.header = { a = 1 }", "a text, a number, true"),
-        ("server = { target = \"fiber\", cpus = \"0-\" }", "server.cpus is '0-', and takes"),
+        ("server = { target = \"fiber\", cpus = \"0-\" }", "server.cpus is '0-', but takes"),
         ("server.target = \"fiber\"\nclient.neighbours = \"x\"", "client.neighbours is 'x'"),
         ("server.target = \"fiber\"\nclient.nice = 20", "-20 to 19"),
         ("server.target = \"fiber\"\nwalls = [\"Z1\"]", "no wall 'Z1'; for example"),
-        ("server.target = \"fiber\"\nvary = [{ key = \"depth\", values = [1] }]", "begins with"),
+        (
+            "server.target = \"fiber\"\nvary = [{ key = \"depth\", values = [1] }]",
+            "must start with",
+        ),
         ("server.target = \"fiber\"\nvary = [{ key = \"load.depth\", values = [] }]", "makes 0"),
         ("server.target = \"fiber\"\ncell = [{ name = \"a\" }, { name = \"a\" }]", "this name"),
         ("server.target = 1", "invalid type"),
@@ -146,7 +149,7 @@ fn a_list_is_levels_where_an_option_is_given_once() {
 fn a_product_that_never_ends_is_refused() {
     let vary = "[[vary]]\nkey = \"load.depth\"\nvalues = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n";
     let message = error(&format!("server.target = \"fiber\"\n{}", vary.repeat(40)));
-    assert!(message.contains("makes 10000 cells, and a plan has 1 to 1000"), "{message}");
+    assert!(message.contains("makes 10000 cells, but a plan has 1 to 1000"), "{message}");
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn a_plan_that_is_written_can_be_read() {
     assert_eq!(plan.cells[0].load.url, "http://{addr}/read");
 }
 
-/// A plan turns what it was written for, and nothing else.
+/// A plan turns the knobs it was written for, and nothing else.
 #[test]
 fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
     let values = [("dev-weight/dev_weight", "128"), ("rps", "0-1")];
@@ -303,7 +306,7 @@ fn a_plan_is_of_one_host_or_two_as_the_user_says() {
         "load http://h:1/read --link=client=25G --link=server=10G --probe=192.0.2.7:9200"
     );
     let near = on_hosts(body, &["hosts.server.here=true"]).unwrap();
-    assert_eq!(words(&near), "load http://h:1/read --server-pid=7", "loopback is no link");
+    assert_eq!(words(&near), "load http://h:1/read --server-pid=7", "loopback is not a link");
     let names = |plan: &Plan| -> Vec<String> {
         plan.used_hosts().map(|host| format!("{}: {}", host.name, host.shown())).collect()
     };
@@ -317,7 +320,7 @@ fn a_plan_is_of_one_host_or_two_as_the_user_says() {
     ] {
         assert!(rehearsed.contains(part), "{rehearsed}");
     }
-    // What is started there is in the list there.
+    // A target that is started on another host is in the list there.
     let other = body.replace("fiber", "nginx");
     assert!(on_hosts(&other, &FAR).is_ok());
     let error = on_hosts(&other, &["hosts.server.here=true"]).unwrap_err();
@@ -346,7 +349,7 @@ fn knobs_are_those_of_the_servers_host_unless_another_one_is_named() {
     assert_eq!(hosts(&format!("{named}{rps}")).unwrap(), ["server"]);
     let client = "tune = { host = \"client\", only = [\"rps\"] }\n";
     assert_eq!(hosts(&format!("{there}{client}")).unwrap(), ["client"]);
-    // Without a word it turned the generator's knobs under the name of the server's.
+    // This used to turn the generator's knobs silently, as if they were the server's.
     for server in [there, &format!("{near}load = {{ probe = \"192.0.2.7:9200\" }}\n")] {
         let error = hosts(&format!("{server}{rps}")).unwrap_err();
         for way in ["does not say on which one", "server.host = ", "tune.host = \"client\""] {

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 /// Longest warm-up that `auto` takes, nanoseconds.
 const WARMUP_MAX_NS: u64 = 3_000_000_000;
 /// How much longer than the time-out a drain may be, nanoseconds: requests that took too long are
-/// looked for ten times a second, and all have a fate when it is over.
+/// looked for ten times a second, and all must have an outcome when the drain ends.
 const DRAIN_SLACK_NS: u64 = 300_000_000;
 /// Most worker threads for each CPU that this process may use.
 const THREADS_PER_CPU: usize = 4;
@@ -37,8 +37,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let RequestPlan { url, requests, targets } = requests::resolve(options, seed, machine)?;
     let has_devices = shape.levels.iter().any(|level| level.life.hold.is_some());
     if url.scheme == Scheme::Tcp && !has_devices {
-        let wrong =
-            "has no HTTP in it, which this command speaks (churn and find --hold do without)";
+        let wrong = "is not HTTP, which this command needs (churn and find --hold do without)";
         let error = UrlError { typed: url.text, wrong: wrong.to_string() };
         return Err(Usage::from(error).into());
     }
@@ -94,7 +93,8 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
 fn links(stated: &[LinkText], addresses: &[Address]) -> Result<Links, Usage> {
     if !stated.is_empty() && !addresses.is_empty() && addresses.iter().all(Address::is_loopback) {
         return Err(Usage(
-            "--link: the load goes over loopback, which is no link; leave --link out".to_string(),
+            "--link: the load goes over loopback, which is not a link; leave --link out"
+                .to_string(),
         ));
     }
     let last = |side| stated.iter().rev().find(|one| one.side == side).map(|one| one.limits);
@@ -103,7 +103,7 @@ fn links(stated: &[LinkText], addresses: &[Address]) -> Result<Links, Usage> {
     Ok(Links { client: of(LinkSide::Client), server: of(LinkSide::Server) })
 }
 
-/// Profiles as asked, when there is a window to take them in.
+/// Profiles as requested, when there is a window to take them in.
 fn profile(options: &Options, shape: &Shape) -> Result<Option<ProfileChoice>, Usage> {
     let Some(Profiles(choice)) = &options.profile else { return Ok(None) };
     match shape.stop {
@@ -116,8 +116,8 @@ fn profile(options: &Options, shape: &Shape) -> Result<Option<ProfileChoice>, Us
                 .to_string(),
         )),
         Stop::AfterRequests(_) => Err(Usage(
-            "--profile needs a window whose end is known, which --requests has not; for example \
-             -d 10s"
+            "--profile needs a window whose end is known, which --requests does not give; for \
+             example -d 10s"
                 .to_string(),
         )),
     }
@@ -130,7 +130,7 @@ struct Way {
     sources: Vec<IpAddr>,
 }
 
-/// Addresses and sources for so many connections. The null driver goes nowhere.
+/// Addresses and sources for the connections of the levels. The null driver has none.
 fn way(
     options: &Options,
     url: &Url,
@@ -153,7 +153,7 @@ fn way(
     }
     let (resolution, addresses) =
         options.ways.find(&near.host, near.port, machine).map_err(|error| {
-            let told = format!("{error}; it is that of {} or of --connect-to", near.text);
+            let told = format!("{error}; it comes from {} or from --connect-to", near.text);
             match error {
                 WayError::Unknown { .. } => Refusal::NoAddress(told),
                 _ => Refusal::Usage(Usage(told)),
@@ -166,13 +166,13 @@ fn way(
     Ok(Way { resolution, addresses, sources })
 }
 
-/// CPUs to pin to. The kernel would refuse one that is not ours when the workers start.
+/// CPUs to pin to. Without this check the kernel would refuse a CPU only when the workers start.
 fn cpus(options: &Options, machine: &dyn Machine) -> Result<Vec<usize>, Usage> {
     let asked = options.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default();
     let allowed = machine.cpus();
     let Some(refused) = asked.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(asked) };
     Err(Usage(format!(
-        "--cpus: CPU {refused} is not one that this process may use, which are {}; for example \
+        "--cpus: this process may not use CPU {refused}, only {}; for example \
          --cpus {}",
         listed(&allowed),
         allowed[0]
@@ -194,7 +194,7 @@ fn driver(choice: DriverChoice, machine: &dyn Machine) -> Result<(DriverKind, St
     }
 }
 
-/// A count-based stop promises exactly that many requests, so it has no warm-up unless asked.
+/// A count-based stop promises exactly that many requests, so it has no warm-up unless requested.
 fn warmup(choice: Option<&values::Warmup>, stop: Stop) -> Warmup {
     match (choice, stop) {
         (Some(values::Warmup(Some(ns))), _) => Warmup::ForNs(*ns),
@@ -221,7 +221,7 @@ fn threads(
     }
 }
 
-/// Threads beyond a few per CPU only take turns, and what waits for its turn is booked as latency.
+/// Threads beyond a few per CPU only take turns, and the wait for a turn counts as latency.
 fn affordable(threads: u32, question: Question, cpus: usize) -> Result<u32, Usage> {
     let each = if question == Question::Churn { HOLDERS_PER_CPU } else { THREADS_PER_CPU };
     let threads_max = cpus * each;

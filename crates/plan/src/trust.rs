@@ -1,6 +1,6 @@
-//! What a plan asks for that is more than load on a server that the list of targets names.
+//! What a plan asks for beyond load on a server that the list of targets names.
 //!
-//! Such a plan is code of whoever wrote it: it can start programs by the environment, send files
+//! Such a plan is code of its author: it can start programs through the environment, send files
 //! elsewhere, or change the server. So it is carried out only when the user says so.
 
 use crate::cell::{Cell, Server};
@@ -11,9 +11,9 @@ use crate::typed::is_of;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Options that hold more than a number, and shape load or what is made of it all the same. They
-/// open no file, name no address, and change nothing. Numbers need no entry; any other option needs
-/// trust, those that come later too.
+/// Options that hold more than a number, but only shape load or the reports about it. They open no
+/// file, name no address, and change nothing. Numbers need no entry; any other option needs trust,
+/// including future ones.
 const HARMLESS: &[&str] = &[
     "arrivals",
     "body",
@@ -65,7 +65,7 @@ pub fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || NUMBERS.contains(name)
 }
 
-/// Why a plan is refused that is not trusted, or nothing: each key, and how to allow it.
+/// Why an untrusted plan is refused, or nothing: each key, and how to allow it.
 pub fn untrusted(plan: &Plan) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     let of_hosts = plan.used_hosts().flat_map(|host| host.untrusted.clone());
@@ -95,7 +95,7 @@ fn keys_of(cell: &Cell) -> Vec<String> {
     }
     for word in &cell.load.options {
         let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
-        // Of the server's own processes, which ceiling finds by itself.
+        // `auto` profiles the server's own processes, which ceiling finds by itself.
         let is_harmless = is_harmless(name) || word == "--profile=auto";
         if !is_harmless {
             keys.push(format!("load.{name}"));

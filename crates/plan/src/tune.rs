@@ -1,16 +1,17 @@
-//! Knobs of a cell: what is turned on a host while it is measured, and put back after it.
+//! Knobs of a cell: those that are turned on a host while the cell is measured, and restored after
+//! it.
 
 use crate::hosts::{Host, named};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// What is turned. Which knobs there are is not known here.
+/// The knobs to turn. This crate does not know which knobs exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tune {
-    /// Whose knobs they are.
+    /// The host of the knobs.
     pub host: Host,
-    /// What for, for example `throughput`; empty means the default.
+    /// The profile, for example `throughput`; empty means the default.
     pub profile: String,
     /// Only these knobs, by id or name; never empty unless there are values.
     pub only: Vec<String>,
@@ -18,8 +19,8 @@ pub struct Tune {
     pub device: String,
     /// CPUs for packets and CPUs for the server, as `0/1`; empty means all do everything.
     pub cpus: String,
-    /// Values that are set as they stand, by knob; of a knob with several kinds of values by the
-    /// knob, a slash, and the name of the file: `netdev-budget/netdev_budget`.
+    /// Values that are set as given, by knob; for a knob with several kinds of values by the knob,
+    /// a slash, and the name of the file: `netdev-budget/netdev_budget`.
     pub values: BTreeMap<String, String>,
 }
 
@@ -51,7 +52,7 @@ impl Tune {
         text
     }
 
-    /// Knobs as a plan has them.
+    /// Knobs as written in a plan.
     pub fn table(&self) -> Table {
         let only = self.only.iter().cloned().map(Value::String).collect();
         let mut table = Table::from_iter([("only".to_string(), Value::Array(only))]);
@@ -86,7 +87,7 @@ pub(crate) enum Tables {
 }
 
 impl Tables {
-    /// What was written, if it was.
+    /// What the plan says, if anything.
     pub(crate) fn of(value: Option<&Value>) -> Result<Option<Self>, String> {
         let wrong = || {
             "tune is a table or a list of tables; for example tune = { only = [\"rps\"] }"
@@ -102,7 +103,7 @@ impl Tables {
         })
     }
 
-    /// These of all cells, as one of them has them.
+    /// The knobs of all cells, with the changes of one cell.
     pub(crate) fn changed(&self, own: Option<Self>) -> Self {
         match (self, own) {
             (_, None) => self.clone(),
@@ -115,7 +116,7 @@ impl Tables {
         }
     }
 
-    /// The table in which `vary` sets a key.
+    /// The only table, in which `vary` sets a key.
     pub(crate) fn only_one(&mut self) -> Result<&mut Table, String> {
         match self {
             Self::One(table) => Ok(table),
@@ -125,7 +126,8 @@ impl Tables {
         }
     }
 
-    /// Reads them. `server` is the host of the server, or why the plan does not say which it is.
+    /// Reads the knobs. `server` is the host of the server, or why the plan does not say which it
+    /// is.
     pub(crate) fn read(
         &self,
         hosts: &[Host],
@@ -155,7 +157,7 @@ fn read(
             return Ok(None);
         }
         return Err(format!(
-            "tune.profile is '{profile}', and tune.only says which of its knobs are turned; for \
+            "tune.profile is '{profile}', but tune.only must say which of its knobs to turn; for \
              example only = [\"rps\"]"
         ));
     }
@@ -186,6 +188,8 @@ fn text(knob: &str, value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
         Value::Integer(number) => Ok(number.to_string()),
-        _ => Err(format!("tune.values.{knob} is a text or a number; for example {knob} = \"0-1\"")),
+        _ => Err(format!(
+            "tune.values.{knob} must be a text or a number; for example {knob} = \"0-1\""
+        )),
     }
 }

@@ -1,5 +1,5 @@
 //! What a person may type as a value: each kind of value says in one place what it takes, gives an
-//! example, and reads itself. Help, errors and the reference page are made of that.
+//! example, and reads itself. Help, errors and the reference page are made from that.
 
 use clap::Arg;
 use std::any::TypeId;
@@ -8,7 +8,7 @@ use std::any::TypeId;
 pub trait Typed: 'static {
     /// What is accepted, as it stands after "is not": `a time above zero`.
     const TAKES: &'static str;
-    /// A value as one would type it in a shell.
+    /// A value as a user would type it in a shell.
     const EXAMPLE: &'static str;
 }
 
@@ -21,7 +21,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// That of a type.
+    /// The kind of a type.
     pub fn of<T: Typed>() -> Self {
         Self { id: TypeId::of::<T>(), takes: T::TAKES, example: T::EXAMPLE }
     }
@@ -33,8 +33,8 @@ pub fn is_of(argument: &Arg, kinds: &[Kind]) -> bool {
     argument.get_action().takes_values() && kinds.iter().any(|kind| id == kind.id)
 }
 
-/// What an argument takes, and an example of its value. Nothing for a flag, nor for a value that no
-/// kind is known of.
+/// What an argument takes, and an example of its value. Nothing for a flag, nor for a value of an
+/// unknown kind.
 pub fn hint(argument: &Arg, kinds: &[Kind]) -> Option<(String, String)> {
     if !argument.get_action().takes_values() {
         return None;
@@ -51,8 +51,8 @@ pub fn hint(argument: &Arg, kinds: &[Kind]) -> Option<(String, String)> {
     Some((takes, words[0].clone()))
 }
 
-/// Defines kinds of values: `option` reads to an option, so that the error is made of what the kind
-/// takes; `result` has an error of its own; `text` takes any text, `file` any path.
+/// Defines kinds of values: `option` reads to an option, so that the error is made from what the
+/// kind takes; `result` has an error of its own; `text` takes any text, `file` any path.
 #[macro_export]
 macro_rules! typed {
     ($($(#[$doc:meta])* $how:ident $name:ident($inner:ty), $takes:literal, $example:literal

@@ -2,7 +2,7 @@
 
 use model::secret;
 
-/// What is spoken with the target.
+/// The protocol that the target speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// HTTP/1.1 in plain text.
@@ -16,7 +16,7 @@ pub enum Scheme {
 /// A URL taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// What is spoken.
+    /// The protocol.
     pub scheme: Scheme,
     /// As typed.
     pub text: String,
@@ -104,7 +104,7 @@ pub fn with_scheme(text: &str) -> String {
     }
 }
 
-/// Whether a word is meant as a URL: it has a scheme, or it begins as a host does that is no bare
+/// Whether a word is meant as a URL: it has a scheme, or it starts like a host that is not a bare
 /// word.
 pub fn is_url(word: &str) -> bool {
     let host = word.split(['/', '?', '#']).next().unwrap_or_default();
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(Url::typed("HTTPS://x/").unwrap().port, 443);
         let bare = Url::typed("localhost:8080/x").unwrap();
         assert_eq!((bare.text.as_str(), bare.port), ("http://localhost:8080/x", 8080));
-        assert!(Url::typed("laod").is_err(), "a word is no host");
+        assert!(Url::typed("laod").is_err(), "a word is not a host");
         let secret = Url::typed("http://h/a?token=b&c=d").unwrap();
         assert_eq!(
             (secret.text.as_str(), secret.path.as_str()),

@@ -1,4 +1,4 @@
-//! What is wrong with what a person asked for.
+//! What is wrong with what a user asked for.
 
 use crate::url::UrlError;
 
@@ -7,7 +7,7 @@ use crate::url::UrlError;
 #[error("{0}")]
 pub struct Usage(pub String);
 
-/// Why no trial could be made of what a person asked for.
+/// Why no trial could be made from what a user asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// What was asked for is wrong.

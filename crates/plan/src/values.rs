@@ -40,7 +40,7 @@ typed! {
     file RecordingFile(PathBuf), "a file", "rates.csv";
     /// A result.
     file OutFile(PathBuf), "a file", "report.html";
-    /// A result for a continuous integration.
+    /// A result for CI.
     file JunitFile(PathBuf), "a file", "junit.xml";
     /// A summary that is appended.
     file SummaryFile(PathBuf), "a file", "summary.md";
@@ -135,7 +135,7 @@ typed! {
         is_path.then(|| text.to_string())
     };
     /// The path of a stream or of a write; `{stream}` stands for its number.
-    option StreamPath(String), "a path that begins with /", "'/events/{stream}'", |text| {
+    option StreamPath(String), "a path that starts with /", "'/events/{stream}'", |text| {
         let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
         (text.starts_with('/') && text.bytes().all(is_plain)).then(|| text.to_string())
     };
@@ -185,7 +185,7 @@ typed! {
     option HoldTime(Hold), "a time, a time and a share around it, or forever", "1s±5%", hold;
     /// Requests on one connection, between two numbers.
     option PerConnection((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10", between;
-    /// The same where none is no choice.
+    /// The same where zero is not allowed.
     result Capped((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10",
         |text| match between(text) {
             Some((0, _)) => Err(format!("'{text}' has connections without a request")),
@@ -263,8 +263,8 @@ typed! {
     result Body(String), "a text", "'{\"a\":1}'",
         |text| match text.strip_prefix('@') {
             Some(file) => Err(format!(
-                "'{text}' would be sent as it is; to send a file, which may begin with @, give \
-                 -f {file}"
+                "'{text}' would be sent as written; to send a file, whose name may start with @, \
+                 give -f {file}"
             )),
             None => Ok(text.to_string()),
         };
@@ -278,7 +278,7 @@ typed! {
     text Device(String), "a network device", "eth0";
     /// A word of another tool's command line.
     text ToolWord(String), "options and a URL, as that tool takes them", "-c100";
-    /// The beginning of the name of cells.
+    /// The start of the name of cells.
     text CellName(String), "beginnings of the names of cells", "simple,read";
     /// A knob of a run's advice.
     text KnobName(String), "a knob's id or name", "rps";

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 /// Most sources that a run may have.
 pub const SOURCES_MAX: usize = 65_536;
 
-/// `HOST1:PORT1:HOST2:PORT2`. A part that is empty matches anything, or changes nothing.
+/// `HOST1:PORT1:HOST2:PORT2`. An empty part matches anything, or changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     host: Option<String>,
@@ -16,7 +16,7 @@ pub struct ConnectTo {
 }
 
 impl ConnectTo {
-    /// Parses it; numeric IPv6 hosts stand in brackets.
+    /// Parses it; numeric IPv6 hosts are in brackets.
     pub fn parse(text: &str) -> Option<Self> {
         let parts = split(text)?;
         let [host, port, to_host, to_port] = &parts[..] else { return None };
@@ -49,7 +49,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Parses it; IPv6 addresses may stand in brackets.
+    /// Parses it; IPv6 addresses may be in brackets.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, rest) = take_host(text)?;
         let (port, addresses) = rest.strip_prefix(':')?.split_once(':')?;
@@ -64,7 +64,7 @@ impl Given {
     }
 }
 
-/// Takes a host from the front, out of its brackets if it has some.
+/// Takes a host from the front, without its brackets if it has some.
 fn take_host(text: &str) -> Option<(String, &str)> {
     let (host, rest) = match text.strip_prefix('[') {
         Some(inside) => inside.split_once(']')?,
@@ -73,7 +73,7 @@ fn take_host(text: &str) -> Option<(String, &str)> {
     Some((host.to_string(), rest))
 }
 
-/// Parts between colons, of which brackets protect those of an IPv6 address.
+/// Parts between colons; brackets protect the colons of an IPv6 address.
 fn split(text: &str) -> Option<Vec<String>> {
     let (mut parts, mut rest) = (Vec::new(), text);
     loop {
@@ -87,7 +87,7 @@ fn split(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Sources as asked for.
+/// Sources as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sources {
     /// As many as the connections need: of loopback, or of the interface that leads to the target.

@@ -3,9 +3,9 @@
 /// Some agents of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhichAgents {
-    /// All that are there and do nothing else.
+    /// All that are connected and idle.
     All,
-    /// So many.
+    /// This many.
     Count(u32),
     /// Those with this label and value.
     Labelled(String, String),

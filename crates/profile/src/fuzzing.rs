@@ -1,12 +1,12 @@
-//! Every parser of this room over the same bytes, for the property tests here and the fuzz target
-//! outside.
+//! Runs every parser of this crate over the same bytes, for the property tests here and the fuzz
+//! target outside.
 
 use crate::samples::Samples;
 use crate::weigh::{Weight, merged};
 use crate::{perf, pprof};
 use model::profile::{PROFILE_KINDS, ProfileKind};
 
-/// Reads bytes as every kind of profile and as text of perf, and weighs what comes of it.
+/// Reads bytes as every kind of profile and as text of perf, and weighs the result.
 pub fn profiles(bytes: &[u8]) {
     let weight = Weight::Requests { rate: 1.0, in_flight: Some(1.0) };
     for kind in PROFILE_KINDS {

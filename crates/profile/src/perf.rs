@@ -1,7 +1,7 @@
 //! The text of `perf script -F comm,pid,tid,time,event,ip,sym,dso`.
 //!
 //! A sample is one line about the thread, then one indented line for each frame, the innermost
-//! first, and an empty line. Names of threads and of functions may hold blanks and parentheses.
+//! first, and an empty line. Names of threads and of functions may contain blanks and parentheses.
 //! Other lines are skipped: newer versions may print more.
 
 use crate::samples::{Samples, Spot, Sum, TooDeep};
@@ -26,7 +26,7 @@ pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooD
             Some((_, places)) if is_frame && places.len() < DEPTH_MAX => {
                 places.extend(frame(line));
             }
-            // Beyond what is kept, or a frame of no sample.
+            // Beyond what is kept, or a frame without a sample.
             _ if is_frame && !line.trim_ascii().is_empty() => {}
             _ => {
                 if let Some((pid, places)) = open.take()
@@ -117,6 +117,6 @@ other 6/6 48346.0: cpu-clock:
         let deep = format!("n 1/1 0: x:\n{}", "\t1 f (x)\n".repeat(DEPTH_MAX * 2));
         let parsed = parse(deep.as_bytes());
         assert_eq!(parsed[&1].stacks[0].spots.len(), DEPTH_MAX);
-        assert_eq!(parsed[&1].count(), 1, "what is cut off is no sample of its own");
+        assert_eq!(parsed[&1].count(), 1, "what is cut off is not a sample of its own");
     }
 }

@@ -1,8 +1,8 @@
 //! The pprof format: one gzipped protobuf message, `proto/profile.proto` of
 //! github.com/google/pprof.
 //!
-//! Only the fields in use are declared; others are skipped. Input of a server is bounded before it
-//! is parsed: its unpacked length, the number of its entries, because a few bytes of an entry
+//! Only the fields in use are declared; others are skipped. Input from a server is bounded before
+//! it is parsed: its unpacked length, the number of its entries, because a few bytes of an entry
 //! become many in memory, and the frames of all its stacks together, because one location stands
 //! for all functions inlined there.
 
@@ -38,7 +38,7 @@ pub enum PprofError {
     /// It is above a limit.
     #[error("it has more than {0}")]
     TooLarge(&'static str),
-    /// It is not protobuf, or another message.
+    /// It is not protobuf, or it is another message.
     #[error("it is not a pprof profile: {0}")]
     Malformed(#[from] prost::DecodeError),
     /// Its stacks have too many frames.
@@ -311,7 +311,7 @@ mod tests {
         assert!(matches!(refused(&empty_samples), PprofError::TooLarge(_)));
     }
 
-    /// A profile whose samples have so many locations each, one of which has 64 lines.
+    /// A profile whose samples have this many locations each, one of which has 64 lines.
     fn deep(samples: u64, locations: usize) -> Vec<u8> {
         let texts = ["", "samples", "count", "cpu", "nanoseconds", "f"];
         let kinds = [ValueType { kind: 1, unit: 2 }, ValueType { kind: 3, unit: 4 }];

@@ -14,7 +14,7 @@ pub struct TooDeep;
 /// A place in a program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Function; of the kernel it ends with ` [k]`. Shared, because many places have one name.
+    /// Function; in the kernel it ends with ` [k]`. Shared, because many places have the same name.
     pub function: Arc<str>,
     /// Line of its file; 0 when not known.
     pub line: i64,

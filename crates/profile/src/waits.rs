@@ -1,4 +1,4 @@
-//! Waits by site, and what part of the time of requests they are.
+//! Waits by site, and their share of the time of requests.
 //!
 //! A block profile holds every wait that ended in its time, also those of background loops and of
 //! the profiler itself. Only a wait below a frame that serves a request made a request
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Sites kept in a record.
 const SITES_MAX: usize = 200;
 
-/// Functions that serve a request of a connection, by the begin of their names.
+/// Functions that serve a request of a connection, by the start of their names.
 const SERVING: [&str; 6] = [
     "net/http.(*conn).serve",
     "net/http.(*http2serverConn).runHandler",
@@ -80,8 +80,8 @@ fn gain_max(share: f64) -> Option<f64> {
     (0.0..1.0).contains(&share).then(|| share / (1.0 - share))
 }
 
-/// The call that waited, and function and line of the place that called it. Of a wait inside the
-/// runtime both are there.
+/// The call that waited, and function and line of the place that called it. For a wait inside the
+/// runtime, both are in the runtime.
 fn site<'a>(places: &[&'a Spot]) -> (&'a str, (&'a str, i64)) {
     let is_runtime =
         |spot: &&Spot| RUNTIME.iter().any(|package| spot.function.starts_with(package));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 const TOP_MAX: usize = 300;
 /// Functions kept that are costly only with their callees.
 const CALLERS_MAX: usize = 40;
-/// Frames below this part of the whole are not drawn.
+/// Frames with less than one part in this many of the whole are not drawn.
 const FRAME_PART_MIN: i64 = 500;
 /// Deepest frame that is drawn.
 const DEPTH_MAX: u32 = 96;
@@ -24,7 +24,7 @@ pub enum Weight<'a> {
         /// In flight, mean.
         in_flight: Option<f64>,
     },
-    /// Nothing, and why: with requests that other processes served, a share would be no bound.
+    /// Nothing, and why: with requests that other processes served, a share would not be a bound.
     Absent(&'a str),
 }
 
@@ -67,7 +67,7 @@ pub fn merged(
     })
 }
 
-/// What every function cost. One that is several times in a stack counts once for the whole.
+/// What every function cost. One that occurs several times in a stack counts once for the whole.
 fn costs(samples: &Samples) -> Vec<FunctionCost> {
     let mut costs: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
     for stack in &samples.stacks {
@@ -140,7 +140,7 @@ fn flame(samples: &Samples) -> Vec<Frame> {
     frames
 }
 
-/// The function of a stack so many calls below its outermost one.
+/// The function of a stack `depth` calls below its outermost one.
 fn called<'a>(samples: &'a Samples, stack: &'a Stack, depth: u32) -> Option<&'a str> {
     let place = samples.places(stack).rev().nth(depth as usize)?;
     Some(&*place.function)
@@ -175,7 +175,7 @@ mod tests {
             merged.flame.iter().map(|at| (at.function.as_str(), at.value)).collect();
         assert_eq!(drawn, [("all", 50), ("main", 50), ("f", 30), ("f", 30), ("g", 20)]);
         assert_eq!(merged.flame[3].depth, 3);
-        assert!(merged.waits.is_empty(), "CPU time is no wait");
+        assert!(merged.waits.is_empty(), "CPU time is not a wait");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A directory of runs: what is in it, which run a person means, and what may be removed.
 //!
-//! A run or an experiment is a folder whose name begins with its time. Only such folders are ever
-//! removed, none that a process writes, and none with a file in it that ceiling does not write
-//! there.
+//! A run or an experiment is a folder whose name starts with its time. Only such folders are ever
+//! removed, but none that a process is writing, and none with a file in it that ceiling does not
+//! write there.
 
 use crate::lock::Lock;
 use crate::{LATENCIES, POINTS, READINGS, RECORD, SERVER_READINGS, StoreError, io_error};
@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 const EXPERIMENT: &str = "experiment.json";
 const PAGE: &str = "report.html";
 
-/// Everything that is written into the folder of a run or of an experiment. Anything else there is
-/// of the user.
+/// Everything that ceiling writes into the folder of a run or of an experiment. Anything else there
+/// is the user's.
 const OURS: &[&str] = &[
     RECORD,
     "run.json.part",
@@ -36,15 +36,15 @@ const OURS: &[&str] = &[
     "servers",
 ];
 
-/// A folder without an end whose files are younger than this may still be written, by a version
-/// that holds no lock or on a file system without locks.
+/// An unfinished folder whose files are younger than this may still be in use: by a version that
+/// holds no lock, or on a file system without locks.
 const FRESH: Duration = Duration::from_secs(120);
 
-/// A folder that is being removed has this name, with its own behind it. One that is left was being
+/// A folder that is being removed has this prefix before its own name. One that is left was being
 /// removed when the program ended.
 const REMOVED: &str = ".removed-";
 
-/// Letters of the time that an id begins with: `20260101T120000`.
+/// Letters of the time that an id starts with: `20260101T120000`.
 const TIME_LETTERS: usize = 15;
 
 /// A directory of runs. It need not exist.
@@ -62,23 +62,23 @@ pub struct Entry {
     pub is_experiment: bool,
 }
 
-/// Which entries are too many; an entry that any of these names is.
+/// Which entries are too many: each one that is beyond any of these limits.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// How many stay.
     pub keep: Option<usize>,
-    /// Those that began before this time are too many: `20260101T120000`, UTC.
+    /// Those that started before this time are too many: `20260101T120000`, UTC.
     pub before: Option<String>,
     /// Disk space of those that stay, bytes.
     pub max_bytes: Option<u64>,
 }
 
-/// Why no run is meant.
+/// Why a name does not mean one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotOne {
-    /// There is none; with ids that there are, newest first.
+    /// No run has it; with the ids that exist, newest first.
     None(Vec<String>),
-    /// There are several, newest first.
+    /// Several runs have it, newest first.
     Several(Vec<String>),
     /// It is an experiment; with the ids of its runs.
     Experiment(PathBuf, Vec<String>),
@@ -104,24 +104,24 @@ impl Entry {
         }
     }
 
-    /// The document that tells what it is.
+    /// The document that describes it.
     pub fn document(&self) -> PathBuf {
         self.path.join(if self.is_experiment { EXPERIMENT } else { RECORD })
     }
 
-    /// When it began, as its id says: `20260101T120000`, UTC.
+    /// When it started, as its id says: `20260101T120000`, UTC.
     pub fn began(&self) -> &str {
         &self.id[..TIME_LETTERS]
     }
 
-    /// The same as RFC 3339 has it.
+    /// The same in the format of RFC 3339.
     pub fn started_at(&self) -> String {
         let part = |from: usize, to: usize| &self.id[from..to];
         let (date, time) = ([part(0, 4), part(4, 6), part(6, 8)], [part(9, 11), part(11, 13)]);
         format!("{}T{}:{}Z", date.join("-"), time.join(":"), part(13, 15))
     }
 
-    /// The part of the id behind its time.
+    /// The part of the id after its time.
     pub fn tail(&self) -> &str {
         &self.id[TIME_LETTERS + 1..]
     }
@@ -157,7 +157,7 @@ impl Directory {
             .filter_map(|path| entry_at(&path))
             .map(|entry| (entry.clone(), changed(&entry.path)))
             .collect();
-        // Of those of one second the one that was made last is the newest.
+        // Of those from one second the one that was created last is the newest.
         entries.sort_by(|(left, left_at), (right, right_at)| {
             let by_time = right.began().cmp(left.began());
             by_time.then(right_at.cmp(left_at)).then(right.id.cmp(&left.id))
@@ -165,8 +165,8 @@ impl Directory {
         Ok(entries.into_iter().map(|(entry, _)| entry).collect())
     }
 
-    /// The run that a person means: `last`, `last~1`, an id, or the beginning of an id or of its
-    /// part behind the time. Runs of experiments are found by their id too.
+    /// The run that a person means: `last`, `last~1`, an id, or the start of an id or of its part
+    /// after the time. Runs of experiments are found by their id too.
     pub fn find(&self, asked: &str) -> Result<PathBuf, NotOne> {
         let entries = self.entries().unwrap_or_default();
         let ids = |entries: &[&Entry]| entries.iter().map(|one| one.id.clone()).collect();
@@ -202,8 +202,8 @@ impl Directory {
         Err(NotOne::None(ids(&all)))
     }
 
-    /// Removes an entry, whole or not at all for who lists the directory meanwhile. Gives `false`
-    /// when another process was first.
+    /// Removes an entry; a concurrent listing of the directory has it whole or not at all. Returns
+    /// `false` when another process removed it first.
     pub fn remove(&self, entry: &Entry) -> Result<bool, StoreError> {
         let away = self.0.join(format!("{REMOVED}{}", entry.id));
         match fs::rename(&entry.path, &away) {
@@ -268,7 +268,7 @@ fn steps_back(asked: &str) -> Option<usize> {
     }
 }
 
-/// Whether the beginning of an id, or of its part behind the time, was given.
+/// Whether the start of an id, or of its part after the time, was given.
 fn is_meant(entry: &Entry, asked: &str) -> bool {
     !asked.is_empty() && (entry.id.starts_with(asked) || entry.tail().starts_with(asked))
 }

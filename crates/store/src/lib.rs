@@ -6,8 +6,8 @@
 //! Never: a figure of its own, a screen, the network.
 //!
 //! Files of a run: `points.ndjson`, one judged point per line, and `readings.ndjson`, one raw
-//! reading per line, both appended as they come; `server-readings.ndjson`, the same of a probe on
-//! the server's host, with that host's own times, when there was one; `latencies.json`, the whole
+//! reading per line, both appended as they come; `server-readings.ndjson`, the same from a probe on
+//! the server's host, with that host's own times, if there was one; `latencies.json`, the whole
 //! latency distribution of each point (HdrHistogram V2, deflated, base64); `profiles/`, by point
 //! and process, in pprof format, if requested; `run.json`, the record,
 //! written last under its final name, so that a directory without it is a run that did not end.
@@ -37,7 +37,7 @@ const READINGS: &str = "readings.ndjson";
 const SERVER_READINGS: &str = "server-readings.ndjson";
 const LATENCIES: &str = "latencies.json";
 
-/// The files of a run that make it again, the record last. Profiles are beside them.
+/// The files from which a run is read back, the record last. Profiles are kept beside them.
 pub const RUN_FILES: [&str; 5] = [POINTS, READINGS, SERVER_READINGS, LATENCIES, RECORD];
 
 /// Why a run could not be written or read.
@@ -51,7 +51,7 @@ pub enum StoreError {
         /// The system's reason.
         error: io::Error,
     },
-    /// The run did not end in order.
+    /// The run did not end normally.
     #[error(
         "{} has no {RECORD}: the run did not end; {points} finished points are in {POINTS}",
         path.display()

@@ -1,27 +1,27 @@
-//! Which directory a process writes: the kernel knows, and forgets with the process.
+//! A lock on the directory that a process writes; the kernel releases it when the process ends.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Held by the process that writes a directory, for as long as it does. Where a file system has no
-/// locks there is none, and the age of its files says whether a directory is written.
+/// Held by a process as long as it writes a directory. On a file system without locks there is
+/// none, and the age of the files says whether a process is writing the directory.
 #[derive(Debug)]
 pub struct Lock {
     _directory: Option<File>,
 }
 
 impl Lock {
-    /// Tells other processes that this one writes a directory.
+    /// Tells other processes that this one is writing a directory.
     pub fn hold(directory: &Path) -> Self {
         let file = File::open(directory).ok().filter(|file| file.try_lock().is_ok());
         Self { _directory: file }
     }
 
-    /// The same, for a directory that another process may write: an error when one does.
+    /// The same for a directory that another process may be writing: an error when one is.
     pub fn take(directory: &Path) -> io::Result<Self> {
         let file = File::open(directory)?;
-        let held = |_| io::Error::other("another process writes it");
+        let held = |_| io::Error::other("another process is writing it");
         file.try_lock().map_err(held)?;
         Ok(Self { _directory: Some(file) })
     }

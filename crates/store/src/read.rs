@@ -15,7 +15,7 @@ use std::fs;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// What a deflated distribution begins with, the second version of the format.
+/// The first bytes of a deflated distribution, in the second version of the format.
 const V2_DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 /// Bytes before the buckets.
 const HEAD_BYTES: usize = 40;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The head of such a file claims gigabytes, and so does the length of its payload.
+    /// The head of this file claims gigabytes, and so does the length of its payload.
     #[test]
     fn a_head_that_asks_for_much_is_refused() {
         let deflate = |plain: &[u8]| {

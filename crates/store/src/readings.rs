@@ -99,7 +99,7 @@ impl Readings {
         self.length
     }
 
-    /// Readings from a position of [`Readings::end`] (0 is the begin), one after the other.
+    /// Readings from a position of [`Readings::end`] (0 is the start), one after the other.
     pub fn since(&self, place: u64) -> impl Iterator<Item = Result<Reading, StoreError>> {
         let parse = |(number, line): (usize, io::Result<Vec<u8>>)| {
             let line = line.map_err(io_error(&self.path))?;
@@ -123,7 +123,7 @@ impl Readings {
         self.since(0).filter(|reading| reading.as_ref().map_or(true, &mut is_chosen)).collect()
     }
 
-    /// What is in the log from a position of [`Readings::end`] until now, for another thread to
+    /// The part of the log from a position of [`Readings::end`] until now, for another thread to
     /// read while more is added.
     pub fn part_since(&self, place: u64) -> Result<ReadingsPart, StoreError> {
         let file = self.file.try_clone().map_err(io_error(&self.path))?;
@@ -157,7 +157,7 @@ impl ReadingsPart {
     }
 }
 
-/// Reads a file up to a position, also while others read or write it.
+/// Reads a file up to a position, even while others read or write it.
 struct Tail<'a> {
     file: &'a File,
     offset: u64,

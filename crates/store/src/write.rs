@@ -78,7 +78,7 @@ impl Writer {
         write(&path, bytes).map_err(io_error(&path))
     }
 
-    /// Removes the directory of a run that never began.
+    /// Removes the directory of a run that never started.
     pub fn discard_if_empty(self) {
         let path = self.directory.join(POINTS);
         if fs::metadata(&path).is_ok_and(|data| data.len() == 0) {

@@ -456,7 +456,7 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         let plan = folder.plan(&format!("{sink}load.url = \"{url}\""));
         let output = ceiling(&["run", &plan, "--servers", &targets_file(), "--trust"]).output();
         let told = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
-        assert!(told.contains("begins with a scheme and {addr}"), "{told}");
+        assert!(told.contains("must start with a scheme and {addr}"), "{told}");
     }
     assert!(!Path::new(&folder.runs()).exists());
 }

@@ -101,7 +101,7 @@ fn a_front_end_prints_the_layout_of_its_tool_and_what_that_hides() {
         let said = run(&[&[tool][..], &words, &[&url]].concat());
         assert!(said.stdout.contains(line), "{tool}: {}{}", said.stdout, said.stderr);
         let (layout, hidden) = said.stdout.split_once("\nWhat ").unwrap();
-        assert!(hidden.starts_with(&format!("{tool} would not have told:\n")), "{hidden}");
+        assert!(hidden.starts_with(&format!("{tool} would not have reported:\n")), "{hidden}");
         for row in ["  loop ", "  generator ", "  checks ", "  wall ", "  same again "] {
             assert!(hidden.contains(row), "{tool}: {hidden}");
         }
@@ -114,7 +114,7 @@ fn a_front_end_prints_the_layout_of_its_tool_and_what_that_hides() {
     }
     let said = run(&["wrk", "--pipeline", "4", &url]);
     assert_eq!(said.code, 2);
-    assert!(said.stderr.contains("--pipeline: ceiling wrk does not know it"), "{}", said.stderr);
+    assert!(said.stderr.contains("--pipeline: ceiling wrk has no such option"), "{}", said.stderr);
 }
 
 /// A layout is one that the audit recognises.

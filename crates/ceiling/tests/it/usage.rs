@@ -226,7 +226,7 @@ fn wrong_holds_and_devices_say_what_is_wrong() {
     refuses(&both, &["--devices", "one number of devices", "for example -R"]);
     refuses(&["churn", tcp, "--arrivals", "poisson"], &["--rate"]);
     let find = ["find", tcp, "--slo", "connect.p99<5ms"];
-    refuses(&find, &["no HTTP in it", "find --hold"]);
+    refuses(&find, &["is not HTTP", "find --hold"]);
     refuses(&[&find[..], &["--hold", "forever"]].concat(), &["--hold", "for example --hold 100ms"]);
     refuses(&["find", URL, "--slo", "p99<1s", "--requests-per-conn", "5"], &["--hold"]);
     refuses(&["find", tcp, "--slo", "connects.p99<1s"], &["names no figure", "connect.p99"]);

@@ -1,6 +1,6 @@
-//! A distribution without its empty buckets: what is sent of it, and what many are added up from.
+//! A distribution without its empty buckets, for sending it and for adding up many.
 //!
-//! Of some thirty thousand buckets a tenth of a second fills a few hundred.
+//! A tenth of a second fills a few hundred of some thirty thousand buckets.
 
 use super::{Histogram, VALUE_MAX_NS};
 
@@ -8,7 +8,7 @@ use super::{Histogram, VALUE_MAX_NS};
 const FINE: u64 = 1 << 11;
 /// Buckets of each doubling of the value.
 const BUCKETS_OF_DOUBLING: u64 = FINE / 2;
-/// By how much a sum of squares may be off that was added up in another order.
+/// How far a sum of squares may be off when it was added up in another order.
 const ROUNDING: f64 = 1e-6;
 
 /// The number of the last bucket: that of [`VALUE_MAX_NS`].
@@ -33,7 +33,7 @@ pub const fn values_of(bucket: u32) -> (u64, u64) {
     (least, least + (1 << doublings) - 1)
 }
 
-/// The filled buckets of a distribution, and what is kept exactly beside them.
+/// The filled buckets of a distribution, and the exact figures kept with them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sparse {
     buckets: Vec<(u32, u64)>,
@@ -44,8 +44,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Nothing when it is no distribution: buckets in order and none of them empty; least, greatest
-    /// value and both sums as such buckets can have them.
+    /// Nothing when it is not a distribution: buckets must be in order and not empty, and the least
+    /// and greatest value and both sums must be possible for such buckets.
     pub fn new(
         buckets: Vec<(u32, u64)>,
         (min, max): (u64, u64),
@@ -76,7 +76,8 @@ impl Sparse {
         let most = least + least / u128::from(BUCKETS_OF_DOUBLING);
         let (all_min, all_max) = (u128::from(min) * count, u128::from(max) * count);
         let is_sum = (least.max(all_min)..=most.min(all_max)).contains(&sum);
-        // As the mean square lies between the square of the mean and the mean times the greatest.
+        // The mean square lies between the square of the mean and the mean times the greatest
+        // value.
         let (mean_square, exact) = (sum_of_squares / count as f64, sum as f64 / count as f64);
         let is_square = mean_square >= exact * exact * (1.0 - ROUNDING)
             && mean_square <= exact * max as f64 * (1.0 + ROUNDING);
@@ -88,7 +89,7 @@ impl Sparse {
         &self.buckets
     }
 
-    /// Least and greatest value; zeros when there is none.
+    /// Least and greatest value; zeros when there are no values.
     pub fn extremes_ns(&self) -> (u64, u64) {
         (self.min, self.max)
     }
@@ -98,7 +99,7 @@ impl Sparse {
         (self.sum, self.sum_of_squares)
     }
 
-    /// The least that the sum of values in such buckets can be, none of which is beyond the last.
+    /// The smallest possible sum of values in such buckets, none of which is beyond the last.
     pub fn sum_least(buckets: &[(u32, u64)]) -> u128 {
         let least = |(bucket, count): &(u32, u64)| {
             u128::from(values_of((*bucket).min(BUCKET_LAST)).0) * u128::from(*count)
@@ -112,7 +113,7 @@ impl Sparse {
     }
 }
 
-/// Distributions of many, added up. Its memory is taken with the first that is not empty.
+/// A sum of many distributions. It allocates with the first that is not empty.
 #[derive(Debug, Default)]
 pub struct SparseSum {
     counts: Vec<u64>,
@@ -123,7 +124,7 @@ pub struct SparseSum {
 }
 
 impl SparseSum {
-    /// Adds one.
+    /// Adds a distribution.
     pub fn add(&mut self, part: &Sparse) {
         if part.is_empty() {
             return;
@@ -138,7 +139,7 @@ impl SparseSum {
         self.extremes_ns = Some((min.min(part.min), max.max(part.max)));
     }
 
-    /// What was added up since the last call.
+    /// The sum since the last call.
     pub fn take(&mut self) -> Sparse {
         let Some((min, max)) = self.extremes_ns.take() else { return Sparse::default() };
         let (first, last) = (bucket_of(min), bucket_of(max));

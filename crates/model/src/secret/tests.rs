@@ -1,4 +1,4 @@
-//! What is masked and what stays, and that no secret is left wherever it is planted.
+//! Tests what is masked and what stays, and that no secret is left wherever it is planted.
 
 use super::*;
 use proptest::prelude::*;

@@ -18,7 +18,7 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["--h1"],
         asks: Asks::Words(&[]),
-        about: "HTTP/1.1, which is what requests are here",
+        about: "HTTP/1.1, as requests always are here",
     },
     TypedOption {
         names: &["-n", "--requests"],
@@ -46,7 +46,7 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption { names: &["-d", "--data"], asks: Asks::Option("-f"), about: "file with the body" },
     TypedOption {
         names: &["--rps", "-r", "--rate"],
-        asks: Asks::NoValue("it is of each client; ceiling load has -R for all together"),
+        asks: Asks::NoValue("it is per client; ceiling load has -R for all together"),
         about: "a rate",
     },
 ];

@@ -44,12 +44,12 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["-t"],
         asks: Asks::Made(|value| Ok(vec!["-T".into(), seconds(value)?])),
-        about: "a response later than this failed, 20 s when not given",
+        about: "a response later than this is a failure, 20 s when not given",
     },
     TypedOption { names: &["-cpus"], asks: Asks::Option("-t"), about: "threads" },
     TypedOption {
         names: &["-q"],
-        asks: Asks::NoValue("its rate is of each worker; ceiling load has -R for all together"),
+        asks: Asks::NoValue("its rate is per worker; ceiling load has -R for all together"),
         about: "requests per second of each worker",
     },
     TypedOption { names: &["-h2"], asks: Asks::No("requests are HTTP/1.1"), about: "HTTP/2" },

@@ -28,7 +28,7 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["--latency-correction"],
         asks: Asks::Words(&[]),
-        about: "latency from the plan, which is what -q has here anyway",
+        about: "latency from the planned instant, as -q always has here",
     },
     TypedOption { names: &["-m", "--method"], asks: Asks::Option("-X"), about: "method" },
     TypedOption { names: &["-H"], asks: Asks::Option("-H"), about: "a header" },
@@ -42,13 +42,13 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["-t", "--timeout"],
         asks: Asks::Made(|value| Ok(vec!["-T".into(), seconds(value)?])),
-        about: "a response later than this failed",
+        about: "a response later than this is a failure",
     },
     TypedOption { names: &["--insecure"], asks: Asks::Words(&["-k"]), about: "any certificate" },
     TypedOption {
         names: &["--no-tui"],
         asks: Asks::Words(&[]),
-        about: "nothing is drawn meanwhile",
+        about: "no display during the run",
     },
     TypedOption {
         names: &["-p"],
@@ -58,8 +58,8 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption { names: &["--http2"], asks: Asks::No("requests are HTTP/1.1"), about: "HTTP/2" },
     TypedOption {
         names: &["--output-format", "-j"],
-        asks: Asks::NoValue("for JSON there is ceiling load --json"),
-        about: "another form than text",
+        asks: Asks::NoValue("for JSON use ceiling load --json"),
+        about: "an output other than text",
     },
 ];
 

@@ -43,7 +43,7 @@ pub(super) const LATENCY: TypedOption = TypedOption {
 pub(super) const TIMEOUT: TypedOption = TypedOption {
     names: &["--timeout", "-T"],
     asks: Asks::Made(|value| Ok(vec!["-T".to_string(), seconds(value)?])),
-    about: "a response later than this failed, 2s when not given",
+    about: "a response later than this is a failure, 2s when not given",
 };
 pub(super) const SCRIPT: TypedOption = TypedOption {
     names: &["-s", "--script"],
@@ -63,7 +63,7 @@ fn layout(shown: &Shown<'_>) -> String {
     text + &foot(shown)
 }
 
-/// `Running 10s test @ http://..` and what was asked.
+/// `Running 10s test @ http://..` and what was requested.
 pub(super) fn head(shown: &Shown<'_>) -> String {
     let load = &shown.point.load;
     format!(

@@ -27,12 +27,12 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["--latency", "-L"],
         asks: Asks::Layout,
-        about: "print the distribution of latency, from the plan",
+        about: "print the distribution of latency from the planned instant",
     },
     TypedOption {
         names: &["-U", "--u_latency"],
         asks: Asks::Layout,
-        about: "print that from the send as well",
+        about: "print the one from the send as well",
     },
     TIMEOUT,
     HEADER,

@@ -29,8 +29,8 @@ const OPENING_S: f64 = 1.5;
 /// the ramp-up; the measured window is the time between ramp-up and ramp-down, and the record and
 /// the page have every second from the first connection to the last.
 ///
-/// With -c the loop is closed: a device that waits for its connection begins none. With -R it is
-/// open: connections are due on a schedule, the time to connect counts from the planned instant,
+/// With -c the loop is closed: a device that waits for its connection starts no other. With -R it
+/// is open: connections are due on a schedule, the time to connect counts from the planned instant,
 /// and connections that found no free device are reported. Several levels are visited one after
 /// the other and give a ceiling in connections per second.
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ impl Ask for Churn {
 }
 
 impl Churn {
-    /// Devices of each level, and when their connections begin.
+    /// Devices of each level, and when their connections start.
     fn levels(&self, hold: Hold) -> Result<Vec<(u64, Arrival)>, Refusal> {
         let usage = |text: &str| Err(Refusal::from(text));
         let Some(rates) = &self.rate else {
@@ -160,7 +160,7 @@ impl Churn {
     }
 }
 
-/// Requests on each connection, as asked or as the URL has them.
+/// Requests on each connection, as given or by default for the scheme of the URL.
 pub(super) fn requests(
     asked: Option<&PerConnection>,
     url: &str,
@@ -184,8 +184,8 @@ pub(super) fn requests(
     Ok(requests)
 }
 
-/// Devices that a rate takes at a time when connections are held so long, with some for those that
-/// are being opened.
+/// Devices that a rate needs at a time with this hold, with some for connections that are being
+/// opened.
 fn devices_needed(rate: f64, hold: Hold) -> u64 {
     let held_s = match hold {
         Hold::For { ns, jitter } => ns as f64 / 1e9 * (1.0 + jitter),

@@ -24,7 +24,7 @@ const STREAM: [&str; 2] = ["{stream}", "{post}"];
 /// them both are absent. Options about requests are about those of the writers.
 #[derive(Debug, Args)]
 #[command(mut_arg("url", |url| url.help(
-    "Where: http[s]://HOST[:PORT][/PREFIX]; the paths of streams and writes come behind it")),
+    "Where: http[s]://HOST[:PORT][/PREFIX]; the paths of streams and writes are appended to it")),
 after_help = "\
 Examples:
   ceiling fanout http://127.0.0.1:8083 -c 100 --streams 4 --writers 2
@@ -97,7 +97,7 @@ impl Ask for Fanout {
     }
 }
 
-/// Options that go together badly.
+/// Refuses options that do not go together.
 fn check(command: &Fanout) -> Result<(), Usage> {
     let refuse = |text: &str| Err(Usage(text.to_string()));
     let options = &command.options;

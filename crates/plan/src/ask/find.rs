@@ -24,12 +24,12 @@ const CONNECTIONS: u32 = 100;
 const DEVICES: u32 = 1000;
 /// How sure it must be that a rate holds or misses.
 const CONFIDENCE: f64 = 0.95;
-/// Usages allowed when the objective says nothing of them, in hundredths.
+/// Errors allowed when the objective does not bound them, in percent.
 const ERRORS_PERCENT: f64 = 1.0;
 
 /// Open loop of requests, or with --hold of connections. The rate doubles until the objective is
 /// missed, then the interval between a rate that holds and one that misses is halved, with trials
-/// that grow longer; both ends are repeated until it is sure of them, and at last a run 5 % below
+/// that grow longer; both ends are repeated until it is sure of them, and finally a run 5 % below
 /// must hold and one 5 % above must miss.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -42,7 +42,7 @@ errors<1% is added when no term bounds errors, a status or the rate.
 
 A rate that needs more connections than -c misses for want of them: latency
 counts from the planned instant, also while a request waits for a connection.
-With --hold it is connections that are due, as in churn -R: their time to
+With --hold connections are due instead, as in churn -R: their time to
 connect counts from the planned instant, and errors count connections that were
 never open as well as requests without a good response.
 
@@ -59,7 +59,7 @@ pub struct Find {
     #[arg(long, value_name = "TERMS", conflicts_with = "expect")]
     slo: Objective,
 
-    /// Rates to search between, requests (with --hold connections) per second; the search begins at
+    /// Rates to search between, requests (with --hold connections) per second; the search starts at
     /// the lowest
     #[arg(short = 'R', long, value_name = "LO..HI", default_value = "100..1M")]
     rate: RateBounds,
@@ -137,7 +137,7 @@ impl Ask for Find {
 }
 
 impl Find {
-    /// Of connections that come and go when these are searched, else of those that stay.
+    /// The life of connections that come and go when those are searched, else of those that stay.
     fn life(&self) -> Result<Life, Refusal> {
         let Some(HoldTime(hold)) = self.hold else { return Ok(Life::default()) };
         let Hold::For { ns, .. } = hold else {
@@ -147,12 +147,12 @@ impl Find {
         };
         let url = self.options.url.as_ref().map_or("", |url| url.0.as_str());
         let requests = churn::requests(self.requests_per_conn.as_ref(), url, hold)?;
-        // As many close as open when a trial begins.
+        // As many close as open when a trial starts.
         Ok(Life { requests: Some(requests), hold: Some(hold), ramp_up_ns: ns, ramp_down_ns: 0 })
     }
 }
 
-/// Responses that the highest percentile of an objective needs; some in any case.
+/// Responses that the highest percentile of an objective needs, and at least 100.
 fn answers_min(objective: &Objective) -> u64 {
     let percentile = objective.highest_percentile();
     let needed = percentile.map_or(0.0, |one| SAMPLES_BEYOND / (1.0 - one.quantile()));

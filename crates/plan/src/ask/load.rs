@@ -13,7 +13,7 @@ use model::load::{Arrival, Level, Life, Question, Stop, Trial};
 use model::tool::Tool;
 use peers::{Ask, Threads};
 
-/// How long is measured when nothing says otherwise, nanoseconds.
+/// How long to measure when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 10_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
 const DURATION_MAX_NS: u64 = 60_000_000_000;
@@ -119,7 +119,7 @@ impl Asking for Load {
     }
 }
 
-/// The same load made by another tool, if it can be asked for it.
+/// The same load made by another tool, if that tool can make it.
 fn by_tool(trial: Trial, tool: Tool, machine: &dyn Machine) -> Result<Trial, Usage> {
     let peer = peers::peer(tool);
     let asked = Ask::of(&trial).and_then(|ask| (peer.order)(&ask));

@@ -15,7 +15,7 @@ use model::units::Levels;
 
 /// The first and the last level when nothing says otherwise.
 const CONNECTIONS: (u64, u64) = (1, 1000);
-/// How long each level is measured when nothing says otherwise, nanoseconds.
+/// How long to measure each level when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 3_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
 const DURATION_MAX_NS: u64 = 30_000_000_000;

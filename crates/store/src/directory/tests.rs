@@ -1,4 +1,4 @@
-//! Directories of runs that are made up: what is found in them, and what is removed.
+//! Tests with fake directories of runs: what is found in them, and what is removed.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn a_run_is_meant_by_last_by_id_and_by_a_beginning_of_either_part() {
     for id in [MIDDLE, OLD, NEW] {
         place.run(id);
     }
-    // It has begun and not ended.
+    // It has started and not ended.
     let begun = place.0.join("20260104T120000-00000001");
     fs::create_dir(&begun).unwrap();
     fs::write(begun.join(POINTS), "").unwrap();
@@ -82,7 +82,7 @@ fn a_run_is_meant_by_last_by_id_and_by_a_beginning_of_either_part() {
     for asked in ["last~3", "last~", "last~x", "lasting", "", "..", "12"] {
         assert!(matches!(find(asked), NotOne::None(ids) if ids.len() == 4), "{asked}");
     }
-    // Of two runs where one id begins another, the whole id means the shorter one.
+    // Where the id of one run is the start of another, the whole id means the shorter one.
     place.run(&format!("{NEW}-2"));
     assert_eq!(place.named(NEW), NEW);
 }
@@ -97,7 +97,7 @@ fn an_experiment_is_no_run_and_its_runs_are_found() {
     let expected = NotOne::Experiment(folder.clone(), vec![OLD.to_string()]);
     assert_eq!(place.directory().find("04-ramp"), Err(expected));
     assert_eq!(place.named("0000002a"), OLD);
-    assert!(matches!(place.directory().find("last"), Err(NotOne::None(_))), "it is no run");
+    assert!(matches!(place.directory().find("last"), Err(NotOne::None(_))), "it is not a run");
 }
 
 #[test]
