@@ -1,4 +1,4 @@
-//! A9: the server's host is short of memory, and its threads wait while the kernel reclaims some.
+//! A9: the server is short of memory, and its threads wait while the kernel reclaims some.
 //!
 //! Signals: pressure stall time for memory, pages read back after eviction, hits of the limit of
 //! the server's control group.
