@@ -7,7 +7,7 @@ use model::run::Run;
 use model::tool::ToolRun;
 use observe::{Observed, Raw, mean_shares};
 
-/// Where the hypervisor's share is among the states of a CPU.
+/// Name of the hypervisor's share among the states of a CPU.
 const STEAL: &str = "steal";
 
 /// What may have disturbed the best point of a run.
