@@ -24,8 +24,8 @@ const CLOCKS: f64 = 0.02;
 const SHARE_MIN: f64 = 0.5;
 
 const PIPELINE: &str = "run it with a known depth, and state it: --depth 1";
-const COMMAND: &str = "state the command line (--command): it tells whether latency counts from the \
-                       send or from a planned instant, which includes a wait outside connections";
+const COMMAND: &str = "state the command line (--command): latency counts from the send, or from \
+                       a planned instant, which includes a wait outside connections";
 const AGAIN: &str =
     "run `ceiling load -c CONNECTIONS`: its gate littles_law compares three accounts";
 
