@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "only SYNs: not the load's data");
         fixture.loss(30, 20);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.against[0].contains("whose"), "{seen:?}");
+        assert!(seen.against[0].contains("other traffic"), "{seen:?}");
         fixture.softnet(&[(50_000, 3), (50_000, 0)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "hardly any");
     }
