@@ -107,7 +107,7 @@ const SINGLE: Named = (
 
 const PACED: Named = (
     WallId::A4,
-    "under 0.3: no held resource limits, but something that lets requests pass at a fixed pace",
+    "under 0.3: no resource held by a request limits; requests are let through at a fixed pace",
     "by elimination: a server that does its work at fixed intervals looks the same",
     "look for a limit in the settings of the server, a proxy or a library; repeat with another \
      key (address, header, account)",

@@ -121,10 +121,7 @@ pub const GATES: &[Listed] = &[
         WallId::M1,
         resolution::check,
         &LATENCIES,
-        Leaves::Bound(
-            resolution::leaves,
-            "from the figure minus two longest turns to the figure",
-        ),
+        Leaves::Bound(resolution::leaves, "from the figure minus two longest turns to the figure"),
     ),
     gate(
         GateId::Release,

@@ -47,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem",
         )
     } else {
-        ("the generator's window, although it reads everything", "raise net.ipv4.tcp_rmem")
+        ("the generator's window (kept empty)", "raise net.ipv4.tcp_rmem")
     };
     let mut seen = Seen::default().with(
         Family::HardCounter,
