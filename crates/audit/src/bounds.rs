@@ -1,8 +1,8 @@
-//! Arithmetic with everything that rounds to printed digits.
+//! Arithmetic over all values that round to the printed digits.
 
 use model::audit::{Figure, Latencies};
 
-/// From the least to the largest value that something can have; neither is negative.
+/// The least and the largest value that something can have; neither is negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// Least.
@@ -12,22 +12,22 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of one value.
+    /// The range of one value.
     pub fn of(value: f64) -> Self {
         Self { low: value, high: value }
     }
 
-    /// Of a figure.
+    /// The range of a figure.
     pub fn read(figure: &Figure) -> Self {
         Self { low: figure.low.max(0.0), high: figure.high.max(0.0) }
     }
 
-    /// With more room by a share on both sides.
+    /// The range, wider by a share on both sides.
     pub fn wider(self, share: f64) -> Self {
         Self { low: self.low * (1.0 - share), high: self.high * (1.0 + share) }
     }
 
-    /// Whether two have no value in common.
+    /// Whether two ranges have no value in common.
     pub fn excludes(self, other: Self) -> bool {
         self.low > other.high || other.low > self.high
     }
@@ -55,7 +55,7 @@ impl std::ops::Add for Range {
     }
 }
 
-/// Share of the ranks by which definitions of a percentile differ when the count is not known.
+/// Share of the ranks by which definitions of a percentile differ if the count is not known.
 const RANK_UNKNOWN: f64 = 0.005;
 
 /// Share of the values by which the rank of a percentile may be off.
@@ -68,13 +68,13 @@ pub fn rank_slack(latency: &Latencies, values: Option<f64>) -> f64 {
     latency.error_rank + of_definition
 }
 
-/// What a printed time can have been, with the step and the buckets in which values were kept.
+/// What a printed time can have been, given the step and the buckets in which values were kept.
 pub fn kept(latency: &Latencies, figure: &Figure) -> Range {
     let range = Range::read(figure).wider(latency.error_share);
     Range { low: (range.low - latency.step_s).max(0.0), high: range.high + latency.step_s }
 }
 
-/// The least mean that the percentiles leave: each value counts for those above it as well.
+/// The least mean that the percentiles allow: values above a percentile are at least as large.
 pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
     let (mut sum, mut below) = (0.0, 0.0_f64);
@@ -86,7 +86,7 @@ pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     (!latency.percentiles.is_empty()).then_some(sum)
 }
 
-/// The largest mean that the percentiles and the maximum leave.
+/// The largest mean that the percentiles and the maximum allow.
 pub fn mean_at_most(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
     let max = kept(latency, latency.max.as_ref()?).high;

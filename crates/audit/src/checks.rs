@@ -1,8 +1,8 @@
-//! What is asked of every account.
+//! The checks that every account gets.
 //!
-//! One file per check, all of one shape. A check is silent about a figure that it cannot look at.
-//! *Cannot be* is said only where no value that rounds to the printed digits agrees with the
-//! others, and where the words say which other figures these are.
+//! One file per check, all of the same shape. A check is silent about a figure that it cannot
+//! examine. *Cannot be* is used only if no value that rounds to the printed digits agrees with the
+//! other figures, and if the text names those figures.
 
 mod added;
 mod bytes;

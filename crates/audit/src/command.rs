@@ -1,13 +1,14 @@
-//! What a command line tells that an output does not, and what a person told.
+//! What a command line tells that an output does not, and what a person stated.
 //!
-//! A command line is given, or stands in the first lines of the file after a prompt (`$ wrk ..`).
-//! The file goes before the command line, and the command line before what was given as a number.
+//! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). The
+//! file takes precedence over the command line, and the command line over figures passed as
+//! options.
 
 use crate::page::Page;
 use crate::printed::{count, go_duration, rounded, seconds};
 use model::audit::{Figure, Foreign, Given, Loop, Since};
 
-/// The flags of a tool that say how much load there is.
+/// The flags of a tool that set the load.
 struct Flags {
     tool: &'static str,
     connections: &'static [&'static str],
@@ -15,9 +16,9 @@ struct Flags {
     depth: &'static [&'static str],
     duration: &'static [&'static str],
     rate: &'static [&'static str],
-    /// With one of these, nothing on the command line tells the depth.
+    /// With one of these, the command line does not tell the depth.
     hides_depth: &'static [&'static str],
-    /// Connections without a flag.
+    /// Connections if no flag sets them.
     connections_default: Option<f64>,
 }
 
@@ -99,12 +100,12 @@ const FLAGS: &[Flags] = &[
     Flags { tool: "k6", connections: &["-u", "--vus"], duration: &["-d", "--duration"], ..NONE },
 ];
 
-/// Lines of a file in which its command line is looked for.
+/// Lines of a file that are searched for its command line.
 const HEAD_LINES: usize = 20;
-/// Words of a command line that are looked at.
+/// Words of a command line that are examined.
 const WORDS_MAX: usize = 200;
 
-/// Adds what the command line and the person told to what the output tells.
+/// Adds what the command line and the person state to what the output reports.
 pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     let flags = FLAGS.iter().find(|flags| flags.tool == told.tool);
     let typed = given.command.clone().or_else(|| in_head(&told.tool, head));
@@ -122,7 +123,7 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     by_person(&mut told.depth, given.depth);
 }
 
-/// From when oha counts is on its command line only.
+/// Only the command line of oha tells from when its times count.
 fn of_oha(told: &mut Foreign, typed: Option<&str>) {
     let Some(typed) = typed else { return };
     let has = |flag: &str| typed.split_whitespace().any(|word| word == flag);
@@ -132,7 +133,7 @@ fn of_oha(told: &mut Foreign, typed: Option<&str>) {
     told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
 }
 
-/// A line that a prompt begins and the tool's name follows.
+/// A line that starts with a prompt followed by the tool's name.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let typed = spot.text.trim_start().strip_prefix(['$', '#', '>'])?.trim();
@@ -160,7 +161,7 @@ fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
     }
 }
 
-/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. Absent: the flag is not there.
+/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. None if the flag is absent.
 fn value(words: &[&str], names: &[&str]) -> Option<String> {
     words.iter().enumerate().rev().find_map(|(index, word)| {
         names.iter().find_map(|name| {

@@ -25,20 +25,20 @@ impl<'a> Node<'a> {
         Some(Self { text: raw.get(), root: text })
     }
 
-    /// Its entries, when it is an object.
+    /// Its entries, if it is an object.
     pub fn object(self) -> Option<Object<'a>> {
         let raw: BTreeMap<String, &'a RawValue> = serde_json::from_str(self.text).ok()?;
         let node = |raw: &'a RawValue| Node { text: raw.get(), root: self.root };
         Some(Object { entries: raw.into_iter().map(|(key, raw)| (key, node(raw))).collect() })
     }
 
-    /// Its elements, when it is a list.
+    /// Its elements, if it is a list.
     pub fn list(self) -> Vec<Node<'a>> {
         let raw: Vec<&'a RawValue> = serde_json::from_str(self.text).unwrap_or_default();
         raw.into_iter().map(|raw| Node { text: raw.get(), root: self.root }).collect()
     }
 
-    /// Its text, when it is one.
+    /// Its text, if it is a string.
     pub fn words(self) -> Option<String> {
         let text: String = serde_json::from_str(self.text).ok()?;
         Some(text.chars().take(WORDS_MAX).collect())
@@ -50,7 +50,7 @@ impl<'a> Node<'a> {
         Some(scaled(digits, scale, self.line(), self.text))
     }
 
-    /// A whole number, which is exact; another one is rounded to its digits.
+    /// A number: exact if it is whole, otherwise rounded to its digits.
     pub fn count(self) -> Option<Figure> {
         let digits = digits(self.text).filter(|digits| digits.rest.is_empty())?;
         if digits.is_whole {
@@ -68,7 +68,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Characters that are kept of a text.
+/// The most characters of a text that are kept.
 const WORDS_MAX: usize = 2000;
 
 impl<'a> Object<'a> {

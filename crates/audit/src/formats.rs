@@ -1,7 +1,7 @@
-//! The forms that are recognised, by their content and never by the name of a file.
+//! The formats that are recognised, by their content and never by the name of a file.
 //!
-//! One file per form, all of one shape: how it is recognised, how it is read, and what its figures
-//! mean, from the source of the tool.
+//! One file per format, all of the same shape: how it is recognised, how it is read, and what its
+//! figures mean, from the source of the tool.
 
 mod ab;
 mod autocannon_json;
@@ -34,7 +34,7 @@ use crate::printed::count;
 use model::audit::{Figure, Foreign, Tally};
 use std::io::{self, BufRead};
 
-/// A form as listed.
+/// A format as listed.
 pub struct Format {
     /// Its name.
     pub id: &'static str,
@@ -48,20 +48,20 @@ pub struct Format {
     pub reader: Reader,
 }
 
-/// What was told, or the name of a figure that the form always has.
+/// What the tool reported, or the name of a missing figure that the format always has.
 pub type Told = Result<Foreign, &'static str>;
 
-/// How a form is recognised and read.
+/// How a format is recognised and read.
 pub enum Reader {
     /// Text for people.
     Text(fn(Page<'_>) -> bool, fn(Page<'_>) -> Told),
     /// One JSON object.
     Document(fn(&Object<'_>) -> bool, fn(&Object<'_>) -> Told),
-    /// Rows of any number, recognised by the first of them.
+    /// Any number of rows, recognised by the first of them.
     Rows(fn(Page<'_>) -> bool, fn(&mut dyn BufRead) -> io::Result<Told>),
 }
 
-/// Every form. One that holds another's marks comes before it.
+/// Every format. A format that contains another's marks comes before it.
 pub const FORMATS: &[Format] = &[
     wrk2::FORMAT,
     wrk::FORMAT,
@@ -88,17 +88,17 @@ pub const FORMATS: &[Format] = &[
     jmeter_json::FORMAT,
 ];
 
-/// What an error names.
+/// The example that errors name.
 pub(crate) const EXAMPLE: &str = "wrk -t2 -c64 -d30s --latency URL > wrk.txt";
 
-/// The tools that are known, each once.
+/// The known tools, each once.
 pub(crate) fn tools() -> String {
     let mut tools: Vec<&str> = FORMATS.iter().map(|format| format.tool).collect();
     tools.dedup();
     tools.join(", ")
 }
 
-/// Classes of statuses or errors that are kept.
+/// The most classes of statuses or errors that are kept.
 const TALLIES_MAX: usize = 64;
 
 /// The sum of some tallies, on the line of the first.

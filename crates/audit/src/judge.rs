@@ -1,9 +1,9 @@
-//! What all checks say of each figure.
+//! What all checks say about each figure.
 
 use crate::checks::{self, CHECKS};
 use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA, Unit};
 
-/// Audits what some files told: each is a file, the part of it, and what it told.
+/// Audits several files: each entry is a file, the part of it, and what it reported.
 pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
     let accounts: Vec<Account> =
         told.into_iter().map(|(file, name, told)| account(file, name, told, given)).collect();
@@ -30,7 +30,7 @@ pub fn account(file: String, name: String, foreign: Foreign, given: &Given) -> A
 fn claim(name: String, unit: Unit, figure: &Figure, findings: &[Finding]) -> Claim {
     let about = |finding: &&Finding| finding.claims.contains(&name);
     let mut findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
-    // The worst first; among equals the order of the checks.
+    // The worst first; equal outcomes in the order of the checks.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
     let outcome = findings.first().map_or(Outcome::CannotTell, |worst| worst.outcome);
     let bound = findings.iter().find_map(|finding| finding.bound);

@@ -1,12 +1,12 @@
-//! What other load generators print, held against arithmetic.
+//! Checks what other load generators print against arithmetic.
 //!
 //! What this room is for: recognising the output of a tool by its content, reading its figures with
-//! the precision they were printed in, and asking of each what our own gates ask: whether the
-//! other figures agree with it, exclude it, or leave it open.
-//! In: text or rows of any tool, hostile until parsed; what a person knows beside them.
+//! the precision they were printed in, and asking about each figure what our own gates ask: whether
+//! the other figures agree with it, exclude it, or leave it open.
+//! In: text or rows of any tool, hostile until parsed; what a person knows in addition.
 //! Out: `ceiling.audit/1` ([`model::audit`]).
 //! Never: a file, a process, a clock, or a panic on foreign input; *cannot be* without arithmetic
-//! that holds for every value which rounds to the printed digits.
+//! that holds for every value that rounds to the printed digits.
 
 mod printed;
 

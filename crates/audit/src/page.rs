@@ -1,4 +1,4 @@
-//! Text of a tool, by its lines and their numbers.
+//! The text of a tool, by its lines and their numbers.
 
 /// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Spot<'a> {
 pub struct Page<'a>(pub &'a str);
 
 impl<'a> Page<'a> {
-    /// Every line; of one that a progress bar was drawn over, what is seen in the end.
+    /// Every line; for a line overwritten by a progress bar, what is visible in the end.
     pub fn lines(self) -> impl Iterator<Item = Spot<'a>> {
         let seen = |text: &'a str| text.trim_end_matches('\r').rsplit('\r').next().unwrap_or("");
         (1..).zip(self.0.lines()).map(move |(line, text)| Spot { text: seen(text), line })
@@ -25,7 +25,7 @@ impl<'a> Page<'a> {
         self.0.contains(text)
     }
 
-    /// What follows a label on the first line that holds it.
+    /// What follows a label on the first line that contains it.
     pub fn after(self, label: &str) -> Option<Spot<'a>> {
         self.lines().find_map(|spot| {
             let (_, text) = spot.text.split_once(label)?;
@@ -33,7 +33,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// What follows a label with which a line begins, spaces aside.
+    /// What follows a label at the start of a line, ignoring spaces.
     pub fn starting(self, label: &str) -> Option<Spot<'a>> {
         self.lines().find_map(|spot| spot.starting(label))
     }
@@ -43,14 +43,14 @@ impl<'a> Page<'a> {
         self.lines().find_map(|spot| spot.before(text))
     }
 
-    /// The lines after the first one that holds a label.
+    /// The lines after the first one that contains a label.
     pub fn below(self, label: &'a str) -> impl Iterator<Item = Spot<'a>> {
         self.lines().skip_while(move |spot| !spot.text.contains(label)).skip(1)
     }
 }
 
 impl<'a> Spot<'a> {
-    /// What follows a label with which this begins, spaces aside.
+    /// What follows a label at the start of this piece, ignoring spaces.
     pub fn starting(self, label: &str) -> Option<Spot<'a>> {
         let text = self.text.trim_start().strip_prefix(label)?;
         Some(Spot { text: text.trim_start(), ..self })
@@ -80,10 +80,10 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// Words that are looked at of one line.
+/// Words of one line that are examined.
 const WORDS_MAX: usize = 64;
 
-/// The text without the colours that a terminal was sent.
+/// The text without terminal colours.
 pub fn without_colours(text: &str) -> String {
     let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('\u{1b}') {

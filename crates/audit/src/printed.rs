@@ -1,29 +1,30 @@
 //! Numbers as they were printed, with every value that rounds to their digits.
 //!
-//! Tools round and truncate in different ways, so a printed number stands for one unit of its last
-//! digit below it and above it. Whole numbers without a unit are counts and stand for themselves.
+//! Tools round and truncate in different ways, so a printed number stands for values from one unit
+//! of its last digit below it to one above it. Whole numbers without a unit are counts and stand
+//! for themselves.
 
 use model::audit::Figure;
 
-/// Digits that are kept of a printed number.
+/// The most digits of a printed number that are kept.
 const PRINTED_MAX: usize = 40;
-/// Digits from which a number counts as printed in full.
+/// From this many digits on, a number counts as printed in full.
 const FULL_DIGITS: usize = 15;
 
-/// The digits of a number, and what follows them.
+/// The digits of a number, and the text after them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Digits<'a> {
     /// The number.
     pub value: f64,
-    /// One unit of its last digit; 0 when it was printed in full.
+    /// One unit of its last digit; 0 if it was printed in full.
     pub step: f64,
     /// Whether it has neither a decimal point nor an exponent.
     pub is_whole: bool,
-    /// What follows.
+    /// The text after the number.
     pub rest: &'a str,
 }
 
-/// Reads a number at the beginning of a text: `1,234.5`, `12`, `1e-5`.
+/// Reads a number at the start of a text: `1,234.5`, `12`, `1e-5`.
 pub fn digits(text: &str) -> Option<Digits<'_>> {
     let bytes = text.as_bytes();
     let mut end = usize::from(bytes.first() == Some(&b'-'));
@@ -58,7 +59,7 @@ pub fn digits(text: &str) -> Option<Digits<'_>> {
     value.is_finite().then_some(Digits { value, step, is_whole, rest })
 }
 
-/// Whether a separator stands between groups of three digits.
+/// Whether a separator is between groups of three digits.
 fn groups(bytes: &[u8], at: usize) -> bool {
     let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
     at > 0 && is_digit(at - 1) && (1..=3).all(|ahead| is_digit(at + ahead)) && !is_digit(at + 4)
@@ -76,10 +77,10 @@ fn exponent(bytes: &[u8]) -> Option<(i32, usize)> {
     (-300..=300).contains(&power).then_some((power, 1 + signed + length))
 }
 
-/// A figure out of digits in a unit: `scale` units of the figure each.
+/// A figure from digits in a unit, each unit being `scale` units of the figure.
 pub fn scaled(digits: Digits<'_>, scale: f64, line: u64, printed: &str) -> Figure {
     let (value, step) = (digits.value * scale, digits.step * scale);
-    // The last bits of a product say nothing.
+    // The last bits of a product carry no information.
     let noise = value.abs() * 1e-12;
     Figure {
         value,
@@ -90,7 +91,7 @@ pub fn scaled(digits: Digits<'_>, scale: f64, line: u64, printed: &str) -> Figur
     }
 }
 
-/// A count: exact when it is whole and has no suffix, else rounded to its digits (`19765k`).
+/// A count: exact if it is whole and has no suffix, else rounded to its digits (`19765k`).
 pub fn count(text: &str, line: u64) -> Option<Figure> {
     let text = text.trim();
     let digits = digits(text)?;
@@ -145,7 +146,7 @@ pub fn second_unit(unit: &str) -> Option<f64> {
     })
 }
 
-/// A duration of several parts as Go prints it: `1m30.5s`, `2.5ms`.
+/// A duration in several parts as Go prints it: `1m30.5s`, `2.5ms`.
 pub fn go_duration(text: &str, line: u64) -> Option<Figure> {
     let text = text.trim();
     let (mut rest, mut sum, mut step) = (text, 0.0, 0.0);
@@ -190,7 +191,7 @@ mod tests {
 
     fn range(figure: Option<Figure>) -> (f64, f64, f64) {
         let figure = figure.expect("a number");
-        // Ten digits: the others are noise of the product.
+        // Ten digits: the others are noise from the product.
         let round = |value: f64| format!("{value:.9e}").parse::<f64>().unwrap();
         (round(figure.value), round(figure.low), round(figure.high))
     }

@@ -1,4 +1,4 @@
-//! From bytes to what they tell.
+//! Turns the bytes of a file into what they report.
 
 use crate::command;
 use crate::document::Node;
@@ -7,44 +7,44 @@ use crate::page::{Page, without_colours};
 use model::audit::{Foreign, Given};
 use std::io::{BufRead, BufReader, Read};
 
-/// Bytes of a file that is read as a whole. Rows of any number are read one after the other.
+/// The most bytes of a file that is read as a whole. Files of rows are read row by row.
 pub const SIZE_MAX: usize = 64 << 20;
-/// Bytes by which a form is recognised.
+/// The bytes by which a format is recognised.
 const HEAD_SIZE: usize = 64 << 10;
 
 /// Why a file could not be audited.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// It is no form that is known.
+    /// It is not in a known format.
     #[error(
-        "not the output of a tool that is known ({}); for example {}",
+        "not the output of a known tool ({}); for example {}",
         formats::tools(),
         formats::EXAMPLE
     )]
     Unknown,
-    /// It is larger than what is read at once.
-    #[error("longer than {} MiB; accepted of this length are rows only, for example \
+    /// It is too large to be read at once.
+    #[error("longer than {} MiB; only rows may be this long, for example \
              `k6 run --out json=FILE` or a JMeter .jtl", SIZE_MAX >> 20)]
     Long,
-    /// A form without a figure that it always has.
+    /// A format without a figure that it always has.
     #[error("looks like {form}, but has no {missing}; for example {example}")]
     Missing {
-        /// The form.
+        /// The format.
         form: &'static str,
         /// What is missing.
         missing: &'static str,
-        /// How to get a whole one.
+        /// How to get a complete one.
         example: &'static str,
     },
     /// Several outputs in one file, of which only one would be read.
-    #[error("holds more than one {form}; accepted is one in a file: split it, and name each file")]
+    #[error("holds more than one {form}; put each into its own file, and name each file")]
     Several {
-        /// The form.
+        /// The format.
         form: &'static str,
     },
     /// A text without a rate or a latency.
     #[error(
-        "no rate and no latency in this text; accepted are sentences such as `1.2M requests/s \
+        "no rate and no latency in this text; expected are sentences such as `1.2M requests/s \
              over 128 connections, p99 of 3 ms`, and tables with such columns"
     )]
     NoFigure,
@@ -53,7 +53,7 @@ pub enum Unread {
     Io(#[from] std::io::Error),
 }
 
-/// Reads what one file tells.
+/// Reads what one file reports.
 pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
     let mut head = Vec::new();
     source.take(HEAD_SIZE as u64).read_to_end(&mut head)?;
@@ -88,7 +88,7 @@ fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<
 
 fn whole(text: &str) -> Result<Foreign, Unread> {
     let page = Page(text);
-    // A log may stand before a document, and a newline after it.
+    // A log may precede a document, and a newline follow it.
     let document = text.find(['{', '[']).and_then(|begin| Node::root(text.get(begin..)?));
     let object = document.and_then(Node::object);
     for format in FORMATS {
@@ -105,7 +105,7 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
     Err(Unread::Unknown)
 }
 
-/// Whether what is behind the first part that is recognised is recognised as well.
+/// Whether the text after the first recognised part is recognised as well.
 fn is_several(is: fn(Page<'_>) -> bool, text: &str) -> bool {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     let first = ends.partition_point(|end| !is(Page(&text[..*end])));

@@ -1,13 +1,13 @@
-//! Rows of any number, read one after the other in bounded memory.
+//! Any number of rows, read one after the other in bounded memory.
 
 use hdrhistogram::Histogram;
 use model::audit::{Figure, Foreign, Latencies, Meaning, Percentile, Since, Tally};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
-/// Bytes of one row; the rest of a longer one is dropped.
+/// The most bytes of one row; the rest of a longer row is dropped.
 const ROW_MAX: u64 = 1 << 20;
-/// Statuses that are told apart; the others are counted together.
+/// The most statuses that are told apart; the others are counted together.
 const STATUSES_MAX: usize = 64;
 /// Longest time that is kept, nanoseconds: one day.
 const LONGEST_NS: u64 = 86_400_000_000_000;
@@ -28,7 +28,7 @@ pub fn lines(source: &mut dyn BufRead, mut each: impl FnMut(&str)) -> io::Result
     }
 }
 
-/// A source of CSV whose rows have an end: quotes do not join lines, and a line that is longer than
+/// A source of CSV whose rows are bounded: quotes do not join lines, and a line longer than
 /// [`ROW_MAX`] is an error.
 pub struct Bounded<'a> {
     source: &'a mut dyn BufRead,
@@ -58,7 +58,7 @@ impl Read for Bounded<'_> {
     }
 }
 
-/// What rows add up to.
+/// The totals of all rows.
 pub struct Sampled {
     times: Histogram<u64>,
     sum_s: f64,
@@ -110,7 +110,7 @@ impl Sampled {
         self.times.len()
     }
 
-    /// The account that they make.
+    /// The account that the rows make.
     pub fn told(&self, since: Since, step_s: f64, meaning: Meaning) -> Foreign {
         let count = self.count() as f64;
         let exact = |value: f64| Some(Figure::exact(value, 0));

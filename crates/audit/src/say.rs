@@ -2,7 +2,7 @@
 
 use model::units::{show_count, show_ns};
 
-/// Seconds in a fitting unit.
+/// Seconds in a suitable unit.
 pub fn time(seconds: f64) -> String {
     show_ns(seconds * 1e9)
 }
@@ -27,7 +27,7 @@ pub fn bits(value: f64) -> String {
     format!("{}bit/s", show_count(value))
 }
 
-/// A share as percent, with as many digits as it takes to see it.
+/// A share as a percentage, with as many digits as it takes to see it.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {

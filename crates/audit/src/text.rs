@@ -1,8 +1,9 @@
 //! Figures in text that people wrote: sentences and tables of a page.
 //!
 //! Each row of a table, and each sentence, is one account. A sentence with two values of one figure
-//! does not say which goes with what, so each of them stands alone. Latencies count from the send,
-//! unless the text says that it measured in open loop; then Little's law says nothing of them.
+//! does not say which belongs to what, so each value is an account of its own. Latencies count from
+//! the send, unless the text says that it measured in open loop; then Little's law does not apply
+//! to them.
 
 mod prose;
 mod table;
@@ -15,13 +16,13 @@ use std::io::Read;
 
 /// Accounts of one text.
 const ACCOUNTS_MAX: usize = 10_000;
-/// A text tells no window. Requests may have begun as long before it as it lasts.
+/// A text gives no window. Requests may have started up to this long before it.
 const EDGE_S: f64 = 1.0;
 /// Words after which latencies may count from a plan.
 const OF_A_PLAN: [&str; 6] =
     ["wrk2", "open loop", "open-loop", "latency-correction", "coordinated omission", "hyperfoil"];
 
-/// A figure of a text, and of what.
+/// A figure of a text, and what it is a figure of.
 #[derive(Debug, Clone, PartialEq)]
 enum Told {
     Rate(Figure),
@@ -35,7 +36,7 @@ enum Told {
     Rank(f64, Figure),
 }
 
-/// Reads every account of a text: its name and what it tells.
+/// Reads every account of a text: its name and what it reports.
 pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Foreign)>, Unread> {
     let mut bytes = Vec::new();
     source.take(SIZE_MAX as u64 + 1).read_to_end(&mut bytes)?;
@@ -60,7 +61,7 @@ pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Fo
     Ok(named(accounts, given))
 }
 
-/// Names accounts by their line, so that adding one below changes no name.
+/// Names accounts by their line, so that adding one below does not change any name.
 fn named(accounts: Vec<Foreign>, given: &Given) -> Vec<(String, Foreign)> {
     let (mut before, mut same) = (0, 0);
     let name = |mut foreign: Foreign| {
@@ -74,7 +75,7 @@ fn named(accounts: Vec<Foreign>, given: &Given) -> Vec<(String, Foreign)> {
     accounts.into_iter().map(name).collect()
 }
 
-/// An account, if there is a rate or a latency in it.
+/// An account, if it contains a rate or a latency.
 fn foreign(figures: &[Told], since: Since) -> Option<Foreign> {
     let mut of = Foreign {
         tool: "text".into(),

@@ -1,23 +1,24 @@
-//! Accounts that are true, printed as tools print them, are never refuted.
+//! True accounts, printed as tools print them, are never refuted.
 //!
-//! A closed loop of connections is walked through in seconds that take no time to run; what it did
-//! is counted exactly, and printed with the digits of each tool.
+//! A closed loop of connections is simulated in virtual time; what it did is counted exactly and
+//! printed with the digits of each tool.
 
 use audit::{account, read};
 use model::audit::{Given, Outcome};
 use proptest::prelude::*;
 
-/// What a load really was.
+/// What a load really did.
 #[derive(Debug)]
 struct Truth {
     connections: usize,
     duration_s: f64,
-    /// Latencies of the responses, seconds, from the least to the largest.
+    /// Latencies of the responses, seconds, sorted.
     times: Vec<f64>,
 }
 
 impl Truth {
-    /// Connections that each send one request after the other, with times of a kind.
+    /// Connections that each send one request after the other, with times from one kind of
+    /// distribution.
     fn new(connections: usize, duration_s: f64, kind: usize, mean_s: f64, seed: u64) -> Self {
         let mut state = seed | 1;
         let mut draw = move || {
@@ -296,7 +297,7 @@ proptest! {
         }
     }
 
-    /// A rate that is reported twice as high is found by every tool that tells time and count.
+    /// A rate reported twice as high is refuted for every tool that prints time and count.
     #[test]
     fn a_rate_that_was_doubled_is_refuted(seed in any::<u64>(), connections in 2_usize..32) {
         let truth = Truth::new(connections, 5.0, 1, 0.01, seed);

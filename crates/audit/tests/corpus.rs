@@ -1,5 +1,5 @@
-//! What tools really printed (`bench/fixtures`, `crates/audit/corpus`): exactly what their server's
-//! own account refutes is refuted, and nothing else.
+//! Real outputs of tools (`bench/fixtures`, `crates/audit/corpus`): the audit refutes exactly what
+//! their server's own account refutes, and nothing else.
 
 use audit::{Unread, account, read};
 use model::audit::{Account, Given, Outcome};
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Figures that the table has refuted, and that the file's arithmetic leaves open, with the reason.
+/// Figures that the table refutes but that the file's arithmetic leaves open, with the reason.
 const OPEN: &[(&str, &str, &str)] = &[
     ("wrk-stalls.txt", "p50", "the percentiles cannot all be; each but p90 can"),
     ("wrk-stalls.txt", "p75", "the percentiles cannot all be; each but p90 can"),
@@ -51,7 +51,7 @@ fn two_outputs_in_one_file_are_not_read_as_one() {
         let once = std::fs::read(&path).unwrap();
         let given = Given::default();
         let Ok(alone) = read(&mut &once[..], &given) else { continue };
-        // Rows of any number are meant to be many.
+        // Files of rows are meant to have many rows.
         if alone.format.ends_with("rows") {
             continue;
         }
@@ -101,7 +101,7 @@ fn exactly_what_the_server_refutes_is_refuted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the audit finds in the corpus, tool by tool: the table of docs/audit.md.
+/// What the audit finds in the corpus, per tool: the table of docs/audit.md.
 #[derive(Default, Clone, Copy)]
 struct Score {
     outputs: usize,
@@ -135,7 +135,7 @@ impl Score {
     }
 }
 
-/// What becomes of one row of `expected.tsv`.
+/// The result for one row of `expected.tsv`.
 fn score(row: &str) -> (String, Score) {
     let mut columns = row.split('\t').chain(std::iter::repeat(""));
     let mut next = || columns.next().unwrap_or_default().to_string();
@@ -149,7 +149,7 @@ fn score(row: &str) -> (String, Score) {
     let mut given = given(&beside);
     given.command = (!beside.is_empty()).then_some(command);
     let mut score = Score { outputs: 1, wrong: wrong.len(), open: open.len(), ..Score::default() };
-    // What cannot be read has no figure.
+    // A file that cannot be read has no figure.
     if let Ok(of) = audited(&folder().join(file), &given) {
         let (found, told) = (with(&of, Outcome::CannotBe), with(&of, Outcome::CannotTell));
         score.figures = of.claims.len();
@@ -183,7 +183,7 @@ fn the_table_of_the_docs_is_what_the_audit_finds() {
     assert_eq!(all.alarms, 0);
 }
 
-/// Of each fixture: what is refuted with a depth of 1, which all of these had.
+/// For each fixture, what is refuted with a depth of 1, which all of them had.
 #[test]
 fn fixtures_are_judged_like_this() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/fixtures");
@@ -196,22 +196,22 @@ fn fixtures_are_judged_like_this() {
     };
     for (file, expected) in [
         ("wrk.txt", ""),
-        // The mean has times in it that were added: 109 requests in flight on 50 connections.
+        // The mean includes times that were added: 109 requests in flight on 50 connections.
         ("wrk-404.txt", "mean"),
         ("wrk-resetting.txt", ""),
         ("h2load.txt", ""),
         ("h2load-404.txt", ""),
         ("oha.json", ""),
-        // Every response is a 404, and a success.
+        // Every response is a 404, and counts as a success.
         ("oha-404.json", "success"),
-        // p50 is 0 ms, and the least value 1 ms.
+        // p50 is 0 ms, and the minimum 1 ms.
         ("autocannon.json", "min"),
-        // 53536 / 1.03 s are 52k/s, and 53.6k/s is reported.
+        // 53536 / 1.03 s are 52k/s, but 53.6k/s is reported.
         ("autocannon-404.json", "min rate"),
         ("hey.txt", ""),
         ("hey-404.txt", ""),
         ("ab.txt", ""),
-        // No failed requests, and every response a 404.
+        // No failed requests, but every response is a 404.
         ("ab-404.txt", "errors"),
         ("ab-read.txt", ""),
         ("k6.json", ""),

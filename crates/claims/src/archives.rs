@@ -1,7 +1,7 @@
-//! Archives, signatures and keys of SSH, whatever they hold, never panic, and no name of an archive
-//! that is read leads out of its folder.
+//! Archives, signatures and SSH keys never cause a panic, whatever they contain, and no name in an
+//! accepted archive leads out of its folder.
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     pack::fuzzing::any(bytes);
 }

@@ -1,5 +1,5 @@
-//! Whatever an agent or a controller sends, neither end panics, and what is understood means one
-//! thing. A controller goes on and ends its job, whatever one of its agents says.
+//! Whatever an agent or a controller sends, neither end panics, and an accepted message has one
+//! meaning. Whatever one of its agents sends, a controller continues and ends its job.
 
 use engine::job::{Order, Pace};
 use fleet::control::{From, Output, Session};
@@ -17,7 +17,7 @@ const S: u64 = 1_000_000_000;
 const CONTROLLER: Id = Id([1; 16]);
 const CHALLENGE: Id = Id([2; 16]);
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     if let Ok(tick) = ticks::decode(bytes) {
         assert_eq!(ticks::encode(&tick), bytes);
@@ -38,13 +38,13 @@ pub fn hold(bytes: &[u8]) {
     ends_whatever_an_agent_says(bytes);
 }
 
-/// What was taken for a tick may be added up a thousand times.
+/// An accepted tick can be added up a thousand times.
 fn adds_up(tick: &SparseTick) {
     assert!(tick.largest() <= ticks::codec::COUNT_MAX);
     assert!(tick.begin_ns <= tick.end_ns);
 }
 
-/// A controller with one agent, which says these bytes as items, cut where they say.
+/// A controller with one agent that sends these bytes as items, split where the bytes say.
 fn ends_whatever_an_agent_says(bytes: &[u8]) {
     let key = ControllerKey::of_seed(&[3; 32]);
     let public = key.public();
@@ -84,7 +84,7 @@ fn ends_whatever_an_agent_says(bytes: &[u8]) {
     session.order(S + 4, ThreadKind::Requesting, &connect);
     let measure = Order::Measure { begin_ns: 2 * S, end_ns: 3 * S, budget: None, drain_ns: S };
     session.order(S + 5, ThreadKind::Requesting, &measure);
-    // Each item: its kind, then up to two hundred bytes; or all of it as one.
+    // Each item: its kind, then up to two hundred bytes; or all bytes as one item.
     let items = bytes.chunks(200).chain([bytes]).filter(|item| item.len() < ITEM_BYTES_MAX / 2);
     for (number, item) in items.enumerate() {
         let Some((kind, rest)) = item.split_first() else { continue };
@@ -96,7 +96,7 @@ fn ends_whatever_an_agent_says(bytes: &[u8]) {
         session.tick(now_ns);
         session.ticks(now_ns, ThreadKind::Requesting, &mut |tick| {
             last += u32::from(tick.last);
-            assert!(tick.end_ns <= 30 * S, "nothing is of the far future");
+            assert!(tick.end_ns <= 30 * S, "nothing is in the far future");
         });
     }
     assert_eq!(last, 1, "a load ends once");

@@ -1,8 +1,8 @@
-//! What other tools print is read and audited without a panic, and every outcome has its reason.
+//! Reading and auditing the output of other tools never panics, and every outcome has its reason.
 
 use model::audit::{Audit, Foreign, Given, Outcome};
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     let given = Given {
         link_bits_per_s: Some(1e9),

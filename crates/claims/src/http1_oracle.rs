@@ -1,11 +1,11 @@
-//! Heads mean what an independent parser says they mean.
+//! Response heads mean what an independent parser says they mean.
 
 use wire::Shapes;
 use wire::http1::Http1;
 use wire::response::{Expect, ProtocolError};
 use wire::session::Session;
 
-/// What our session makes of one head, given whole.
+/// The result of our session for one head, given whole.
 fn ours(head: &[u8]) -> Result<Option<u16>, ProtocolError> {
     let mut rest = head;
     let response =
@@ -13,7 +13,7 @@ fn ours(head: &[u8]) -> Result<Option<u16>, ProtocolError> {
     Ok(response.map(|response| response.status))
 }
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(input: &[u8]) {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut theirs = httparse::Response::new(&mut headers);

@@ -35,7 +35,7 @@ fn responses(
     Ok((responses, bodies.0))
 }
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     let input = <(u8, &[u8])>::arbitrary_take_rest(Unstructured::new(bytes));
     let Ok((choice, bytes)) = input else { return };

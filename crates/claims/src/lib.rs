@@ -1,8 +1,8 @@
-//! What must hold for any bytes that others wrote.
+//! Properties that must hold for any bytes from outside.
 //!
-//! What this room is for: one module for each fuzz target, with what its bytes must never break.
-//! `make fuzz` looks for such bytes, with every crate instrumented; in every `make test` the claims
-//! are built as all other code is, and held against the seeds.
+//! What this room is for: one module per fuzz target, with the properties that its bytes must never
+//! break. `make fuzz` searches for such bytes with every crate instrumented; every `make test`
+//! builds the claims like all other code and runs them on the seeds.
 //! In: bytes.
 //! Out: nothing, or a panic.
 //! Never: a file, a socket or a clock.

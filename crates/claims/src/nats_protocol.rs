@@ -1,9 +1,9 @@
-//! Whatever a broker sends means the same in any pieces and never panics; and what passes as a name
-//! in the protocol cannot end a line of it.
+//! Whatever a broker sends has the same meaning in any split and never causes a panic; and what
+//! passes as a name in the protocol cannot end a protocol line.
 
 use nats::{Credentials, Message, PAYLOAD_BYTES_MAX, Parser, ProtocolError, Servers, Subject};
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     let Some((piece, stream)) = bytes.split_first() else { return };
     let piece = usize::from(*piece).max(1);
@@ -24,7 +24,7 @@ pub fn hold(bytes: &[u8]) {
     let _ = Credentials::parse(text);
 }
 
-/// All messages, and why there are no more if bytes are none.
+/// All messages, and why there are no more if the bytes are invalid.
 fn read(stream: &[u8], piece: usize) -> (Vec<Message>, Option<ProtocolError>) {
     let (mut parser, mut messages) = (Parser::default(), Vec::new());
     for piece in stream.chunks(piece) {

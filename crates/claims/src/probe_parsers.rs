@@ -1,6 +1,6 @@
-//! Kernel text and netlink messages, whatever they hold, never panic a parser.
+//! Kernel text and netlink messages never make a parser panic, whatever they contain.
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     probe::fuzzing::parse_as_everything(bytes);
 }

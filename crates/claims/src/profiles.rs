@@ -1,6 +1,6 @@
-//! Profiles of a server and the text of perf, whatever they hold, never panic.
+//! Server profiles and the text of perf never cause a panic, whatever they contain.
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     profile::fuzzing::profiles(bytes);
 }

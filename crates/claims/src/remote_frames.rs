@@ -1,9 +1,9 @@
-//! Whatever arrives at either end of the line to a probe, in any pieces, never panics, and what is
-//! understood means the same when it is said again.
+//! Whatever arrives at either end of the line to a probe, in any split, never causes a panic, and
+//! an accepted message means the same when it is sent again.
 
 use remote::{FROM_PROBE_BYTES_MAX, Frames, FromProbe, TO_PROBE_BYTES_MAX, ToProbe, hello_version};
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     let Some((piece, stream)) = bytes.split_first() else { return };
     let piece = usize::from(*piece).max(1);

@@ -53,7 +53,8 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
         connect_ns: source.int_in_range(0..=2 * MS)?,
         warmup_ns: source.int_in_range(0..=3 * MS)?,
         window_ns: source.int_in_range(1..=10 * MS)?,
-        // A budget that is never spent has no end: devices send as they live, a rate of 0 nothing.
+        // A budget that is never spent does not end: devices send as long as they live, a rate of 0
+        // sends nothing.
         budget: budget
             .filter(|_| life.hold.is_none() && rate != Some(0))
             .map(|budget| u64::from(budget) + 1),
@@ -62,7 +63,7 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
     Ok((seed, level, faults))
 }
 
-/// Ends with a panic where one of them does not hold.
+/// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
     let Ok((seed, level, faults)) = drawn(bytes) else { return };
     let request = Request {
@@ -79,7 +80,7 @@ pub fn hold(bytes: &[u8]) {
         seed,
         ..Job::for_tests(Tape::new(&[request], level.depth).expect("a plain request"))
     };
-    // With a budget the level lasts until it is spent, which a dead server never lets happen.
+    // With a budget the level lasts until it is spent, which never happens with a dead server.
     let faults = if level.budget.is_some() {
         Faults { refused: faults.refused / 2, no_port: 0, unheard: 0, ..faults }
     } else {

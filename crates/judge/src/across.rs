@@ -1,10 +1,10 @@
-//! Two experiments of different days, cell by cell.
+//! Compares two experiments of different days, cell by cell.
 //!
-//! In: two experiments with the figures of their visits. Out: what differs in them, ratios with
-//! intervals, and whether bounds of a change hold. Never: pairs. A block of one day has nothing in
-//! common with the block of the same number of another day, so the visits of a cell are two
-//! independent groups, and Welch's t compares their logarithms. What differs from day to day, but
-//! not inside of a day, is in no interval: it cannot be known from two days.
+//! In: two experiments with the figures of their visits. Out: what differs between them, ratios
+//! with intervals, and whether bounds of a change hold. Never: pairs. A block of one day has
+//! nothing in common with the block of the same number on another day, so the visits of a cell are
+//! two independent groups, and Welch's t compares their logarithms. Variation from day to day, but
+//! not within a day, is in no interval: two days cannot show it.
 
 use crate::compare::{cut, differences, flatten};
 use crate::contrast::{Contrast, Rules, conclude, holm};
@@ -15,9 +15,9 @@ use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One-sided risk of a bound, so that it is that of a whole interval of 95 %.
+/// One-sided risk of a bound, equal to that of a whole interval of 95 %.
 const RISK: f64 = 0.025;
-/// What counts as the same where no design says so.
+/// What counts as the same if no design says so.
 const SAME_WITHIN: f64 = 0.02;
 
 /// Logarithms of a figure of each visit that counts, by cell.
@@ -71,7 +71,7 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
     }
 }
 
-/// The visits of the blocks that no rule of the plan left out.
+/// The visits of the blocks, without those that a rule of the plan left out.
 fn groups(of: &Experiment) -> Groups {
     let mut groups = Groups::new();
     let Some(analysis) = &of.analysis else { return groups };
@@ -90,7 +90,7 @@ fn groups(of: &Experiment) -> Groups {
     groups
 }
 
-/// Every bound in every cell of A. All of them share the risk of a false outcome.
+/// Every bound in every cell of A. All bounds share the risk of a false outcome.
 fn decide(
     bounds: &[Bound],
     cells: &BTreeSet<String>,
@@ -188,8 +188,8 @@ fn flat(of: &Experiment) -> BTreeMap<String, String> {
     settings
 }
 
-/// The load of a cell without what differs from visit to visit: the port on which a server that was
-/// started listens, and its process.
+/// The load of a cell without what differs from visit to visit: the port of a server that was
+/// started, and its process id.
 fn load(cell: &CellResult) -> String {
     let word = |word: &String| match word.split_once("://") {
         Some((scheme, rest)) if !cell.server.is_empty() => {
@@ -203,7 +203,7 @@ fn load(cell: &CellResult) -> String {
     words.map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a server without the ports of services, which differ from start to start.
+/// The command line of a server without the ports of services, which differ from start to start.
 fn server(cell: &CellResult) -> String {
     let word = |word: &String| match word.split_once("127.0.0.1:") {
         Some((before, rest)) => {

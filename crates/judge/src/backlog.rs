@@ -1,13 +1,14 @@
 //! Whether a target keeps up with an open loop, or its unanswered requests grow without end.
 //!
 //! Above capacity the surplus does not vanish: it is in flight, or it is due and not sent. So a
-//! target that keeps up responses in the window as many as were planned for it, and as much is in
-//! flight at its end as at its begin, but for what chance allows:
+//! target that keeps up gives as many responses in the window as requests were planned for it, and
+//! as many requests are in flight at the end of the window as at its start, except for what chance
+//! allows:
 //!
-//! - The edges. As many requests cross the end of the window as its begin only on average. Where N
+//! - The edges. Only on average do as many requests cross the end of the window as its start. If N
 //!   are in flight at once by chance (Poisson), the difference of two such numbers has a standard
-//!   deviation of sqrt(2 N); three of them are allowed. N is that of the first fifth: the backlog
-//!   itself would else excuse what it is.
+//!   deviation of sqrt(2 N); three of them are allowed. N is that of the first fifth: otherwise the
+//!   backlog would excuse itself.
 //! - A share. Responses to up to 1 % of the planned requests may be missing: this is the width of
 //!   the claim.
 //! - A long window detects less than 1 %. At exactly its capacity the backlog of a target is a
@@ -18,7 +19,7 @@ use crate::case::Case;
 
 /// Share of the planned requests that must get a response.
 pub(crate) const SHARE_MIN: f64 = 0.99;
-/// Standard deviations that are put down to chance.
+/// Standard deviations that are attributed to chance.
 const DEVIATIONS: f64 = 3.0;
 
 /// Whether every planned request got a good response. None in closed loop.
@@ -44,12 +45,12 @@ fn reaches(case: &Case<'_>, rate: f64) -> Option<bool> {
     Some(is_answered && backlog(case) <= edges.max(share.min(walk)))
 }
 
-/// By how much the requests without a response became more in the window: those in flight from its
-/// first to its last fifth, and those that were due and never sent.
+/// How many more requests were without a response at the end of the window: those in flight in its
+/// last fifth minus its first fifth, and those that were due and never sent.
 fn backlog(case: &Case<'_>) -> f64 {
     let in_flight = &case.point.in_flight;
     let unsent = case.point.requests.unsent as f64;
-    // A rate that changes by itself changes how many are in flight.
+    // A rate that changes by itself changes how many requests are in flight.
     let is_even = case.point.load.curve.is_none();
     let grown = in_flight.first.zip(in_flight.last).filter(|_| is_even);
     unsent + grown.map_or(0.0, |(first, last)| (last - first).max(0.0))
@@ -60,7 +61,8 @@ mod tests {
     use crate::fixture::Fixture;
     use model::load::LoadModel;
 
-    /// `rate` of `offered`, for so long, with so many in flight at both ends and so many unsent.
+    /// `rate` of `offered`, for this long, with this many in flight at each end and this many
+    /// unsent.
     fn keeps_up(
         (rate, offered): (f64, f64),
         duration_s: f64,
@@ -84,11 +86,11 @@ mod tests {
 
     #[test]
     fn a_target_above_its_capacity_does_not_keep_up() {
-        // 400/s asked for 480/s over 800 connections, for 4 s.
+        // 480/s planned, 400/s served over 800 connections, for 4 s.
         assert_eq!(keeps_up((400.0, 480.0), 4.0, (40.0, 296.0), 0), Some(false));
         // The same over 50 connections: the surplus waits to be sent.
         assert_eq!(keeps_up((400.0, 480.0), 4.0, (50.0, 50.0), 270), Some(false));
-        // 8/s asked for 10/s, for 10 s.
+        // 10/s planned, 8/s served, for 10 s.
         assert_eq!(keeps_up((8.0, 10.0), 10.0, (3.0, 19.0), 0), Some(false));
         // Half a per cent above, for so long that chance does not explain it.
         assert_eq!(keeps_up((99_500.0, 100_000.0), 10.0, (600.0, 4600.0), 900), Some(false));
@@ -98,7 +100,7 @@ mod tests {
     fn one_below_its_capacity_keeps_up_whatever_crosses_the_edges() {
         assert_eq!(keeps_up((479.0, 480.0), 4.0, (20.0, 24.0), 0), Some(true));
         assert_eq!(keeps_up((480.0, 480.0), 4.0, (20.0, 15.0), 0), Some(true));
-        // 20/s of 0.3 s each: six in flight, of which two more at the end are 1 % of 200.
+        // 20/s of 0.3 s each: six in flight, and two more at the end are 1 % of 200.
         assert_eq!(keeps_up((19.7, 20.0), 10.0, (6.0, 9.0), 0), Some(true));
         // A long window: its edges do not matter, but a random walk does.
         assert_eq!(keeps_up((99_800.0, 100_000.0), 10.0, (600.0, 2600.0), 0), Some(true));

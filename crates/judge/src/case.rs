@@ -1,4 +1,4 @@
-//! One measured point with its readings, and the questions that gates and walls put to it.
+//! One measured point with its readings, and the questions that gates and walls ask about it.
 
 use crate::ramp::load_of;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
@@ -13,26 +13,26 @@ use model::tick::ThreadKind;
 use model::units::NS_PER_S;
 use observe::{Capacity, CpuShare, Observed, SocketCensus, ThreadShare, capacities};
 
-/// A thread or CPU set that wants more than this share of its time is hot.
+/// A thread or CPU set that needs more than this share of its time is hot.
 pub const HOT: f64 = 0.95;
-/// Share of planned requests that waited for a connection above which they are a queue.
+/// Share of planned requests that waited for a connection, above which they are a queue.
 const QUEUED: f64 = 0.05;
-/// A worker that wants more than this share is so close to its limit that it limits together with
+/// A worker that needs more than this share is so close to its limit that it limits together with
 /// whatever else is hot.
 pub const WARM: f64 = 0.90;
-/// Below this share there is slack: what could do a third more cannot be what limits.
+/// Below this share there is slack: what could do a third more cannot be the limit.
 pub const SLACK: f64 = 0.75;
 
-/// Clocks that agree to within an error of this are one clock.
+/// Clocks that agree within this error count as one clock.
 const SAME_CLOCK_NS: u64 = 1_000_000;
 
-/// A thread that wants less than this share of its time does no work that matters.
+/// A thread that needs less than this share of its time does no work that matters.
 const WORKS: f64 = 0.02;
 
-/// A request stays at one thread for at most this many times the mean of all.
+/// A request stays at one thread for at most this many times the mean over all threads.
 const STAYS: f64 = 4.0;
 
-/// A time as one types it, exactly.
+/// A duration as one types it, exactly.
 fn typed(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let unit = units.into_iter().find(|(unit_ns, _)| ns.is_multiple_of(*unit_ns));
@@ -49,15 +49,15 @@ pub struct Case<'a> {
     pub host: &'a HostFacts,
     /// The server, when it is watched, here or by a probe on its own host.
     pub server: Option<&'a ServerFacts>,
-    /// The server's host: the generator's own when they share it, nothing when it is not known.
+    /// The server's host: the generator's own if they share it, none if it is unknown.
     pub server_host: Option<&'a HostFacts>,
     /// The point.
     pub point: &'a Point,
-    /// How far the clock of the server's host is off, when a probe is there.
+    /// How far the clock of the server's host is off, if a probe runs there.
     pub clock: Option<&'a ClockOffset>,
     /// What the probe on the generator's host saw in its window.
     pub observed: &'a Observed,
-    /// Points of the ramp that this one is of, itself included; none without one.
+    /// Points of this point's ramp, itself included; empty without a ramp.
     pub ramp: &'a [&'a Point],
 }
 
@@ -76,7 +76,7 @@ impl<'a> Case<'a> {
         self.point.load.life.as_ref()
     }
 
-    /// The same churn with `factor` times the devices, or the rate where it is planned.
+    /// The same churn with `factor` times the devices, or times the rate if one is planned.
     pub fn churn_command(&self, factor: u64) -> String {
         let load = match self.point.load.rate {
             Some(rate) => format!("-R {:.0}", rate * factor as f64),
@@ -95,7 +95,7 @@ impl<'a> Case<'a> {
         format!("ceiling churn {} {load}{hold}", self.trial.url)
     }
 
-    /// Readings of the server's host. Figures of the server itself are absent when no probe watched
+    /// Readings of the server's host. Figures of the server itself are absent if no probe watched
     /// it.
     pub fn far(&self) -> &'a Observed {
         self.observed.far.as_deref().unwrap_or(self.observed)
@@ -119,14 +119,14 @@ impl<'a> Case<'a> {
         capacities(&self.host.nics, self.observed, self.trial.links.client.as_ref())
     }
 
-    /// The generator's own link, with the limits that were stated of the server's: what comes in
-    /// here went out there.
+    /// The generator's own link, with the limits that were stated for the server's: what arrives
+    /// here left there.
     pub fn server_link_from_here(&self) -> Vec<Capacity<'a>> {
         let stated = self.trial.links.server.as_ref();
         stated.map_or(vec![], |limits| capacities(&self.host.nics, self.observed, Some(limits)))
     }
 
-    /// The server's host in evidence of host-wide sources.
+    /// The server's host, as evidence names it for host-wide sources.
     pub fn server_host_name(&self) -> &'static str {
         if self.is_one_host() { "both" } else { "server" }
     }
@@ -137,8 +137,8 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the generator may run on CPUs that the server may use. A probe whose monotonic clock
-    /// is ours, within the error, runs under the same kernel, because two hosts do not boot in the
-    /// same instant. This separates namespaces of one machine from two machines.
+    /// equals ours, within the error, runs under the same kernel, because two hosts do not boot at
+    /// the same instant. This tells namespaces of one machine from two machines.
     pub fn shares_cpus(&self) -> bool {
         let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
         let clock = self.clock.filter(|clock| is_exact(clock));
@@ -156,7 +156,7 @@ impl<'a> Case<'a> {
     }
 
     /// CPUs the server's working threads may run on: those of its settings and those they are
-    /// pinned to. None when no probe watches the server.
+    /// pinned to. None if no probe watches the server.
     pub fn server_cpus(&self) -> Option<Vec<u32>> {
         let server = self.server?;
         let threads = self.far().server_threads.as_ref()?;
@@ -170,8 +170,8 @@ impl<'a> Case<'a> {
         Some(if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus })
     }
 
-    /// Shares of a set of CPUs; nothing when one of them was not read, or when the CPU states of
-    /// that host are struck.
+    /// Shares of a set of CPUs; none if one of them was not read, or if the CPU states of that host
+    /// are struck.
     pub fn cpus(&self, host: Whose, set: &[u32]) -> Option<Vec<CpuShare>> {
         let (observed, figure) = match host {
             Whose::Client => (self.observed, Figure::ClientHost),
@@ -192,12 +192,12 @@ impl<'a> Case<'a> {
         Some(shares.iter().map(CpuShare::busy).sum::<f64>() / shares.len() as f64)
     }
 
-    /// Whether another tool made the load, so that its figures are only what it told.
+    /// Whether another tool made the load, so that the figures are only what it reported.
     pub fn is_told(&self) -> bool {
         self.trial.tool.is_some()
     }
 
-    /// The generator's worker threads; of another tool all its threads.
+    /// The generator's worker threads; for another tool, all its threads.
     pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
         let threads = self.observed.client_threads.as_ref()?;
         let is_worker =
@@ -205,15 +205,16 @@ impl<'a> Case<'a> {
         Some(threads.iter().filter(is_worker).collect())
     }
 
-    /// The worker that needed most CPU.
+    /// The worker that needed the most CPU.
     pub fn hottest_worker(&self) -> Option<&'a ThreadShare> {
         hottest(self.workers()?)
     }
 
     /// Share of its time in which the busiest worker had work: it ran or waited for a CPU, and did
-    /// not only ask the clock whether the next request is due. The runtime of another tool moves
-    /// its work between threads: of one, the CPUs it may use are as full as all of them together.
-    /// Of a fleet it is the busiest worker of all agents; nothing when one of them did not tell.
+    /// not merely ask the clock whether the next request is due. The runtime of another tool moves
+    /// its work between threads: for such a tool, the CPUs it may use are as full as all threads
+    /// together. For a fleet it is the busiest worker of all agents; none if one agent did not
+    /// report it.
     pub fn worker_load(&self) -> Option<f64> {
         if !self.point.agents.is_empty() {
             let loads = self.point.agents.iter().map(|agent| agent.worker_busy);
@@ -228,15 +229,15 @@ impl<'a> Case<'a> {
         Some(busiest.max(all / self.client_cpus().len().max(1) as f64))
     }
 
-    /// The server thread that needed most CPU.
+    /// The server thread that needed the most CPU.
     pub fn hottest_server_thread(&self) -> Option<&'a ThreadShare> {
         hottest(self.far().server_threads.as_ref()?.iter().collect())
     }
 
     /// Whether a thread of the server can have held requests for as long as it was not waiting for
-    /// new ones. It comes back from each after the request's time in the server, so with one after
-    /// the other it runs at least as often as Little's law says. A runtime's idle threads sleep for
-    /// longer. Threads that no one counted the slices of pass.
+    /// new ones. It returns from each request after the request's time in the server, so if it
+    /// serves one after the other it runs at least as often as Little's law says. Idle threads of a
+    /// runtime sleep for longer. Threads whose slices were not counted pass.
     pub fn serves(&self, thread: &ThreadShare) -> bool {
         let doing = self.far().doing.as_ref();
         let occupied = doing.and_then(|doing| doing.occupied(thread.tid)).unwrap_or(0.0);
@@ -246,7 +247,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the generator could have done clearly more: no worker near its limit, and no agent
-    /// of a fleet that its own host limits. Nothing when its threads were not read.
+    /// of a fleet that its own host limits. None if its threads were not read.
     pub fn client_has_slack(&self) -> Option<bool> {
         let is_limited = self.point.agents.iter().any(|agent| agent.own_wall().is_some());
         Some(self.worker_load()? < SLACK && !is_limited)
@@ -260,7 +261,7 @@ impl<'a> Case<'a> {
         self.observed.client_threads.iter().flatten().map(|thread| thread.run).sum()
     }
 
-    /// Where [`Self::worker_load`] is read.
+    /// Where [`Self::worker_load`] is read from.
     pub fn worker_source(&self) -> (&'static str, [&'static str; 1]) {
         match self.point.agents.is_empty() {
             true => ("schedstat", ["client_threads"]),
@@ -268,15 +269,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The longest that the generator is known to have stood still, nanoseconds: as its responses
-    /// tell, and its sends.
+    /// The longest time for which the generator is known to have stood still, nanoseconds, judged
+    /// by its responses and by its sends.
     pub fn longest_stall_ns(&self) -> u64 {
         let longest = |of: &Option<Summary>| of.as_ref().and_then(|summary| summary.max);
         let (unseen, late) = (longest(&self.point.unseen_ns), longest(&self.point.lateness_ns));
         unseen.unwrap_or(0).max(late.unwrap_or(0))
     }
 
-    /// Share of its allowed CPUs that the server used; nothing when it is not watched.
+    /// Share of its allowed CPUs that the server used; none if it is not watched.
     pub fn server_utilisation(&self) -> Option<f64> {
         let allowed = self.server_cpus()?.len().max(1) as f64;
         Some(self.far().server_cpus()? / allowed)
@@ -288,8 +289,8 @@ impl<'a> Case<'a> {
         Some(self.server_utilisation()? < SLACK && hottest < SLACK)
     }
 
-    /// Share of the server's CPUs that went to others than the server, the generator and
-    /// interrupts. None when no probe watches the server.
+    /// Share of the server's CPUs used by others than the server, the generator and interrupts.
+    /// None if no probe watches the server.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
         let shares = self.cpus(Whose::Server, &cpus)?;
@@ -309,7 +310,8 @@ impl<'a> Case<'a> {
         self.observed.tcp.as_ref()?.get(name).copied()
     }
 
-    /// The same for the server's namespace. None when it is a different one that no probe watched.
+    /// The same for the server's namespace. None if that is another namespace that no probe
+    /// watched.
     pub fn server_tcp(&self, name: &str) -> Option<u64> {
         self.server_side()?.tcp.as_ref()?.get(name).copied()
     }
@@ -329,7 +331,7 @@ impl<'a> Case<'a> {
         (census.client + census.server > 0).then_some(census)
     }
 
-    /// Share of sampled server sockets with requests the application has not read. Nothing without
+    /// Share of sampled server sockets with requests the application has not read. None without
     /// samples.
     pub fn unread_share(&self) -> Option<f64> {
         let census = self.census().filter(|census| census.server > 0)?;
@@ -342,21 +344,22 @@ impl<'a> Case<'a> {
         end_ns.saturating_sub(begin_ns) as f64 / NS_PER_S as f64
     }
 
-    /// The point of the ramp with the least load, when that is at most half of this one's.
+    /// The point of the ramp with the least load, if that is at most half of this one's.
     pub fn lightest(&self) -> Option<&'a Point> {
         let least = *self.ramp.iter().min_by_key(|point| load_of(point))?;
         (load_of(least) * 2 <= load_of(self.point)).then_some(least)
     }
 
-    /// How many requests the server works on at once, over a ramp: the rate here times the time of
-    /// a request at the lightest level, where none waits for another (Little). With that level.
+    /// How many requests the server works on at once, over a ramp: the rate here times the duration
+    /// of a request at the lightest level, where no request waits for another (Little). With that
+    /// level.
     pub fn places(&self) -> Option<(f64, &'a Point)> {
         let light = self.lightest()?;
         Some((self.point.rate * light.service_ns.mean? as f64 / NS_PER_S as f64, light))
     }
 
     /// Whether the rate still followed the load up to this point: from the next lighter level it
-    /// grew by more than half as much as the load did. Nothing without a ramp.
+    /// grew by more than half as much as the load did. None without a ramp.
     pub fn still_grows(&self) -> Option<bool> {
         let is_lighter = |point: &&&Point| load_of(point) * 4 <= load_of(self.point) * 3;
         let lighter = self.ramp.iter().filter(is_lighter).max_by_key(|point| load_of(point))?;
@@ -365,20 +368,20 @@ impl<'a> Case<'a> {
         Some(rate.ln() > load.ln() / 2.0)
     }
 
-    /// Whether requests are due on a schedule. That of devices is one of connections.
+    /// Whether requests are due on a schedule. The schedule of devices is one of connections.
     pub fn is_open(&self) -> bool {
         self.point.load.model == LoadModel::Open && !self.point.is_churn()
     }
 
-    /// Share of the planned requests that found no connection with room: those that waited for
-    /// one, and those that were never sent. Nothing in closed loop.
+    /// Share of the planned requests that found no free slot: those that waited for one, and those
+    /// that were never sent. None in closed loop.
     pub fn queued_share(&self) -> Option<f64> {
         let requests = &self.point.requests;
         let planned = requests.planned.filter(|planned| *planned > 0 && self.is_open())?;
         Some((requests.waited + requests.unsent) as f64 / planned as f64)
     }
 
-    /// Whether so many planned requests waited for a connection that they are a queue.
+    /// Whether so many planned requests waited for a free slot that they are a queue.
     pub fn has_queue(&self) -> bool {
         self.queued_share().is_some_and(|share| share > QUEUED)
     }

@@ -1,28 +1,28 @@
-//! Is a host fit to measure on? Each check compares what was observed with two bounds: from the
-//! first on it costs something, from the second on figures would be of the host and not of the
-//! server.
+//! Is a host fit to measure on? Each check compares an observation with two bounds: from the first
+//! on, the condition costs something; from the second on, figures would describe the host and not
+//! the server.
 
 use model::checkup::{Checked, Checkup, Fitness, Observed, SCHEMA};
 use model::reading::CpuTimes;
 use model::units::{NS_PER_S, show_ns};
 
 /// CPU time taken by the hypervisor, per cent: each per cent is time in which server and generator
-/// stand still without knowing it.
+/// stand still without noticing.
 const STEAL_PERCENT: (f64, f64) = (0.5, 5.0);
 /// CPU time that other processes use, per cent of all CPUs.
 const OTHERS_PERCENT: (f64, f64) = (5.0, 25.0);
-/// 99th percentile of how late a thread runs, nanoseconds: a generator delay of every open loop,
-/// and part of every latency.
+/// 99th percentile of how late a thread runs, nanoseconds: this is a generator delay in every open
+/// loop, and part of every latency.
 const LATE_NS: (f64, f64) = (200e3, 2e6);
-/// A look at the clock, nanoseconds: from the vDSO it takes 20 to 60, by a system call 200 and
-/// more. Every request takes two.
+/// Cost of reading the clock, nanoseconds: 20 to 60 from the vDSO, 200 and more by a system call.
+/// Every request takes two reads.
 const CLOCK_NS: (f64, f64) = (150.0, 2000.0);
-/// Open files, of which each connection takes one: below these.
+/// Open files, of which each connection takes one: too few below these.
 const FILES: (f64, f64) = (10_000.0, 1024.0);
-/// Local ports to one address, of which each connection takes one: below these.
+/// Local ports to one address, of which each connection takes one: too few below these.
 const PORTS: (f64, f64) = (10_000.0, 1024.0);
 
-/// What is made of an observation.
+/// Judges an observation.
 pub fn checkup(of: &Observed) -> Checkup {
     let checks: Vec<Checked> = CHECKS.iter().map(|check| check(of)).collect();
     Checkup {
@@ -85,25 +85,25 @@ fn quota(of: &Observed) -> Checked {
     };
     let throttled = periods(&of.quotas.1).saturating_sub(periods(&of.quotas.0));
     let fitness = if cpus < 1.0 || throttled > 0 { Fitness::Unfit } else { Fitness::Caution };
-    let found = format!("{cpus:.2} CPUs, stopped in {throttled} periods meanwhile");
+    let found = format!("{cpus:.2} CPUs, throttled in {throttled} periods meanwhile");
     let cost = "the control group stops the generator until the next period, up to 100 ms";
-    let change = "raise cpu.max of the group, or of a container --cpus";
+    let change = "raise cpu.max of the group, or --cpus of the container";
     checked("CPU quota", fitness, found, (cost, change))
 }
 
 fn frequency(of: &Observed) -> Checked {
     let found = match of.governors.is_empty() {
-        true => "the host decides (no governor is shown here)".to_string(),
+        true => "the host decides (no governor is visible here)".to_string(),
         false => format!("governor {}", of.governors.join(", ")),
     };
     let is_slow = of.governors.iter().any(|governor| governor != "performance");
     let fitness = if is_slow { Fitness::Caution } else { Fitness::Fit };
-    let cost = "CPUs begin slow and speed up under load, so short runs differ from long ones";
+    let cost = "CPUs start slow and speed up under load, so short runs differ from long ones";
     let change = "sudo ceiling tune apply --only cpu-clock";
     checked("CPU clock", fitness, found, (cost, change))
 }
 
-/// Shares of CPU time of an observation, per cent: steal, and what is busy beside steal and us.
+/// Shares of CPU time of an observation, per cent: steal, and what is busy besides steal and us.
 fn shares(of: &Observed) -> Option<(f64, f64)> {
     let sum = |cpus: &[CpuTimes], of: fn(&CpuTimes) -> u64| cpus.iter().map(of).sum::<u64>();
     let grown = |value: fn(&CpuTimes) -> u64| {
@@ -118,8 +118,9 @@ fn shares(of: &Observed) -> Option<(f64, f64)> {
 
 fn steal(of: &Observed) -> Checked {
     let Some((steal, _)) = shares(of) else { return not_known("steal") };
-    let cost = "the hypervisor runs others meanwhile: latencies have gaps that no server made";
-    let change = "take a machine with CPUs of its own; shared ones differ from hour to hour";
+    let cost =
+        "the hypervisor runs other guests meanwhile: latencies have gaps that no server caused";
+    let change = "use a machine with dedicated CPUs; shared ones differ from hour to hour";
     checked(
         "steal",
         above(steal, STEAL_PERCENT),
@@ -131,7 +132,7 @@ fn steal(of: &Observed) -> Checked {
 fn others(of: &Observed) -> Checked {
     let Some((_, others)) = shares(of) else { return not_known("other processes") };
     let cost = "they take CPUs from server and generator, and evict their caches";
-    let change = "end them, or keep them off with --cpus and a control group; top names them";
+    let change = "stop them, or keep them off with --cpus and a control group; top names them";
     let found = format!("{others:.1} % of CPU time");
     checked("other processes", above(others, OTHERS_PERCENT), found, (cost, change))
 }
@@ -142,16 +143,16 @@ fn lateness(of: &Observed) -> Checked {
     let found =
         format!("a thread runs p99 {}, max {} late", show_ns(p99 as f64), show_ns(max as f64));
     let cost = "requests of an open loop leave late by this, and responses are stamped late";
-    let change = "end other load; on bare metal: sudo ceiling tune apply --only cpu-idle";
+    let change = "stop other load; on bare metal: sudo ceiling tune apply --only cpu-idle";
     checked("noise", above(p99 as f64, LATE_NS), found, (cost, change))
 }
 
 fn clock(of: &Observed) -> Checked {
     let source = of.facts.clock_source.as_deref().unwrap_or("unknown");
-    let found = format!("{source}, {:.0}ns a look", of.clock_read_ns);
-    let cost = "every request takes two looks; by a system call they cost more than the request";
+    let found = format!("{source}, {:.0}ns per read", of.clock_read_ns);
+    let cost = "every request reads it twice; as system calls these cost more than the request";
     let change = "write tsc to /sys/devices/system/clocksource/clocksource0/current_clocksource, \
-                  where the kernel offers it";
+                  if the kernel offers it";
     checked("clock", above(of.clock_read_ns, CLOCK_NS), found, (cost, change))
 }
 
@@ -159,7 +160,7 @@ fn files(of: &Observed) -> Checked {
     let (soft, hard) = of.facts.open_files_limit;
     let shown = |limit: u64| if limit == u64::MAX { "no limit".into() } else { limit.to_string() };
     let found = format!("soft {}, hard {}", shown(soft), shown(hard));
-    let cost = "a connection takes one; the soft limit is raised by itself, the hard one is not";
+    let cost = "a connection takes one; ceiling raises the soft limit by itself, not the hard one";
     let change = "ulimit -Hn 1048576 as root, or nofile in /etc/security/limits.conf";
     checked("open files", below(hard as f64, FILES), found, (cost, change))
 }
@@ -171,7 +172,7 @@ fn ports(of: &Observed) -> Checked {
     let [first, last] = ends[..] else { return not_known("local ports") };
     let count = (last + 1).saturating_sub(first);
     let found = format!("{count} to one address ({first} to {last})");
-    let cost = "a connection to one address takes one, and keeps it for 60 s after its end";
+    let cost = "a connection to one address takes one, and keeps it for 60 s after it closes";
     let change = "sudo ceiling tune apply --only ip-local-port-range, or more addresses (--source)";
     checked("local ports", below(f64::from(count), PORTS), found, (cost, change))
 }
@@ -182,7 +183,7 @@ fn drivers(of: &Observed) -> Checked {
         Ok(()) => (Fitness::Fit, format!("uring, epoll{ktls}")),
         Err(why) => (Fitness::Caution, format!("epoll{ktls}; uring: {why}")),
     };
-    let cost = "epoll takes more system calls, and more of the generator's CPU, for each request";
+    let cost = "epoll takes more system calls and more of the generator's CPU per request";
     let change = "a kernel of 6.0 or later, and kernel.io_uring_disabled=0; a container may forbid \
                   it by seccomp";
     checked("drivers", fitness, found, (cost, change))

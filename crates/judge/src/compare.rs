@@ -1,5 +1,5 @@
-//! Two runs side by side. Differences are stated, not tested: a run knows how much its rate varies
-//! inside a window, and nothing of how much another run of the same would differ.
+//! Two runs side by side. Differences are stated, not tested: a run shows how much its rate varies
+//! inside a window, but not how much another run of the same would differ.
 
 use crate::{ramp, stats, steady};
 use model::comparison::{
@@ -13,11 +13,11 @@ use model::wall::Side;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions and settings that are listed at most.
+/// The most functions and settings that are listed.
 const LISTED_MAX: usize = 100;
 /// Longest value of a setting, characters.
 const VALUE_MAX: usize = 160;
-/// Settings that differ in any two runs, or that are compared elsewhere.
+/// Settings that differ between any two runs, or that are compared elsewhere.
 const NO_SETTINGS: [&str; 8] = [
     "host.sysctls.fs.file-nr",
     "trial.seed",
@@ -71,7 +71,7 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
         warnings.push("the generator ran on another host, see the settings".to_string());
     }
     if points.iter().all(|pair| pair.a.is_none() || pair.b.is_none()) {
-        warnings.push("no load was visited in both".to_string());
+        warnings.push("no load was measured in both".to_string());
     }
     warnings
 }
@@ -92,7 +92,7 @@ fn unknown(
     Some(format!("the rate of {name} is not known at {loads}: {why}"))
 }
 
-/// Points of equal load. Of several visits the last counts, which is the steady one.
+/// Points of equal load. Of several visits the last one counts, which is the steady one.
 fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
     let sides = [a, b].map(|run| {
         let last = ramp::last_visits(&run.points);
@@ -169,7 +169,7 @@ fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
     let p50 = |side: &PointSide| ns(side, Figure::P50, side.p50_ns);
     let p99 = |side: &PointSide| ns(side, Figure::P99, side.p99_ns);
     let rate = over(a.rate, b.rate);
-    // Half widths as parts of the rates; independent of each other.
+    // Half widths as parts of the rates; the two are independent.
     let part = |side: &PointSide| {
         let (low, high) = side.rate_interval?;
         (side.rate > 0.0).then(|| (high - low) / 2.0 / side.rate)
@@ -216,7 +216,7 @@ fn flat(run: &Record) -> BTreeMap<String, String> {
         "probe": run.target.probe.as_ref().map(|far| (&far.host, &far.server)),
         "tls": run.target.tls,
     });
-    // A record is made of values that JSON has words for.
+    // A record consists of values that JSON can represent.
     let value = |value: Result<Value, serde_json::Error>| value.unwrap_or(Value::Null);
     flatten("trial", &value(serde_json::to_value(&run.trial)), &mut settings);
     flatten("host", &value(serde_json::to_value(&run.host)), &mut settings);
@@ -229,7 +229,7 @@ fn flat(run: &Record) -> BTreeMap<String, String> {
     settings
 }
 
-/// Names of values by path. Lists of plain values are one value, as people write them.
+/// Values by path. A list of plain values is one value, as people write it.
 pub(crate) fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     match value {
         Value::Null => {}
@@ -269,7 +269,7 @@ fn profiles(a: &Record, b: &Record) -> Vec<ProfileDifference> {
     both.collect()
 }
 
-/// Share and value per request of a function; zero only where all functions are known.
+/// Share and value per request of a function; zero only if all functions are known.
 fn cost(merged: &MergedProfile, function: &str) -> (Option<f64>, Option<f64>) {
     let own = merged.top.iter().filter(|cost| cost.flat != 0).count();
     let is_whole = own >= merged.functions;
@@ -280,7 +280,7 @@ fn cost(merged: &MergedProfile, function: &str) -> (Option<f64>, Option<f64>) {
 }
 
 fn functions(a: &MergedProfile, b: &MergedProfile) -> Vec<FunctionChange> {
-    // Who waits in which function of the runtime says less than at which site.
+    // For a profile of waits, the call site says more than the function of the runtime.
     if a.kind.is_of_waits() {
         return Vec::new();
     }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(changes[0].function, "lock");
         assert_eq!((changes[0].a_share, changes[0].b_share), (Some(0.4), Some(0.0)));
         assert_eq!((changes[1].a_each, changes[1].b_each), (Some(6.0), Some(10.0)));
-        // When some functions were too small to be kept, none is known to be zero.
+        // If some functions were too small to be kept, none is known to be zero.
         b.functions = 9;
         assert_eq!(functions(&a, &b)[0].b_share, None);
     }

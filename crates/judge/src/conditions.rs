@@ -1,4 +1,4 @@
-//! What may have disturbed a visit, and the hosts that it saw, from its run.
+//! What may have disturbed a visit, and the hosts that took part in it, from its run.
 
 use crate::{rejudge, signals, tool};
 use model::analysis::{Conditions, HostSeen};
@@ -7,7 +7,7 @@ use model::run::Run;
 use model::tool::ToolRun;
 use observe::{Observed, Raw, mean_shares};
 
-/// Place of the hypervisor's share among the states of a CPU.
+/// Name of the hypervisor's share among the states of a CPU.
 const STEAL: &str = "steal";
 
 /// What may have disturbed the best point of a run.
@@ -29,7 +29,7 @@ pub fn conditions(run: &Run) -> Conditions {
     }
 }
 
-/// Of a run whose load another tool made. How long that stood still is not known.
+/// For a run whose load another tool made. How long that tool stood still is not known.
 fn of_tool(run: &Run, tool: &ToolRun) -> Conditions {
     let observed = Raw::from(run).observed_in(&run.record, tool.window_ns);
     let far = observed.far.as_deref().and_then(steal);
@@ -49,7 +49,7 @@ fn steal(observed: &Observed) -> Option<f64> {
     Some(shares[at] / 100.0)
 }
 
-/// The hosts of a run. That of the server is known where a probe is there, or where it is ours.
+/// The hosts of a run. The server's host is known if a probe runs there, or if it is ours.
 pub fn hosts(run: &Run) -> Vec<HostSeen> {
     let record = &run.record;
     let seen = |side: &str, host: &HostFacts| HostSeen {

@@ -1,16 +1,17 @@
 //! Whether one cell of an experiment is faster than another, slower, the same, or undecided.
 //!
 //! For: experiments whose cells were visited several times. In: one figure per visit, such as its
-//! rate, of two cells in the blocks in which both were visited. Out: the ratio with its interval,
-//! and a conclusion. Never: a look at single requests. They share their second, their connection
-//! and their server, so that a million of them are one observation.
+//! rate, of two cells in the blocks that visited both. Out: the ratio with its interval, and a
+//! conclusion. Never: single requests. They share their second, their connection and their server,
+//! so a million of them are one observation.
 //!
 //! - A visit of each cell in one block is a pair: what drifts from block to block, such as a
-//!   neighbour or a clock rate, is in both and cancels. The logarithms of the ratios of the pairs
-//!   are taken for normal, with Student's t (Box, Hunter and Hunter, Statistics for Experimenters,
-//!   chapters 3 and 4).
+//!   neighbour or a clock rate, is in both and cancels out. The logarithms of the ratios of the
+//!   pairs are treated as normal, with Student's t (Box, Hunter and Hunter, Statistics for
+//!   Experimenters, chapters 3 and 4).
 //! - *Same* is a claim of its own and not the absence of a difference: the ratio is inside the band
-//!   by two one-sided tests (Schuirmann 1987), which is the same as that its 90 % interval is.
+//!   by two one-sided tests (Schuirmann 1987), which is equivalent to its 90 % interval being
+//!   inside the band.
 //! - Several contrasts of one plan share their risk of a false difference, by Holm 1979.
 //! - An experiment that may end at any of several looks spends its risk look by look: by a union
 //!   bound never more than 5 % in all, whatever the correlation of the looks (as Lan and DeMets
@@ -20,11 +21,12 @@ use crate::stats::{self, student};
 use model::experiment::{self, Design};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Risk of a difference that is none, over all contrasts and looks of an experiment.
+/// Risk of claiming a difference that does not exist, over all contrasts and looks of an
+/// experiment.
 pub const RISK: f64 = 0.05;
-/// Fewer pairs say nothing of how much pairs vary.
+/// Fewer pairs say nothing about how much pairs vary.
 pub const PAIRS_MIN: usize = 3;
-/// Chance with which the blocks that are said to be missing should decide.
+/// Chance with which the number of missing blocks given should decide.
 const POWER: f64 = 0.8;
 /// More blocks than any experiment can make are no advice.
 const BLOCKS_MAX: usize = 10_000;
@@ -36,13 +38,13 @@ pub struct Contrast {
     pub pairs: usize,
     /// Geometric mean of the ratios: 1.03 is 3 % more.
     pub ratio: f64,
-    /// Lower end of the 95 % interval of the ratio, this contrast alone.
+    /// Lower end of the 95 % interval of the ratio, for this contrast alone.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of that interval.
     pub high: f64,
     /// Mean of the logarithms of the ratios.
     mean: f64,
-    /// Its standard error.
+    /// Standard error of that mean.
     error: f64,
     /// Degrees of freedom of that error.
     freedom: f64,
@@ -53,13 +55,13 @@ pub struct Contrast {
 pub enum Conclusion {
     /// The figure is larger than that of the baseline.
     More,
-    /// It is smaller.
+    /// The figure is smaller than that of the baseline.
     Less,
-    /// It differs by less than the band.
+    /// The figure differs by less than the band.
     Same,
-    /// None of these is shown. So many blocks more would probably decide.
+    /// None of these is shown.
     Undecided {
-        /// Nothing when no number of blocks that can be waited for would.
+        /// This many more blocks would probably decide; none if no feasible number would.
         more: Option<usize>,
     },
 }
@@ -81,11 +83,11 @@ impl Conclusion {
 /// How a family of contrasts is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// What still counts as the same: 0.02 is from -2 % to +2 %. Zero asks for differences only.
+    /// What still counts as the same: 0.02 is from -2 % to +2 %. Zero tests for differences only.
     pub band: f64,
-    /// This look's place among all that are planned, from 1.
+    /// This look's place among all planned looks, from 1.
     pub look: usize,
-    /// Looks that are planned in all.
+    /// Number of looks that are planned.
     pub looks: usize,
 }
 
@@ -96,7 +98,7 @@ impl Rules {
     }
 
     /// After a block of a design. An experiment that ends once it is decided looks after each block
-    /// that gives enough pairs; any other looks once, at its end.
+    /// that gives enough pairs; any other experiment looks once, at its end.
     pub fn of(design: &Design, block: u32) -> Self {
         let look = |block: u32| (block as usize + 1).saturating_sub(PAIRS_MIN).max(1);
         match design.until_decided {
@@ -112,9 +114,9 @@ impl Rules {
         Self { look: self.looks, ..*self }.spends(whole)
     }
 
-    /// The risk that this look may spend of `whole`. Half is kept for the last look. What the
-    /// others spend grows with the square of their share, so that early looks decide only what
-    /// is plain.
+    /// The risk that this look may spend of `whole`. Half is kept for the last look. What the other
+    /// looks spend grows with the square of their share, so that early looks decide only obvious
+    /// cases.
     fn spends(&self, whole: f64) -> f64 {
         match self.looks.saturating_sub(1) {
             0 => whole,
@@ -128,7 +130,7 @@ impl Rules {
 }
 
 impl Contrast {
-    /// Of pairs of a changed figure and its baseline, both above zero; nothing for fewer than
+    /// From pairs of a changed figure and its baseline, both above zero; none for fewer than
     /// [`PAIRS_MIN`].
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let is_valid = |(changed, base): &&(f64, f64)| *changed > 0.0 && *base > 0.0;
@@ -137,7 +139,7 @@ impl Contrast {
         Self::of_logs(&ratios)
     }
 
-    /// Of the logarithm of one ratio for each block.
+    /// From the logarithm of one ratio for each block.
     pub fn of_logs(ratios: &[f64]) -> Option<Self> {
         if ratios.len() < PAIRS_MIN {
             return None;
@@ -147,8 +149,8 @@ impl Contrast {
         Some(Self::new(ratios.len(), mean, error, (ratios.len() - 1) as f64))
     }
 
-    /// Of two groups of visits that are no pairs, such as those of two days, by the logarithms of
-    /// their figures: Welch's t, which asks for no equal spread. Nothing for fewer than
+    /// From two groups of visits that are not pairs, such as those of two days, by the logarithms
+    /// of their figures: Welch's t, which does not need equal spread. None for fewer than
     /// [`PAIRS_MIN`] in a group.
     pub fn unpaired(changed: &[f64], base: &[f64]) -> Option<Self> {
         let count = changed.len().min(base.len());
@@ -178,18 +180,18 @@ impl Contrast {
         ((self.mean - half).exp(), (self.mean + half).exp())
     }
 
-    /// Chance of a difference as large as this, if there is none.
+    /// Chance of a difference at least this large if there is none.
     fn p_differs(&self) -> f64 {
         2.0 * self.beyond(self.mean.abs())
     }
 
-    /// Chance of a mean so far inside the band, if the ratio is at its edge or outside. The band is
-    /// one of factors: the same whichever of the two cells is the baseline.
+    /// Chance of a mean this far inside the band if the ratio is at its edge or outside. The band
+    /// is one of factors: the same whichever of the two cells is the baseline.
     fn p_same(&self, band: f64) -> f64 {
         self.beyond(band.ln_1p() - self.mean.abs())
     }
 
-    /// Chance of a mean so far above a bound of the ratio, if it is at the bound or below.
+    /// Chance of a mean this far above a bound of the ratio if the ratio is at the bound or below.
     pub fn p_above(&self, bound: f64) -> f64 {
         self.beyond(self.mean - bound.ln())
     }
@@ -203,7 +205,7 @@ impl Contrast {
     fn beyond(&self, distance: f64) -> f64 {
         match self.error {
             error if error > 0.0 => 1.0 - self.student().cdf(distance / error),
-            // Pairs that are all the same: no noise was seen at all.
+            // All pairs are the same: no noise was seen at all.
             _ if distance > 0.0 => 0.0,
             _ => 1.0,
         }
@@ -213,19 +215,19 @@ impl Contrast {
         student(self.freedom)
     }
 
-    /// Blocks until either claim would probably hold, if mean and spread stay as they are, at these
-    /// risks.
+    /// Blocks until either claim would probably hold at these risks, if mean and spread stay as
+    /// they are.
     fn missing(&self, risk: f64, rules: Rules) -> Option<usize> {
         let differs = self.until(self.mean.abs(), risk / 2.0);
-        // Both sides of the band must be left: each may be missed half as often.
+        // Both bounds of the band must be excluded, so each may be missed half as often.
         let inside = rules.band.ln_1p() - self.mean.abs();
         let same = blocks_for(inside, self.deviation(), rules.last(RISK), (1.0 + POWER) / 2.0);
         let all = [differs, same].into_iter().flatten().min()?;
         Some(all.saturating_sub(self.pairs).max(1))
     }
 
-    /// Blocks with which a mean that is in truth so far from a bound is found to be beyond it, at a
-    /// one-sided risk. Spread is that of these pairs.
+    /// Blocks needed to show, at a one-sided risk, that a mean whose true distance from a bound is
+    /// `distance` lies beyond it. The spread is that of these pairs.
     pub fn until(&self, distance: f64, risk: f64) -> Option<usize> {
         blocks_for(distance, self.deviation(), risk, POWER)
     }
@@ -237,7 +239,7 @@ impl Contrast {
 }
 
 /// The fewest blocks with which Student's test finds a distance with a power, at a one-sided risk;
-/// nothing when there is none that can be waited for. `deviation` is that of one block.
+/// none if no feasible number does. `deviation` is that of one block.
 fn blocks_for(distance: f64, deviation: f64, risk: f64, power: f64) -> Option<usize> {
     let is_enough = |blocks: usize| {
         let student = student((blocks - 1) as f64);
@@ -247,7 +249,7 @@ fn blocks_for(distance: f64, deviation: f64, risk: f64, power: f64) -> Option<us
     if distance <= 0.0 {
         return None;
     }
-    // Of a normal distribution it is never more.
+    // With a normal distribution it is never more blocks: a lower bound.
     let normal = student(f64::INFINITY);
     let reach = normal.inverse_cdf(1.0 - risk) + normal.inverse_cdf(power);
     let least = (reach * deviation / distance).powi(2).ceil();
@@ -257,13 +259,13 @@ fn blocks_for(distance: f64, deviation: f64, risk: f64, power: f64) -> Option<us
     ((least as usize).max(PAIRS_MIN)..BLOCKS_MAX).find(|blocks| is_enough(*blocks))
 }
 
-/// What each contrast of a family says; nothing for one that has too few pairs. Differences come
-/// first, and *same* is only asked of those that show none.
+/// What each contrast of a family says; none for a contrast with too few pairs. Differences are
+/// tested first, and *same* is tested only for contrasts that show none.
 pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conclusion>> {
     let risk = rules.spends(RISK);
     let known = || contrasts.iter().flatten();
     let differs = holm(&known().map(Contrast::p_differs).collect::<Vec<_>>(), risk);
-    // Holm asks the next one at this risk.
+    // Holm tests the next one at this risk.
     let open = differs.iter().filter(|differs| !**differs).count().max(1);
     let next = rules.last(RISK) / open as f64;
     let mut differs = differs.into_iter();
@@ -281,7 +283,7 @@ pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conc
         .collect()
 }
 
-/// Which of the hypotheses with these chances fall, at a risk for all of them together.
+/// Which of the hypotheses with these chances are rejected, at a risk shared by all of them.
 pub fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|left, right| chances[*left].total_cmp(&chances[*right]));
@@ -301,7 +303,7 @@ mod tests {
     use model::random::Random;
     use proptest::prelude::*;
 
-    /// Visits of two cells in blocks: a block shifts both, a visit varies by itself.
+    /// Visits of two cells in blocks: a block shifts both, and a visit varies by itself.
     struct World {
         random: Random,
         block: f64,
@@ -373,7 +375,7 @@ mod tests {
         let wrong = (0..2000).filter(|seed| errs(*seed)).count();
         eprintln!("looks after each block: {wrong} of 2000 equal cells differ");
         assert!(wrong <= 120, "{wrong} of 2000, 5 % allowed");
-        assert!(wrong >= 20, "{wrong} of 2000: far too careful");
+        assert!(wrong >= 20, "{wrong} of 2000: far too conservative");
     }
 
     #[test]
@@ -387,7 +389,7 @@ mod tests {
         assert!(edge <= 65, "{edge} of 1000 at the edge");
     }
 
-    /// How many of 1000 worlds get this conclusion with so many pairs.
+    /// How many of 1000 worlds with this many pairs get this conclusion.
     fn told(wanted: Conclusion, effect: f64, pairs: usize) -> usize {
         let is_told = |seed: &u64| one(&World::new(*seed, effect).pairs(pairs), 0.02f64) == wanted;
         (0..1000).filter(is_told).count()
@@ -417,7 +419,7 @@ mod tests {
                 let Conclusion::Undecided { more: Some(more) } = one(&pairs, band) else {
                     continue;
                 };
-                // Where chance hid the effect the number is large, and decides all the more.
+                // When chance hid the effect, the number is large and decides all the more.
                 pairs.extend(world.pairs(more.min(200)));
                 tried += 1;
                 decided += usize::from(!matches!(one(&pairs, band), Conclusion::Undecided { .. }));

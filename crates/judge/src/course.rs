@@ -1,10 +1,10 @@
-//! Whether the rate moved in the course of an experiment, and whether consecutive blocks are alike.
+//! Whether the rate drifted over an experiment, and whether consecutive blocks resemble each other.
 //!
 //! - A trend over the blocks, whatever the cell: the test of Mann and Kendall on the mean of each
-//!   block, with the median slope of Theil and Sen. It is in both visits of a pair, so contrasts do
-//!   not contain it; medians of cells do.
-//! - Intervals of contrasts take the ratios of blocks as independent. Each contrast is tested by
-//!   the correlation of each ratio with the next, against orders drawn at random.
+//!   block, with the median slope of Theil and Sen. A trend is in both visits of a pair, so
+//!   contrasts do not contain it; medians of cells do.
+//! - Intervals of contrasts treat the ratios of blocks as independent. Each contrast is tested by
+//!   the correlation of each ratio with the next, against randomly drawn orders.
 
 use crate::stats;
 use crate::visited::{Logs, Visited};
@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 
 /// Chance below which a trend or a correlation counts.
 const RISK: f64 = 0.05;
-/// Fewer blocks have no order that is unlikely.
+/// With fewer blocks, no order is unlikely enough.
 const TREND_MIN: usize = 5;
-/// Fewer ratios have no correlation worth a word.
+/// With fewer ratios, no correlation is worth reporting.
 const SERIAL_MIN: usize = 6;
-/// Orders that are drawn.
+/// Number of orders drawn.
 const ORDERS: usize = 1999;
-/// A correlation is taken for at most this: beyond it, it says that there is one visit.
+/// The correlation is capped at this: beyond it, all ratios would count as one visit.
 const CORRELATION_MAX: f64 = 0.9;
 /// The purpose of the seed of those orders.
 const SEED: u64 = 0x6f72_6472;
@@ -50,7 +50,7 @@ pub(crate) fn of(design: &Design, visits: &[Visited<'_>]) -> Course {
     }
 }
 
-/// The mean of each block of what its visits differ by from the means of their cells.
+/// The mean, for each block, of how far its visits are from the means of their cells.
 fn block_means(logs: &Logs<'_>) -> Vec<f64> {
     let mut of_cells: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (cell, value) in logs.blocks().flat_map(|(_, cells)| cells) {
@@ -88,7 +88,7 @@ fn trend(values: &[f64]) -> Option<Trend> {
     Some(Trend { change, chance: chance.min(1.0), is_seen: chance < RISK })
 }
 
-/// Correlation of each value with the next, and how many orders drawn at random have one as large.
+/// Correlation of each value with the next, and the share of random orders with one as large.
 fn serial(values: &[f64]) -> Option<(f64, f64)> {
     let found = stats::lag_one_correlation(values)?;
     let mut random = Random::new(values.len() as u64, SEED);

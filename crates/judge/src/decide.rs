@@ -1,8 +1,8 @@
-//! From the tests of one point to its verdict.
+//! Turns the tests of one point into its verdict.
 //!
-//! Rules come first, in the order of the evidence: counted limits, the measurement itself, heat on
-//! either side, the path, the application. Then the odds: a wall whose signals come about as often
-//! from another one is not named.
+//! The rules run first, in the order of the evidence: counted limits, the measurement itself, busy
+//! CPUs on either side, the application, the path. Then come the odds: a wall is not named when
+//! another wall causes the same signals about as often.
 
 use crate::case::{Case, percent};
 use crate::elimination;
@@ -25,28 +25,28 @@ use observe::ThreadShare;
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
 const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
 
-/// Gates that qualify the claim of a ceiling: the wall is named all the same.
+/// Gates that qualify the claim of a ceiling: the wall is still named.
 const OF_CLAIM: [GateId; 2] = [GateId::Steadiness, GateId::Tuning];
 
-/// Listed with the counted limits, but known by how evenly responses come.
+/// Listed with the counted limits, but detected by how evenly responses arrive.
 const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
 
-/// Share of the server's CPUs that other processes use. Above it, a CPU wall of the server looks
-/// the same as one of theirs.
+/// Share of the server's CPUs used by other processes, above which a CPU wall of the server looks
+/// the same as one that they cause.
 const CROWDED: f64 = 0.15;
-/// Share of the time in which a thread had work that it waited for a CPU, from which that matters.
+/// Share of a thread's runnable time spent waiting for a CPU, above which the wait matters.
 const WAITS: f64 = 0.10;
 
-/// Whether a generator at its limit can make this of a server: it sends to some workers while
-/// others wait, and on shared CPUs it is their neighbour itself.
+/// Whether a generator at its limit can cause this wall of the server: it sends to some workers
+/// while others wait (K14), and on shared CPUs it is itself the neighbour (S6).
 fn brings_about(case: &Case<'_>, server: WallId) -> bool {
     server == WallId::K14 || server == WallId::S6 && case.shares_cpus()
 }
 
-/// A wall is named when it is so many times as probable as the next one.
+/// A wall is named when it is at least this many times as probable as the next one.
 const ODDS_MIN: f64 = 3.0;
 
-/// The verdict of a point. `ramp` is what the ramp around it says, when there is one.
+/// The verdict of a point. `ramp` is what the ramp around it shows, if there is one.
 pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     weighed(case, last_resort(case, by_rules(case, ramp)))
 }
@@ -80,7 +80,7 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             if is_at_limit && brings_about(case, server) =>
         {
             seen.against.push(format!(
-                "the server shows {} ({server}) too, which a generator at its limit brings about",
+                "the server also shows {} ({server}), which a generator at its limit can cause",
                 server.name()
             ));
             named(case, client, add_ramp(seen, ramp, client))
@@ -119,18 +119,18 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
     }
 }
 
-/// Threads of the server that wait for a CPU, over the requests in flight.
+/// Threads of the server that wait for a CPU, per request in flight.
 fn for_a_cpu(case: &Case<'_>) -> f64 {
     let threads = case.far().server_threads.iter().flatten();
     let waiting: f64 = threads.map(|thread| thread.wait).sum();
     waiting / case.point.in_flight.mean.unwrap_or(0.0).max(1.0)
 }
 
-/// Share of the requests that is no queue.
+/// Up to this share of the requests, waiting threads are not a queue.
 const FEW: f64 = 0.15;
 
-/// What requests wait for where no CPU is short. While nothing waits there is no such wall, but a
-/// counter may tell of what makes each request slow.
+/// What requests wait for when no CPU is short. If nothing waits there is no such wall, except
+/// where a counter shows what makes each request slow.
 fn waiting(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let found = APPLICATION.first_seen(case).or_else(|| PATH.first_seen(case));
     let is_counted =
@@ -141,7 +141,7 @@ fn waiting(case: &Case<'_>) -> Option<(WallId, Seen)> {
     })
 }
 
-/// A server without time accepts late, and its accept queue overflows.
+/// A server that lacks CPU time accepts late, so its accept queue overflows.
 fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
     if let Test::Seen(overflow) = walls::overflow(case) {
         seen.findings.extend(overflow.findings);
@@ -149,12 +149,12 @@ fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
     seen
 }
 
-/// Whether broken gates take away what a counted limit rests on.
+/// Whether broken gates invalidate the evidence of a counted limit.
 fn hides(case: &Case<'_>, wall: WallId, seen: &Seen) -> bool {
     let of_server = [Family::HardCounter, Family::ThreadStates];
     let is_said = match wall {
         WallId::A4 => walls::says_so(case) || walls::counts(case),
-        // What the runtime and its threads say of a stop needs no generator.
+        // Stops that the runtime or its threads report do not depend on the generator.
         _ => seen.findings.iter().any(|finding| of_server.contains(&finding.family)),
     };
     let is_timed = TIMED.contains(&wall) && !is_said;
@@ -181,7 +181,7 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// What the ramp around a point says.
+/// What the ramp around a point shows.
 pub(crate) struct RampSays {
     /// Whether the rate still grows at the highest load.
     pub(crate) is_rising: bool,
@@ -189,7 +189,7 @@ pub(crate) struct RampSays {
     pub(crate) seen: Seen,
 }
 
-/// A quota of CPU time and a full link are counted apart, and neither imitates the other.
+/// A CPU quota and a full link have separate counters, and neither imitates the other.
 fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
     if wall != WallId::S3 {
         return None;
@@ -205,8 +205,8 @@ fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
     Some(both(case, (link, more), (wall, seen.clone())))
 }
 
-/// Adds what else the evidence leaves possible, and takes the name back when that is nearly as
-/// probable.
+/// Adds the alternatives that the evidence leaves open, and withdraws the name when one of them is
+/// nearly as probable.
 fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
     if verdict.side == Side::Measurement {
         return verdict;
@@ -216,7 +216,7 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
     }
     let mut speaking = Speaking::of(case);
     if case.still_grows() == Some(false) {
-        // The load limits nothing where the rate does not follow it, whatever it looks like.
+        // A rate that no longer follows the load is not limited by it, even if that test fires.
         speaking.leave_out(Named::None);
     }
     verdict.alternatives = odds::alternatives(&speaking);
@@ -253,7 +253,7 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
     }
 }
 
-/// The shape of the ramp supports any wall but says nothing of its side; a rising one contradicts.
+/// A flat ramp supports any wall but does not tell its side; a rising ramp contradicts the wall.
 fn add_ramp(mut seen: Seen, ramp: Option<&RampSays>, wall: WallId) -> Seen {
     let Some(RampSays { is_rising, seen: of_ramp }) = ramp else { return seen };
     for finding in &of_ramp.findings {
@@ -266,8 +266,8 @@ fn add_ramp(mut seen: Seen, ramp: Option<&RampSays>, wall: WallId) -> Seen {
     seen
 }
 
-/// In open loop requests queue where they are sent while what responses is slower than the plan.
-/// That says nothing of the wall, but that there is one behind a generator that is on time.
+/// In open loop, requests queue in the generator while responses are slower than the plan. That
+/// does not tell which wall it is, only that there is one beyond a generator that is on time.
 fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
     if let Some(share) = case.queued_share().filter(|_| case.has_queue()) {
         seen = seen.with(
@@ -282,7 +282,7 @@ fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
     seen
 }
 
-/// Whether the other side is known to have been able to do more.
+/// Whether the other side is known to have had slack.
 fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
     let slack = match wall.side() {
         Side::Client => case.server_has_slack(),
@@ -291,7 +291,7 @@ fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
     slack == Some(true)
 }
 
-/// What qualifies the claim of a ceiling at this point.
+/// What weakens the claim that this point's rate is a ceiling.
 fn reservations(case: &Case<'_>) -> Vec<String> {
     let gates = case.point.gates.iter().filter(|gate| gate.ok == Some(false));
     let of_claim = gates.filter(|gate| OF_CLAIM.contains(&gate.id));
@@ -351,12 +351,12 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
     }
 }
 
-/// Whether other processes use so much of the server's CPUs that they may cause the heat (S6),
-/// where the test of S6 could not decide.
+/// Whether other processes use so much of the server's CPUs that they may be what makes them busy
+/// (S6), when the test of S6 could not decide.
 fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
     let is_cpu = match wall {
         WallId::S1 | WallId::S4 => true,
-        // A thread that hardly waits for a CPU would hardly gain by an empty host.
+        // A thread that hardly waits for a CPU would gain little from an empty host.
         WallId::S2 => {
             case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted())
         }
@@ -365,14 +365,14 @@ fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
     is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)
 }
 
-/// Others use the server's CPUs: they may be the wall.
+/// Other processes use the server's CPUs and may be the wall.
 fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     let share = percent(case.neighbours().unwrap_or(0.0));
     seen.against.push(format!(
         "it looks like {} ({wall}), but other processes used {share} of the server's CPUs",
         wall.name()
     ));
-    seen.next = vec!["stop or move what else runs on the server's CPUs (top), and repeat".into()];
+    seen.next = vec!["stop or move other processes on the server's CPUs (top), and repeat".into()];
     unknown(case, seen)
 }
 
@@ -422,8 +422,8 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
                 return unnamed_ceiling(case, one_of(case, remaining::inside(case, seen)));
             }
             if is_flat && offered.is_some() {
-                let what = "nothing is busy on either side: something waits (a pool, a lock, a \
-                            limiter, a downstream service)";
+                let what = "neither side is busy, so requests wait for something (a pool, a lock, \
+                            a limiter, a downstream service)";
                 seen.against.push(what.to_string());
             }
             seen.next.extend(what_would_tell(case));
@@ -438,8 +438,8 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     }
 }
 
-/// Each planned request got a response, too many of them a bad one: nothing waits, and whether the
-/// load makes them fail one level cannot tell.
+/// Every planned request got a response, but too many responses were bad. Nothing waits, and one
+/// level cannot tell whether the load causes the failures.
 fn only_failures(case: &Case<'_>, mut seen: Seen) -> Verdict {
     let requests = &case.point.requests;
     let failed = requests.failed as f64 / requests.sent.max(1) as f64;
@@ -447,7 +447,7 @@ fn only_failures(case: &Case<'_>, mut seen: Seen) -> Verdict {
         "every planned request got a response, so nothing waits; {} of them failed",
         percent(failed)
     ));
-    seen.next.push(format!("look at a response that failed: curl -i {}", case.trial.url));
+    seen.next.push(format!("look at a failed response: curl -i {}", case.trial.url));
     seen.next.push(ramp_command(case));
     unknown(case, seen)
 }
@@ -458,12 +458,12 @@ fn one_of(case: &Case<'_>, left: Remaining) -> Verdict {
     Verdict { name, side, alternatives, ..unknown(case, left.seen) }
 }
 
-/// All that can be said of a flat ramp when only the generator was watched.
+/// All that can be said about a flat ramp when only the generator was watched.
 const BEYOND: &str = "the wall is beyond the generator: on the path or at the server, which was \
                       not watched";
 
-/// One level of a closed loop cannot tell the number in flight from a smaller number of places
-/// inside the server: both are full.
+/// One level of a closed loop cannot tell a limit of requests in flight from a smaller number of
+/// places inside the server: both are full.
 fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
     let inside = case.point.residence.and_then(|residence| residence.inside_server);
     let of = case.point.in_flight.mean.filter(|_| !case.is_open() && !case.point.is_churn());
@@ -485,11 +485,11 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// All that can be said where the requests of one level were inside the server.
-const ONE_LEVEL: &str = "the requests were inside the server; whether it could hold more of them \
-                         at once, one level cannot tell";
+/// All that can be said when the requests of one level were inside the server.
+const ONE_LEVEL: &str = "the requests were inside the server; one level cannot tell whether it \
+                         could hold more of them at once";
 
-/// One level of a watched server that shows no queue, with all else in doubt.
+/// Names a level of closed loop at a watched server that shows no queue and nothing else.
 fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
     let is_one = case.ramp.is_empty() && !case.is_open() && !case.point.is_churn();
     let is_watched = case.server.is_some() && case.point.events.is_none();
@@ -499,20 +499,20 @@ fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
-/// All that can be said of a level at which nothing is seen to wait.
-const UNTOLD: &str = "nothing is seen to wait, and one level cannot tell whether anything does";
+/// All that can be said about a level without a visible queue.
+const UNTOLD: &str = "no queue is seen, and one level cannot tell whether there is one";
 
-/// Share of the requests in flight above which they are inside the server.
+/// The requests count as inside the server when more than this share of those in flight is there.
 const INSIDE: f64 = 0.7;
 
-/// The wall that the server's CPUs are nearest to.
+/// The CPU wall that the server is closest to.
 fn busiest(case: &Case<'_>) -> WallId {
     let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
     let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
     if is_one { WallId::S2 } else { WallId::S1 }
 }
 
-/// Whether most requests were at a server whose CPUs had time left, as the generator's had.
+/// Whether most requests were at the server while both sides had CPU to spare.
 fn waits_at_server(case: &Case<'_>) -> bool {
     let at_server = |residence: Residence| {
         Some(residence.inside_server? + residence.server_unread.unwrap_or(0.0))
@@ -534,7 +534,7 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     } else if case.point.is_churn() {
         "the number of devices and their hold".to_string()
     } else if let Some(events) = &case.point.events {
-        let what = if events.writers > 0 { "writes" } else { "events that come by themselves" };
+        let what = if events.writers > 0 { "writes" } else { "events the server sends by itself" };
         format!("the rate of {what}")
     } else if case.is_open() {
         "the asked rate".to_string()
@@ -543,7 +543,7 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     };
     Verdict {
         wall: Named::None,
-        name: format!("no wall was reached; what limits is {limit}"),
+        name: format!("no wall was reached; the limit is {limit}"),
         side: Side::None,
         confidence: Confidence::Probable,
         ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
@@ -555,8 +555,7 @@ fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
     Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
 }
 
-/// No wall is named over a flat ramp. Where the generator had slack, the rate is a ceiling all the
-/// same.
+/// No wall is named over a flat ramp. If the generator had slack, the rate is still a ceiling.
 fn unnamed_ceiling(case: &Case<'_>, verdict: Verdict) -> Verdict {
     if case.client_has_slack() != Some(true) {
         return verdict;
@@ -564,7 +563,7 @@ fn unnamed_ceiling(case: &Case<'_>, verdict: Verdict) -> Verdict {
     Verdict { ceiling: ceiling(&[case.point], CeilingKind::Ceiling), ..verdict }
 }
 
-/// A verdict that knows nothing yet, with the given evidence.
+/// An undecided verdict with the given evidence.
 fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
     Verdict {
         evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
@@ -575,7 +574,7 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
     }
 }
 
-/// A verdict about nothing.
+/// An undecided verdict without evidence.
 pub fn undecided() -> Verdict {
     Verdict {
         wall: Named::Unknown,

@@ -1,9 +1,9 @@
 //! Effects of the factors of an experiment, as sums over its cells.
 //!
-//! The effect of a level is the mean of the logarithms of the cells that have it, less that of the
+//! The effect of a level is the mean of the logarithms of the cells that have it, minus that of the
 //! cells that have the first level; the other factors are in both with all their levels. The
-//! interaction of two factors is how far the effect of one differs with the other: zero where the
-//! two multiply (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
+//! interaction of two factors is how much the effect of one differs with the other: zero if the two
+//! multiply (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
 
 use model::analysis::Factor;
 use model::experiment::Design;
@@ -11,11 +11,11 @@ use model::experiment::Design;
 /// An effect, before it is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned<'a> {
-    /// The level, or two of an interaction.
+    /// The level, or the two levels of an interaction.
     pub levels: Vec<String>,
     /// The first levels of the same factors.
     pub against: Vec<String>,
-    /// Interactions that a fraction cannot tell from it.
+    /// Interactions that a fraction cannot tell from this effect.
     pub aliases: Vec<String>,
     /// Its cells with their weights.
     pub weights: Vec<(&'a str, f64)>,
@@ -44,8 +44,9 @@ fn levels(factor: &Factor) -> std::ops::Range<usize> {
     1..factor.levels.len()
 }
 
-/// Whether interactions that begin with this factor have figures of their own. In a half of three
-/// factors each is the main effect of the third; of four, half of them are the other half.
+/// Whether interactions that start with this factor have figures of their own. In a half fraction
+/// of three factors each interaction is the main effect of the third factor; with four factors,
+/// half of the interactions are the other half.
 fn is_told(design: &Design, one: usize) -> bool {
     match (&design.fraction, design.factors.len()) {
         (Some(_), 3) => false,
@@ -54,7 +55,8 @@ fn is_told(design: &Design, one: usize) -> bool {
     }
 }
 
-/// What is left of the factors of a half when these are taken out: it looks the same.
+/// The factors of a half fraction that remain when these are removed: their interaction looks the
+/// same.
 fn aliases(design: &Design, of: &[usize]) -> Vec<String> {
     let names = design.factors.iter().enumerate().filter(|(at, _)| !of.contains(at));
     let names: Vec<&str> = names.map(|(_, factor)| factor.name.as_str()).collect();

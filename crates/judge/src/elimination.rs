@@ -1,21 +1,22 @@
-//! What is left when nothing is busy, nothing refuses and no other service is asked: named by how
-//! many requests the server holds at once.
+//! Names what is left when nothing is busy, nothing refuses and the server calls no other service:
+//! how many requests the server holds at once decides.
 //!
 //! In: a point of the plateau of a ramp whose requests are inside the server, and whose tests are
 //! silent. Out: A2, A1 or A4, with what else would look the same.
 //! Never: a wall while the server has connections to others, sleeps in storage or computes.
 //!
-//! What requests pass one after the other or a few at once is in use all the time where it limits.
-//! A request holds one of its places for as long as it takes alone, or shorter. So the places are
-//! rate times the time alone (utilisation law), and no request alone takes less than one part of
-//! the rate. Alone is a request at a level with fewer of them than places, or the first of a
-//! level's warm-up, which meets a server that has nothing else to do.
+//! When a section that lets requests through one or a few at a time limits the rate, it is in use
+//! all the time. A request holds one of its places for at most as long as the request takes alone.
+//! The rate times the time of a request alone therefore gives the number of places (utilisation
+//! law), and it is never less than one if something that a request holds limits. "Alone" means at a
+//! level with fewer requests than places, or the first request of a level's warm-up, when the
+//! server has nothing else to do.
 //!
-//! - Several places: a pool. A lock or a limiter would need a second place to wait in, which is
-//!   neither a CPU nor storage nor another service.
+//! - Several places: a pool. Behind a lock or a limiter, requests would need a second place to wait
+//!   in that is neither a CPU nor storage nor another service.
 //! - One place: a lock.
-//! - Clearly less than one, though all requests take alike: nothing that a request holds limits.
-//!   Time itself does: a limiter that makes them wait for their turn.
+//! - Clearly less than one, though all requests take about as long: nothing that a request holds
+//!   limits the rate. Time itself does: a limiter makes requests wait for their turn.
 
 use crate::case::{Case, percent};
 use crate::next::what_it_waits_in;
@@ -27,16 +28,16 @@ use model::units::{NS_PER_S, show_count, show_ns};
 use model::wall::WallId;
 use observe::ThreadShare;
 
-/// Places from which they are several.
+/// From here on there are several places.
 const SEVERAL_MIN: f64 = 1.7;
-/// What is one place.
+/// This many is one place.
 const ONE: std::ops::RangeInclusive<f64> = 0.7..=1.4;
-/// Less than this is no place.
+/// Less than this is not a place.
 const NONE_MAX: f64 = 0.3;
 /// Levels whose first requests must agree.
 const LEVELS_MIN: usize = 3;
-/// Standard deviation of the latency over its mean, below which requests take alike. Two of them
-/// one after the other, each of a random (exponential) length, have 0.71.
+/// Standard deviation of the latency over its mean, below which requests take about as long as each
+/// other. Two steps in sequence, each of exponential length, have 0.71.
 const ALIKE_MAX: f64 = 0.5;
 /// Share of the places that may compute or wait for storage.
 pub(crate) const OTHERWISE_MAX: f64 = 0.3;
@@ -54,7 +55,7 @@ struct Alone {
     is_first: bool,
 }
 
-/// The wall that is left, with what speaks for and against it; see the module.
+/// The wall that is left, with the evidence for and against it; see the module.
 pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
     if case.is_open() || case.point.is_churn() || case.point.events.is_some() || fails(case) {
         return None;
@@ -91,40 +92,40 @@ type Named = (WallId, &'static str, &'static str, &'static str);
 const SEVERAL: Named = (
     WallId::A2,
     "requests the server works on at once: the places of a pool",
-    "by elimination: another service over a Unix socket (A3) looks the same, and a lock (A1) or a \
-     limiter (A4) where each request waits for something else besides",
-    "give that pool more places, or shorten what a request waits for in one: the rate follows",
+    "by elimination: another service over a Unix socket (A3) looks the same, and so does a lock \
+     (A1) or a limiter (A4) if each request also waits for something else",
+    "give that pool more places, or shorten what a request waits for there: the rate follows",
 );
 
 const SINGLE: Named = (
     WallId::A1,
-    "one request at a time: a section that all of them pass",
+    "one request at a time: a section that all requests pass",
     "by elimination: a pool with one place (A2) looks the same, and another service over one Unix \
      socket (A3)",
-    "find the lock: a mutex or block profile, off-CPU stacks; do less under it, or split it",
+    "find the lock (mutex or block profile, off-CPU stacks); do less under it, or split it",
 );
 
 const PACED: Named = (
     WallId::A4,
-    "under 0.3: nothing that a request holds limits, but something that lets them pass by time",
+    "under 0.3: no resource held by a request limits; requests are let through at a fixed pace",
     "by elimination: a server that does its work at fixed intervals looks the same",
-    "look for a limit in the server's settings: its own, a proxy's, a library's; repeat with \
-     another key (address, header, account)",
+    "look for a limit in the settings of the server, a proxy or a library; repeat with another \
+     key (address, header, account)",
 );
 
 fn count(places: f64) -> String {
     if places < 1.0 { format!("{places:.2}") } else { format!("{places:.1}") }
 }
 
-/// A level that leaves places free.
+/// A level with fewer requests in flight than places.
 fn below_its_places(case: &Case<'_>) -> Option<Alone> {
     let (places, light) = case.places()?;
     let is_free = load_of(light) as f64 <= FREE * places;
-    let from = format!("the time of a request at {} in flight", load_of(light));
+    let from = format!("the duration of a request at {} in flight", load_of(light));
     is_free.then(|| Alone { ns: light.service_ns.mean.unwrap_or(0) as f64, from, is_first: false })
 }
 
-/// The first requests of the levels. Some meet what the level before has left behind.
+/// The first requests of the levels. Some of them meet work that the level before left behind.
 fn first_of_levels(case: &Case<'_>) -> Option<Alone> {
     let first = |point: &&&Point| point.unmeasured.fastest_ns;
     let mut all: Vec<u64> = case.ramp.iter().filter_map(|point| first(&point)).collect();
@@ -133,7 +134,7 @@ fn first_of_levels(case: &Case<'_>) -> Option<Alone> {
         return None;
     }
     let ns = all[all.len() / 2] as f64;
-    let from = format!("the time of the first request of {} levels (median)", all.len());
+    let from = format!("the duration of the first request of {} levels (median)", all.len());
     Some(Alone { ns, from, is_first: true })
 }
 
@@ -152,8 +153,8 @@ fn fails(case: &Case<'_>) -> bool {
     requests.failed as f64 > FAILED_MAX * requests.sent.max(1) as f64
 }
 
-/// Whether the places are in use for something with a name: they compute, wait for storage or for
-/// the reader of a pipe, or are stopped. Nothing where that was not read.
+/// Whether the places are in use for something that the readings name: they compute, wait for
+/// storage or for the reader of a pipe, or are stopped. Nothing if that was not read.
 fn is_otherwise(case: &Case<'_>, places: f64) -> Option<bool> {
     let doing = case.far().doing.as_ref()?;
     let with_a_name = [Doing::Storage, Doing::PipeWrite, Doing::Send, Doing::Stopped];
@@ -167,7 +168,7 @@ pub(crate) fn at_cpus(case: &Case<'_>) -> Option<f64> {
     Some(threads.iter().map(ThreadShare::wanted).sum())
 }
 
-/// Evidence: the requests are inside the server, or at its door.
+/// Evidence: the requests are inside the server or unread in its sockets.
 fn inside(case: &Case<'_>, seen: Seen) -> Seen {
     let Some(residence) = case.point.residence else { return seen };
     let there = residence.inside_server.unwrap_or(0.0) + residence.server_unread.unwrap_or(0.0);
@@ -188,7 +189,7 @@ mod tests {
     use crate::fixture::Fixture;
     use observe::DownstreamUse;
 
-    /// A server that is not busy and asks no other, at 1000/s with eight in flight.
+    /// A server that is not busy and calls no other service, at 1000/s with eight in flight.
     fn idle() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.worker(0.05, 0.0);

@@ -1,9 +1,9 @@
 //! What the visits of an experiment say together: cells, contrasts, effects of factors, the floor,
-//! trends, and visits that are far off.
+//! trends, and outliers.
 //!
 //! In: one set of figures per visit, with what disturbed it. Out: the parts of the record that
-//! follow from them. Never: a figure of a visit that warms up, or that a rule of the plan leaves
-//! out.
+//! follow from them. Never: a figure of a warm-up visit, or of a visit that a rule of the plan
+//! excludes.
 
 use crate::contrast::{Contrast, Rules, conclude};
 use crate::visited::Logs;
@@ -27,7 +27,7 @@ pub struct Found {
 }
 
 /// Everything that follows from the visits of an experiment, in their order. `block` is the last
-/// one that was begun.
+/// block that was started.
 pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSeen]) -> Found {
     let seen = |visit: &Visited<'_>| VisitSeen {
         cell: visit.cell.to_string(),
@@ -57,8 +57,8 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
     Found { summaries, contrasts: compared.contrasts, analysis }
 }
 
-/// An experiment with all that follows from its visits; `runs` has what each of them left, in their
-/// order. What the document said before of summaries, contrasts and analysis is replaced.
+/// An experiment with everything that follows from its visits; `runs` has the run of each visit, in
+/// the same order. Earlier summaries, contrasts and analysis in the document are replaced.
 pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     let visits: Vec<Visited<'_>> = of
         .cells
@@ -79,7 +79,7 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
 }
 
-/// Why an experiment may end after a block: what its design asks for is known.
+/// Why an experiment may end after a block: everything its design asks for is known.
 pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<Ended> {
     let (counted, _) = counted(design, visits);
     let contrasts = compare(design, &counted, Rules::of(design, block)).contrasts;
@@ -101,7 +101,7 @@ pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<End
     main.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
 }
 
-/// The visits that count, and those that a rule of the plan leaves out.
+/// The visits that count, and those that a rule of the plan excludes.
 fn counted<'a>(design: &Design, visits: &[Visited<'a>]) -> (Vec<Visited<'a>>, Vec<Excluded>) {
     let (mut kept, mut excluded) = (Vec::new(), Vec::new());
     for visit in visits {
@@ -144,7 +144,7 @@ fn summaries(design: &Design, visits: &[Visited<'_>]) -> Vec<CellSummary> {
     summaries
 }
 
-/// Comparisons of one look.
+/// The comparisons of one look.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Compared {
     contrasts: Vec<experiment::Contrast>,
@@ -152,8 +152,8 @@ struct Compared {
     floors: Vec<Floor>,
 }
 
-/// Every cell against the baseline, and the effects of the factors, figure by figure. All that is
-/// compared of one figure is a family that shares its risk; the floor is not part of it.
+/// Every cell against the baseline, and the effects of the factors, figure by figure. All
+/// comparisons of one figure are a family that shares its risk; the floor is not part of it.
 fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
     let figures: BTreeSet<Figure> =
         visits.iter().flat_map(|visit| visit.figures.keys().copied()).collect();
@@ -208,7 +208,7 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
     compared
 }
 
-/// What the host makes by itself: the baseline against itself.
+/// The difference that the host makes by itself: the baseline against itself.
 fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
     let contrast = Contrast::of_logs(ratios)?;
     let (conclusion, _) = conclude(&[Some(contrast)], Rules::once(0.0))[0]?.word();
@@ -223,7 +223,7 @@ fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
     })
 }
 
-/// A difference that the host makes by itself is not claimed.
+/// A difference within what the host makes by itself is not claimed.
 fn beyond(floor: Option<Floor>, one: experiment::Contrast) -> experiment::Contrast {
     let is_claimed = matches!(one.conclusion, Some(Conclusion::More | Conclusion::Less));
     let is_below =

@@ -1,7 +1,7 @@
-//! Patterns that need no look at the server: times that only kernels and limiters make, and how
-//! latency and rate go together over a ramp.
+//! Patterns that need no access to the server: times that only kernels and limiters produce, and
+//! how latency and rate move together over a ramp.
 //!
-//! A peak is counted only where it stands out of both of its neighbourhoods and far above the
+//! A peak is counted only if it stands out of both of its neighbourhoods and lies far above the
 //! median: a broad distribution over the same place is not a peak. Each pattern has a harmless
 //! cause that looks the same, listed with it.
 //! Sources: RFC 6298 and net/ipv4/tcp_timer.c (SYN and data retransmission, minimum 200 ms);
@@ -19,21 +19,21 @@ use model::units::show_ns;
 use model::wall::WallId;
 
 const MS: u64 = 1_000_000;
-/// Values that make a peak, at least, and their share of all.
+/// A peak needs at least this many values, and this share of all.
 const PEAK_MIN: u64 = 10;
 const PEAK_SHARE: f64 = 0.000_5;
-/// How many times denser a peak is than its neighbourhood.
+/// How many times denser than its neighbourhood a peak is.
 const DENSER: f64 = 5.0;
 /// A peak is separate from the bulk when the median is below this share of it.
 const FAR_ABOVE: f64 = 0.5;
-/// Connects this long after a SYN was due again were repeated.
+/// A connect that ends this long after a SYN retry was due includes that retry.
 const RETRY_NS: u64 = 150 * MS;
-/// A plateau that varies by less than this is made, not met.
+/// A plateau that varies by less than this is enforced, not natural.
 const MADE: f64 = 0.01;
-/// A rate that fell to less than this share of what it was.
+/// A fall of the rate to less than this share of what it was.
 const STEP: f64 = 0.9;
 
-/// What the latencies and the series of a point give away.
+/// The patterns in the latencies and the series of a point.
 pub fn of_point(point: &Point, latency: &Histogram) -> Vec<Fingerprint> {
     let periods = cfs_period(latency);
     // Peaks at 100 ms and 200 ms are one pattern, not two.
@@ -42,7 +42,7 @@ pub fn of_point(point: &Point, latency: &Histogram) -> Vec<Fingerprint> {
     found.into_iter().flatten().collect()
 }
 
-/// What the levels of a closed-loop ramp give away together.
+/// The patterns of the levels of a closed-loop ramp together.
 pub fn of_ramp(trial: &Trial, points: &[Point]) -> Vec<Fingerprint> {
     if trial.question != Question::Ramp {
         return Vec::new();
@@ -73,7 +73,7 @@ fn fingerprint(
     Some(Fingerprint { id, what, measured, rule, means: means.to_vec(), beware })
 }
 
-/// Values in a band that stands out of its neighbourhood, when there are enough.
+/// Values in a band that stands out of its neighbourhood, if there are enough.
 fn peak(latency: &Histogram, (from_ns, to_ns): (u64, u64)) -> Option<u64> {
     let count = |from: u64, to: u64| {
         latency.count_up_to(to.saturating_sub(1)) - latency.count_up_to(from.saturating_sub(1))
@@ -112,11 +112,11 @@ fn syn_retry(point: &Point) -> Option<Fingerprint> {
         return None;
     };
     fingerprint(
-        ("syn_retry", "connects as long as a lost SYN is repeated after"),
+        ("syn_retry", "connects that took as long as the retry of a lost SYN"),
         measured,
         "within 150 ms above 1, 2, 3, 4, 5 or 7 s",
         &[WallId::K1, WallId::K2, WallId::N5],
-        "the client's kernel decides the spacing: newer ones repeat each second at first",
+        "the client's kernel decides the spacing: newer kernels retry every second at first",
     )
 }
 
@@ -136,7 +136,7 @@ fn minimum_rto(latency: &Histogram) -> Option<Fingerprint> {
     let band = (198 * MS, 240 * MS);
     let inside = peak(latency, band)?;
     fingerprint(
-        ("minimum_rto", "a peak at 200 ms and a little: lost data, sent again"),
+        ("minimum_rto", "a peak just above 200 ms: lost data, sent again"),
         peak_phrase(latency, inside, band),
         "five times denser than its neighbourhood, median below half of it",
         &[WallId::N2],
@@ -177,11 +177,11 @@ fn burst(point: &Point) -> Option<Fingerprint> {
         return None;
     }
     fingerprint(
-        ("burst", "faster at first, then a step down: credit that is used up"),
+        ("burst", "faster at first, then a step down: burst credit is used up"),
         format!("{:.0} % of the first rate from {at_s:.1} s on", ratio * 100.0),
         "a step to 90 % or less, level before and after it",
         &[WallId::N4, WallId::A4],
-        "a warm-up goes the other way; a neighbour that begins to work looks the same",
+        "a warm-up goes the other way; a neighbour that starts to work looks the same",
     )
 }
 
@@ -210,7 +210,7 @@ fn station(top: &[&Point]) -> Option<Fingerprint> {
         growth_phrase(grown),
         "latency within 20 % of the load, rate within 10 %",
         &[],
-        "some station is full, on either side; a limiter looks the same",
+        "some resource is full, on either side; a limiter looks the same",
     )
 }
 
@@ -225,7 +225,7 @@ fn unloaded(levels: &[&Point]) -> Option<Fingerprint> {
         growth_phrase(grown),
         "rate within 15 % of the load, latency within 15 %",
         &[WallId::C3, WallId::N1],
-        "no wall was met: the rate is what the load and the round trip allow",
+        "no wall was reached: the rate is what the load and the round trip allow",
     )
 }
 
@@ -243,10 +243,10 @@ fn made(top: &[&Point]) -> Option<Fingerprint> {
     }
     fingerprint(
         ("flat", "a plateau that hardly varies: a limiter, a shaper or a quota"),
-        format!("{:.2} % between levels, {:.2} % in them", between * 100.0, inside * 100.0),
-        "under 1 % both",
+        format!("{:.2} % between levels, {:.2} % within them", between * 100.0, inside * 100.0),
+        "both under 1 %",
         &[WallId::A4, WallId::S3, WallId::N4, WallId::A2],
-        "walls of CPUs vary more, but an undisturbed thread with equal requests can be as even",
+        "CPU walls vary more, but an undisturbed thread with equal requests can be as even",
     )
 }
 
@@ -258,9 +258,9 @@ fn retrograde(levels: &[&Point]) -> Option<Fingerprint> {
         return None;
     }
     fingerprint(
-        ("retrograde", "beyond its best the rate falls, and latency grows faster than the load"),
+        ("retrograde", "beyond its peak the rate falls, and latency grows faster than the load"),
         growth_phrase(grown),
-        "rate under 90 % of the best",
+        "rate under 90 % of the peak",
         &[WallId::S7, WallId::S8, WallId::C1],
         "contention, caches or retries, of the server or of the generator: too many loops on its \
          CPUs do the same",

@@ -68,7 +68,7 @@ impl Fixture {
         }
     }
 
-    /// Where figures of the server's host are.
+    /// The readings of the server's host.
     pub fn far(&mut self) -> &mut Observed {
         match self.observed.far {
             Some(ref mut far) => far,
@@ -288,7 +288,7 @@ fn trial() -> Trial {
     }
 }
 
-/// A host as it is known before load.
+/// A host as it is known before any load.
 pub fn host() -> HostFacts {
     HostFacts {
         hostname: "lab".to_string(),

@@ -1,8 +1,9 @@
-//! Agents that are limited by their own hosts, in the verdict of the whole.
+//! How agents that their own hosts limit affect the verdict of the whole fleet.
 //!
-//! The whole has no readings of client hosts: each agent judged its own. Where agents that carry at
-//! least half of the load say that their host limits them, that is the wall of the whole, unless
-//! the server's side is shown at least as well. Fewer of them are named and change nothing.
+//! The whole fleet has no readings of client hosts: each agent judged its own host. If agents that
+//! carry at least half of the load say that their host limits them, that is the wall of the whole,
+//! unless the server's side is shown at least as well. If they carry less, they are named and
+//! change nothing.
 
 use model::fleet::AgentPoint;
 use model::run::Point;
@@ -10,10 +11,10 @@ use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
 
-/// Agents with this share of the load make its wall.
+/// Agents with this share of the load decide its wall.
 const SHARE_MIN: f64 = 0.5;
 
-/// The verdict of a point, or of a run whose rate is that of the point, with what agents say.
+/// The verdict of a point, or of a run whose rate is that of the point, with the agents' verdicts.
 pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
     let limited: Vec<(&AgentPoint, WallId)> = point.agents.iter().filter_map(limited).collect();
     let due = |agents: &mut dyn Iterator<Item = &AgentPoint>| {
@@ -46,23 +47,23 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
             read: vec!["agents".to_string()],
         },
     );
-    verdict.next.insert(0, "add agents, or give these more CPUs".to_string());
+    verdict.next.insert(0, "add agents, or give these agents more CPUs".to_string());
     verdict
 }
 
-/// Whether the server's side or the path is shown better than as a suspicion.
+/// Whether the server's side or the path is shown as more than a suspicion.
 fn is_shown(verdict: &Verdict) -> bool {
     matches!(verdict.side, Side::Server | Side::Path)
         && matches!(verdict.confidence, Confidence::Confirmed | Confidence::Probable)
 }
 
-/// An agent with the wall of its host that it names.
+/// An agent and the wall of its own host that it names.
 fn limited(agent: &AgentPoint) -> Option<(&AgentPoint, WallId)> {
     let is_sure = agent.confidence.is_some_and(|confidence| confidence != Confidence::Unknown);
     Some((agent, agent.own_wall().filter(|_| is_sure)?))
 }
 
-/// The wall that most of the load of such agents meets.
+/// The wall that these agents name for most of their load.
 fn most_of(limited: &[(&AgentPoint, WallId)]) -> Option<WallId> {
     let mut walls: BTreeMap<WallId, u64> = BTreeMap::new();
     for (agent, wall) in limited {
@@ -71,7 +72,7 @@ fn most_of(limited: &[(&AgentPoint, WallId)]) -> Option<WallId> {
     walls.into_iter().max_by_key(|(_, due)| *due).map(|(wall, _)| wall)
 }
 
-/// How sure the agent with most of the load at this wall is.
+/// How sure the agent with the most load at this wall is.
 fn confidence(limited: &[(&AgentPoint, WallId)], wall: WallId) -> Confidence {
     let of_wall = limited.iter().filter(|(_, named)| *named == wall);
     let most = of_wall.max_by_key(|(agent, _)| agent.due());

@@ -1,10 +1,10 @@
-//! Validity checks: each compares independent accounts, and says which figures it strikes when they
-//! disagree.
+//! Validity checks: each compares independent accounts of a measurement and strikes the figures
+//! that become doubtful when the accounts disagree.
 //!
-//! One file per gate, all of one shape, listed in [`GATES`]. A broken gate says nothing about the
-//! figures that it does not list. Where arithmetic allows it a struck figure keeps a bound. The
-//! wall of a gate is the verdict of its point only when the figure that was asked for is not
-//! known and no other cause is.
+//! One file per gate, all of the same shape, listed in [`GATES`]. A broken gate says nothing about
+//! figures that it does not list. Where arithmetic allows it, a struck figure keeps a bound. The
+//! wall of a gate becomes the verdict of its point only if the requested figure is not known and no
+//! other cause is known.
 
 mod agents;
 mod bytes;
@@ -35,7 +35,7 @@ use model::wall::WallId;
 pub struct Listed {
     /// Its name.
     pub id: GateId,
-    /// The wall that it shows when no other cause is known.
+    /// The wall that it names when no other cause is known.
     pub breaks: WallId,
     /// The figures that it strikes.
     pub strikes: &'static [Figure],
@@ -80,7 +80,7 @@ impl Checked {
     }
 }
 
-/// What counts and stamps of requests make.
+/// The figures made from counts and time stamps of requests.
 const OF_REQUESTS: &[Figure] = &[
     Figure::Rate,
     Figure::Failures,
@@ -121,10 +121,7 @@ pub const GATES: &[Listed] = &[
         WallId::M1,
         resolution::check,
         &LATENCIES,
-        Leaves::Bound(
-            resolution::leaves,
-            "from the figure less two of the longest turn, to the figure",
-        ),
+        Leaves::Bound(resolution::leaves, "from the figure minus two longest turns to the figure"),
     ),
     gate(
         GateId::Release,
@@ -142,7 +139,7 @@ pub const GATES: &[Listed] = &[
         WallId::M1,
         window::check,
         &[Figure::Rate, Figure::Ceiling],
-        Leaves::Bound(window::leaves, "the rate with the requests in flight at an edge off or on"),
+        Leaves::Bound(window::leaves, "the rate without and with requests in flight at an edge"),
     ),
     gate(
         GateId::CpuStates,
@@ -180,7 +177,7 @@ pub const GATES: &[Listed] = &[
         &[Figure::Load],
         Leaves::Bound(subscribers::leaves, "the streams that were accepted and stayed"),
     ),
-    // The generator's own walls then judge the generator.
+    // If this gate breaks, the generator's own walls judge the generator.
     gate(
         GateId::Delivery,
         WallId::C2,
@@ -207,9 +204,9 @@ pub const GATES: &[Listed] = &[
         ],
         Leaves::Bound(
             agents::leaves,
-            "the rate of the agents whose account holds, to all that was due; percentiles as if \
-             the requests of which nothing is known were the fastest, and the slowest; all of it \
-             sound where agents were only late",
+            "from the rate of the agents whose account holds to the rate with all requests that \
+             were due; percentiles as if the unknown requests were the fastest, and the slowest; \
+             all of it sound if agents were only late",
         ),
     ),
     gate(
@@ -217,7 +214,7 @@ pub const GATES: &[Listed] = &[
         WallId::M1,
         start::check,
         &[Figure::Rate, Figure::Ceiling],
-        Leaves::Bound(start::leaves, "the rate with both edges of the window off or on"),
+        Leaves::Bound(start::leaves, "the rate without and with both edges of the window"),
     ),
 ];
 
@@ -232,9 +229,9 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         let Checked { ok, measured, bound, why } = (listed.check)(case);
         Gate { id: listed.id, ok, measured, bound, why }
     };
-    // A gate that does not apply to a point is not one that could not be checked.
+    // A gate that does not apply to a point differs from one that could not be checked.
     let is_asked = |listed: &&Listed| match listed.id {
-        // Where nothing was changed nothing can drift.
+        // Where nothing was changed, nothing can drift.
         GateId::Tuning => tuning::is_asked(case),
         GateId::Release => case.is_open() || case.point.starts().is_some(),
         GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),

@@ -2,8 +2,8 @@
 //!
 //! What this room is for: deciding whether a measurement is sound, what limited it, and
 //! how sure that is.
-//! In: points and raw readings. Out: gates, verdicts, statistics; the same input gives the same
-//! output, so that old runs can be judged again.
+//! In: points and raw readings. Out: gates, verdicts, statistics. The same input gives the same
+//! output, so old runs can be judged again.
 //! Never: IO, a clock, randomness without a seed, an unmarked guess.
 
 pub use observe;

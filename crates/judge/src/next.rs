@@ -1,4 +1,4 @@
-//! The next step: what would settle a verdict that does not decide.
+//! The next step: the commands that would settle an undecided verdict.
 
 use crate::case::Case;
 use model::load::Question;
@@ -10,8 +10,8 @@ pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
     if case.has_queue() {
         let most = u64::from(case.point.load.connections_max.max(1)) * 4;
         next.push(format!(
-            "let waiting requests open connections: --max-connections {most}; if the rate stays, \
-             the server is the wall"
+            "let waiting requests open connections: --max-connections {most}; if the rate stays \
+             the same, the server is the wall"
         ));
     }
     if case.server.is_none() {
@@ -47,7 +47,7 @@ pub(crate) fn ramp_command(case: &Case<'_>) -> String {
     format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
 }
 
-/// Its CPUs have slack, so a profile says what it waits for.
+/// The server's CPUs have slack, so a profile shows what it waits for.
 pub(crate) fn what_it_waits_in(case: &Case<'_>) -> String {
     if case.point.is_churn() || case.point.events.is_some() {
         return "profile what the server waits for; its CPUs have slack".to_string();
@@ -61,6 +61,6 @@ fn watch_the_server(case: &Case<'_>) -> String {
     if case.trial.addresses.iter().any(Address::is_loopback) {
         return "watch the server: --server-pid PID, or run ceiling as its user".to_string();
     }
-    "watch the server: start `ceiling probe serve` on its host, and give --probe HOST:PORT"
+    "watch the server: start `ceiling probe serve` on its host, and pass --probe HOST:PORT"
         .to_string()
 }

@@ -1,10 +1,10 @@
 //! Whether a point, or a run, holds its objective, such as `p99<2ms,errors<0.1%`.
 //!
-//! Three responses: met, missed, and open. A request without a good response is slower than all
-//! that have one, whatever took its place: a percentile that falls among such requests is missed,
-//! or open while they are only known to have waited for less than the bound. This is computed from
-//! the counts of requests, so it holds as well for records whose percentiles leave failures out. A
-//! percentile without enough values beyond it is open, never met.
+//! There are three results: met, missed and open. A request without a good response counts as
+//! slower than all requests that have one, whatever took its place. A percentile that falls among
+//! such requests is missed, or open while they are only known to have waited for less than the
+//! bound. This is computed from the counts of requests, so it also holds for records whose
+//! percentiles leave failures out. A percentile without enough values beyond it is open, never met.
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
@@ -35,7 +35,7 @@ impl TermFinding {
 }
 
 /// How each term stands at a point, in the order of the terms. A figure with two bounds decides a
-/// term where both ends do; one that is not known decides nothing.
+/// term if both bounds do; an unknown figure decides nothing.
 pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
     let found = |term: &Term| match standing_of(term.figure, point) {
         Standing::Bounded { low, high: Some(high), by } => {
@@ -46,7 +46,7 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
         Standing::NotKnown { why } => {
             TermFinding::open(format!("{} is not known: {why}", term.figure))
         }
-        // Known from below: what it falls among says more.
+        // Only a lower bound is known: the requests among which the figure falls say more.
         Standing::Bounded { high: None, .. } | Standing::Sound => find(term, point),
     };
     objective.terms().iter().map(|term| expectation(term, found(term))).collect()
@@ -56,9 +56,9 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
 fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
     let struck = match figure {
         TermFigure::Latency(statistic) => Some(standing::Figure::of_latency(statistic)),
-        // The generator delay is looked at with the term.
+        // The generator delay is examined with the term.
         TermFigure::Connect(_) => None,
-        // Counts of fates and stamps stand or fall together.
+        // Counts of outcomes and stamps stand or fall together.
         TermFigure::Good(statistic) | TermFigure::Service(statistic) => {
             Some(standing::Figure::of_latency(statistic))
                 .filter(|figure| point.standing.of(*figure).is_not_known())
@@ -126,11 +126,12 @@ fn compared(term: &Term, measured: f64) -> TermFinding {
     TermFinding { measured: Some(measured), met, why }
 }
 
-/// Of the connections that were planned, else of those of the window, else of all of the level.
+/// Over the connections that were planned, else over those of the window, else over all of the
+/// level.
 fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
     if let Some((low, high)) = connect_moved(point, statistic) {
         let mut found = between(term, low, high);
-        found.why = format!("{}: the generator began connections late (C4)", found.why);
+        found.why = format!("{}: the generator opened connections late (C4)", found.why);
         return found;
     }
     let of_window = point.turnover.as_ref().filter(|one| one.established > 0);
@@ -142,8 +143,8 @@ fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
     time(term, statistic, Times { known, bad, at_least: None })
 }
 
-/// A time to connect from the planned instant that the generator delay moved: what a punctual
-/// generator would have seen at least, and what was measured.
+/// A time to connect from the planned instant that the generator delay moved: the least that a
+/// punctual generator would have seen, and what was measured.
 pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64, f64)> {
     let starts = point.starts()?;
     let of = |summary: &Summary| match statistic {
@@ -164,8 +165,8 @@ fn share(term: &Term, count: u64, due: u64) -> TermFinding {
     found
 }
 
-/// A distribution, how many requests are beyond all of it, and the same with requests that have no
-/// response put at the time they are known to have waited: no percentile of it is above the true
+/// A distribution, how many requests lie beyond all of it, and the same with requests without a
+/// response placed at the time they are known to have waited: no percentile of it is above the true
 /// one.
 #[derive(Clone, Copy)]
 struct Times<'a> {
@@ -217,7 +218,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
     let is_supported = beyond >= SAMPLES_BEYOND - 1e-6;
     let as_recorded = value_of(times.known, percentile);
     match as_recorded {
-        // The record has it among the same requests.
+        // The record has the percentile over the same requests.
         Some(value_ns) if times.known.censored == times.bad => {
             return compared(term, value_ns as f64);
         }
@@ -232,7 +233,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         },
         _ => {}
     }
-    // Lower percentiles can show a miss, never a hold.
+    // Lower percentiles can show a miss, but never that the term is met.
     for lower in PERCENTILES.iter().filter(|lower| **lower < percentile) {
         let found = at_percentile(term, *lower, times);
         if found.met == Some(false) {
@@ -251,7 +252,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
     ))
 }
 
-/// The figure falls among requests that are slower than all that have a good response.
+/// The figure falls among requests that count as slower than all that have a good response.
 fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> TermFinding {
     let among = format!("{name} falls among {count} requests without a good response");
     match at_least {
@@ -273,8 +274,8 @@ fn mean(term: &Term, times: Times<'_>) -> TermFinding {
         let none = || TermFinding::open("there are no responses".to_string());
         return mean.map_or_else(none, |mean_ns| compared(term, mean_ns as f64));
     }
-    // Requests without a good response count as slower than those that have one, so the mean of
-    // these is a lower bound.
+    // Requests without a good response count as slower than those that have one, so the mean of the
+    // latter is a lower bound.
     let at_least = times.at_least.map_or(mean, |summary| summary.mean);
     let without = format!("{} requests have no good response", times.bad);
     match at_least {
@@ -317,13 +318,13 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
     let at = |visit: &usize| Some((*visit, points[*visit].expectations.get(index)?));
     let stands: Vec<(usize, &Expectation)> = visits.iter().filter_map(at).collect();
     let is_upper = matches!(term.relation, Relation::Below | Relation::AtMost);
-    // The response that decides for all levels comes first.
+    // The result that decides for all levels comes first.
     let order =
         if is_upper { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
     let rank = |met: Option<bool>| order.iter().position(|one| *one == met);
     let figure = |one: &Expectation| one.measured.unwrap_or(f64::INFINITY);
     let deciding = stands.iter().min_by(|(_, left), (_, right)| {
-        // Among equals the largest figure: the worst time, the best rate.
+        // Among equal results, the largest figure: the worst time, the best rate.
         rank(left.met).cmp(&rank(right.met)).then(figure(right).total_cmp(&figure(left)))
     });
     let Some((visit, deciding)) = deciding else {
@@ -384,11 +385,11 @@ mod tests {
         let sound = || starts(times(3, 0), times(3, 0), 0);
         assert_eq!(judged("connect.p99<5ms", sound()), Some(true));
         assert_eq!(judged("connect.p99<2ms", sound()), Some(false));
-        // Twenty of 1010 were never open.
+        // Twenty of 1010 were never opened.
         let refused = || starts(times(3, 20), times(3, 20), 20);
         assert_eq!(judged("connect.p99<5ms", refused()), Some(false));
         assert_eq!(judged("connect.p50<5ms", refused()), Some(true));
-        // The generator was late: true is what lies between the two.
+        // The generator was late: the true value lies between the two.
         let late = || starts(times(9, 0), times(3, 0), 0);
         assert_eq!(judged("connect.p99<5ms", late()), None);
         assert_eq!(judged("connect.p99<10ms", late()), Some(true));
@@ -437,8 +438,8 @@ mod tests {
         assert!(judged("errors<1%", &point).why.ends_with("5 of 5000"));
     }
 
-    /// 1000 requests: so many good ones of 1 ms to 8 ms, and so many that failed at once, which the
-    /// recorded summary counts or leaves out.
+    /// 1000 requests: this many good ones of 1 ms to 8 ms, and this many that failed at once, which
+    /// the recorded summary counts or leaves out.
     fn shedding(good: u64, failed: u64, censored: u64) -> Point {
         let mut histogram = model::histogram::Histogram::new();
         (0..good).for_each(|at| histogram.record_n(1_000_000 + 7_000_000 * at / good, 1));
@@ -482,7 +483,7 @@ mod tests {
         let open = judged(&format!("p99<{}ns", (low + high) / 2), &point);
         assert_eq!((open.met, open.measured), (None, None));
         assert!(open.why.starts_with("between "), "{}", open.why);
-        // The summary that counts them says it exactly.
+        // The summary that counts them gives the exact value.
         let exact = judged("p99<9ms", &shedding(10_400, 100, 100));
         assert!(exact.measured.is_some_and(|ns| (low as f64..=high as f64).contains(&ns)));
     }
@@ -504,7 +505,7 @@ mod tests {
             bound: String::new(),
             why: String::new(),
         }];
-        assert_eq!(judged("errors<5%", &broken).met, Some(true), "gates have no part in it");
+        assert_eq!(judged("errors<5%", &broken).met, Some(true), "gates do not affect it");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! How probable each wall is, given which tests spoke and which did not.
+//! How probable each wall is, given which tests fired and which did not.
 //!
-//! A rule finds that a wall's signals are present. It cannot know how often another wall causes the
+//! A rule finds that a wall's signals are present. It cannot tell how often another wall causes the
 //! same signals. The table counts that: how often each test fired in labelled runs, whose wall is
-//! known by construction (`walls/`). Naive Bayes over the tests weighs the walls, with every wall
-//! equally probable beforehand. Tests of one group are correlated, so the weight of a group against
-//! a wall is capped. Shares order walls; they are not calibrated probabilities, because nothing is
+//! known by construction (`walls/`). Naive Bayes over the tests weighs the walls, starting with
+//! equal probabilities. Tests of one group are correlated, so the weight of a group against a wall
+//! is capped. The shares rank the walls; they are not calibrated probabilities, because nothing is
 //! expected of the tests that come after a wall's own.
 //!
-//! In: which tests spoke. Out: shares that add up to 1.
+//! In: which tests fired. Out: shares that add up to 1.
 //! Never: a wall that no test can name.
 //!
 //! Source of the counts: `table.tsv`, written by `walls fit` from the part of the draws that is not
@@ -20,36 +20,36 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// Groups whose tests are weighed; each is one witness. A broken measurement is no wall among
-/// others.
+/// Groups whose tests are weighed; each group is one witness. A broken measurement does not compete
+/// with other walls.
 const WEIGHED: [&WallGroup; 5] = [&COUNTED, &CLIENT, &SERVER, &APPLICATION, &PATH];
-/// What one group of tests can say against a wall, at most: odds of 1 to 50.
+/// The most that one group of tests can say against a wall: odds of 1 to 50.
 const GROUP_ODDS_MAX: f64 = 50.0;
 /// Weight of a prior belief against counts, in draws.
 const BELIEF_DRAWS: f64 = 2.0;
-/// Prior: how often a wall's own test fires when the wall is there.
+/// Prior: how often a wall's own test fires when the wall is present.
 const OWN: f64 = 0.9;
 /// Prior: how often the test of a wall that comes earlier in the order fires.
 const OTHER: f64 = 0.03;
-/// How often one does that stands behind it: it may be imitated.
+/// Prior: how often the test of a wall that comes later fires: that wall may be imitated.
 const IMITATED: f64 = 0.3;
-/// A smaller share than this is not worth a line.
+/// A share smaller than this is not worth a line.
 const SHARE_MIN: f64 = 0.01;
 
-/// How often each test spoke where one wall was known to be there.
+/// How often each test fired where one wall was known to be present.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By test: runs in which it spoke, and runs in which it had what it needs.
+    /// By test: runs in which it fired, and runs in which it had its readings.
     pub spoke: BTreeMap<Named, (u32, u32)>,
 }
 
-/// Counts by the wall that was there.
+/// Counts by the wall that was present.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OddsTable(pub BTreeMap<Named, Counts>);
 
 impl OddsTable {
-    /// Reads a table. Lines are `WALL TEST SPOKE TESTED`, separated by tabs; `#` begins a comment.
-    /// Lines that are not of this form say nothing.
+    /// Reads a table. Lines are `WALL TEST SPOKE TESTED`, separated by tabs; `#` starts a comment.
+    /// Lines of any other form are ignored.
     pub fn parse(text: &str) -> Self {
         let mut table = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -92,8 +92,8 @@ impl OddsTable {
         TABLE.get_or_init(|| OddsTable::parse(include_str!("odds/table.tsv")))
     }
 
-    /// Logarithm of the probability that `test` spoke, or did not, where `wall` is; each with its
-    /// place in the order. That a test behind the wall's own is silent is no surprise either.
+    /// Logarithm of the probability that `test` fired, or did not, if `wall` is present; each with
+    /// its place in the order. A test after the wall's own may also stay silent without surprise.
     fn log(
         &self,
         (wall_at, wall): (usize, Named),
@@ -113,7 +113,7 @@ impl OddsTable {
     }
 }
 
-/// Which tests spoke, by group; those without their readings are left out.
+/// Which tests fired, by group; tests without their readings are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Speaking(pub Vec<Vec<(Named, bool)>>);
 
@@ -134,7 +134,7 @@ impl Speaking {
         Self(groups)
     }
 
-    /// As if there were no test of this one, because something else has ruled it out.
+    /// As if this wall had no test, because something else has ruled it out.
     pub(crate) fn leave_out(&mut self, ruled_out: Named) {
         for group in &mut self.0 {
             group.retain(|(test, _)| *test != ruled_out);
@@ -147,7 +147,7 @@ pub fn alternatives(speaking: &Speaking) -> Vec<Alternative> {
     weigh(OddsTable::shipped(), speaking)
 }
 
-/// Seeds of the draws in which the shipped counts were made, as the first line of the table says.
+/// Seeds of the draws from which the shipped counts were made, as the first line of the table says.
 pub fn seeds() -> Vec<u64> {
     let first = include_str!("odds/table.tsv").lines().next().unwrap_or_default();
     let list = first.split("of seed ").nth(1).unwrap_or_default();
@@ -159,10 +159,10 @@ pub fn was_counted(wall: Named) -> bool {
     OddsTable::shipped().0.contains_key(&wall)
 }
 
-/// The same with given counts.
+/// The same with the given counts.
 pub fn weigh(table: &OddsTable, speaking: &Speaking) -> Vec<Alternative> {
     if !speaking.0.iter().flatten().any(|(_, spoke)| *spoke) {
-        // Silence is no reason to think of one wall rather than of another.
+        // Silence does not favour one wall over another.
         return Vec::new();
     }
     let classes: Vec<Named> = speaking.0.iter().flatten().map(|(test, _)| *test).collect();

@@ -1,9 +1,9 @@
-//! Visits whose rate is far from what their cell and their block have, and what may have caused it.
+//! Visits whose rate is far from that of their cell and block, and what may have caused it.
 //!
 //! A visit is named when its logarithm is more than 3.5 robust standard deviations from the median
-//! of its cell, and also after the median of its block is taken out (Iglewicz and Hoaglin 1993). It
-//! must do both: of two cells in a block either may be the one that is off, and a drift moves all
-//! of a block. It is named and stays in every figure: only a rule of the plan leaves visits out.
+//! of its cell, and also after the median of its block is subtracted (Iglewicz and Hoaglin 1993).
+//! Both are required: of two cells in a block either may be the one that is off, and a drift moves
+//! a whole block. A named visit stays in every figure: only a rule of the plan excludes visits.
 
 use crate::stats;
 use crate::visited::Visited;
@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 const FAR: f64 = 3.5;
 /// Standard deviation of a normal distribution over its median absolute deviation.
 const NORMAL: f64 = 1.4826;
-/// What is less off than this is not worth a word, whatever the others vary.
+/// A visit that is less off than this is not worth naming, however little the others vary.
 const LEAST: f64 = 0.02;
-/// Fewer visits say nothing of what is usual.
+/// Fewer visits do not show what is usual.
 const VISITS_MIN: usize = 8;
-/// Part of CPU time that must be taken beyond the median of all visits.
+/// Share of CPU time that must be taken, beyond the median of all visits.
 const TAKEN: f64 = 0.02;
 /// Stalls that may matter, nanoseconds.
 const STALL_NS: u64 = 10_000_000;
-/// How much longer than the median of all visits they must be.
+/// How many times the median of all visits a stall must last.
 const STALLED: f64 = 3.0;
 
 /// A share of CPU time that others took.
@@ -61,7 +61,7 @@ pub(crate) fn of(visits: &[Visited<'_>]) -> Vec<Outlier> {
     .collect()
 }
 
-/// Values less the median of their group.
+/// Values minus the median of their group.
 fn without<K: Ord + Copy>(values: &[f64], groups: impl Iterator<Item = K>) -> Vec<f64> {
     let groups: Vec<K> = groups.collect();
     let mut of: BTreeMap<K, Vec<f64>> = BTreeMap::new();
@@ -73,7 +73,7 @@ fn without<K: Ord + Copy>(values: &[f64], groups: impl Iterator<Item = K>) -> Ve
     groups.iter().zip(values).map(|(group, value)| value - medians[group]).collect()
 }
 
-/// What this visit has and the others hardly have.
+/// What this visit has and the other visits hardly have.
 fn causes(own: &Conditions, visits: &[Visited<'_>]) -> Vec<String> {
     let mut causes = Vec::new();
     let usual = |figure: Share| {

@@ -1,23 +1,23 @@
-//! Where throughput stops growing, and what its rate is worth.
+//! Where throughput stops growing, and how accurately its rate is known.
 //!
 //! Executive summary: the unit is a visit of a level, because the same level visited again gives
 //! another rate, and that scatter is larger than the one inside a window. The plateau is a range of
 //! loads. Its ends are the least and the greatest load that come near the best two neighbouring
-//! levels; every visit between them counts, whatever its rate. The interval is Student's t over
-//! the visits.
+//! levels; every visit between them counts, whatever its rate. The interval is Student's t over the
+//! visits.
 //!
 //! How near is near follows the noise: three standard deviations of a visit, at least 5 % and at
 //! most 25 %. The noise is taken from how far a level is off the line between its neighbours and
-//! from visits of the same level, so neither a trend nor a rise is taken for it. The ends of the
-//! range are the only place where the result of a visit decides whether it counts; what that costs
-//! is in the simulated coverage (`tests.rs`).
+//! from visits of the same level, so neither a trend nor a rise counts as noise. Only at the ends
+//! of the range does the result of a visit decide whether it counts; the simulated coverage
+//! includes what that costs (`tests.rs`).
 //!
-//! This file knows loads and rates only, so that it can be simulated.
+//! This file only handles loads and rates, so that it can be simulated.
 
 use crate::stats::{mean, student_95};
 use model::verdict::IntervalKind;
 
-/// Levels this near to the top are looked at for the noise, before it is known.
+/// Levels this near to the top are examined for the noise, before the noise is known.
 const NEAR_AT_FIRST: f64 = 0.10;
 /// Levels this near to the top belong to the plateau, however small the noise is.
 const NEAR_MIN: f64 = 0.05;
@@ -25,14 +25,14 @@ const NEAR_MIN: f64 = 0.05;
 const NEAR_MAX: f64 = 0.25;
 /// Standard deviations of a visit within which levels are near.
 const NEAR_DEVIATIONS: f64 = 3.0;
-/// Rounds after which the noise and the range it is taken from are settled.
+/// Rounds after which the noise and the range it is taken from have settled.
 const ROUNDS_MAX: usize = 20;
-/// Visits from which on an interval is one of the mean.
+/// From this many visits on, an interval is one of the mean.
 pub const VISITS_MIN: usize = 3;
-/// Change over the plateau that is worth a word, as a share of its rate.
+/// Change over the plateau that is worth reporting, as a share of its rate.
 const DRIFT_MIN: f64 = 0.02;
 
-/// One load, and the rate of every visit of it.
+/// One load, and the rate of each of its visits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadRates {
     /// Requests in flight, or requests per second asked for.
@@ -46,7 +46,7 @@ impl LoadRates {
         mean(&self.rates).unwrap_or(0.0)
     }
 
-    /// Where the level is on a scale on which twice the load is one step.
+    /// Where the level is on a scale on which doubling the load is one step.
     fn place(&self) -> f64 {
         (self.load.max(1) as f64).log2()
     }
@@ -63,16 +63,16 @@ pub struct Plateau {
     near: f64,
 }
 
-/// A range of loads that is narrower than this does not show that the rate has stopped growing.
+/// A range of loads narrower than this does not show that the rate has stopped growing.
 const SPAN_MIN: f64 = 1.5;
-/// Growth of the rate over that of the load, in logarithms, under which nine of ten requests that
-/// are added only wait. The rate grows by 7 % with twice the load.
+/// Growth of the rate over that of the load, in logarithms, below which nine of ten added requests
+/// only wait. The rate grows by 7 % when the load doubles.
 const GROWTH_MAX: f64 = 0.10;
 
 impl Plateau {
     /// Whether the rate has stopped growing: it falls at greater loads, or a much smaller load
-    /// gives nearly as much as the greatest, or what is added to it only waits (by Little's law
-    /// the time of a request grows by what the rate does not).
+    /// gives nearly as much as the greatest, or added requests only wait (by Little's law the
+    /// duration of a request grows by what the rate does not).
     pub fn is_flat(&self, levels: &[LoadRates]) -> bool {
         let most = &levels[self.last];
         let declines = self.last + 1 < levels.len();
@@ -87,8 +87,7 @@ impl Plateau {
     }
 }
 
-/// The range of levels, in order of rising load, whose ends come near the top. Nothing without
-/// levels.
+/// The range of levels, in order of rising load, whose ends come near the top. None without levels.
 pub fn find(levels: &[LoadRates]) -> Option<Plateau> {
     let rates: Vec<f64> = levels.iter().map(LoadRates::rate).collect();
     let top = top(&rates)?;
@@ -111,7 +110,7 @@ pub fn find(levels: &[LoadRates]) -> Option<Plateau> {
     Some(found)
 }
 
-/// The best mean of two neighbouring levels. One level alone would be the luckiest visit.
+/// The best mean of two neighbouring levels. A single level would be the luckiest visit.
 fn top(rates: &[f64]) -> Option<f64> {
     let pairs = rates.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
     pairs.max_by(f64::total_cmp).or_else(|| rates.first().copied()).filter(|top| *top > 0.0)
@@ -122,7 +121,7 @@ fn noise(levels: &[LoadRates]) -> Option<f64> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for three in levels.windows(3) {
         let [before, at, after] = three else { continue };
-        // How near the middle one is to the last: levels need not be evenly apart.
+        // How near the middle level is to the last: levels need not be evenly spaced.
         let near = (at.place() - before.place()) / (after.place() - before.place());
         let bend = at.rate() - (1.0 - near) * before.rate() - near * after.rate();
         let share = |level: &LoadRates, weight: f64| weight * weight / level.rates.len() as f64;
@@ -137,21 +136,21 @@ fn noise(levels: &[LoadRates]) -> Option<f64> {
     (freedom > 0.0).then(|| (squares / freedom).sqrt())
 }
 
-/// The mean of visits and how far it is known.
+/// The mean of visits and how accurately it is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Mean over all visits.
     pub mean: f64,
-    /// Lower and upper end, and what they are. Nothing for one visit.
+    /// Lower and upper end, and what they are. None for one visit.
     pub interval: Option<(f64, f64, IntervalKind)>,
     /// Visits.
     pub visits: usize,
-    /// Change from the least to the greatest load as a share of the mean, where it is more than
-    /// the visits scatter.
+    /// Change from the least to the greatest load as a share of the mean, if it is more than the
+    /// visits scatter.
     pub drift: Option<f64>,
 }
 
-/// What the visits of a plateau say. Nothing without a visit.
+/// What the visits of a plateau say. None without a visit.
 pub fn estimate(levels: &[LoadRates]) -> Option<Estimate> {
     let rates: Vec<f64> = levels.iter().flat_map(|level| level.rates.iter().copied()).collect();
     let visits = rates.len();
@@ -171,9 +170,9 @@ pub fn estimate(levels: &[LoadRates]) -> Option<Estimate> {
     Some(Estimate { mean, interval, visits, drift: drift(levels, mean) })
 }
 
-/// Half of the 95 % interval of the mean. Visits of one level may share what the level does, as
-/// visits one after the other share what the host does then. Where levels differ by more than
-/// their visits explain, it is the levels that are counted, not the visits.
+/// Half of the 95 % interval of the mean. Visits of one level may share an effect of the level, and
+/// consecutive visits one of the host. If levels differ by more than their visits explain, the
+/// levels are counted, not the visits.
 fn half_width(levels: &[LoadRates], mean: f64, visits: usize) -> f64 {
     let count = visits as f64;
     let off = |level: &LoadRates| level.rates.iter().map(|rate| rate - mean).sum::<f64>();
@@ -193,8 +192,8 @@ fn half_width(levels: &[LoadRates], mean: f64, visits: usize) -> f64 {
     }
 }
 
-/// The change from the first level to the last along a straight line through the levels, when its
-/// slope is one that chance gives less than one time in twenty.
+/// The change from the first level to the last along a straight line through the levels, if chance
+/// gives such a slope less than one time in twenty.
 fn drift(levels: &[LoadRates], mean: f64) -> Option<f64> {
     if levels.len() < VISITS_MIN || mean <= 0.0 {
         return None;

@@ -2,8 +2,8 @@
 //!
 //! Cells with a change and cells without are taken in pairs, in the order of the plan.
 //! With three pairs or more the interval is that of a contrast, which includes the difference from
-//! run to run. With fewer it is that of the rates inside their windows, which does not; `why` then
-//! gives that reason.
+//! run to run. With fewer pairs it is that of the rates inside their windows, which does not
+//! include it; `why` says so.
 
 use crate::contrast::Contrast;
 use model::advice::{CALIBRATION_SCHEMA, Calibration, Remembered, Tally};
@@ -11,16 +11,16 @@ use model::experiment::{Experiment, Foretold, Kept};
 use model::run::Record;
 use std::collections::BTreeMap;
 
-/// A cell by name, with its run when it was measured.
+/// A cell by name, with its run if it was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its run; nothing when it failed or was not reached.
+    /// Its run; none if it failed or was not reached.
     pub run: Option<&'a Record>,
 }
 
-/// Holds one prediction against the cells of its experiment.
+/// Compares one prediction with the cells of its experiment.
 pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
     let side = |side: &str| -> Vec<Option<Rate>> {
         let meant = cells.iter().filter(|cell| Foretold::means(side, cell.name));
@@ -51,7 +51,7 @@ pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
             (Some((contrast.low, contrast.high)), format!("mean of {} pairs", pairs.len()))
         }
         None => {
-            let how = format!("{} of runs: only what varies inside them", count(pairs.len()));
+            let how = format!("{} of runs: only the variation inside them", count(pairs.len()));
             (inside_windows(&pairs, ratio), how)
         }
     };
@@ -69,7 +69,7 @@ fn count(pairs: usize) -> String {
     if pairs == 1 { "one pair".to_string() } else { format!("{pairs} pairs") }
 }
 
-/// Nothing when the interval crosses a bound: it may be on either side.
+/// None if the interval crosses a bound: the value may be on either side.
 fn is_inside(predicted: &Foretold, (low, high): (f64, f64)) -> Option<bool> {
     let most = predicted.high.unwrap_or(f64::INFINITY);
     if low >= predicted.low && high <= most {
@@ -85,7 +85,7 @@ struct Rate {
     half: Option<f64>,
 }
 
-/// Of a search its result; otherwise the ceiling, if the measurement is valid.
+/// The result of a search; otherwise the ceiling, if the measurement is valid.
 fn rate(record: &Record) -> Option<Rate> {
     let found = match &record.search {
         Some(search) => {
@@ -101,7 +101,7 @@ fn rate(record: &Record) -> Option<Rate> {
     (found.value > 0.0).then_some(found)
 }
 
-/// Relative errors of both sides add up as independent ones do.
+/// Relative errors of both sides add up like independent errors.
 fn inside_windows(pairs: &[(Rate, Rate)], ratio: f64) -> Option<(f64, f64)> {
     let share = |rate: &Rate| Some(rate.half? / rate.value);
     let mut sum = 0.0;
@@ -112,7 +112,7 @@ fn inside_windows(pairs: &[(Rate, Rate)], ratio: f64) -> Option<(f64, f64)> {
     Some((ratio - half, ratio + half))
 }
 
-/// The record of all predictions of some experiments, oldest first.
+/// The track record of all predictions of some experiments, oldest first.
 pub fn calibration(experiments: &[Experiment]) -> Calibration {
     let mut entries: Vec<Remembered> = experiments
         .iter()
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// A record of which only the verdict matters.
+    /// A record in which only the verdict matters.
     fn record(rate: Option<f64>) -> Record {
         let text = include_str!("../tests/replay/base.json");
         let base: serde_json::Value = serde_json::from_str(text).unwrap();

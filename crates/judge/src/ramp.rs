@@ -2,14 +2,14 @@
 //!
 //! In closed loop the load is the number of requests in flight, N; in open loop it is the asked
 //! rate. Without a wall throughput grows like the load; at a saturated station it is flat and
-//! latency grows instead. The shape says that there is a wall, never on which side.
+//! latency grows instead. The shape shows that there is a wall, never on which side.
 
 use crate::{plateau, stats, steady};
 use model::run::Point;
 use model::verdict::{Ceiling, CeilingKind, IntervalKind};
 use std::collections::BTreeMap;
 
-/// Loads of which one is so many times the other say something by themselves.
+/// Two loads of which one is this many times the other are informative by themselves.
 const FAR: u64 = 8;
 
 /// What throughput does as the load grows.
@@ -19,7 +19,7 @@ pub enum Trend {
     TooFew,
     /// It still grows at the highest load.
     Rising,
-    /// It does not grow any more.
+    /// It no longer grows.
     Flat {
         /// Index of the smallest load that reaches the plateau.
         knee: usize,
@@ -28,7 +28,7 @@ pub enum Trend {
     },
 }
 
-/// What a point asks for: requests in flight or devices in closed loop, requests or connections per
+/// The load of a point: requests in flight or devices in closed loop, requests or connections per
 /// second in open loop.
 pub fn load_of(point: &Point) -> u64 {
     match point.load.rate {
@@ -49,7 +49,7 @@ pub fn load_phrase(point: &Point) -> String {
     format!("{} {unit}", load_of(point))
 }
 
-/// Index of the last visit of each level: a repeat stands for its level.
+/// Index of the last visit of each level: a repeated visit replaces the earlier one.
 pub fn last_visits(points: &[Point]) -> Vec<usize> {
     let is_last = |index: &usize| {
         points.get(index + 1).is_none_or(|next| next.attempt <= points[*index].attempt)
@@ -83,13 +83,13 @@ fn levels(points: &[&Point]) -> Vec<plateau::LoadRates> {
     by_load.into_iter().map(|(load, rates)| plateau::LoadRates { load, rates }).collect()
 }
 
-/// Two levels tell only that nothing grew, and only with a wide gap between them.
+/// Two levels can only show that nothing grew, and only with a wide gap between them.
 fn are_far_apart(levels: &[plateau::LoadRates]) -> bool {
     let [low, high] = levels else { return false };
     high.load >= FAR * low.load.max(1)
 }
 
-/// The rate of the visits at one wall, with its interval: over visits, or with one visit inside
+/// The rate of the visits at one wall, with its interval: over visits, or, with one visit, inside
 /// its window.
 pub fn ceiling(visits: &[&Point], kind: CeilingKind) -> Option<Ceiling> {
     let found = plateau::estimate(&levels(visits))?;

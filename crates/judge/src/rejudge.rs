@@ -1,4 +1,4 @@
-//! Judging a kept run again: the same input gives the same verdict, and better rules a better one.
+//! Judges a stored run again: the same input gives the same verdict, and better rules a better one.
 //!
 //! In: a record and its raw readings. Out: the record with the gates and verdicts of this version;
 //! measured figures stay as they are.

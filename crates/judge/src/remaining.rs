@@ -1,8 +1,8 @@
-//! What remains possible where something limits and no test names it: all of it is listed, with the
-//! command that tells one from the other.
+//! Lists every wall that remains possible when something limits and no test names it, with the
+//! command that tells them apart.
 //!
-//! In: a case whose tests are silent. Out: a verdict that names no wall, but the walls of which it
-//! is one. They have equal shares, because nothing that was read prefers one of them.
+//! In: a case whose tests are silent. Out: a verdict that names no wall but lists the candidates.
+//! They have equal shares, because none of the readings prefers one of them.
 //! Never: a guess among them.
 
 use crate::case::{Case, percent};
@@ -13,11 +13,11 @@ use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
 use model::wall::{Side, WallId};
 
-/// Walls of which one limits.
+/// Walls, one of which limits.
 pub(crate) struct Remaining {
-    /// What is known of it, in a sentence.
+    /// What is known about it, in a sentence.
     pub(crate) name: String,
-    /// The walls, each as probable as the others.
+    /// The walls, all equally probable.
     pub(crate) walls: Vec<WallId>,
     /// The evidence, and the commands that tell them apart.
     pub(crate) seen: Seen,
@@ -30,7 +30,7 @@ impl Remaining {
         self.walls.iter().map(|wall| Alternative { wall: Named::Wall(*wall), share }).collect()
     }
 
-    /// The side that all of them are on.
+    /// The side of all of them, if they share one.
     pub(crate) fn side(&self) -> Side {
         let first = self.walls.first().map_or(Side::Unknown, |wall| wall.side());
         if self.walls.iter().all(|wall| wall.side() == first) { first } else { Side::Unknown }
@@ -57,19 +57,20 @@ fn list(walls: &[WallId]) -> String {
     }
 }
 
-/// Requests wait inside a server that is not busy, and its threads do not show in what.
+/// Requests wait inside a server that is not busy, and its threads do not show what for.
 pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
     let downstreams = case.far().downstreams.as_ref();
     let calls: f64 = downstreams.into_iter().flatten().map(|one| one.connections).sum();
     let mut walls = vec![WallId::A2, WallId::A1, WallId::A4, WallId::A3];
     if calls > 0.0 {
-        // It has somewhere to wait.
+        // It has a service to wait for.
         walls.rotate_right(1);
     }
     let seen = with_places(case, seen).next(what_it_waits_in(case));
     let mut seen = seen.next(
-        "a pool and its connections to others let more through when they have more places, a lock \
-         when less is done under it, a limiter with another key (address, header, account)",
+        "a pool, or the connections to another service, let more through when there are more of \
+         them; a lock when less is done under it; a limiter with another key (address, header, \
+         account)",
     );
     if downstreams.is_some() && calls == 0.0 {
         let what = "against A3: no connection of the server to another service was seen";
@@ -79,8 +80,8 @@ pub(crate) fn inside(case: &Case<'_>, seen: Seen) -> Remaining {
     Remaining { name, walls, seen }
 }
 
-/// Rate times the time of a request where nothing waits yet is how many the server holds at once
-/// (Little): the places of a pool, if that is what limits.
+/// The rate times the duration of a request at a level without waiting is how many requests the
+/// server holds at once (Little): the places of the pool, if the wall is a pool.
 fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
     let Some((places, light)) = case.places() else { return seen };
     seen.with(
@@ -94,11 +95,11 @@ fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
             load_of(light)
         ),
         format!("{places:.1}"),
-        "the places of a pool, if it is one",
+        "the places of the pool, if the wall is a pool",
     )
 }
 
-/// A process runs one thread at a time, and none of them is full. Nothing unless that is so.
+/// A process runs one thread at a time, and no thread is full. Nothing otherwise.
 pub(crate) fn in_turns(case: &Case<'_>) -> Option<Remaining> {
     let (pid, run) = takes_turns(case)?;
     let seen = Seen::default().with(
@@ -121,7 +122,7 @@ pub(crate) fn in_turns(case: &Case<'_>) -> Option<Remaining> {
     Some(Remaining { name, walls, seen })
 }
 
-/// The server is busy, and part of what it does is to refuse. `busy` is the wall that its CPUs
+/// The server is busy, and part of its work is to refuse requests. `busy` is the wall that its CPUs
 /// show.
 pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<Remaining> {
     let share = refused_beside(case)?;
@@ -134,15 +135,15 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
         "over 5 %: the server is busy with these too",
     );
     let walls = vec![WallId::A4, busy];
-    let name = format!("the server is busy, and refuses: {}", list(&walls));
-    let next = "repeat with fewer in flight: where the rate of good responses stays, a limiter \
-                counts them, where it falls the CPU limits";
+    let name = format!("the server is busy and refuses requests: {}", list(&walls));
+    let next = "repeat with fewer requests in flight: if the rate of good responses stays, a \
+                limiter counts them; if it falls, the CPU limits";
     let seen = seen.next(next).next(ramp_command(case));
     Some(Remaining { name, walls, seen })
 }
 
-/// The server's CPUs are full, and something on its host waits for memory: the kernel looks for
-/// memory with CPU time of those that need it, and what is short was not read.
+/// The server's CPUs are full, and something on its host waits for memory. The kernel reclaims
+/// memory on the CPU time of the processes that need it, and no reading tells what is short.
 pub(crate) fn short_of_memory(case: &Case<'_>, busy: WallId, seen: &Seen) -> Option<Remaining> {
     let stalled = unexplained_stalls(case)?;
     let seen = seen.clone().with(
@@ -159,7 +160,7 @@ pub(crate) fn short_of_memory(case: &Case<'_>, busy: WallId, seen: &Seen) -> Opt
     Some(Remaining { name, walls, seen })
 }
 
-/// The CPUs of the server are full, and most requests are known to wait for something else.
+/// The server's CPUs are full, and most requests are known to wait for something else.
 pub(crate) fn waiting_or_busy(
     case: &Case<'_>,
     (holder, held): (WallId, Seen),
@@ -197,7 +198,7 @@ mod tests {
         let to = "10.0.0.9:5432".to_string();
         let one = DownstreamUse { to, connections: 4.0, waiting: 1.0, heard_ms: None };
         fixture.observed.downstreams = Some(vec![one]);
-        assert_eq!(said(&fixture).walls[0], WallId::A3, "it has calls of its own");
+        assert_eq!(said(&fixture).walls[0], WallId::A3, "the server calls another service");
     }
 
     #[test]

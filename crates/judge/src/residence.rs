@@ -3,16 +3,16 @@
 //! In: sampled sockets of both sides, the rate, the mean number in flight. Out: a split of that
 //! number. A socket with unread bytes stands for the requests of one connection; the wire holds
 //! rate times round trip (Little); the rest was inside the server. Parts are taken in the order of
-//! a response's way back, and none is larger than what the ones before it left, so they add up.
-//! Where the probe shares CPUs with the generator it looks while the generator cannot run, and
-//! finds more unread than there is on average. Each turn of the generator's loop reads all that has
-//! come, so unread is at most what comes in a turn, and everything in the time in which its busiest
-//! worker waits for a CPU.
+//! a response's way back, and no part is larger than what the earlier ones left, so they add up. If
+//! the probe shares CPUs with the generator, it looks while the generator cannot run, and finds
+//! more unread than there is on average. Each turn of the generator's loop reads everything that
+//! has arrived, so unread is at most what arrives in a turn, plus everything that arrives while its
+//! busiest worker waits for a CPU.
 
 use crate::case::Case;
 use model::run::Residence;
 
-/// The split; nothing when no socket was looked at or the number in flight is not known.
+/// The split; none if no socket was sampled or the number in flight is not known.
 pub fn of(case: &Case<'_>) -> Option<Residence> {
     let (census, point) = (case.census()?, case.point);
     let in_flight = point.in_flight.mean?;
@@ -42,7 +42,7 @@ mod tests {
         fixture.unread_at_server(0.5);
         fixture.round_trip(1000);
         let residence = super::of(&fixture.case()).unwrap();
-        // Eight in flight at 1000/s: one is on the wire for 1 ms each.
+        // Eight in flight at 1000/s: one is on the wire, for 1 ms each.
         assert_eq!((residence.server_unread, residence.wire), (Some(4.0), Some(1.0)));
         assert_eq!((residence.client_unread, residence.inside_server), (Some(0.0), Some(3.0)));
     }
@@ -54,7 +54,8 @@ mod tests {
         fixture.unread_at_client(1.0);
         fixture.unread_at_server(1.0);
         let residence = super::of(&fixture.case()).unwrap();
-        // A turn of 5 us at 1000/s holds next to nothing, and it waits a hundredth of the time.
+        // A turn of 5 us at 1000/s holds next to nothing, and the worker waits a hundredth of the
+        // time.
         let unread = residence.client_unread.unwrap();
         assert!((unread - 0.085).abs() < 1e-9, "{residence:?}");
         let parts = [residence.client_unread, residence.wire, residence.server_unread];

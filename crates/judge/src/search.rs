@@ -1,17 +1,18 @@
-//! The highest rate that holds an objective, on systems that are noisy.
+//! The highest rate that meets an objective, on noisy systems.
 //!
 //! Executive summary: the rate doubles until a trial misses; then the interval between the highest
 //! rate that holds and the lowest that misses is halved in log space, with trials that grow longer
-//! as it narrows; then both ends are repeated until a sequential test is sure of them. At the end a
+//! as it narrows; then both ends are repeated until a sequential test is sure of them. Finally a
 //! run below the found rate must hold and one above the interval must miss.
 //!
-//! One trial proves little: a good rate misses now and then, and a bad one is met by luck. Each
+//! One trial proves little: a good rate misses now and then, and a bad rate holds by luck. Each
 //! rate therefore keeps its evidence, and an end of the interval that turns out wrong is given up
 //! again. The sequential test (Wald) weighs "misses at most one trial in ten" against "misses six
-//! in ten". When a rate misses below one that holds, the lower one counts, as in MLRsearch
-//! (draft-ietf-bmwg-mlrsearch), and the interval reaches over both.
+//! in ten". If a rate misses below one that holds, the lower one counts, as in MLRsearch
+//! (draft-ietf-bmwg-mlrsearch), and the interval covers both.
 //!
-//! This is a pure machine: [`Search::step`] says what to try, [`Search::report`] takes the result.
+//! This is a pure state machine: [`Search::step`] says what to try, [`Search::report`] takes the
+//! result.
 
 mod evidence;
 
@@ -31,21 +32,21 @@ const GROWTH: f64 = 2.0;
 const SHORTEST: f64 = 0.2;
 /// Shortest trial, unless a whole one is shorter, nanoseconds: less says nothing about a queue.
 const SHORTEST_NS: u64 = 500_000_000;
-/// Trials are whole when the interval is at most this many times as wide as asked.
+/// Trials are whole when the interval is at most this many times as wide as requested.
 const WHOLE_WITHIN: f64 = 4.0;
 /// A miss is repeated at once while trials are shorter than this share of a whole one.
 const DOUBTED_BELOW: f64 = 0.5;
-/// A little longer than the wanted number of responses needs: rates are met only on average.
+/// Slightly longer than the wanted number of responses needs: rates are met only on average.
 const ANSWERS_MARGIN: f64 = 1.1;
 /// The run below the found rate has this share of it.
 const BELOW: f64 = 0.95;
 /// The run above the interval has this multiple of its upper end.
 const ABOVE: f64 = 1.05;
-/// Runs at most to confirm one side.
+/// The most runs to confirm one side.
 const CONFIRM_MAX: u32 = 3;
 /// At most this share of the budget is kept for confirming.
 const RESERVE_MAX: f64 = 0.25;
-/// Time outside of the measured window, assumed until the first trial: connecting and warming up.
+/// Time outside the measured window, assumed until the first trial: connecting and warming up.
 const OVERHEAD_NS: u64 = 500_000_000;
 
 /// What to do next.
@@ -57,23 +58,23 @@ pub enum NextTrial {
         rate: f64,
         /// Length of the measured window, nanoseconds.
         duration_ns: u64,
-        /// What it is for.
+        /// What the trial is for.
         purpose: Purpose,
     },
     /// The search is over.
     Done(Answer),
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialResult {
     /// How the objective stood.
     pub standing: ObjectiveStanding,
-    /// Whether that result is trusted.
+    /// Whether that result can be trusted.
     pub trust: Trust,
-    /// Length of the measured window, nanoseconds; shorter than planned when it was cut.
+    /// Length of the measured window, nanoseconds; shorter than planned if it was cut.
     pub duration_ns: u64,
-    /// Time of everything: connecting, warming up, measuring, draining; nanoseconds.
+    /// Time for everything: connecting, warming up, measuring, draining; nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -95,7 +96,7 @@ struct Confirming {
 }
 
 impl Confirming {
-    /// Two that agree end it at once; otherwise it is repeated, and the majority counts.
+    /// Two runs that agree end it at once; otherwise it is repeated, and the majority counts.
     fn is_over(&self) -> bool {
         let first_agrees = self.agree > 0 && self.disagree == 0;
         first_agrees || self.agree.max(self.disagree) > CONFIRM_MAX / 2 || self.runs >= CONFIRM_MAX
@@ -107,9 +108,9 @@ impl Confirming {
     }
 }
 
-/// Whether a judged point counts as a trial. Gates that overload of the target breaks do not
-/// matter: the objective itself judges it. The generator spoils a trial when a term is open because
-/// generator delay moved its figure across the bound; it does not move counts.
+/// Whether a judged point counts as a trial. Gates that break because the target is overloaded do
+/// not matter: the objective itself judges that. The generator spoils a trial if a term is open
+/// because generator delay moved its figure across the bound; it does not move counts.
 pub fn trust(objective: &Objective, point: &Point) -> Trust {
     if !gates::is_rate_known(point) {
         Trust::Invalid
@@ -153,7 +154,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has tried nothing.
+    /// A search that has tried nothing yet.
     pub fn new(config: SearchConfig) -> Self {
         Self {
             evidence: Evidence::new(config.confidence),
@@ -173,7 +174,7 @@ impl Search {
         &self.trials
     }
 
-    /// What to do now. Says the same until the result of a trial is reported.
+    /// What to do now. Returns the same until the result of a trial is reported.
     pub fn step(&mut self) -> NextTrial {
         if self.pending.is_none() && self.ended.is_none() {
             match self.search() {
@@ -195,7 +196,7 @@ impl Search {
         }
     }
 
-    /// Takes the result of the trial that [`Search::step`] ordered; without one it is ignored.
+    /// Takes the result of the trial that [`Search::step`] ordered; ignored if there is none.
     pub fn report(&mut self, result: TrialResult) {
         let Some(Pending { rate, purpose, .. }) = self.pending.take() else { return };
         let TrialResult { standing, trust, duration_ns, elapsed_ns } = result;
@@ -222,7 +223,7 @@ impl Search {
         confirming.agree += u32::from(met == Some(wanted));
         confirming.disagree += u32::from(met == Some(!wanted));
         if confirming.is_over() && confirming.disagree > confirming.agree {
-            // The system is not monotone, or changed: the interval reaches over both.
+            // The system is not monotone, or it changed: the interval covers both.
             let settled = if wanted { ObjectiveStanding::Missed } else { ObjectiveStanding::Met };
             self.evidence.settle(rate, purpose, settled);
         }
@@ -233,7 +234,7 @@ impl Search {
         self.spent_ns + cost_ns + reserve_ns <= self.config.budget_ns
     }
 
-    /// Time kept for the runs that confirm.
+    /// Time reserved for the runs that confirm.
     fn reserve_ns(&self) -> u64 {
         let Some(low) = self.evidence.low() else { return 0 };
         let both_ns = 2 * (self.whole_ns(low.rate) + self.overhead_ns);
@@ -253,7 +254,7 @@ impl Search {
     }
 
     fn grow(&self, rate: f64) -> Pending {
-        // Not whole: that it may be too short to decide does not matter on the way up.
+        // Not whole: on the way up it does not matter if it is too short to decide.
         let shortest_ns = (self.config.trial_ns as f64 * SHORTEST) as u64;
         let duration_ns = shortest_ns.max(SHORTEST_NS).min(self.config.trial_ns);
         Pending { rate, duration_ns, purpose: Purpose::Grow }
@@ -280,12 +281,12 @@ impl Search {
         }
     }
 
-    /// The trial that makes a rate sure; nothing when it is.
+    /// The trial that makes a rate sure; none if it is already sure.
     fn sure(&self, tested: &Tested) -> Option<Pending> {
         (!self.evidence.is_sure(tested)).then(|| self.verify(tested))
     }
 
-    /// A trial that said nothing is repeated; in growing as it was.
+    /// A trial that said nothing is repeated; while growing, unchanged.
     fn again(&self, open: &Tested) -> Pending {
         if open.purpose == Purpose::Grow && open.undecided == 0 {
             return self.grow(open.rate);
@@ -300,7 +301,7 @@ impl Search {
             share_ns.max(SHORTEST_NS).min(self.config.trial_ns).max(self.answers_ns(rate))
         };
         // Far from the found rate trials are short, and a miss by chance would cost the whole way
-        // back: it is repeated at once.
+        // back, so it is repeated at once.
         if high.trials == 1 && share < DOUBTED_BELOW && !self.evidence.is_sure(high) {
             return Ok(Pending { duration_ns: length_ns(high.rate), ..self.verify(high) });
         }
@@ -319,7 +320,7 @@ impl Search {
         (self.config.answers_min as f64 * ANSWERS_MARGIN / rate * 1e9) as u64
     }
 
-    /// How long a trial is, as a share of a whole one: the wider the interval, the shorter.
+    /// The length of a trial as a share of a whole one: the wider the interval, the shorter.
     fn share(&self, low: f64, high: f64) -> f64 {
         let widths = (high / low).ln() / self.config.precision.ln_1p();
         (WHOLE_WITHIN / widths).clamp(SHORTEST, 1.0)
@@ -389,7 +390,7 @@ impl Search {
         let agrees = |check: &Option<SearchCheck>| {
             check.as_ref().is_some_and(|check| check.agrees == Some(true))
         };
-        // Where the generator gave way first, the highest rate is not known, only that it is more.
+        // If the generator gave way first, the highest rate is only known to be more.
         let is_above = agrees(&checks[1]) || ended == Ended::HighestHolds;
         let is_confirmed = agrees(&checks[0]) && is_above;
         if is_confirmed { Confidence::Confirmed } else { Confidence::Probable }
@@ -405,7 +406,7 @@ impl Search {
         if let Some(limit) = self.evidence.client_limit() {
             notes.push(format!(
                 "at {}/s the generator was late and the objective was missed: the limit may \
-                 be its own",
+                 be the generator's own",
                 show_count(limit)
             ));
         }
@@ -413,7 +414,7 @@ impl Search {
             self.evidence.high().and_then(|high| Some((high, self.evidence.held_above(high.rate)?)))
         {
             let (high, above) = (show_count(high.rate), show_count(above.rate));
-            notes.push(format!("not monotone: {high}/s missed and {above}/s held"));
+            notes.push(format!("not monotone: {high}/s missed but {above}/s held"));
         }
         if ended == Ended::BudgetSpent {
             notes.push("the budget ended before the interval was narrow and sure".to_string());

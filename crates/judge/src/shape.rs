@@ -5,9 +5,9 @@
 //! parametric bootstrap: the levels of a ramp are chosen, not drawn, so each level's rate is drawn
 //! anew around the fitted curve and the form is fitted again.
 //!
-//! The result is for the page; no verdict rests on it. What a verdict needs of a ramp is whether it
-//! still rises, which `ramp.rs` says. A good fit says nothing about the side: USL goes through the
-//! published ramp of a web server within a few percent (see the tests), and all of that curve was
+//! The result is for the page; no verdict rests on it. All that a verdict needs from a ramp is
+//! whether it still rises, which `ramp.rs` says. A good fit says nothing about the side: USL fits
+//! the published ramp of a web server within a few percent (see the tests), yet the whole curve was
 //! the generator's.
 
 mod bootstrap;
@@ -20,19 +20,18 @@ use model::load::{Question, Trial};
 use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 use model::run::Point;
 
-/// Levels a form with three parameters needs, on both sides of the knee.
+/// Levels that a form with three parameters needs, on both sides of the knee.
 const USL_LEVELS_MIN: usize = 6;
-/// A form whose residuals are larger than this is no description, even when it is the best.
+/// A form whose residuals are larger than this does not describe the ramp, even if it is the best.
 const RESIDUAL_MAX: f64 = 0.15;
-/// Error of a level that is never undercut: two visits of one level differ by about this much.
+/// Lower bound of a level's error: two visits of one level differ by about this much.
 const ERROR_MIN: f64 = 0.005;
 /// Residuals over this many errors of the levels are not chance.
 const BEYOND: f64 = 2.0;
 /// Efficiency over that of the lowest level, above which it counts, on top of the levels' errors.
 const SUPERLINEAR: f64 = 1.05;
 
-/// The curve of a ramp: the last visits of its levels that broke no gate. Nothing for any other
-/// run.
+/// The curve of a ramp: the last visits of its levels that broke no gate. None for any other run.
 pub fn of_ramp(trial: &Trial, points: &[Point]) -> Option<ShapeFit> {
     if trial.question != Question::Ramp {
         return None;
@@ -42,8 +41,8 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Option<ShapeFit> {
     fit(points, &chosen)
 }
 
-/// The curve of closed-loop points: `chosen` are indexes into `points`, one for each level, valid
-/// ones only. Nothing in open loop, for devices, or with fewer than four different levels.
+/// The curve of closed-loop points: `chosen` are indexes into `points`, one per level, valid ones
+/// only. None in open loop, for devices, or with fewer than four different levels.
 fn fit(points: &[Point], chosen: &[usize]) -> Option<ShapeFit> {
     let mut chosen = chosen.to_vec();
     let in_flight = |index: &usize| in_flight_of(&points[*index]);
@@ -75,7 +74,7 @@ fn level_of(point: &Point) -> FitLevel {
     }
 }
 
-/// Fits levels in order of requests in flight; `points` are their indexes in the record.
+/// Fits levels sorted by requests in flight; `points` are their indexes in the record.
 fn of_levels(levels: &[FitLevel], points: &[usize]) -> ShapeFit {
     let superlinear = superlinear(levels);
     let from = superlinear.map_or(0, |(index, _)| index);
@@ -110,7 +109,7 @@ fn of_levels(levels: &[FitLevel], points: &[usize]) -> ShapeFit {
     }
 }
 
-/// The variant of a form that explains most; nothing when there are too few levels for it.
+/// The best-fitting variant of a form; none if there are too few levels for it.
 fn best_of_kind(kind: ShapeKind, levels: &[FitLevel]) -> Option<(f64, Fit)> {
     let scored = Form::variants(kind, levels.len())
         .into_iter()
@@ -132,8 +131,8 @@ fn aicc(fit: &Fit, levels: &[FitLevel]) -> Option<f64> {
     })
 }
 
-/// The level at which a request in flight is worth most, when that is clearly more than at the
-/// lowest level, and the index of the first that is nearly as good.
+/// The level at which a request in flight yields the most, if that is clearly more than at the
+/// lowest level, and the index of the first level that is nearly as good.
 fn superlinear(levels: &[FitLevel]) -> Option<(usize, Superlinear)> {
     let worth = |level: &FitLevel| level.rate / level.in_flight;
     let first = levels.first()?;
@@ -180,8 +179,8 @@ fn cautions(best: Option<&FittedShape>, levels: &[FitLevel], is_superlinear: boo
     let mut cautions = Vec::new();
     if is_superlinear {
         cautions.push(
-            "a request in flight is worth more at a higher level: the lowest levels are badly \
-             measured, or cost falls when work comes in batches; they are not fitted through"
+            "a request in flight yields more at a higher level: the lowest levels are badly \
+             measured, or cost falls when work comes in batches; the fit leaves them out"
                 .to_string(),
         );
     }

@@ -17,10 +17,10 @@ use model::wall::{self, WallId};
 use observe::{Capacity, CpuShare, LinkUse, Observed, QuotaShare, Raw, SocketCensus, ThreadShare};
 use std::collections::BTreeMap;
 
-/// A CPU that is busy for less than this has no reason to be at its highest clock.
+/// A CPU that is busy for less than this has no reason to run at its highest clock.
 const WORKS: f64 = 0.5;
 
-/// The signals of a run at its best valid point; of a run without one, at its fastest.
+/// The signals of a run at its best valid point; if it has none, at its fastest point.
 pub fn signals(run: &Run) -> Signals {
     let record = &run.record;
     let Some(point) = best(&record.points) else { return of_verdict(&record.verdict, &record.id) };
@@ -29,7 +29,7 @@ pub fn signals(run: &Run) -> Signals {
     Signals { run: record.id.clone(), ..signals }
 }
 
-/// The point with the highest rate whose gates hold; when all are broken the fastest.
+/// The point with the highest rate whose gates hold; if all are broken, the fastest.
 pub(crate) fn best(points: &[Point]) -> Option<&Point> {
     let visits = last_visits(points);
     let by_rate =
@@ -64,7 +64,7 @@ fn of_verdict(verdict: &Verdict, run: &str) -> Signals {
 /// Walls that no setting of a host moves.
 const INSIDE: [WallId; 5] = [WallId::A1, WallId::A2, WallId::A3, WallId::A4, WallId::A10];
 
-/// Whether the wall, or each one that is possible, is inside the application.
+/// Whether the wall, or each possible wall, is inside the application.
 fn is_inside(verdict: &Verdict) -> bool {
     let is_one = |wall: Named| matches!(wall, Named::Wall(wall) if INSIDE.contains(&wall));
     let mut possible = verdict.alternatives.iter().map(|one| one.wall);
@@ -95,8 +95,8 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     }
 }
 
-/// Half the interval of the rate, as a share of it: over the visits of a plateau, where there are
-/// several. What one visit varies inside its window is less than what another visit differs by.
+/// Half the interval of the rate, as a share of the rate: over the visits of a plateau, if there
+/// are several. One visit varies less inside its window than another visit differs from it.
 fn noise(point: &Point, verdict: &Verdict) -> Option<f64> {
     let over_visits = |ceiling: &&Ceiling| ceiling.interval != IntervalKind::WithinRun;
     if let Some(ceiling) = verdict.ceiling.as_ref().filter(over_visits)
@@ -109,8 +109,8 @@ fn noise(point: &Point, verdict: &Verdict) -> Option<f64> {
     (point.rate > 0.0).then(|| (high - low) / 2.0 / point.rate)
 }
 
-/// Connections that were opened in the window, per second. Kept ones were opened before it, but for
-/// those that were closed and opened again.
+/// Connections that were opened in the window, per second. Kept connections were opened before it,
+/// except those that were closed and reopened.
 fn connection_rate(case: &Case<'_>) -> Option<f64> {
     let point = case.point;
     let reopened = point.connections.reopened as f64;
@@ -225,7 +225,7 @@ fn waiting(threads: Option<&[ThreadShare]>) -> Option<f64> {
     (wanted > 0.0).then(|| threads.iter().map(|thread| thread.wait).sum::<f64>() / wanted)
 }
 
-/// Of the group that throttled most often; a parent throttles its children.
+/// For the group that throttled most often; a parent throttles its children.
 fn throttled(quotas: Option<&[QuotaShare]>) -> Option<f64> {
     quotas?.iter().map(|quota| quota.throttled_periods).reduce(f64::max)
 }
@@ -241,13 +241,13 @@ fn held(census: Option<SocketCensus>) -> Option<(f64, f64)> {
     Some((share(census.server_rwnd_limited_us), share(census.server_sndbuf_limited_us)))
 }
 
-/// Nothing as soon as one of them was not read.
+/// None as soon as one of them was not read.
 fn sum(counters: &[Option<u64>]) -> Option<u64> {
     counters.iter().copied().sum()
 }
 
-/// The interface that moved most bytes. Loopback counts only for a load over loopback, and other
-/// interfaces only for a load that leaves the host.
+/// The interface that moved the most bytes. Loopback counts only for a load over loopback, and
+/// other interfaces only for a load that leaves the host.
 fn carrier(seen: &Observed, is_loopback: bool) -> Option<&LinkUse> {
     let moved = |link: &&LinkUse| link.rx_bytes_s + link.tx_bytes_s;
     let links = seen.links.iter().flatten().filter(|link| (link.name == "lo") == is_loopback);
@@ -264,8 +264,8 @@ fn link_use(links: &[Capacity<'_>], link: &LinkUse) -> Option<f64> {
     links.iter().find(|one| one.link.name == link.name)?.busier()
 }
 
-/// Of network devices: interrupts that bear the name of an interface, or that of a virtio queue of
-/// one. Nothing when the host has no such interrupt.
+/// Interrupts of network devices: those named after an interface, or after one of its virtio
+/// queues. None if the host has no such interrupt.
 fn interrupts(host: Option<&HostFacts>, seen: &Observed) -> Option<f64> {
     let nics = &host?.nics;
     let is_network = |device: &str| {
@@ -279,7 +279,7 @@ fn interrupts(host: Option<&HostFacts>, seen: &Observed) -> Option<f64> {
     all.map(|one| one.per_s).reduce(|left, right| left + right)
 }
 
-/// What interfaces and their drivers dropped of what came in; the drivers' own counters are often
+/// Incoming packets that interfaces and their drivers dropped. The drivers' own counters are often
 /// part of those of the interface, so the larger sum counts.
 fn device_drops(seen: &Observed) -> Option<u64> {
     const NAMES: [&str; 5] = ["missed", "no_buf", "nobuf", "overrun", "rx_drop"];
@@ -296,7 +296,7 @@ fn resent_share(seen: &Observed) -> Option<f64> {
     (sent > 0).then(|| resent as f64 / sent as f64)
 }
 
-/// Zero when the host was read and has no table.
+/// Zero if the host was read and has no table.
 fn conntrack(seen: &Observed) -> Option<f64> {
     let is_unreadable = seen.unreadable.iter().any(|what| what.source.contains("conntrack"));
     match seen.conntrack {
@@ -306,7 +306,7 @@ fn conntrack(seen: &Observed) -> Option<f64> {
     }
 }
 
-/// Of CPUs that worked.
+/// For CPUs that worked.
 fn clock_ratio(seen: &Observed) -> Option<f64> {
     let (clocks, cpus) = (seen.clocks.as_ref()?, seen.cpus.as_ref()?);
     let busy = cpus.iter().filter(|cpu| cpu.busy() > WORKS);
@@ -314,7 +314,7 @@ fn clock_ratio(seen: &Observed) -> Option<f64> {
 }
 
 /// Share of the ports in use: by open connections, and for a minute after a close (TIME_WAIT). Each
-/// source and each target address has its own.
+/// source and each target address has its own ports.
 fn ports(case: &Case<'_>) -> Option<f64> {
     let range = case.host.sysctls.get("net.ipv4.ip_local_port_range")?;
     let mut ends = range.split_whitespace().map(str::parse::<u64>);

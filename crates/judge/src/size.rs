@@ -1,10 +1,10 @@
 //! From the cost of a request to machines: how many clients make the server the wall at a rate.
 //!
 //! Everything is a product of measured figures: rate x CPU time per request = CPUs, rate x bytes =
-//! bandwidth. CPU time is that of every response, good or not, of which a valid run has at most one
-//! in a thousand that is not good. The interval is that of the cost, over the levels that were at
-//! least half as fast as the best one: cost falls as load rises, because work comes in batches, so
-//! a level near the asked load is the one to measure.
+//! bandwidth. CPU time covers every response, good or not; in a valid run at most one response in a
+//! thousand is not good. The interval is that of the cost, over the levels that were at least half
+//! as fast as the best one: cost falls as load rises, because work comes in batches, so measure a
+//! level near the planned load.
 
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
@@ -16,19 +16,19 @@ use model::units::{show_bytes, show_count};
 use model::verdict::{Ceiling, CeilingKind, Confidence};
 use model::wall::Side;
 
-/// Levels at least this fast, as a share of the best, tell the interval of the cost.
+/// Levels at least this fast, as a share of the best, give the interval of the cost.
 const BUSY: f64 = 0.5;
 /// Headers of IPv4 and TCP with time stamps, which take part of the MTU.
 const HEADERS_BYTES: f64 = 52.0;
 /// Bytes of a frame on the wire on top of the MTU: Ethernet header, FCS, preamble and gap.
 const FRAME_BYTES: f64 = 38.0;
-/// MTU of Ethernet, where the host's is not known.
+/// MTU of Ethernet, if the host's is not known.
 const MTU: u32 = 1500;
 /// A plan for more than this many times the measured load is an extrapolation.
 const FAR: f64 = 10.0;
 
-/// What a run's host offers for a wish that leaves it open: CPUs the generator may use, and the
-/// speed of its link as it was stated, else that of its fastest, bits per second.
+/// What a run's host offers if a wish leaves it open: CPUs the generator may use, and the stated
+/// speed of its link, else that of its fastest link, bits per second.
 pub fn defaults(record: &Record) -> (u32, Option<f64>) {
     let host = &record.host;
     let stated = record.trial.links.client.and_then(|limits| limits.bits_s);
@@ -38,8 +38,8 @@ pub fn defaults(record: &Record) -> (u32, Option<f64>) {
     (cpus as u32, bits_s.map(|bits| bits as f64))
 }
 
-/// CPUs' worth of time that a process may use: those it is allowed, or less by the quotas of its
-/// control groups.
+/// CPUs' worth of time that a process may use: those it is allowed, or less if the quotas of its
+/// control groups say so.
 fn usable(cpus: usize, quotas: &[CpuQuota]) -> f64 {
     let of_quota = |quota: &CpuQuota| {
         Some(quota.quota_us? as f64 / quota.period_us.filter(|period_us| *period_us > 0)? as f64)
@@ -47,7 +47,7 @@ fn usable(cpus: usize, quotas: &[CpuQuota]) -> f64 {
     quotas.iter().filter_map(of_quota).fold(cpus as f64, f64::min)
 }
 
-/// Works it out, or says in one sentence why this run cannot tell.
+/// Computes the sizing, or says in one sentence why this run does not allow it.
 pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     if let Claim::NotKnown(why) = record.claim() {
         return Err(format!("the run is not a valid measurement: {why}"));
@@ -67,7 +67,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     };
     let is_busy = |point: &&Point| point.rate >= BUSY * points[best].rate;
     let levels = valid.iter().map(|index| &points[*index]).filter(is_busy).count();
-    // A visit that was not steady, or was repeated, cost what it cost.
+    // A visit that was not steady, or was repeated, still cost what it cost.
     let busy: Vec<&Point> =
         points.iter().filter(|point| gates::is_rate_known(point)).filter(is_busy).collect();
     let Some(client) = cost(&points[best], &busy, client_us) else {
@@ -83,8 +83,8 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     Ok(sizing)
 }
 
-/// CPU time of the generator per request without the time spent asking the clock, which is there
-/// whatever the rate.
+/// CPU time of the generator per request, without the time spent asking the clock, which does not
+/// depend on the rate.
 fn client_us(point: &Point) -> Option<f64> {
     let spin_cpus =
         point.client_loop.spin_share.unwrap_or(0.0) * f64::from(point.load.threads.max(1));
@@ -94,8 +94,8 @@ fn client_us(point: &Point) -> Option<f64> {
     Some((each_us - spin_us).max(0.0)).filter(|us| *us > 0.0)
 }
 
-/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with what
-/// its rate varied by inside its window; it is no interval of a mean.
+/// The cost at the fastest level. Its interval spans the costs of all busy visits, each with the
+/// variation of its rate inside its window; it is not an interval of a mean.
 fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<Estimate> {
     let value = of(best)?;
     let (mut low, mut high) = (value, value);
@@ -109,7 +109,7 @@ fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Op
     Some(Estimate { value, low, high })
 }
 
-/// Frames are the fewest that hold the bytes; requests that leave together share them.
+/// The fewest frames that hold the bytes; requests that leave together share frames.
 fn traffic(point: &Point, mtu: u32) -> Traffic {
     let requests = point.requests.completed.max(1) as f64;
     let depth = f64::from(point.load.depth.max(1));
@@ -172,7 +172,7 @@ pub fn arithmetic(
     }
 }
 
-/// Holds the agents of a fleet against the wish.
+/// Compares the agents of a fleet with the wish.
 pub fn with_fleet(sizing: &mut Sizing, agents: &[Agent]) {
     let wish = &sizing.wish;
     let bits = sizing.traffic.request_bytes.max(sizing.traffic.answer_bytes) * 8.0;
@@ -208,7 +208,7 @@ fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate { value: value * factor, low: low * factor, high: high * factor }
 }
 
-/// The rate at which the CPUs of the server of the run are full.
+/// The rate at which the CPUs of the run's server are full.
 fn full_at(record: &Record, server: Option<Estimate>) -> Option<Estimate> {
     let probe = record.target.probe.as_ref();
     let facts = record.target.server.as_ref().or_else(|| probe?.server.as_ref())?;
@@ -307,14 +307,14 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
     if wish.rate > FAR * point.rate {
         let times = show_count(wish.rate / point.rate);
         cautions.push(format!(
-            "{times} times the measured rate: cost per request may differ there, packet rates and \
-             more connections have their own walls"
+            "{times} times the measured rate: cost per request may differ there, and packet rates \
+             and more connections have their own walls"
         ));
     }
     if levels < 3 {
         cautions.push(
-            "fewer than three busy levels: the interval holds the scatter of the rate only; ramp \
-             for more"
+            "fewer than three busy levels: the interval only covers the scatter of the rate; use \
+             a ramp for more"
                 .to_string(),
         );
     }
@@ -322,7 +322,7 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
         cautions.push("the speed of the link is not known: give --link, for example 10G".into());
     }
     if sizing.server_us_per_request.is_none() {
-        cautions.push("the server was not watched: what it needs is not known".to_string());
+        cautions.push("the server was not watched: its CPU needs are not known".to_string());
     }
     if sizing.server_full_at.is_some_and(|full| full.high < wish.rate) {
         cautions.push(
@@ -332,7 +332,7 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
     }
     if let Some(cap) = sizing.server_full_at.and_then(|full| stops_before(&full, record)) {
         cautions.push(format!(
-            "the run met another wall at {}/s, before the CPUs of the server are full: {}",
+            "the run met another wall at {}/s, before the server's CPUs were full: {}",
             show_count(cap.rate),
             record.verdict.name
         ));
@@ -348,7 +348,7 @@ fn cautions(sizing: &Sizing, record: &Record, levels: usize) -> Vec<String> {
     cautions
 }
 
-/// The ceiling of the run, named or not, where it is below the rate that fills the server's CPUs.
+/// The ceiling of the run, named or not, if it is below the rate that fills the server's CPUs.
 fn stops_before<'a>(full: &Estimate, record: &'a Record) -> Option<&'a Ceiling> {
     let ceiling = record.verdict.ceiling.as_ref()?;
     let is_cap = ceiling.kind == CeilingKind::Ceiling;
@@ -546,7 +546,7 @@ mod tests {
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         // A hundredth of one worker over 2000 requests are 5 us of the 10.
         assert!((sizing.client_us_per_request.value - 5.0).abs() < 1e-9);
-        // Over 4000 responses, half of them to nothing, they are 2.5 us.
+        // Over 4000 responses, half of which failed, they are 2.5 us.
         let point = &mut record.points[2];
         point.cpu.responses = Some((4000.0 * point.load.duration_s) as u64);
         let sizing = size(&record, wish(1e6, 4)).unwrap();

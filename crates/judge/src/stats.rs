@@ -1,4 +1,4 @@
-//! The few statistics that verdicts rest on, short enough to be checked by reading.
+//! The few statistics that verdicts rest on, short enough to verify by reading.
 //!
 //! A series of rates is autocorrelated, so its mean is judged through batch means: batches long
 //! enough to be nearly independent, and Student's t over them (Law and Kelton, Simulation
@@ -6,25 +6,25 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Arithmetic mean; nothing for no values.
+/// Arithmetic mean; none for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Unbiased variance; nothing for fewer than two values.
+/// Unbiased variance; none for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 2)?;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     Some(squares / (values.len() - 1) as f64)
 }
 
-/// Standard deviation over mean; nothing when it has no meaning.
+/// Standard deviation over mean; none if it has no meaning.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|mean| *mean > 0.0)?;
     Some(variance(values)?.sqrt() / mean)
 }
 
-/// Correlation of each value with the next; nothing for a constant or short series.
+/// Correlation of each value with the next; none for a constant or short series.
 pub fn lag_one_correlation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 4)?;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -32,7 +32,7 @@ pub fn lag_one_correlation(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| products / squares)
 }
 
-/// Means of consecutive batches of `length` values; a shorter rest is left out.
+/// Means of consecutive batches of `length` values; an incomplete last batch is left out.
 pub fn batch_means(values: &[f64], length: usize) -> Vec<f64> {
     values.chunks_exact(length.max(1)).filter_map(mean).collect()
 }
@@ -51,7 +51,7 @@ pub fn independent_batches(values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// The 95 % interval of the mean of independent values; nothing for fewer than three.
+/// The 95 % interval of the mean of independent values; none for fewer than three.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 3 {
         return None;
@@ -61,7 +61,7 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-/// The value in the middle; of an even number of values the mean of the two in the middle.
+/// The value in the middle; for an even number of values the mean of the two in the middle.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -71,8 +71,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// The narrowest pair of order statistics between which the median lies with 95 % or more, whatever
-/// the distribution; nothing for fewer than six values (Conover, Practical Nonparametric
-/// Statistics, section 3.2).
+/// the distribution; none for fewer than six values (Conover, Practical Nonparametric Statistics,
+/// section 3.2).
 pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Noise around a level that changes at a place.
+    /// Noise around a level that changes at one place.
     fn noise(seed: u64, length: usize, level: impl Fn(usize) -> f64, spread: f64) -> Vec<f64> {
         let mut state = seed | 1;
         let mut uniform = move || {

@@ -4,11 +4,11 @@ use crate::stats;
 use model::load::LoadModel;
 use model::run::Point;
 
-/// A shift of the mean that is larger than this share makes the window not steady.
+/// A shift of the mean larger than this share makes the window unsteady.
 pub const SHIFT_MAX: f64 = 0.10;
-/// Standard errors above which a shift is not chance, over all places it could be at.
+/// Standard errors above which a shift is not chance, over all places where it could be.
 const SCORE_MIN: f64 = 4.5;
-/// Variation of half-second rates that is larger than this makes the window not steady.
+/// Variation of half-second rates larger than this makes the window unsteady.
 pub const VARIATION_MAX: f64 = 0.15;
 /// Tenths of a second per batch, at most; short windows are cut into shorter batches.
 const BATCH_MAX: usize = 5;
@@ -25,7 +25,7 @@ pub enum Steadiness {
     },
     /// The rate changed for good inside the window.
     Shifted {
-        /// When, seconds from its begin.
+        /// When, seconds from the start of the window.
         at_s: f64,
         /// Rate after over rate before.
         ratio: f64,
@@ -39,10 +39,10 @@ pub enum Steadiness {
     Unknown,
 }
 
-/// Judges a point. In closed loop requests that were sent at once come back at once, and go on in
-/// step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So tenths are
+/// Judges a point. In closed loop, requests that were sent together come back together and continue
+/// in step: a server that takes 300 ms shows a burst every 300 ms, which is one rate. So tenths are
 /// averaged over one round, the median response time, before they are judged. A window of fewer
-/// than four rounds tells nothing.
+/// than four rounds shows nothing.
 pub fn steadiness_of(point: &Point) -> Steadiness {
     let tenths = &point.per_100ms;
     match round_of(point) {
@@ -55,10 +55,10 @@ pub fn steadiness_of(point: &Point) -> Steadiness {
     }
 }
 
-/// Judges completions per tenth of a second. Few responses scatter by themselves: the share that
-/// counting alone explains is allowed on top.
+/// Judges completions per tenth of a second. A few responses scatter by themselves, so the share
+/// that counting alone explains is allowed on top.
 pub fn steadiness(tenths: &[u64]) -> Steadiness {
-    // The last tenth is cut off by the end of the window.
+    // The end of the window cuts off the last tenth.
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     let rates: Vec<f64> = whole.iter().map(|count| *count as f64).collect();
     let batch = (rates.len() / BATCHES_MIN).clamp(1, BATCH_MAX);
@@ -73,7 +73,7 @@ pub fn steadiness(tenths: &[u64]) -> Steadiness {
     if let Some(change) = stats::strongest_change(&rates, rates.len() / 5) {
         let share = (change.ratio - 1.0).abs();
         let correlation = stats::lag_one_correlation(&rates).unwrap_or(0.0).clamp(0.0, 0.9);
-        // A correlated series holds less information than its length says.
+        // A correlated series holds less information than its length suggests.
         let score = change.score * ((1.0 - correlation) / (1.0 + correlation)).sqrt();
         if share > SHIFT_MAX + by_chance && score > SCORE_MIN {
             return Steadiness::Shifted { at_s: change.at as f64 / 10.0, ratio: change.ratio };
@@ -85,14 +85,15 @@ pub fn steadiness(tenths: &[u64]) -> Steadiness {
     Steadiness::Steady { variation }
 }
 
-/// Rates per second of the half seconds of a window; a shorter rest is left out.
+/// Rates per second of the half seconds of a window; an incomplete last one is left out.
 pub fn half_second_rates(tenths: &[u64]) -> Vec<f64> {
     let counts: Vec<f64> = tenths.iter().map(|count| *count as f64).collect();
     stats::batch_means(&counts, BATCH_MAX).into_iter().map(|mean| mean * 10.0).collect()
 }
 
-/// Nearly independent rates per second of parts of a point's window. Responses that come in rounds
-/// are counted over four rounds at a time; a window with fewer than five such parts has none.
+/// Nearly independent rates per second of parts of a point's window. Responses that arrive in
+/// rounds are counted over four rounds at a time; a window with fewer than five such parts has
+/// none.
 pub fn independent_rates_of(point: &Point) -> Vec<f64> {
     let rate = point.headline_rate();
     match round_of(point) {
@@ -107,11 +108,11 @@ pub fn independent_rates_of(point: &Point) -> Vec<f64> {
 
 /// Rounds that are counted together.
 const ROUNDS: usize = 4;
-/// Parts of a window that say how much it varies.
+/// Parts of a window that are needed to show how much it varies.
 const PARTS_MIN: usize = 5;
 
-/// Tenths of a second of one round, where responses come in rounds; 0 where they do not. In closed
-/// loop requests that were sent at once come back at once.
+/// Tenths of a second of one round, if responses arrive in rounds; otherwise 0. In closed loop,
+/// requests that were sent together come back together.
 fn round_of(point: &Point) -> usize {
     let is_stepped =
         point.load.model == LoadModel::Closed && !point.is_churn() && point.events.is_none();
@@ -119,7 +120,7 @@ fn round_of(point: &Point) -> usize {
     (round_ns as f64 / 1e8).round() as usize
 }
 
-/// The last tenth is cut off by the end of the window.
+/// The end of the window cuts off the last tenth.
 fn whole_tenths(tenths: &[u64]) -> Vec<f64> {
     let whole = &tenths[..tenths.len().saturating_sub(1)];
     whole.iter().map(|count| *count as f64).collect()
@@ -130,7 +131,7 @@ fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
     scaled(stats::independent_batches(&whole_tenths(tenths)), rate)
 }
 
-/// Scaled so that their mean is `rate`: a cut tenth is not in them.
+/// Scaled so that their mean is `rate`: they do not include the cut tenth.
 fn scaled(batches: Vec<f64>, rate: f64) -> Vec<f64> {
     let Some(mean) = stats::mean(&batches).filter(|mean| *mean > 0.0) else { return Vec::new() };
     batches.into_iter().map(|batch| batch / mean * rate).collect()
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn requests_in_step_are_one_rate() {
-        // 1000 places at a server that takes 301 ms, all begun at once, for 3 s.
+        // 1000 places at a server that takes 301 ms, all started together, for 3 s.
         let judged = |round_ns: u64, extra: fn(u64) -> u64| {
             let mut point = crate::fixture::Fixture::good().point;
             let mut tenths = vec![0; 30];
@@ -184,7 +185,7 @@ mod tests {
         };
         let steady = judged(301_000_000, |_| 1);
         assert!(matches!(steady, Steadiness::Steady { .. }), "{steady:?}");
-        // A server that gets slower for good is still seen.
+        // A server that slows down for good is still detected.
         let slower = judged(301_000_000, |round| if round < 5 { 3 } else { 1 });
         assert!(!matches!(slower, Steadiness::Steady { .. }), "{slower:?}");
         let mut short = crate::fixture::Fixture::good().point;

@@ -1,8 +1,9 @@
-//! A run whose load another tool made: which of our checks can be asked of it, and which wall the
-//! readings of both hosts show.
+//! A run whose load another tool made: which of our checks apply to it, and which wall the readings
+//! of both hosts show.
 //!
-//! In: what the tool told, audited, and the readings of its window. Out: gates and a verdict.
-//! Never: a wall whose test needs a count that no tool tells; such a wall is listed as not tested.
+//! In: what the tool reported, audited, and the readings of its window. Out: gates and a verdict.
+//! Never: a wall whose test needs a count that no tool reports; such a wall is listed as not
+//! tested.
 
 use crate::case::Case;
 use crate::decide::decide;
@@ -24,8 +25,8 @@ use model::wall::WallId;
 use observe::{Observed, ThreadShare};
 use std::collections::BTreeMap;
 
-/// Walls whose tests need what no tool tells: outcomes of connections, classes of errors as we have
-/// them, good responses by tenths of a second, delays of sends, bytes sent.
+/// Walls whose tests need what no tool reports: outcomes of connections, our classes of errors,
+/// good responses by tenths of a second, send delays, bytes sent.
 const UNTOLD: [WallId; 12] = [
     WallId::C4,
     WallId::C5,
@@ -41,11 +42,11 @@ const UNTOLD: [WallId; 12] = [
     WallId::M4,
 ];
 
-/// Walls whose tests need the bytes that were received, which some tools tell.
+/// Walls whose tests need the received bytes, which some tools report.
 const OF_BYTES: [WallId; 2] = [WallId::K8, WallId::K9];
 
-/// Our checks, each with those of the audit that ask the same; and those of which a tool tells
-/// nothing, with what is missing.
+/// Our checks, each with the checks of the audit that ask the same; and those about which a tool
+/// reports nothing, with what is missing.
 const ASKED: [(GateId, &[&str]); 6] = [
     (GateId::Conservation, &["conservation", "survivors", "failures"]),
     (GateId::LittlesLaw, &["littles_law"]),
@@ -61,8 +62,8 @@ const UNASKED: [(GateId, &str); 4] = [
     (GateId::Steadiness, "its rate over time"),
 ];
 
-/// Checks and judges what a tool left behind, with the readings of its window. What it says of cost
-/// and gates before is replaced.
+/// Checks and judges what a tool left behind, with the readings of its window. Earlier costs and
+/// gates in the run are replaced.
 pub fn judge_tool(
     context: Context<'_>,
     mut run: ToolRun,
@@ -91,7 +92,7 @@ pub fn judge_tool(
     (run, verdict)
 }
 
-/// What may have disturbed it, by the readings of its window.
+/// How far other processes may have disturbed it, by the readings of its window.
 pub(crate) fn neighbours(context: Context<'_>, run: &ToolRun, observed: &Observed) -> Option<f64> {
     let point = sparse(context, run);
     context.case(&point, observed).neighbours()
@@ -114,7 +115,7 @@ fn cost(run: &ToolRun, observed: &Observed) -> ToolCost {
     }
 }
 
-/// The checks that the audit made, as ours, and those that cannot be made.
+/// The audit's checks as ours, and those that cannot be made.
 fn asked(run: &ToolRun) -> Vec<Gate> {
     let name = run.generator.name();
     let found = |checks: &[&str]| -> Option<&Finding> {
@@ -140,7 +141,7 @@ fn asked(run: &ToolRun) -> Vec<Gate> {
     asked.chain(unasked).collect()
 }
 
-const BOUND: &str = "the figures that the tool tells agree with each other";
+const BOUND: &str = "the figures that the tool reports agree with each other";
 
 /// The checks of our own readings.
 fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
@@ -158,9 +159,9 @@ fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
     listed.map(gate).collect()
 }
 
-/// The tests of walls take a point. This one has what the tool told and what was asked of it, and
-/// it is never kept or shown: where it has a zero that was not counted, [`UNTOLD`] leaves out the
-/// tests that would read it.
+/// The tests of walls take a point. This point has what the tool reported and what it was asked
+/// for, and it is never kept or shown: where it has a zero that was not counted, [`UNTOLD`] leaves
+/// out the tests that would read it.
 fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
     let told = &run.account.foreign;
     let count = |figure: &Option<model::audit::Figure>| {
@@ -246,7 +247,7 @@ fn no_connections() -> ConnectionInfo {
     }
 }
 
-/// What was asked of the tool.
+/// The load that the tool was asked for.
 fn load(context: Context<'_>, told: &Foreign, window_s: f64) -> LoadInfo {
     let trial = context.trial;
     let level = trial.levels.first();
@@ -273,7 +274,7 @@ fn load(context: Context<'_>, told: &Foreign, window_s: f64) -> LoadInfo {
     }
 }
 
-/// Rate times mean time (Little), where the mean is of the times that were really measured.
+/// Rate times mean time (Little), where the mean covers only times that were really measured.
 fn in_flight(told: &Foreign, rate: Option<f64>, load: &LoadInfo) -> InFlight {
     let latency = told.latency();
     let is_measured = |of: &&Latencies| matches!(of.since, Since::Send | Since::Plan);
@@ -283,7 +284,7 @@ fn in_flight(told: &Foreign, rate: Option<f64>, load: &LoadInfo) -> InFlight {
     InFlight { mean, first: None, last: None, limit }
 }
 
-/// Figures of a distribution that was told.
+/// Figures of a reported distribution.
 fn summary(of: &Latencies) -> Summary {
     let ns = |figure: &Option<model::audit::Figure>| {
         figure.as_ref().map(|figure| (figure.value * 1e9).max(0.0) as u64)
@@ -327,7 +328,7 @@ fn standing(run: &ToolRun) -> Standings {
     standings
 }
 
-/// The test of a wall in a case, or that it lacks what it needs.
+/// The test of a wall in a case, or the result that its readings are missing.
 pub(crate) fn test(wall: WallId, test: fn(&Case<'_>) -> Test, case: &Case<'_>) -> Test {
     let lacks_bytes = || case.point.bytes.received == 0 && OF_BYTES.contains(&wall);
     match case.is_told() && (UNTOLD.contains(&wall) || lacks_bytes()) {
@@ -346,7 +347,7 @@ mod tests {
     use model::verdict::Named;
     use model::wall::Side;
 
-    /// 1000/s on 8 connections for 5 s, each in 8 ms, of which all is reported.
+    /// 1000/s on 8 connections for 5 s, each in 8 ms, all of it reported.
     fn told() -> ToolRun {
         let figure = |value| Some(Told::exact(value, 1));
         let latency = Latencies {
@@ -420,7 +421,7 @@ mod tests {
         let gate = |id| run.gates.iter().find(|gate| gate.id == id).unwrap();
         assert_eq!(gate(GateId::LittlesLaw).ok, None);
         assert!(gate(GateId::Release).why.contains("cannot be told: hey does not say"));
-        assert_eq!(gate(GateId::CpuStates).ok, Some(true), "that is read by us");
+        assert_eq!(gate(GateId::CpuStates).ok, Some(true), "we read that ourselves");
     }
 
     #[test]

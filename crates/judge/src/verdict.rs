@@ -1,9 +1,9 @@
-//! From tests to a verdict: which wall, how sure, the evidence against it, and what to do next.
+//! Turns tests into a verdict: which wall, how sure, the evidence against it, and what to do next.
 //!
-//! The order is that of the evidence. Counted limits come first because they imitate everything
-//! else; then the validity of the measurement; then which side is hot. Utilisation alone names no
-//! wall: a queue, a counter or the shape of a ramp must agree with it. Without a perturbation
-//! nothing is ever "confirmed".
+//! Evidence is weighed in this order. Counted limits come first because they imitate everything
+//! else; then the validity of the measurement; then which side is busy. Utilisation alone names no
+//! wall: a queue, a counter or the shape of a ramp must agree with it. Nothing is "confirmed"
+//! without a perturbation.
 
 use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
@@ -20,7 +20,7 @@ use model::wall::WallId;
 use observe::Observed;
 use std::collections::BTreeSet;
 
-/// Of a server in another network namespace of this host.
+/// The clock of a server in another network namespace of this host.
 static OUR_CLOCK: ClockOffset = ClockOffset { offset_ns: 0, error_ns: 0, round_trips: 0 };
 
 /// The facts of a run that do not belong to a point.
@@ -66,8 +66,8 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point
 }
 
-/// Share of its time in which the busiest worker of a point had work; nothing where the threads of
-/// the generator were not read.
+/// Share of its time in which the busiest worker of a point had work; nothing if the threads of the
+/// generator were not read.
 pub fn worker_load(context: Context<'_>, point: &Point, observed: &Observed) -> Option<f64> {
     context.case(point, observed).worker_load()
 }
@@ -79,28 +79,28 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let mut verdict = best.map_or(verdict.clone(), |best| fleet::apply(verdict, best));
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
-    // A target that does not respond looks like a fault of the measurement.
+    // A target that sends no response looks like a fault of the measurement.
     let why = match context.outcome {
         _ if is_counted => None,
         Outcome::TargetLost => Some("the target stopped answering"),
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
             Some("no request got a response")
         }
-        // Whatever limits these says nothing about good responses.
+        // Whatever limits failed responses says nothing about good ones.
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_refused) => {
-            Some("every response failed, so no wall is looked for")
+            Some("every response failed, so no wall is named")
         }
         Outcome::Complete | Outcome::Interrupted => None,
     };
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
-    let look = "look at the server: is it alive, what does its log say".to_string();
+    let look = "check the server: is it alive, and what does its log say".to_string();
     let curl = format!("curl -v {}", context.trial.url);
     let responds = points.iter().any(Point::is_refused);
     let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }
 }
 
-/// Lists what is not known because the probe on the server's host was lost.
+/// Lists what is unknown because the probe on the server's host was lost.
 fn mention_loss(context: Context<'_>, verdict: &mut Verdict, observed: &[&Observed]) {
     let Some(why) = context.target.probe.as_ref().and_then(|probe| probe.lost.as_ref()) else {
         return;
@@ -176,14 +176,13 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         .collect();
     if !unknown.is_empty() && last_visits.len() > 1 {
         let (count, of, list) = (unknown.len(), last_visits.len(), unknown.join(", "));
-        let what =
-            format!("the rate of {count} of {of} levels is not known, they are left out: {list}");
+        let what = format!("the rate of {count} of {of} levels is not known; left out: {list}");
         verdict.against.push(what);
     }
     verdict
 }
 
-/// A lower bound is not below what a level was measured at.
+/// A lower bound is never below a measured level.
 fn at_least_the_best(claim: Option<Ceiling>, rated: &[&Point]) -> Option<Ceiling> {
     let bound = claim?;
     if bound.kind != CeilingKind::AtLeast {
@@ -202,7 +201,7 @@ fn at_least_the_best(claim: Option<Ceiling>, rated: &[&Point]) -> Option<Ceiling
     })
 }
 
-/// The verdict of a plateau with the ceiling that its visits give, and what would make it sure.
+/// The verdict of a plateau with the ceiling that its visits give, and what would make it certain.
 fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict {
     let Some(kind) = verdict.ceiling.as_ref().map(|one| one.kind) else { return verdict };
     verdict.ceiling = ceiling(visits, kind);
@@ -216,8 +215,8 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
     verdict
 }
 
-/// The verdict of a plateau behind which the rate falls. Where it names nothing, what makes each
-/// request cost more at the highest load (S7) is also what ends the growth.
+/// The verdict of a plateau after which the rate falls. If the plateau names no wall, what makes
+/// each request cost more at the highest load (S7) is also what ends the growth.
 fn of_decline(verdict: Verdict, beyond: Verdict) -> Verdict {
     let is_named = matches!(verdict.wall, Named::Wall(_));
     match beyond.wall == Named::Wall(WallId::S7) && !is_named {
@@ -243,11 +242,10 @@ fn is_usable(point: &Point) -> bool {
     gates::is_rate_known(point)
 }
 
-/// The verdict that most points of a plateau share; among equals that of the highest rate, and
-/// among those that name nothing that of the highest load. A wall
-/// shows itself best at the highest load, so what that point names is not outvoted by points that
-/// name nothing. It is suspected only, when half of the points do not share it or one names another
-/// wall.
+/// The verdict that most points of a plateau share. A tie goes to the verdict of the highest rate,
+/// or, among points that name no wall, of the highest load. A wall shows best at the highest load,
+/// so points that name no wall cannot outvote what that point names. The wall is only suspected
+/// when half of the points do not share it or one of them names another wall.
 fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
     let last = decided.last().map(is_named).unwrap_or_default();
@@ -275,7 +273,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     verdict
 }
 
-/// What the ramp's shape says, as evidence.
+/// The shape of the ramp as evidence.
 fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
     let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
     let (from, to) = match shape {
@@ -336,7 +334,7 @@ mod tests {
         assert_eq!((near.wall, near.confidence), (Named::Wall(WallId::K14), Confidence::CoLimited));
         fixture.worker(0.98, 0.0);
         let at_limit = verdict(&mut fixture);
-        assert_ne!(at_limit.wall, Named::Wall(WallId::K14), "it may have brought it about");
+        assert_ne!(at_limit.wall, Named::Wall(WallId::K14), "the generator may have caused it");
     }
 
     #[test]
@@ -357,7 +355,7 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.point.service_ns.max = Some(60_000_000);
         fixture.observed.runtime = Some([("safepoint_pause_seconds".to_string(), 0.5)].into());
-        assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::A5), "its runtime tells");
+        assert_eq!(late(&mut fixture).wall, Named::Wall(WallId::A5), "its runtime reports it");
     }
 
     #[test]
@@ -454,7 +452,7 @@ mod tests {
         ramp_of(fixture, levels.iter().map(point).collect())
     }
 
-    /// The same of visits.
+    /// The same for visits.
     fn ramp_of(fixture: &Fixture, visits: Vec<Point>) -> Verdict {
         let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
         let target = Target { server: fixture.server.clone(), ..Target::default() };
@@ -556,8 +554,8 @@ mod tests {
         assert_eq!((few.kind, few.rate), (CeilingKind::AtLeast, 1000.0));
     }
 
-    /// A ramp of a server that keeps requests inside, with a round trip of 50 us, until it stops
-    /// at 1000/s.
+    /// A ramp at a server that keeps requests inside, with a round trip of 50 us, until it levels
+    /// off at 1000/s.
     fn waits_inside(change: impl Fn(&mut Fixture)) -> Verdict {
         let mut fixture = Fixture::good();
         fixture.round_trip(50);
@@ -655,7 +653,7 @@ mod tests {
         fixture.point.error_codes = [("429".to_string(), refused)].into();
         fixture.throttle_server(0, 0.9, 0.5);
         let told = verdict(&mut fixture);
-        assert_eq!(told.wall, Named::Wall(WallId::A4), "it says so itself: {told:?}");
+        assert_eq!(told.wall, Named::Wall(WallId::A4), "the server says so itself: {told:?}");
     }
 
     #[test]
@@ -683,7 +681,7 @@ mod tests {
     fn a_flat_ramp_with_slack_everywhere_is_unknown() {
         let verdict = ramp(&Fixture::good(), &FLAT);
         assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
-        assert!(verdict.against[0].contains("something waits"), "{verdict:?}");
+        assert!(verdict.against[0].contains("requests wait for something"), "{verdict:?}");
     }
 
     #[test]
@@ -729,7 +727,7 @@ mod tests {
         let verdict = judged_as(&fixture, Outcome::TargetLost);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
         assert!(verdict.name.contains("stopped answering"));
-        assert!(verdict.next[0].contains("look at the server"));
+        assert!(verdict.next[0].contains("check the server"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Visited<'a> {
     /// Name of the cell.
     pub cell: &'a str,
-    /// Its block; 0 warms up, nothing is without a design.
+    /// Its block: 0 is the warm-up; none without a design.
     pub block: Option<u32>,
     /// Its figures, above zero.
     pub figures: BTreeMap<Figure, f64>,
@@ -35,7 +35,7 @@ impl<'a> Logs<'a> {
         logs
     }
 
-    /// A sum over cells by weight, for each block that has all of them, in the order of the blocks.
+    /// A weighted sum over cells, for each block that has all of them, in the order of the blocks.
     pub(crate) fn series(&self, weights: &[(&str, f64)]) -> Vec<f64> {
         let sum = |cells: &BTreeMap<&str, f64>| -> Option<f64> {
             weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?)).sum()

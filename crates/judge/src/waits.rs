@@ -4,17 +4,17 @@
 //! Never: how busy something is. A thread that is always at work may keep up, and one that never
 //! works may hold everything up.
 //!
-//! - Open loop: nothing waits where every planned request got a response, good or not, and found a
-//!   connection, and as much was in flight at the end as at the begin.
-//! - Ramp: nothing waits while the rate follows the load. Requests in flight are rate times time
-//!   (Little), so the time is still that of an empty server.
-//! - One level of closed loop: rate times time is the number in flight whatever the server does.
-//!   What is left are requests that lie unread in its sockets.
+//! - Open loop: nothing waits if every planned request got a response, good or not, and found a
+//!   connection, and as many requests were in flight at the end as at the start.
+//! - Ramp: nothing waits while the rate follows the load. Requests in flight are rate times
+//!   duration (Little), so the duration is still that of an empty server.
+//! - One level of closed loop: rate times duration is the number in flight whatever the server
+//!   does. What remains as evidence are requests that lie unread in its sockets.
 
 use crate::backlog::answers_all;
 use crate::case::Case;
 
-/// Share of the sampled server sockets that must hold unread requests: two reads meet a few by
+/// Share of the sampled server sockets that must hold unread requests: two reads find a few by
 /// chance.
 pub(crate) const UNREAD_MIN: f64 = 0.10;
 
@@ -23,9 +23,9 @@ pub(crate) const UNREAD_MIN: f64 = 0.10;
 pub(crate) enum Waits {
     /// They do.
     Yes,
-    /// The server does all that it is asked for at once.
+    /// The server handles everything at once.
     No,
-    /// One level of closed loop does not tell; a ramp would.
+    /// One level of closed loop does not show it; a ramp would.
     NotKnown,
 }
 

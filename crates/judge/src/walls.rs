@@ -1,11 +1,12 @@
-//! The walls this version can name: one file each, all of one shape.
+//! The walls that this version can name: one file per wall, all of the same shape.
 //!
-//! A test looks at one point and says whether the signals of its wall are there, with the evidence
-//! sorted into families. How many families are needed, and what to say when two walls show, is
-//! decided in one place, `verdict.rs`.
+//! A test looks at one point and says whether the signals of its wall are present, with the
+//! evidence sorted into families. How many families are needed, and which wall to name when two
+//! show, is decided in one place, `verdict.rs`.
 //!
-//! To add one, write its file and its row here: the group and the place in it decide which wall is
-//! named first, the row what an experiment would find. Its evidence goes into `evidence_tests`.
+//! To add a wall, write its file and its row here. The group and the place in it decide which wall
+//! is named first; the row says what an experiment would find. Its evidence goes into
+//! `evidence_tests`.
 
 mod accept_queue;
 mod application_lock;
@@ -97,9 +98,9 @@ pub struct Finding {
     pub evidence: Evidence,
 }
 
-/// Where an observation is from: a file or a call, and what it was made of, as
-/// [`Evidence::read`] has it. `("sock_diag", ["listeners"])` is one; a text alone is one of which
-/// nothing is drawn.
+/// Where an observation comes from: a file or a call, and the readings it was made of, as in
+/// [`Evidence::read`], such as `("sock_diag", ["listeners"])`. A text alone has no readings to
+/// draw.
 #[derive(Debug, Clone)]
 pub struct Origin<'a> {
     source: &'a str,
@@ -118,14 +119,14 @@ impl<'a, S: AsRef<str> + ?Sized, const N: usize> From<(&'a S, [&str; N])> for Or
     }
 }
 
-/// The signals of a wall are there.
+/// The signals of a wall are present.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// The evidence.
     pub findings: Vec<Finding>,
     /// The evidence against it.
     pub against: Vec<String>,
-    /// What would settle it, or move it.
+    /// What would settle the wall, or move it.
     pub next: Vec<String>,
 }
 
@@ -147,7 +148,7 @@ impl Seen {
         self
     }
 
-    /// A counter that must not rise, and did.
+    /// A counter that must not rise, but did.
     pub fn counted<'a>(
         host: &str,
         source: impl Into<Origin<'a>>,
@@ -171,7 +172,7 @@ impl Seen {
         families.len()
     }
 
-    /// Whether there is more than utilisation to it.
+    /// Whether the evidence is more than utilisation.
     pub fn is_more_than_utilisation(&self) -> bool {
         self.findings.iter().any(|finding| finding.family != Family::ThreadStates)
     }
@@ -180,11 +181,11 @@ impl Seen {
 /// What a wall's test found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// Its signals are there.
+    /// Its signals are present.
     Seen(Seen),
     /// They are not.
     NotSeen,
-    /// What it needs was not read.
+    /// What the test needs was not read.
     Untested,
 }
 
@@ -194,7 +195,7 @@ pub struct Listed {
     pub wall: WallId,
     /// Its test.
     pub test: fn(&Case<'_>) -> Test,
-    /// What it predicts of experiments; nothing for those that no experiment tells about.
+    /// What it predicts about experiments; nothing if no experiment can tell about the wall.
     pub predicts: Option<Predicts>,
 }
 
@@ -212,20 +213,20 @@ impl Listed {
         Self { predicts: Some(predicts), ..self }
     }
 
-    /// The rate follows any of these and nothing that the client brings.
+    /// The rate follows any of these and nothing that the client contributes.
     const fn follows(self, resources: &'static [Resource]) -> Self {
         self.predicts(Predicts { follows: resources, stays: &[OTHER_SIDE] })
     }
 }
 
-/// What the walls of a group share in a verdict.
+/// Walls that are named in a fixed order.
 pub struct WallGroup {
     /// Walls in the order in which one is named before another.
     pub walls: &'static [Listed],
 }
 
-/// Limits with a count, and stops that are seen as such: nearly certain when seen, and able to
-/// imitate all others.
+/// Limits with a count, and stops that are observed directly: nearly certain when seen, and able to
+/// imitate all other walls.
 pub const COUNTED: WallGroup = WallGroup {
     walls: &[
         wall(WallId::C8, client_files::test),
@@ -292,7 +293,7 @@ pub const APPLICATION: WallGroup = WallGroup {
     ],
 };
 
-/// Walls between the hosts, while neither is busy.
+/// Walls between the hosts, while neither host is busy.
 pub const PATH: WallGroup = WallGroup {
     walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)],
 };
@@ -311,7 +312,7 @@ pub const GROUPS: [&WallGroup; 7] =
     [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
 impl WallGroup {
-    /// This wall of the group, when its signals are there.
+    /// This wall of the group, if its signals are present.
     pub fn first_of(&self, case: &Case<'_>, wall: WallId) -> Option<(WallId, Seen)> {
         let listed = self.walls.iter().find(|listed| listed.wall == wall)?;
         match listed.ask(case) {
@@ -320,7 +321,7 @@ impl WallGroup {
         }
     }
 
-    /// The first wall of the group whose signals are there.
+    /// The first wall of the group whose signals are present.
     pub fn first_seen(&self, case: &Case<'_>) -> Option<(WallId, Seen)> {
         self.walls.iter().find_map(|listed| match listed.ask(case) {
             Test::Seen(seen) => Some((listed.wall, seen)),
@@ -330,7 +331,7 @@ impl WallGroup {
 }
 
 /// A generator close to its limit: not a wall by itself, but it cannot be excluded when the server
-/// is hot too.
+/// is busy too.
 pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let load = case.worker_load().filter(|load| *load >= WARM)?;
     let hottest = case.hottest_worker()?;
@@ -347,7 +348,7 @@ pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
     Some((if has_spare_cpus { WallId::C2 } else { WallId::C1 }, seen))
 }
 
-/// Walls that this version has no test for, or whose test lacked its readings in this case.
+/// Walls that this version has no test for, or whose test lacked readings in this case.
 pub fn not_tested(case: &Case<'_>) -> Vec<WallId> {
     let was_tested = |wall: WallId| {
         let mut listed = GROUPS.iter().flat_map(|group| group.walls);

@@ -1,8 +1,8 @@
-//! Runs of small servers that nobody here wrote for the judge, recorded and judged again: what each
-//! one's verdict may say.
+//! Recorded runs of small servers that were not written for the judge, judged again: each file says
+//! what the verdict may be.
 //!
 //! Each file of `kept/` is the record of a run, the first and last reading of each counter in each
-//! window, some of the samples in between, and what is expected.
+//! window, some of the samples in between, and the expected verdict.
 
 use judge::observe::Raw;
 use judge::rejudge::again;
@@ -38,10 +38,10 @@ struct Kept {
 struct Expect {
     /// The verdict is one of these.
     walls: Vec<String>,
-    /// Walls of which it must say that it is one, in order.
+    /// Walls that it must list as possible, in order.
     #[serde(default)]
     left: Vec<String>,
-    /// What the first proposal begins with.
+    /// How the first proposal starts.
     #[serde(default)]
     next: String,
     /// Whether the rate is a ceiling.
@@ -49,7 +49,7 @@ struct Expect {
     ceiling: Option<CeilingKind>,
 }
 
-/// Why a verdict is not what was expected.
+/// Why a verdict is not the expected one.
 fn wrong(expect: &Expect, verdict: &Verdict) -> Option<String> {
     let left: Vec<&str> = verdict.alternatives.iter().map(|one| one.wall.word()).collect();
     let next = verdict.next.first().map_or("", String::as_str);

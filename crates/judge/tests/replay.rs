@@ -1,9 +1,9 @@
-//! Published measurements as cases: what their authors recorded goes in, and the verdict must be
-//! the one that later work showed to be right, or an honest "unknown".
+//! Published measurements as test cases: from what their authors recorded, the verdict must be the
+//! one that later work showed to be right, or an honest "unknown".
 //!
-//! Each case is a small document in `replay/`. It holds the published figures only; everything else
-//! stays absent. `base.json` holds the fields of a record that no case sets. Mean latencies are
-//! from Little's law where only the rate was published.
+//! Each case is a small document in `replay/` that holds only the published figures; everything
+//! else stays absent. `base.json` holds the fields of a record that no case sets. Mean latencies
+//! follow from Little's law if only the rate was published.
 
 #[path = "replay/audit.rs"]
 mod audit;
@@ -13,7 +13,7 @@ mod loader;
 use loader::{Case, load};
 use model::verdict::Verdict;
 
-/// Cases whose verdict the engine does not give yet: what it says now, and why.
+/// Cases for which the engine does not give the right verdict yet: its current verdict, and why.
 const NOT_YET: &[(&str, &str, &str)] = &[];
 
 const CASES: &[(&str, &str)] = &[
@@ -79,7 +79,7 @@ fn every_published_case_has_its_verdict() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The authors knew what link they had rented; no driver of their hosts tells it.
+/// The authors knew which link they had rented; no driver of their hosts reports it.
 #[test]
 fn a_full_link_is_named_only_where_its_speed_is_stated() {
     for (id, text) in CASES.iter().filter(|(id, _)| ["j6", "j7", "j9"].contains(id)) {
@@ -91,8 +91,8 @@ fn a_full_link_is_named_only_where_its_speed_is_stated() {
     }
 }
 
-/// The same published figures with the client's or the server's evidence taken away must not name a
-/// wall without that evidence.
+/// With the client's or the server's evidence removed, the same published figures must not name a
+/// wall that needs that evidence.
 #[test]
 fn a_verdict_goes_with_its_evidence() {
     for (id, text) in CASES.iter().filter(|(id, _)| ["j3", "j12", "j13a"].contains(id)) {
@@ -108,14 +108,14 @@ fn a_verdict_goes_with_its_evidence() {
 }
 
 /// Two receive settings 17 % apart, each the mean of thirty seconds that scatter by 210 000: noise.
-/// The server was idle, so nothing on it could have brought more.
+/// The server was idle, so no change on it could have raised the rate.
 #[test]
 fn j3_the_difference_between_settings_is_noise() {
     let errors = audit::difference_in_errors((634_823.0, 210_113.0), (542_904.0, 210_113.0), 30.0);
     assert!(errors.is_some_and(|errors| errors < 2.0), "{errors:?}");
 }
 
-/// The server fell from 75 to 40 % busy with compressed responses, and its cost per request did not
+/// With compressed responses the server fell from 75 to 40 % busy, but its cost per request did not
 /// move: only the rate fell, so the wall was the generator's.
 #[test]
 fn j6_the_cost_per_request_tells_the_rate_from_the_server() {
@@ -125,16 +125,16 @@ fn j6_the_cost_per_request_tells_the_rate_from_the_server() {
     assert!((packed / plain - 1.0).abs() < 0.01, "{plain} {packed}");
 }
 
-/// Responses of 0.51 times the bytes gave 1.32 times the rate, not 1.97: the link was the wall and
-/// another one came next.
+/// Responses of 0.51 times the bytes gave 1.32 times the rate, not 1.97: the link was the wall, and
+/// another wall came next.
 #[test]
 fn j8_the_rate_followed_the_bytes_until_the_next_wall() {
     let followed = audit::followed(1_731_000.0 / 1_311_710.0, 4520.0 / 2289.0).unwrap();
     assert!((0.25..0.75).contains(&followed), "{followed}");
 }
 
-/// 403.9 seconds of waiting in 60 seconds sound like seven CPUs. Of 500 requests in flight they
-/// are 1.35 % of the time, so removing them brings at most that; it brought 0.2 %.
+/// 403.9 seconds of waiting in 60 seconds sound like seven CPUs. With 500 requests in flight they
+/// are 1.35 % of the time, so removing them gains at most that; it gained 0.2 %.
 #[test]
 fn j11_a_wait_is_bounded_by_its_share_of_the_residence() {
     let share = audit::share_of_residence(403.9, 500.0, 60.0).unwrap();

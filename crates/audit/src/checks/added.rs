@@ -1,8 +1,8 @@
 //! Times that were added and never measured.
 //!
 //! wrk adds values for each one above twice the mean time between responses of a connection. At
-//! most two are added for each value above that, counted with the added ones, so a percentile below
-//! it tells how many ranks they can have moved the others by.
+//! most two are added for each value above that, counting the added ones, so a percentile below it
+//! shows by how many ranks they can have moved the others.
 
 use super::{Listed, open};
 use crate::say::{percent, time};
@@ -15,10 +15,10 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-/// A figure that they move by no more than this share of the ranks, or of itself, holds.
+/// A figure holds if they move it by at most this share of the ranks, or of itself.
 const MOVED_MAX: f64 = 0.05;
 
-const SETTLE: &str = "use a tool that adds none: `ceiling load -c CONNECTIONS`";
+const SETTLE: &str = "use a tool that adds no times: `ceiling load -c CONNECTIONS`";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| of_one(told, latency);

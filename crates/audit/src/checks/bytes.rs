@@ -1,4 +1,4 @@
-//! Bytes: no response is shorter than its head, bytes per second are bytes over seconds, and no
+//! Bytes: no response is shorter than its head, bytes per second equal bytes over seconds, and no
 //! link carries more than its speed.
 
 use super::{Listed, open, said};
@@ -8,25 +8,25 @@ use model::audit::{Counts, Finding, Foreign, Given, Outcome, RateIs};
 
 pub(super) const LISTED: Listed = Listed {
     id: "bytes",
-    asks: "Are there bytes enough for the responses, and no more than the link carries (--link)?",
+    asks: "Are there enough bytes for the responses, and no more than the link carries (--link)?",
     source: "RFC 9112, 4: the shortest status line and its end are 17 bytes",
     check,
 };
 
 /// `HTTP/1.1 200 ` and two line ends.
 const RESPONSE_MIN: f64 = 17.0;
-/// Time is read at slightly different instants.
+/// The tool reads its times at slightly different instants.
 const CLOCKS: f64 = 0.02;
 
 const LINK: &str =
-    "name the slowest link on the way: --link 25G; read both hosts' interface counters";
-const AGAIN: &str = "take the output as the tool wrote it; one of these figures was changed";
+    "name the slowest link on the path: --link 25G; read both hosts' interface counters";
+const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
     [of_responses(told), of_time(told), of_link(told, given)].into_iter().flatten().collect()
 }
 
-/// HTTP/2 sends heads in fewer bytes.
+/// HTTP/2 compresses heads.
 fn has_whole_heads(told: &Foreign) -> bool {
     !told.meaning.is_bytes_of_bodies && told.tool != "h2load" && told.tool != "text"
 }
@@ -74,7 +74,7 @@ fn of_time(told: &Foreign) -> Option<Finding> {
     })
 }
 
-/// The least that was carried, bytes per second, and in words.
+/// The least that was carried, bytes per second, and the text that says so.
 fn carried(told: &Foreign) -> Option<(f64, String)> {
     if let Some(per_second) = &told.bytes_rate {
         return Some((per_second.low, format!("{}/s", bytes(per_second.value))));
@@ -95,7 +95,7 @@ fn of_link(told: &Foreign, given: &Given) -> Option<Finding> {
         if told.bytes_rate.is_some() { &["rate", "bytes_rate"] } else { &["rate"] };
     let share = least * 8.0 / link.max(1.0);
     let arithmetic = format!(
-        "{words} = {} without headers of TCP, {} of {}",
+        "{words} = {} without TCP headers, {} of {}",
         bits(least * 8.0),
         percent(share),
         bits(link)

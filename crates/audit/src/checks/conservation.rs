@@ -7,17 +7,17 @@ use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
 
 pub(super) const LISTED: Listed = Listed {
     id: "conservation",
-    asks: "Are the parts as many as the whole, and is rate x duration the number of requests?",
+    asks: "Do the parts add up to the whole, and is rate x duration the number of requests?",
     source: "what each tool counts, in its own code (docs/audit.md)",
     check,
 };
 
-/// Clocks are read at slightly different instants.
+/// The tool reads its clocks at slightly different instants.
 const CLOCKS: f64 = 0.001;
-/// A mean of windows that is nearer to the rate of the run is the same to a reader.
+/// A mean of windows that is closer than this to the rate of the run is the same to a reader.
 const WINDOWS: f64 = 0.01;
 
-const AGAIN: &str = "take the output as the tool wrote it; one of these figures was changed";
+const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     told.sums.iter().map(of_sum).chain(of_rate(told)).collect()
@@ -46,11 +46,11 @@ fn number_exact(range: Range) -> String {
     if range.low == range.high { format!("{}", range.low) } else { number(range.high) }
 }
 
-/// A mean over whole windows is not the rate of the run when the last one was cut off.
+/// A mean over whole windows differs from the rate of the run if the last window was cut off.
 fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
     let over_all = Range::read(requests) / Range::read(duration);
     let words = format!(
-        "{} / {} = {}, and the mean of its windows {} is reported",
+        "{} / {} = {}, but the tool reports the mean of its windows, {}",
         requests.printed,
         time(duration.value),
         rate(requests.value / duration.value.max(1e-9)),

@@ -1,11 +1,11 @@
-//! What is known to be wrong with figures of a tool, from its source.
+//! Known errors in the figures of a tool, from its source.
 
 use super::Listed;
 use model::audit::{Finding, Foreign, Given};
 
 pub(super) const LISTED: Listed = Listed {
     id: "known_defect",
-    asks: "Is this account a case of what the tool's own source gets wrong?",
+    asks: "Does a known error in the tool's source affect this account?",
     source: "the source of each tool, named in crates/audit/src/formats",
     check,
 };

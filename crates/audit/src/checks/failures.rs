@@ -1,8 +1,8 @@
-//! A rate is of good responses, and a success is a good response.
+//! A rate counts only good responses, and only a good response is a success.
 //!
-//! A rate that counts failures says nothing of the good responses until they are divided out, from
-//! one failure in a hundred on; below that the words say how many there are. Where nothing
-//! responded at all there was no rate.
+//! A rate that counts failures says nothing about the good responses until they are divided out,
+//! from one failure in a hundred on; below that the text says how many there are. If no request got
+//! a response, there was no rate.
 
 use super::{Listed, open, said};
 use crate::say::{percent, rate};
@@ -10,15 +10,15 @@ use model::audit::{Counts, Finding, Foreign, Given, Outcome};
 
 pub(super) const LISTED: Listed = Listed {
     id: "failures",
-    asks: "Does the rate count responses that were not good, or a success rate call them one?",
+    asks: "Does the rate count failed responses, or does the success rate call them successes?",
     source: "what each tool counts, in its own code (docs/what-other-tools-say.md)",
     check,
 };
 
-/// The share of failures from which a rate is another one.
+/// From this share of failures on, the rate is not that of the good responses.
 const SHARE_MIN: f64 = 0.01;
 
-/// How oha calls requests that were in flight when its time was over.
+/// How oha names requests that were in flight when its time was over.
 const CUT_OFF: &str = "aborted due to deadline";
 
 const SETTLE: &str = "divide the good responses by the time; `ceiling load` counts only these";
@@ -34,8 +34,7 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     [of_rate(told, share(requests.value)), of_success].into_iter().flatten().collect()
 }
 
-/// Requests that the tool itself cut off at its end: it is not known what would have become of
-/// them.
+/// Requests that the tool itself cut off at its end: their outcome is unknown.
 fn cut_off(told: &Foreign) -> f64 {
     let by_us = told.errors.iter().filter(|one| one.name == CUT_OFF);
     by_us.map(|one| one.count.value).sum()
@@ -49,7 +48,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
     let bad = percent(1.0 - share);
     let good = (told_rate.low * share, told_rate.high * share);
     let words = format!(
-        "{bad} of what it counts are no good responses: {} x {} = {} good",
+        "{bad} of what it counts are not good responses: {} x {} = {} good",
         rate(told_rate.value),
         percent(share),
         rate(told_rate.value * share)
@@ -64,7 +63,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
     Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
 }
 
-/// Whether any request has a response of any status, as far as it is reported.
+/// Whether any request got a response of any status, as far as the tool reports it.
 pub(super) fn has_response(told: &Foreign) -> bool {
     let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
     let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);

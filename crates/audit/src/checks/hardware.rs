@@ -1,9 +1,9 @@
-//! What the stated CPUs of the client can do at the very most.
+//! The most that the stated CPUs of the client can do.
 //!
 //! The assumption is generous: a CPU that sends and receives each request by itself makes no more
-//! than 5M in a second, and one that reads them out of pipelined batches no more than 20M. dperf,
-//! which goes around the kernel and parses next to nothing, states 4M HTTP connections per second
-//! and core.
+//! than 5M requests per second, and one that reads them from pipelined batches no more than 20M.
+//! dperf, which bypasses the kernel and parses next to nothing, states 4M HTTP connections per
+//! second and core.
 
 use super::{Listed, open, said};
 use crate::say::{number, rate};
@@ -11,15 +11,16 @@ use model::audit::{Finding, Foreign, Given, Outcome};
 
 pub(super) const LISTED: Listed = Listed {
     id: "hardware",
-    asks: "Can the client's CPUs (--client-cpus) make that rate, by a generous assumption?",
-    source: "5M requests/s and CPU, 20M when pipelined; dperf states 4M on a core without a kernel",
+    asks: "Can the client's CPUs (--client-cpus) produce that rate, under a generous assumption?",
+    source: "5M requests/s per CPU, 20M pipelined; dperf states 4M per core without the kernel",
     check,
 };
 
 const EACH_MAX: f64 = 5e6;
 const PIPELINED_MAX: f64 = 20e6;
 
-const SETTLE: &str = "run `ceiling load` against its own sink on that client: this is its most";
+const SETTLE: &str =
+    "run `ceiling load` against its own sink on that client: that rate is the client's maximum";
 
 fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
     let (Some(cpus), Some(told_rate)) = (given.client_cpus, &told.rate) else { return Vec::new() };

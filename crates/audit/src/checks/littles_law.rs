@@ -1,10 +1,10 @@
 //! Requests in flight = rate x mean latency, and no more than connections x depth.
 //!
 //! While a connection has at most `depth` requests in flight, the latencies of all requests fit
-//! into connections x depth x time. The law says nothing of latencies from a planned instant,
-//! which hold a wait that no connection takes part in. In the other direction, connections of a
-//! closed loop that are not waiting for a response are waiting for the generator, or for a request
-//! that is in no figure.
+//! into connections x depth x time. The law does not apply to latencies from a planned instant,
+//! which include a wait that takes no connection. In the other direction, connections of a closed
+//! loop that are not waiting for a response are waiting for the generator, or for a request that no
+//! figure includes.
 
 use super::{Listed, open, percentiles, said};
 use crate::bounds::{Range, kept, mean_at_least, rank_slack};
@@ -13,19 +13,19 @@ use model::audit::{Counts, Finding, Foreign, Given, Latencies, Loop, Outcome, Si
 
 pub(super) const LISTED: Listed = Listed {
     id: "littles_law",
-    asks: "Is rate x mean latency at most connections x depth, and in a closed loop near it?",
+    asks: "Is rate x mean latency at most connections x depth, and near it in a closed loop?",
     source: "J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961)",
     check,
 };
 
-/// Clocks of a generator may differ by this share.
+/// The clocks of a generator may differ by this share.
 const CLOCKS: f64 = 0.02;
-/// Below this share of the connections' time the rest needs a reason.
+/// Below this share of the connections' time, the rest needs an explanation.
 const SHARE_MIN: f64 = 0.5;
 
-const PIPELINE: &str = "run it with a depth that is known, and name it: --depth 1";
-const COMMAND: &str = "name the command line (--command): from the send, or from a planned instant \
-                       when it holds a wait outside of connections";
+const PIPELINE: &str = "run it with a known depth, and state it: --depth 1";
+const COMMAND: &str = "state the command line (--command): latency counts from the send, or from \
+                       a planned instant, which includes a wait outside connections";
 const AGAIN: &str =
     "run `ceiling load -c CONNECTIONS`: its gate littles_law compares three accounts";
 
@@ -35,7 +35,7 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     told.latencies.iter().filter(is_asked).flat_map(of).collect()
 }
 
-/// What the law is asked of: a mean, and the names of the claims it comes from.
+/// What the law is applied to: a mean, and the names of the claims it comes from.
 struct Mean {
     seconds: Range,
     words: String,
@@ -67,7 +67,7 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Vec<Finding> {
     }
 }
 
-/// Percentiles without a mean: each by itself fits.
+/// Percentiles without a mean: each of them fits by itself.
 fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
     let names = percentiles(latency, 0.0);
     let claims: Vec<&str> = names.iter().map(String::as_str).chain(["rate"]).collect();
@@ -94,7 +94,7 @@ fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
     vec![said(Outcome::Holds, &claims, words)]
 }
 
-/// The mean as told, and the least one that the percentiles leave.
+/// The reported mean, and the least mean that the percentiles allow.
 fn means(told: &Foreign, latency: &Latencies) -> Vec<Mean> {
     let name = latency.claim("mean");
     let is_defect = told.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
@@ -104,7 +104,7 @@ fn means(told: &Foreign, latency: &Latencies) -> Vec<Mean> {
         claims: vec![name],
     });
     let values = told.requests.as_ref().map(|requests| requests.low);
-    // One percentile bounds the mean by itself: so many values lie above it.
+    // One percentile bounds the mean by itself: that many values lie above it.
     let slack = rank_slack(latency, values);
     let each = latency.percentiles.iter().map(|one| {
         let least = kept(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
@@ -133,11 +133,11 @@ fn answered(told: &Foreign, latency: &Latencies) -> Option<Range> {
     Some(Range { low: rate.low * share, high: rate.high })
 }
 
-/// How many can be in flight by the told figures, with what the edges of the window leave.
+/// The most that can be in flight by the reported figures, plus what the edges of the window allow.
 fn room(told: &Foreign, latency: &Latencies, places: Range) -> Option<f64> {
     let longest = latency.max.as_ref().map(|max| max.high);
     let edge_s = told.meaning.edge_s.or(longest)?;
-    // A text tells no duration; no load is shorter than a second.
+    // A text gives no duration; no load is shorter than a second.
     let duration_s = told.duration_s.as_ref().or(told.asked_s.as_ref()).map_or(1.0, |one| one.low);
     Some(places.high * (1.0 + edge_s / duration_s.max(0.1)) * (1.0 + CLOCKS))
 }
@@ -156,7 +156,7 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
         let each = product / connections.max(1.0);
         claims.push("rate");
         let open_words = format!(
-            "{words} in flight on {} connections: {each:.1} each, and the depth is not told",
+            "{words} in flight on {} connections: {each:.1} each, and the depth is not known",
             number(connections)
         );
         return open(Outcome::CannotTell, &claims, open_words, PIPELINE);
@@ -165,7 +165,7 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
     let arithmetic = format!("{words} in flight, but at most {} fit", number(places));
     let highest = room / answered.low;
     if latency.since == Since::SendWithAdded {
-        let added = format!("{arithmetic}: times were added that were never measured");
+        let added = format!("{arithmetic}: the tool added times that it never measured");
         let finding = open(Outcome::CannotBe, &claims, added, AGAIN);
         let is_mean = mean.seconds.high.is_finite();
         return Finding { bound: is_mean.then_some((None, Some(highest))), ..finding };
@@ -191,7 +191,7 @@ fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
     if told.meaning.load == Loop::Closed && in_flight.high < SHARE_MIN * places {
         let share = percent(in_flight.high / places.max(1.0));
         let arithmetic = format!(
-            "{words}: at most {share} of their time; the rest is the generator's own, or of \
+            "{words}: at most {share} of their time; the rest is the generator's own, or that of \
              requests that no figure shows"
         );
         return open(Outcome::CannotTell, &claims, arithmetic, AGAIN);

@@ -1,9 +1,9 @@
 //! The signature of requests that were never made: a stall, in a closed loop.
 //!
 //! While a connection of a closed loop waits, it sends nothing. A stall as long as the maximum, on
-//! every connection that can have had one, left out the requests that would have been sent
-//! meanwhile; their latencies would have been spread over the length of the stall. That gives the
-//! highest a percentile can be for those who do not wait for each other (G. Tene, coordinated
+//! every connection that can have had one, left out the requests that would have been sent in the
+//! meantime; their latencies would have been spread over the length of the stall. That bounds a
+//! percentile from above for clients that do not wait for each other (G. Tene, coordinated
 //! omission).
 
 use super::{Listed, open};
@@ -12,16 +12,16 @@ use model::audit::{Finding, Foreign, Given, Latencies, Loop, Outcome, Percentile
 
 pub(super) const LISTED: Listed = Listed {
     id: "omission",
-    asks: "Did a closed loop stand still, so that its percentiles leave out who would have waited?",
+    asks: "Did a closed loop stall, so that percentiles leave out requests that would have waited?",
     source: "G. Tene, How NOT to Measure Latency (2013); docs/method.md",
     check,
 };
 
 /// The maximum is this many times a middle value.
 const STALL_TIMES: f64 = 10.0;
-/// A connection left out at least as many requests in the stall.
+/// A connection left out at least this many requests in the stall.
 const LEFT_OUT_MIN: f64 = 10.0;
-/// A percentile is open when it may be this many times as high.
+/// A percentile is open if it may be this many times as high.
 const OPEN_TIMES: f64 = 2.0;
 
 const SETTLE: &str = "run it in open loop: `ceiling load -R RATE`";
@@ -56,7 +56,8 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
             return None;
         }
         let arithmetic = format!(
-            "a stall of {} on up to {} connections left out {} requests: {} of all lies up to {}",
+            "a stall of {} on up to {} connections left out {} requests: {} of all requests may be \
+             up to {}",
             time(max),
             number(stalled),
             number(stalled * left_out),
@@ -69,16 +70,16 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
     Some(latency.percentiles.iter().filter_map(open_one).collect())
 }
 
-/// How many connections can have had a value near the maximum: no more than there are values
-/// beyond the highest percentile that is well below it.
+/// How many connections can have had a value near the maximum: no more than there are values beyond
+/// the highest percentile that is well below it.
 fn stalled(latency: &Latencies, (values, connections): (f64, f64), max: f64) -> f64 {
     let below = latency.percentiles.iter().filter(|one| one.value.high < max / 2.0);
     let share = below.map(|one| 1.0 - one.share).fold(1.0, f64::min);
     (share * values).floor().clamp(1.0, connections.max(1.0))
 }
 
-/// The percentile of all requests with those that were left out, whose latencies are spread evenly
-/// from nothing to the maximum.
+/// The percentile over all requests including those left out, whose latencies are spread evenly
+/// from zero to the maximum.
 fn highest(share: f64, max: f64, values: f64, per_second: f64) -> f64 {
     let all = values + per_second * max;
     let beyond = (1.0 - share) * all;

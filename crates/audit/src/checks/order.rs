@@ -1,4 +1,4 @@
-//! Minimum, percentiles and maximum do not fall, and the mean lies between the ends.
+//! Minimum, percentiles and maximum never fall, and the mean lies between the ends.
 
 use super::{Listed, open, said};
 use crate::bounds::{Range, kept};
@@ -12,7 +12,7 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-const AGAIN: &str = "take the output as the tool wrote it; one of these figures was changed";
+const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let is_empty = told.requests.as_ref().is_some_and(|requests| requests.value == 0.0);
@@ -31,7 +31,7 @@ fn of_one(latency: &Latencies, is_empty: bool) -> Vec<Finding> {
         let before = rising[..index].iter().find(|(_, before)| before.low > range.high);
         wrong.extend(before.map(|before| falls(before, (name, *range))));
     }
-    // A mean of no value is not held against ends that are none either.
+    // If there were no values, a mean of zero is not compared with ends of zero.
     wrong.extend(of_mean(latency).filter(|_| !is_empty));
     let compared = rising.len() + usize::from(latency.mean.is_some());
     if !wrong.is_empty() || rising.is_empty() || compared < 2 {

@@ -1,5 +1,5 @@
-//! Whether a planned rate was kept. Where it was not, the load waited for the server like a closed
-//! loop, and what was due and never sent is in no latency.
+//! Whether a planned rate was kept. If not, the load waited for the server like a closed loop, and
+//! no latency includes requests that were due and never sent.
 
 use super::{Listed, open, percentiles, said};
 use crate::say::{number, percent, rate};
@@ -12,10 +12,10 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-/// A rate is kept when no more than this share is missing.
+/// A rate counts as kept if no more than this share is missing.
 const MISSING_MAX: f64 = 0.01;
 
-const SETTLE: &str = "run `ceiling load -R RATE`: it counts what was due and unsent";
+const SETTLE: &str = "run `ceiling load -R RATE`: it counts requests that were due and unsent";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     [of_rate(told), of_dropped(told)].into_iter().flatten().flatten().collect()
@@ -33,7 +33,7 @@ fn latencies(told: &Foreign) -> Vec<String> {
 fn of_rate(told: &Foreign) -> Option<Vec<Finding>> {
     let (target, reached) = (told.target_rate.as_ref()?, told.rate.as_ref()?);
     let words = format!("{} of {} planned", rate(reached.value), rate(target.value));
-    // A plan of nothing is one without an end.
+    // A planned rate of zero means no limit.
     if target.value <= 0.0 {
         return None;
     }
@@ -53,7 +53,7 @@ fn of_dropped(told: &Foreign) -> Option<Vec<Finding>> {
     let made = told.requests.as_ref().map_or(0.0, |requests| requests.value);
     let share = percent(dropped.value / (dropped.value + made).max(1.0));
     let arithmetic = format!(
-        "{} were due and not begun, for {} requests made ({share}): they are in no latency",
+        "{} were due and not started, for {} requests made ({share}): they are in no latency",
         number(dropped.value),
         number(made)
     );

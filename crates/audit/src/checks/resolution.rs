@@ -1,4 +1,4 @@
-//! A time that is no larger than the step it was kept or printed in is not known.
+//! A time that is no larger than the step in which it was kept or printed is not known.
 
 use super::{Listed, open};
 use crate::bounds::kept;
@@ -7,12 +7,12 @@ use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome};
 
 pub(super) const LISTED: Listed = Listed {
     id: "resolution",
-    asks: "Is a time larger than the step of the clock, of the buckets and of the print?",
+    asks: "Is a time larger than the step of the clock, of the buckets and of the printed digits?",
     source: "digits as printed; steps from the source of each tool",
     check,
 };
 
-/// A time is not known when it may as well be this many times as long.
+/// A time is not known if it may be this many times as long.
 const TIMES: f64 = 2.5;
 
 const SETTLE: &str = "use a tool that keeps microseconds, or one that prints more digits (JSON)";
@@ -31,14 +31,14 @@ fn of_one(latency: &Latencies) -> Vec<Finding> {
 
 fn of_figure(latency: &Latencies, name: &str, figure: &Figure) -> Option<Finding> {
     let range = kept(latency, figure);
-    // Times that are no times: nothing was sent.
+    // These times are not measurements: nothing was sent.
     let is_nothing = range.high == 0.0;
     if is_nothing || range.high <= range.low * TIMES {
         return None;
     }
     let claim = latency.claim(name);
     let arithmetic =
-        format!("{} was told: from {} to {}", figure.printed, time(range.low), time(range.high));
+        format!("{} was printed: from {} to {}", figure.printed, time(range.low), time(range.high));
     let finding = open(Outcome::CannotTell, &[&claim], arithmetic, SETTLE);
     Some(Finding { bound: Some((Some(range.low), Some(range.high))), ..finding })
 }

@@ -16,16 +16,16 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-/// Room for how a deviation is added up.
+/// Tolerance for how a deviation is computed.
 const ROOM: f64 = 0.01;
 
-const AGAIN: &str = "take the output as the tool wrote it, or a tool that keeps every value";
+const AGAIN: &str = "use the unedited output of the tool, or a tool that keeps every value";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| {
         let name = latency.claim("mean");
         let is_defect = told.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
-        // There are as many connections as connecting times, and not as many as requests.
+        // There are as many connect times as connections, not as many as requests.
         let of_requests = told.requests.as_ref().filter(|_| latency.since != Since::Other);
         let values = of_requests.map(|requests| requests.low);
         if is_defect { Vec::new() } else { of_one(latency, values) }
@@ -59,7 +59,7 @@ fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Opti
     let told = kept(latency, latency.stdev.as_ref()?);
     let (mean, max) = (kept(latency, mean), kept(latency, latency.max.as_ref()?));
     let min = latency.min.as_ref().map_or(0.0, |min| kept(latency, min).low);
-    // As large as it gets when the values are at both ends, with the mean where it is.
+    // The deviation is largest when the values are at both ends, with the mean unchanged.
     let at_ends = |mean: f64| ((max.high - mean) * (mean - min)).max(0.0);
     let middle = ((max.high + min) / 2.0).clamp(mean.low, mean.high.max(mean.low));
     let of_sample = values.map_or(1.5, |values| (values / (values - 1.0).max(1.0)).sqrt());

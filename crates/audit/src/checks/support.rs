@@ -1,4 +1,4 @@
-//! A percentile needs values beyond it: ten, as in our own reports.
+//! A percentile needs ten values beyond it, as in our own reports.
 
 use super::{Listed, open};
 use crate::say::number;
@@ -7,8 +7,8 @@ use model::audit::{Finding, Foreign, Given, Latencies, Outcome};
 pub(super) const LISTED: Listed = Listed {
     id: "support",
     asks: "Do ten values lie beyond each percentile?",
-    source: "order statistics: with fewer, the interval of the percentile has no upper end worth \
-             printing (docs/method.md)",
+    source: "order statistics: with fewer, the interval of the percentile has no useful upper end \
+             (docs/method.md)",
     check,
 };
 

@@ -1,7 +1,8 @@
-//! Percentiles are of the responses that came, whatever their status.
+//! Percentiles cover the responses that arrived, whatever their status.
 //!
-//! A request without a response is slower than every one that has one, so above the share of those
-//! that have one there is no percentile. A response that sheds a request is often the fastest.
+//! A request without a response is slower than every request that has one, so percentiles above the
+//! share of requests with a response do not exist. A response that sheds a request is often the
+//! fastest.
 
 use super::failures::has_response;
 use super::{Listed, open};
@@ -10,12 +11,12 @@ use model::audit::{Counts, Finding, Foreign, Given, Latencies, Outcome, Since};
 
 pub(super) const LISTED: Listed = Listed {
     id: "survivors",
-    asks: "Are the percentiles those of all requests, or of the ones that got a response?",
+    asks: "Are the percentiles those of all requests, or only of those that got a response?",
     source: "docs/method.md: requests without a good response count as slower than all others",
     check,
 };
 
-/// Failed responses that are fewer than this do not move a percentile that they cannot reach.
+/// A smaller share of failed responses moves only the percentiles that they can reach.
 const MIXED_MAX: f64 = 0.05;
 
 const SETTLE: &str = "`ceiling load` counts failures in every rank, and prints `failed` there";
@@ -28,13 +29,13 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     if !has_response(told) && requests.value >= 1.0 {
         return told.latencies.iter().filter(is_asked).map(of_nothing).collect();
     }
-    // Where the count is of responses, what was lost is not in it.
+    // If the count is of responses, it does not include lost requests.
     let outside = if told.meaning.counts == Counts::Requests { 0.0 } else { lost };
     let all = (requests.value + outside).max(1.0);
     let bad = good.map(|good| (all - good - lost).max(0.0));
     let of = |latency: &Latencies| {
         let missing =
-            finding(latency, (lost, all), "have no response and are in no percentile", 1.0);
+            finding(latency, (lost, all), "got no response and are in no percentile", 1.0);
         let mixed = finding(
             latency,
             (bad.unwrap_or(0.0), all),
@@ -46,13 +47,13 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     told.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
 }
 
-/// Times of what got no response are no latencies; zeros are no times.
+/// Times of requests without a response are not latencies, and zeros are not times.
 fn of_nothing(latency: &Latencies) -> Finding {
     let names: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
     let claims: Vec<&str> = names.iter().map(String::as_str).collect();
     let is_time = latency.max.as_ref().is_some_and(|max| max.value > 0.0);
     let outcome = if is_time { Outcome::CannotBe } else { Outcome::CannotTell };
-    let words = "no request has a response: these are no times of responses".to_string();
+    let words = "no request got a response: these are not times of responses".to_string();
     open(outcome, &claims, words, SETTLE)
 }
 

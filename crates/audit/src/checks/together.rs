@@ -1,4 +1,4 @@
-//! Several files: rates add up, percentiles do not, and their mean is none.
+//! Several files: rates add up, but percentiles do not, and their mean is not a percentile.
 
 use crate::say::{number, rate, time};
 use model::audit::{Account, Finding, Outcome, Percentile};
@@ -6,7 +6,7 @@ use model::audit::{Account, Finding, Outcome, Percentile};
 const SETTLE: &str = "merge the values or histograms themselves: use one process, or a tool that \
                       merges (vegeta report A B, ceiling)";
 
-/// What can be said of several accounts, if they are of one load.
+/// What several accounts say together, if they are of the same load.
 pub(crate) fn check(accounts: &[Account]) -> Vec<Finding> {
     if accounts.len() < 2 {
         return Vec::new();
@@ -31,7 +31,7 @@ fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
         claims: vec![name.clone()],
         outcome: Outcome::CannotTell,
         arithmetic: format!(
-            "{name} of all {} lies between {} and {}; their mean, {}, is no percentile",
+            "{name} of all {} lies between {} and {}; their mean, {}, is not a percentile",
             told.len(),
             time(low),
             time(high),
@@ -52,11 +52,11 @@ fn of_rates(accounts: &[Account]) -> Option<Finding> {
         claims: vec!["rate".into()],
         outcome: Outcome::CannotTell,
         arithmetic: format!(
-            "{} rates add up to {} if they are of the same seconds",
+            "{} rates add up to {} if they cover the same seconds",
             number(rates.len() as f64),
             rate(sum)
         ),
-        settle: "compare the times at which they began and ended".into(),
+        settle: "compare their start and end times".into(),
         bound: None,
     })
 }

@@ -1,4 +1,4 @@
-//! Whether rate and latencies are of the time that was asked for.
+//! Whether rate and latencies cover the requested time.
 
 use super::{Listed, open, percentiles};
 use crate::say::{number, percent, time};
@@ -6,19 +6,19 @@ use model::audit::{Finding, Foreign, Given, Latencies, Outcome, Since};
 
 pub(super) const LISTED: Listed = Listed {
     id: "window",
-    asks: "Are the figures of all requests, and of as long a time as was asked for?",
+    asks: "Do the figures cover all requests, and the whole requested time?",
     source: "wrk2 wrk.c leaves out its first ten seconds; the others as they print",
     check,
 };
 
-/// Latencies of fewer requests than this are of a part.
+/// Latencies of less than this share of the requests cover only a part.
 const PART: f64 = 0.9;
-/// A run that takes so much longer than asked was not ended by its clock.
+/// A run that takes this many times as long as requested was not ended by its clock.
 const LONGER: f64 = 1.2;
-/// Ending takes this long, seconds.
+/// Ending a run takes up to this long, seconds.
 const ENDING_S: f64 = 0.5;
 
-const SETTLE: &str = "measure longer, and compare with a tool that tells its window";
+const SETTLE: &str = "measure longer, and compare with a tool that reports its window";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| of_part(told, latency);
@@ -48,6 +48,6 @@ fn of_time(told: &Foreign) -> Option<Finding> {
     let (asked, measured) = (told.asked_s.as_ref()?, told.duration_s.as_ref()?);
     let is_short = measured.high < asked.low * PART - ENDING_S;
     let is_long = measured.low > asked.high * LONGER + ENDING_S;
-    let words = format!("{} asked, {} measured", time(asked.value), time(measured.value));
+    let words = format!("{} requested, {} measured", time(asked.value), time(measured.value));
     (is_short || is_long).then(|| open(Outcome::CannotTell, &["rate"], words, SETTLE))
 }

@@ -1,8 +1,8 @@
 //! ab (ApacheBench), text.
 //!
 //! Source: httpd 2.4 `support/ab.c`. `Requests per second` is complete requests of any status over
-//! the time taken. The first `Time per request` is concurrency x time / requests, which is no
-//! measurement; what was measured is the row `Total:`. Both it and the percentiles are whole
+//! the time taken. The first `Time per request` is concurrency x time / requests, which is not a
+//! measurement; the measured figure is the row `Total:`. Both it and the percentiles are whole
 //! milliseconds. `Failed requests` counts responses whose length differs from the first.
 
 use super::{Format, Reader, Told};
@@ -79,12 +79,12 @@ fn hidden(failed: &Figure, bad: f64, complete: &Figure) -> Finding {
             "failed requests {}, and {bad} of {} responses are not 2xx",
             failed.value, complete.value
         ),
-        settle: "count statuses: `ceiling load`, or the line Non-2xx responses".into(),
+        settle: "count statuses: use `ceiling load`, or the line Non-2xx responses".into(),
         bound: Some((Some(bad), None)),
     }
 }
 
-/// `(Connect: 0, Receive: 0, Length: 5, Exceptions: 0)`: a length is no failure to us.
+/// `(Connect: 0, Receive: 0, Length: 5, Exceptions: 0)`: we do not count a length as a failure.
 fn reasons(page: Page<'_>) -> Vec<Tally> {
     let Some(spot) = page.starting("(Connect:") else { return Vec::new() };
     let line = spot.line;

@@ -1,9 +1,9 @@
 //! autocannon, `-j`.
 //!
 //! Source: autocannon 8 `lib/run.js`, `lib/histUtil.js`. Latencies are kept in whole milliseconds,
-//! three digits of them. `requests.average` is the mean of counts per second; `requests.total` are
-//! responses, `requests.sent` requests, of which the table prints the number. With a rate and
-//! without `-C` values are added to the latencies, one for each millisecond of a response.
+//! with three digits. `requests.average` is the mean of counts per second; `requests.total` are
+//! responses and `requests.sent` requests, whose number the table prints. With a rate and without
+//! `-C` autocannon adds values to the latencies, one for each millisecond of a response.
 
 use super::{Format, Reader, Told, total};
 use crate::document::Object;
@@ -36,7 +36,7 @@ fn read(root: &Object<'_>) -> Told {
     let class = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });
     let statuses: Vec<Tally> = CLASSES.iter().filter_map(class).collect();
     let error = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });
-    // `errors` holds the time-outs.
+    // `errors` includes the time-outs.
     let errors: Vec<Tally> = ["errors"].iter().filter_map(error).collect();
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
     let all = requests.count("total").ok_or("requests.total")?;
@@ -50,7 +50,7 @@ fn read(root: &Object<'_>) -> Told {
         connections: root.count("connections"),
         depth: root.count("pipelining"),
         threads: root.count("workers"),
-        // Rounded to two digits, of which JSON leaves out zeros.
+        // Rounded to two digits; JSON omits trailing zeros.
         duration_s: root.scaled("duration", 1.0).map(|told| Figure {
             low: told.value - 0.01,
             high: told.value + 0.01,
@@ -96,10 +96,10 @@ fn min_without_zeros(latency: &Latencies) -> Option<Finding> {
     })
 }
 
-/// Where more values were added than measured, mean and percentiles are not of the requests.
+/// If more values were added than measured, mean and percentiles do not describe the requests.
 fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option<Finding> {
     let kept = kept.filter(|kept| kept.value > 2.0 * all.value)?;
-    // The highest of all were measured: a value is added below another one.
+    // The highest values were measured: each added value is below another one.
     let is_reached = |share: f64| share >= 0.5 && kept.value * (1.0 - share) >= 10.0;
     let ranks = latency.percentiles.iter().filter(|one| is_reached(one.share));
     let claims = ranks.map(|one| latency.claim(&one.name())).chain([latency.claim("mean")]);
@@ -113,7 +113,7 @@ fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option
             all.value,
             kept.value - all.value
         ),
-        settle: "run it with -C, which adds none, or `ceiling load -R RATE`".into(),
+        settle: "run it with -C, which adds no times, or use `ceiling load -R RATE`".into(),
         bound: None,
     })
 }
@@ -151,7 +151,7 @@ fn latencies(of: &Object<'_>, responses: &Figure) -> Latencies {
     }
 }
 
-/// A count with a suffix of thousands, which is rounded to it: `19765k requests in`.
+/// A count with a suffix of thousands, rounded to it: `19765k requests in`.
 pub(super) fn before(page: Page<'_>, label: &str) -> Option<Figure> {
     page.before(label).and_then(|spot| spot.read(count))
 }

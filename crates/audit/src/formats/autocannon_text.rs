@@ -1,8 +1,8 @@
 //! autocannon, its tables.
 //!
-//! Source: as of the JSON (`autocannon_json.rs`). The line `N requests in T` counts requests that
-//! were sent, so the number of responses is not told. A table that lost its heading has the columns
-//! that autocannon prints when nothing else is asked for.
+//! Source: as for the JSON (`autocannon_json.rs`). The line `N requests in T` counts requests that
+//! were sent, so the number of responses is not known. A table that lost its heading has the
+//! columns that autocannon prints by default.
 
 use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning};
 use super::{Format, Reader, Told};
@@ -40,8 +40,8 @@ fn cells(spot: Spot<'_>) -> Option<Vec<&str>> {
     Some(cells.filter(|cell| !cell.is_empty()).collect())
 }
 
-/// The value of a column, by the heading above the row or by what is printed without one; some
-/// copies name it in the cell.
+/// The value of a column, by the heading above the row or by the default columns; some copies name
+/// the column in the cell.
 fn cell<'a>(page: Page<'a>, label: &str, name: &str, columns: &[&str]) -> Option<(&'a str, u64)> {
     let (spot, values) = row(page, label)?;
     let labelled = values.iter().find_map(|cell| cell.strip_prefix(name)?.strip_prefix(':'));

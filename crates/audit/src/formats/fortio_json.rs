@@ -2,7 +2,8 @@
 //!
 //! Source: fortio 1.75 `periodic/periodic.go`, `stats/stats.go`. Latencies count from the actual
 //! start; each connection has one request at a time. They are kept in buckets (1 ms by default),
-//! and a percentile is interpolated inside of its bucket: it is known to the ends of that bucket.
+//! and a percentile is interpolated inside its bucket, so it is known only to the ends of that
+//! bucket.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;
@@ -40,7 +41,7 @@ fn read(root: &Object<'_>) -> Told {
     Ok(told)
 }
 
-/// What text and JSON tell alike.
+/// What text and JSON have in common.
 pub(super) fn finish(
     told: &mut Foreign,
     all: Figure,

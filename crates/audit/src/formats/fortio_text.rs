@@ -1,6 +1,6 @@
 //! fortio, text.
 //!
-//! Source: as of the JSON (`fortio_json.rs`).
+//! Source: as for the JSON (`fortio_json.rs`).
 
 use super::fortio_json::{finish, within};
 use super::{Format, Reader, Told};
@@ -71,7 +71,7 @@ fn read(page: Page<'_>) -> Told {
     Ok(told)
 }
 
-/// The rows of the first histogram; another one is of errors or of connecting.
+/// The rows of the first histogram; a later one is of errors or of connect times.
 fn block(page: Page<'_>) -> impl Iterator<Item = Spot<'_>> {
     page.below(HISTOGRAM).take_while(|spot| !spot.text.contains(" : count ")).take(10_000)
 }

@@ -1,7 +1,7 @@
 //! Gatling, `stats.json` and `global_stats.json` of its report.
 //!
 //! Source: Gatling 3 `charts`. Whole milliseconds; `percentiles1` to `4` are the 50th, 75th, 95th
-//! and 99th unless the configuration says otherwise. The mean rate is over whole seconds.
+//! and 99th unless the configuration sets others. The mean rate is over whole seconds.
 
 use super::{Format, Reader, Told};
 use crate::document::Object;
@@ -46,7 +46,7 @@ fn read(root: &Object<'_>) -> Told {
     Ok(finish(all, counts, rate, latency))
 }
 
-/// What text and JSON tell alike.
+/// What text and JSON have in common.
 pub(super) fn finish(
     all: Figure,
     (ok, ko): (Option<Figure>, Option<Figure>),

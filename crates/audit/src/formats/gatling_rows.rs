@@ -1,7 +1,7 @@
-//! Gatling, `simulation.log` as text (before 3.11), of any number of rows.
+//! Gatling, `simulation.log` as text (before 3.11), with any number of rows.
 //!
 //! Source: Gatling 3.10 `LogFileDataWriter`: tabs between record type, groups, name, start and end
-//! in milliseconds, `OK` or `KO`. Without status codes: `OK` is a check that held.
+//! in milliseconds, `OK` or `KO`. There are no status codes: `OK` means that a check held.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;

@@ -1,6 +1,6 @@
 //! Gatling, the text at the end of a simulation, as older and newer versions print it.
 //!
-//! Source: as of the JSON (`gatling_json.rs`). A dash is no figure.
+//! Source: as for the JSON (`gatling_json.rs`). A dash is not a figure.
 
 use super::gatling_json::finish;
 use super::{Format, Reader, Told};

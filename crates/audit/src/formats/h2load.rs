@@ -1,9 +1,9 @@
 //! h2load, text.
 //!
 //! Source: nghttp2 1.52 and later `src/h2load.cc`. `req/s` is every response that ended over the
-//! main duration. `failed` are statuses from 400 and what was lost with a connection; what was
-//! asked on a connection that ended is not asked again. Latencies are from submit to the end of the
-//! stream, of at most a million requests. `-m` is not printed.
+//! main duration. `failed` are statuses from 400 and requests lost with a connection; requests on a
+//! connection that ended are not repeated. Latencies are from submit to the end of the stream, of
+//! at most a million requests. `-m` is not printed.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
@@ -45,7 +45,7 @@ fn read(page: Page<'_>) -> Told {
         duration_s: main.as_ref().map(exact).or_else(|| finished.read(seconds)),
         asked_s: main,
         rate: finished.before(" req/s").and_then(|spot| spot.read(rounded)),
-        // What was lost with a connection may be in neither.
+        // Requests lost with a connection may be in neither count.
         requests: Some(Figure { low: (done.value - errored).max(0.0), ..done.clone() }),
         good: of(" succeeded"),
         failed: Some(failed.clone()),
@@ -94,7 +94,7 @@ fn classes(spot: Spot<'_>) -> Vec<Tally> {
 
 fn traffic(told: &mut Foreign, page: Page<'_>, finished: Spot<'_>) {
     let all = page.starting("traffic:");
-    // The exact number stands in parentheses.
+    // The exact number is in parentheses.
     let exact = all.and_then(|spot| spot.after("(")?.read(count));
     told.bytes = exact.or_else(|| all.and_then(|spot| bytes(spot.text, 1024.0, spot.line)));
     let rate = finished.after(" req/s, ");
@@ -119,7 +119,7 @@ fn sums(of: (&Figure, &Figure, f64, f64), good: &Option<Figure>, by: &[Tally]) -
         whole: Figure { low: (done.value - errored).max(0.0), ..done.clone() },
         parts_are: "2xx + 3xx + 4xx + 5xx".into(),
         parts: by.iter().map(|one| one.count.clone()).collect(),
-        // A response may have begun that had not ended.
+        // A response may have started that had not ended.
         slack: (started - done.value).max(0.0),
     };
     vec![ended, statuses]
@@ -159,7 +159,7 @@ fn latencies(page: Page<'_>, done: &Figure) -> Vec<Latencies> {
             ..Latencies::default()
         })
     };
-    // Without a response the row is of zeros that were not measured.
+    // Without a response the row consists of zeros that were not measured.
     let is_told = |latency: &Latencies| latency.max.as_ref().is_some_and(|max| max.value > 0.0);
     names.into_iter().filter_map(row).filter(is_told).collect()
 }

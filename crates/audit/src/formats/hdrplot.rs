@@ -1,7 +1,7 @@
 //! The table of an HdrHistogram, as `vegeta report -type hdrplot` and others print it.
 //!
 //! Source: HdrHistogram `outputPercentileDistribution`: value (milliseconds), share, count up to
-//! it, 1/(1-share). A share that has no row lies between the rows around it.
+//! it, 1/(1-share). A share without a row lies between the rows around it.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};

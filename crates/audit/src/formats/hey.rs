@@ -1,8 +1,8 @@
 //! hey, text.
 //!
-//! Source: hey 0.1.4 `requester/report.go`. `Requests/sec` counts requests that failed as well.
-//! Times and statuses are of at most the first million responses; `Average` divides the sum over
-//! all responses by that number, so beyond a million it is too large. Times are printed in steps of
+//! Source: hey 0.1.4 `requester/report.go`. `Requests/sec` also counts requests that failed. Times
+//! and statuses cover at most the first million responses; `Average` divides the sum over all
+//! responses by that number, so beyond a million it is too large. Times are printed in steps of
 //! 0.1 ms. Connections are not printed.
 
 use super::oha_text::{percentile, reversed};
@@ -80,7 +80,7 @@ fn meaning() -> Meaning {
     }
 }
 
-/// The mean beyond a million responses, and what it would have been.
+/// The mean beyond a million responses, and what it should have been.
 fn too_large(
     rate: &Figure,
     duration: &Option<Figure>,
@@ -104,7 +104,7 @@ fn too_large(
         claims: vec!["mean".into()],
         outcome: Outcome::CannotBe,
         arithmetic,
-        settle: "stay below a million requests, or use a tool that keeps all".into(),
+        settle: "stay below a million requests, or use a tool that keeps all of them".into(),
         bound: Some((Some(mean.low * KEPT_MAX / most), Some(mean.high * KEPT_MAX / least))),
     })
 }

@@ -1,8 +1,7 @@
 //! JMeter, `statistics.json` of its dashboard.
 //!
 //! Source: JMeter 5.6 `report/dashboard`. Milliseconds. `pct1` to `pct3` are the 90th, 95th and
-//! 99th percentile unless the properties say otherwise; they are of a sliding window of 20,000
-//! samples.
+//! 99th percentile unless the properties set others; they cover a sliding window of 20,000 samples.
 
 use super::{Format, Reader, Told};
 use crate::document::Object;
@@ -45,7 +44,7 @@ fn read(root: &Object<'_>) -> Told {
             percentiles: shares.into_iter().filter_map(rank).collect(),
             samples: Some(all.clone()),
             step_s: 1e-3,
-            // Those of the window are not those of the run.
+            // Percentiles of the sliding window are not those of the run.
             error_rank: if all.value > 20_000.0 { 1.0 } else { 0.0 },
             ..Latencies::default()
         }],

@@ -1,8 +1,8 @@
-//! JMeter, samples as CSV (`.jtl`), of any number.
+//! JMeter, samples as CSV (`.jtl`), any number of rows.
 //!
 //! Source: JMeter 5.6 `SampleResult`, `CSVSaveService`. `timeStamp` is the start of a sample and
 //! `elapsed` its duration, in whole milliseconds; `allThreads` are the active threads. A sampler
-//! may hold several requests.
+//! may contain several requests.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
@@ -47,7 +47,7 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
         let is_success = text(success).is_none_or(|word| word == "true");
         let status =
             if is_success { text(code).unwrap_or("200") } else { text(code).unwrap_or("0") };
-        // What JMeter calls a failure is one, whatever its status.
+        // What JMeter marks as a failure is one, whatever its status.
         let status = if !is_success && super::is_good(status) { "failed" } else { status };
         let span = (start_ms / 1e3, (start_ms + took_ms) / 1e3);
         sampled.add(took_ms / 1e3, Some(span), status);

@@ -1,7 +1,8 @@
 //! JMeter, the lines of its summariser.
 //!
-//! Source: JMeter 5.6 `reporters/Summariser`. The last line `summary =` is of the whole test. Times
-//! are whole milliseconds, the duration whole seconds; the rate is of milliseconds.
+//! Source: JMeter 5.6 `reporters/Summariser`. The last line `summary =` covers the whole test.
+//! Times are whole milliseconds, the duration whole seconds; the rate is computed from
+//! milliseconds.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};

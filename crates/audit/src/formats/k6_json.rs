@@ -1,9 +1,9 @@
 //! k6, `--summary-export`, `handleSummary` and the machine-readable summary.
 //!
 //! Source: k6 1.8 `lib/netext/httpext/tracer.go`, `metrics/sink.go`. `http_req_duration` is
-//! sending, waiting and receiving, without waiting for a connection; requests that failed are in
-//! it, with 0 when nothing was sent. Milliseconds in full. A user may send several requests at once
-//! (`http.batch`), and may sleep.
+//! sending, waiting and receiving, without waiting for a connection; it includes failed requests,
+//! with 0 if nothing was sent. Milliseconds in full precision. A user may send several requests at
+//! once (`http.batch`), and may sleep.
 
 use super::{Format, Reader, Told};
 use crate::document::{Node, Object};
@@ -24,7 +24,7 @@ fn is(root: &Object<'_>) -> bool {
     metrics(root).contains_key("http_reqs")
 }
 
-/// Metrics by name, wherever the shape has them and their values.
+/// Metrics by name, wherever this layout has them and their values.
 fn metrics<'a>(root: &Object<'a>) -> Metrics<'a> {
     let values = |object: Object<'a>| object.object("values").unwrap_or(object);
     if let Some(list) = root.object("results").and_then(|results| results.get("metrics")) {
@@ -67,7 +67,7 @@ fn read(root: &Object<'_>) -> Told {
     Ok(told)
 }
 
-/// What text and JSON tell alike.
+/// What text and JSON have in common.
 pub(super) fn finish(told: &mut Foreign, requests: Figure, failed: Option<Figure>) {
     let good =
         |failed: &Figure| Figure::exact((requests.value - failed.value).max(0.0), failed.line);

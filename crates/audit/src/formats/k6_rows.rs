@@ -1,7 +1,7 @@
-//! k6, `--out json=FILE`: one point of one metric a line, of any number.
+//! k6, `--out json=FILE`: one point of one metric per line, any number of lines.
 //!
-//! Source: k6 1.8 `output/json`. The distribution is made here of the points of
-//! `http_req_duration`; what they mean is said in `k6_json.rs`.
+//! Source: k6 1.8 `output/json`. The distribution is built here from the points of
+//! `http_req_duration`; `k6_json.rs` says what they mean.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;

@@ -1,7 +1,7 @@
 //! k6, the summary at the end of a test, as older and newer versions print it.
 //!
-//! Source: as of the JSON (`k6_json.rs`). Times are rounded to two digits behind the point, in a
-//! unit of their own.
+//! Source: as for the JSON (`k6_json.rs`). Times are rounded to two decimal places, each in its own
+//! unit.
 
 use super::k6_json::finish;
 use super::{Format, Reader, Told};
@@ -21,7 +21,7 @@ fn is(page: Page<'_>) -> bool {
     metric(page, "http_reqs").is_some()
 }
 
-/// What follows `name......:`.
+/// The text after `name......:`.
 fn metric<'a>(page: Page<'a>, name: &str) -> Option<Spot<'a>> {
     page.lines().find_map(|spot| {
         let dots = spot.starting(name)?;

@@ -1,9 +1,9 @@
 //! oha, `--output-format json`.
 //!
 //! Source: oha 1.15 `printer.rs`, `result_data.rs`, `client.rs`. `requestsPerSec` counts every
-//! request that ended, also those that failed and those cut off at the deadline. `successRate`
+//! request that ended, including failed ones and those cut off at the deadline. `successRate`
 //! counts every response as a success. Times are of responses of any status, in nanoseconds, kept
-//! one by one. With `--latency-correction` they count from when the request was let go.
+//! individually. With `--latency-correction` they count from when the request was released.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;
@@ -41,16 +41,16 @@ fn read(root: &Object<'_>) -> Told {
     Ok(told)
 }
 
-/// A number as it was: the digits are the shortest that give it back, so 1.0 was not 0.96.
+/// A number as it was: the digits are the shortest that reproduce it, so 1.0 was not 0.96.
 fn exactly(figure: Figure) -> Figure {
     Figure::exact(figure.value, figure.line)
 }
 
-/// What text and JSON tell alike: counts, and what they mean.
+/// What text and JSON have in common: counts, and what they mean.
 pub(super) fn finish(told: &mut Foreign, by: (Vec<Tally>, Vec<Tally>), of: (Figure, Figure)) {
     let ((statuses, errors), (responses, good)) = (by, of);
     let lost = total(&errors);
-    // Zero responses may also be a list that was cut off.
+    // Zero responses may also mean a list that was cut off.
     let is_listed = !(statuses.is_empty() && errors.is_empty());
     let counted = |value: f64, line| is_listed.then(|| Figure::exact(value, line));
     told.requests = counted(responses.value + lost.value, responses.line);

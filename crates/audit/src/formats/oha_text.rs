@@ -1,7 +1,7 @@
 //! oha, text with `--no-tui`.
 //!
-//! Source: as of the JSON (`oha_json.rs`). Times are rounded to 0.1 ms of a second, or to digits of
-//! another unit in newer versions.
+//! Source: as for the JSON (`oha_json.rs`). Times are rounded to 0.1 ms, or to digits of another
+//! unit in newer versions.
 
 use super::oha_json::finish;
 use super::{Format, Reader, Told, bracketed, total};
@@ -69,7 +69,7 @@ pub(super) fn percentile(spot: Spot<'_>) -> Option<Percentile> {
     (0.0..=100.0).contains(&share).then_some(Percentile { share: share / 100.0, value })
 }
 
-/// `  [45] aborted due to deadline`: the count stands first.
+/// `  [45] aborted due to deadline`: the count comes first.
 pub(super) fn reversed(page: Page<'_>, heading: &'static str) -> Vec<model::audit::Tally> {
     let line = |spot: Spot<'_>| {
         let (many, name) = spot.text.trim().strip_prefix('[')?.split_once(']')?;

@@ -1,9 +1,9 @@
 //! vegeta, `report -type json`.
 //!
 //! Source: vegeta 12 `lib/metrics.go`, `lib/attack.go`. `rate` is requests over the time in which
-//! they were sent, `throughput` good responses over that and the wait for the last. Percentiles are
-//! of a t-digest. A latency counts from when a worker took the request. With `-max-workers` the
-//! load waits for responses.
+//! they were sent, `throughput` good responses over that time plus the wait for the last.
+//! Percentiles are from a t-digest. A latency counts from when a worker took the request. With
+//! `-max-workers` the load waits for responses.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;
@@ -48,7 +48,7 @@ fn read(root: &Object<'_>) -> Told {
     Ok(told)
 }
 
-/// What text and JSON tell alike.
+/// What text and JSON have in common.
 pub(super) fn finish(told: &mut Foreign, requests: Figure, of: (Vec<Tally>, Figure)) {
     let (statuses, good) = of;
     if !statuses.is_empty() {

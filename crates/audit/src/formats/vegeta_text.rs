@@ -1,6 +1,6 @@
 //! vegeta, `report` as text.
 //!
-//! Source: as of the JSON (`vegeta_json.rs`). Each row names its values in brackets.
+//! Source: as for the JSON (`vegeta_json.rs`). Each row names its values in brackets.
 
 use super::vegeta_json::{DIGEST_RANK, finish};
 use super::{Format, Reader, Told, total};

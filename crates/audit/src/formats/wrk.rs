@@ -5,7 +5,7 @@
 //! by the wall clock in microseconds; after the run `stats_correct` adds values for each one above
 //! twice the mean time between responses of a connection. A response later than the time-out (2 s)
 //! is in no latency. A script can pipeline, which the output does not show. `-c` is divided by
-//! `-t`, and the remainder dropped.
+//! `-t`, and the remainder is dropped.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     reader: Reader::Text(is, read),
 };
 
-/// Connections begin before the clock of the run does, while threads are started.
+/// Connections start before the clock of the run does, while threads are started.
 const EDGE_S: f64 = 0.05;
 
 fn is(page: Page<'_>) -> bool {
@@ -39,12 +39,12 @@ fn read(page: Page<'_>) -> Told {
     Ok(told)
 }
 
-/// What stands there when nothing was told.
+/// What is printed if there are no latencies.
 fn unread() -> Latencies {
     Latencies { since: Since::SendWithAdded, step_s: 1e-6, ..Latencies::default() }
 }
 
-/// What wrk and wrk2 tell alike.
+/// What wrk and wrk2 have in common.
 pub(super) fn frame(page: Page<'_>) -> Result<Foreign, &'static str> {
     let total = page.lines().find(|spot| spot.text.contains(" requests in "));
     let total = total.ok_or("line `.. requests in ..`")?;
@@ -95,7 +95,7 @@ fn socket_errors(spot: Spot<'_>) -> Vec<Tally> {
     classes.take(8).filter_map(tally).collect()
 }
 
-/// A response that came after the time-out may have had a bad status as well.
+/// A response that arrived after the time-out may also have had a bad status.
 fn failed(told: &Foreign) -> Figure {
     let errors = |name| told.errors.iter().find(|one: &&Tally| one.name == name);
     let of = |name| errors(name).map_or(0.0, |one| one.count.value);

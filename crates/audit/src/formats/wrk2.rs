@@ -1,9 +1,9 @@
-//! wrk2, text with `--latency`, and with `-U` the uncorrected distribution as well.
+//! wrk2, text with `--latency`; with `-U` also the uncorrected distribution.
 //!
-//! Source: wrk2 at 44a94c1, `wrk.c`. A latency counts from the instant at which the connection's
-//! own schedule had the request due, the uncorrected one from the send. Timers are of whole
-//! milliseconds. The first 10 s are in the total and not in the distribution. What was due and not
-//! sent at the end is counted nowhere.
+//! Source: wrk2 at 44a94c1, `wrk.c`. A latency counts from the instant at which the request was due
+//! by the connection's own schedule, the uncorrected one from the send. Timers have whole
+//! milliseconds. The first 10 s are in the total and not in the distribution. Requests that were
+//! due and not sent at the end are counted nowhere.
 
 use super::wrk::{frame, moments, percentile};
 use super::{Format, Reader, Told};
@@ -21,9 +21,9 @@ pub(super) const FORMAT: Format = Format {
 
 const RECORDED: &str = "HdrHistogram - Recorded Latency";
 const UNCORRECTED: &str = "HdrHistogram - Uncorrected Latency";
-/// HdrHistogram with three digits.
+/// HdrHistogram with three significant digits.
 const ERROR_SHARE: f64 = 0.002;
-/// The schedule and its timers are of whole milliseconds.
+/// The schedule and its timers have whole milliseconds.
 const STEP_S: f64 = 1e-3;
 
 fn is(page: Page<'_>) -> bool {
@@ -45,7 +45,7 @@ fn read(page: Page<'_>) -> Told {
         told.latencies.push(Latencies { name, since: Since::Send, ..raw });
     }
     told.meaning.load = Loop::Open;
-    // Latencies of ten seconds, and of what began in them, are in no distribution.
+    // Latencies of requests that started in the first ten seconds are in no distribution.
     told.meaning.edge_s = None;
     Ok(told)
 }

@@ -5,7 +5,7 @@ use crate::page::Spot;
 use crate::printed::{Digits, bytes, digits, rounded, scaled, second_unit};
 use model::audit::Figure;
 
-/// Words of one line that are looked at.
+/// Words of one line that are examined.
 const WORDS_MAX: usize = 2000;
 
 const RATES: [&str; 12] = [
@@ -44,7 +44,7 @@ fn of_sentence(spot: Spot<'_>) -> Vec<(u64, Vec<Told>)> {
     }
 }
 
-/// The figure that begins with a word, by what stands before and behind it.
+/// The figure that starts at a word, judged by the words before and after it.
 fn figure(words: &[&str], at: usize, line: u64) -> Option<Told> {
     let word = words[at].trim_start_matches(['(', '~', '≈', '<', '*', '`', '"', '“']);
     let number = digits(word)?;
@@ -89,7 +89,7 @@ fn unit(rest: &str, words: &[&str], at: usize) -> (String, usize) {
     if is_unit { (next, at + 2) } else { (here, at + 1) }
 }
 
-/// Small letters, without punctuation around.
+/// Lower case, without surrounding punctuation.
 fn plain(word: &str) -> String {
     let trimmed = word.trim_matches(|char: char| !(char.is_alphanumeric() || char == '/'));
     trimmed.chars().take(40).collect::<String>().to_lowercase()
@@ -109,7 +109,7 @@ fn rate(number: Digits<'_>, word: &str, unit: &str, line: u64) -> Option<Told> {
     if is_bytes { Some(Told::BytesRate(bytes(word, 1e3, line)?)) } else { None }
 }
 
-/// A time is a latency when a percentile, a mean or a maximum is named beside it.
+/// A time is a latency if a percentile, a mean or a maximum is named next to it.
 fn latency(figure: Figure, words: &[&str], (at, behind): (usize, usize)) -> Option<Told> {
     let names = |index: usize| words.get(index).map(|word| plain(word)).unwrap_or_default();
     let behind_it = [names(behind)];

@@ -7,9 +7,9 @@ use crate::printed::{bytes, digits, rounded, scaled, second_unit};
 use model::audit::Figure;
 use std::collections::BTreeSet;
 
-/// Columns of a row.
+/// The most columns of a row.
 const COLUMNS_MAX: usize = 64;
-/// Heads with a known figure that make a line a heading.
+/// How many heads must name a known figure for a line to be a heading.
 const KNOWN_MIN: usize = 2;
 
 /// What a column holds, and the unit that its head names.
@@ -26,7 +26,7 @@ enum Column {
     Other,
 }
 
-/// Accounts of all tables, and the lines that belong to one.
+/// Accounts of all tables, and the lines that belong to a table.
 pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<Told>)>, BTreeSet<u64>) {
     let (mut rows, mut lines) = (Vec::new(), BTreeSet::new());
     let mut heading: Option<Vec<Column>> = None;
@@ -74,7 +74,7 @@ fn cells(text: &str) -> Vec<&str> {
 /// The columns of a heading: two known figures, one of them a rate or a time, and no number.
 fn columns(cells: &[&str], text: &str) -> Option<Vec<Column>> {
     let is_split = text.contains('|') || text.contains('\t');
-    // Between spaces, a word that says more of the one before is no column.
+    // Between spaces, a word that qualifies the previous one is not a column.
     let heads = cells.iter().filter(|cell| is_split || !is_part(cell));
     let columns: Vec<Column> = heads.map(|cell| column(cell)).collect();
     let is_known = |column: &&Column| **column != Column::Other;
@@ -107,7 +107,7 @@ fn column(cell: &str) -> Column {
     match () {
         () if has(&["in-flight", "inflight"]) || small == "in flight" => Column::InFlight,
         () if has(&["rps", "req/s", "requests/s", "requests/sec", "req/sec", "qps"]) => {
-            // Which of two rates a table means is said by its words.
+            // The words tell which of two rates a table means.
             if has(&["peak", "max", "stdev", "min"]) { Column::Other } else { Column::Rate }
         }
         () if has(&["connections", "conns", "clients"]) => Column::Connections,
@@ -120,8 +120,8 @@ fn column(cell: &str) -> Column {
     }
 }
 
-/// The figures of a row. With fewer cells than columns it is none; with more, words in front are
-/// its name.
+/// The figures of a row. With fewer cells than columns it is not a row; with more, the words in
+/// front are its name.
 fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Told>> {
     let extra = cells.len().checked_sub(columns.len())?;
     let told: Vec<Told> = columns

@@ -1,4 +1,4 @@
-//! Experiments in virtual time: what is true of their cells is known.
+//! Experiments in virtual time: the truth about their cells is known.
 
 use super::*;
 use model::analysis::{Conditions, Exclusion, Factor};
@@ -178,8 +178,8 @@ fn what_warms_up_or_is_left_out_by_a_rule_is_in_no_figure() {
     let excluded = &found.analysis.excluded[0];
     assert_eq!((excluded.cell.as_str(), excluded.block), ("rps", 6));
     assert_eq!(excluded.why, "steal > 2%: it was 50.0 %");
-    assert_eq!(found.contrasts, whole.contrasts, "the pair of block 6 is none");
-    assert_eq!(found.summaries[0].visits, 6, "its other visit is one of the cell");
+    assert_eq!(found.contrasts, whole.contrasts, "block 6 has no pair");
+    assert_eq!(found.summaries[0].visits, 6, "its other visit still counts for the cell");
     assert_eq!(found.analysis.visits.len(), 13, "the document has them all");
 }
 

@@ -1,4 +1,4 @@
-//! Each pattern in made data, and none in ordinary data.
+//! Each pattern in synthetic data, and none in ordinary data.
 
 use super::*;
 use crate::fixture::Fixture;
@@ -7,12 +7,12 @@ use model::run::TurnoverInfo;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Latencies of a mean, exponential.
+/// Exponential latencies with this mean.
 fn exponential(random: &mut Random, mean_ms: f64) -> u64 {
     (-(1.0 - random.uniform()).ln() * mean_ms * 1e6) as u64 + 1
 }
 
-/// Exponential latencies with a share that is later by `ms`.
+/// Exponential latencies, a share of which is later by `ms`.
 fn delayed(mean_ms: f64, late: &[(f64, f64)]) -> Histogram {
     let (mut random, mut latency) = (Random::new(7, 7), Histogram::new());
     for _ in 0..20_000 {
@@ -127,7 +127,7 @@ fn a_run_that_is_no_ramp_has_none_of_its_patterns() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Exponential latencies of any mean, with a second mode at a place that no kernel makes.
+    /// Exponential latencies with any mean, and a second mode at a time that no kernel produces.
     #[test]
     fn ordinary_latencies_show_nothing(
         mean_ms in 0.05f64..400.0,
@@ -135,7 +135,7 @@ proptest! {
         place in prop::sample::select(vec![5.0, 17.0, 29.0, 60.0, 75.0, 135.0, 160.0, 330.0]),
     ) {
         let found = of_latency(&delayed(mean_ms, &[(share, place)]));
-        // A second mode may itself be spread over a kernel's time when the mean is long.
+        // A second mode may itself spread over one of the kernel's times when the mean is long.
         prop_assert!(found.is_empty(), "{:?}", found);
     }
 }

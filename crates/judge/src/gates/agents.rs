@@ -1,10 +1,10 @@
-//! Every agent of a fleet did its part, and its own account of it holds.
+//! Every agent of a fleet did its part, and its own account holds.
 //!
-//! What an agent was late with is in the merged distributions: the gate `release` of the whole
-//! bounds the latencies request by request, and this gate says whose requests they are. An agent
-//! whose counts or stamps do not agree, or that was lost, leaves a share of the requests of which
-//! nothing is known. Percentiles then keep a bound: at worst that share was faster than all others,
-//! or slower. The rate is known from below by what is known, and from above by what was due.
+//! Requests that an agent sent late are in the merged distributions: the gate `release` of the
+//! whole fleet bounds the latencies request by request, and this gate names the agents. If an agent
+//! was lost, or its counts or stamps do not agree, nothing is known of its share of the requests.
+//! Percentiles then keep a bound: at worst that share was faster than all others, or slower. The
+//! lower bound of the rate is what is known; its upper bound is what was due.
 
 use super::Checked;
 use crate::case::Case;
@@ -14,12 +14,12 @@ use model::standing::{Figure, Standing};
 use model::verdict::GateId;
 use model::wall::WallId;
 
-const BOUND: &str = "every agent complete and its own checks good";
+const BOUND: &str = "every agent complete, and its own checks passed";
 
-/// Gates of one agent whose breaking leaves its requests unknown.
+/// Gates of one agent that leave its requests unknown when they break.
 const OF_ACCOUNT: [GateId; 4] =
     [GateId::Conservation, GateId::LittlesLaw, GateId::Bytes, GateId::Samples];
-/// Those that say that it was late.
+/// Gates that show that the agent was late.
 const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
 
 pub fn check(case: &Case<'_>) -> Checked {
@@ -31,7 +31,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         _ => {
             let percent = 100.0 * unknown_share(case.point);
             let left = match percent {
-                0.0 => "their requests are in the bounds of the latency".to_string(),
+                0.0 => "their requests are within the bounds of the latency".to_string(),
                 _ => format!("nothing is known of {percent:.1} % of the requests"),
             };
             format!("{}; {left}", troubles.join("; "))
@@ -45,7 +45,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     }
 }
 
-/// What is wrong with one agent of so many, in words; nothing when it is well.
+/// What is wrong with one agent of `count`, in words; nothing when all is well.
 fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
     let name = format!("agent {} of {count}", agent.agent);
     let broken = |gates: &[GateId]| agent.broken.iter().find(|id| gates.contains(id));
@@ -68,13 +68,13 @@ fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
     broken(&OF_TIME).map(|_| format!("{name} was late ({})", WallId::C4))
 }
 
-/// Requests that were due of an agent and of which nothing is known.
+/// Requests that were due at an agent and of which nothing is known.
 fn unknown(agent: &AgentPoint) -> u64 {
     let is_unsound = agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
     if is_unsound { agent.due() } else { agent.unaccounted }
 }
 
-/// Their share of all that were due, 0 to 1.
+/// Their share of all requests that were due, 0 to 1.
 fn unknown_share(point: &Point) -> f64 {
     let due: u64 = point.agents.iter().map(AgentPoint::due).sum();
     let unknown: u64 = point.agents.iter().map(unknown).sum();
@@ -102,8 +102,8 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     Some(Standing::Bounded { low, high: above, by })
 }
 
-/// The rate without the agents whose counts do not hold, and with all that was due of them; of a
-/// load that ended early in part the ceiling is at least that.
+/// From the rate without the agents whose counts do not hold to the rate with everything that was
+/// due at them. If part of the load ended early, this rate is a lower bound of the ceiling.
 fn rate(point: &Point, figure: Figure) -> Standing {
     let is_unsound = |agent: &&AgentPoint| agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
     let unsound: f64 = point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum();
@@ -116,7 +116,7 @@ fn rate(point: &Point, figure: Figure) -> Standing {
     let low = (point.rate - unsound).max(0.0);
     let more = unaccounted as f64 / point.load.duration_s.max(f64::MIN_POSITIVE);
     let high = (unsound == 0.0 && !is_short).then_some(point.rate + more);
-    Standing::Bounded { low, high, by: "not all agents could account for their part".to_string() }
+    Standing::Bounded { low, high, by: "not every agent could account for its part".to_string() }
 }
 
 /// The percentiles of a summary.

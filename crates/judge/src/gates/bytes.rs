@@ -1,10 +1,10 @@
 //! At least 98 % of the bytes read from sockets belong to responses.
 //!
-//! Bytes that arrive while no request is in flight are counted separately: empty lines after a
-//! response are skipped; after anything else the connection is closed and counted as unsolicited.
-//! Bytes of responses that were cut off, came too late or were not HTTP belong to no response. A
-//! request that failed without a response, or got none, may explain two mean responses. More than
-//! that breaks the gate: the parser may have lost its place.
+//! Bytes that arrive while no request is in flight are counted separately. Empty lines after a
+//! response are skipped; after anything else the worker closes the connection and counts the bytes
+//! as unsolicited. Bytes of responses that were cut off, came too late or were not HTTP belong to
+//! no response. Each request that failed or got no response may explain two mean responses. A
+//! larger difference breaks the gate: the parser may have lost its place.
 
 use super::Checked;
 use crate::case::Case;
@@ -12,7 +12,7 @@ use model::run::Point;
 use model::tick::ERROR_CLASSES;
 use model::units::show_bytes;
 
-const BOUND: &str = "at most 2 % apart, not counting what failed requests explain";
+const BOUND: &str = "at most 2 % apart, beyond what failed requests explain";
 /// Mean responses that a request without a response may explain.
 const EXPLAINED: f64 = 2.0;
 
@@ -30,7 +30,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let (in_responses, read) = (show_bytes(in_responses as f64), show_bytes(read as f64));
     let mut why = format!("{in_responses} in responses, {read} read from sockets");
     if stray > 0 {
-        why += &format!(", and {} that nothing had asked for", show_bytes(stray as f64));
+        why += &format!(", and {} that no request had asked for", show_bytes(stray as f64));
     }
     Checked::share(apart, 0.02, BOUND, why)
 }

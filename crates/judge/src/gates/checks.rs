@@ -1,9 +1,9 @@
 //! Responses with a good status pass the run's checks.
 //!
 //! A login page with status 200 instead of the real response is fast and worthless. Responses that
-//! fail a check already count as failures and not in the rate. Many of them mean that the load did
-//! not reach what it was meant to test. Error statuses, resets and timeouts do not break this gate:
-//! they are results, and their share is printed next to the rate.
+//! fail a check already count as failures and are not part of the rate. Many of them mean that the
+//! load did not reach what it was meant to test. Error statuses, resets and timeouts do not break
+//! this gate: they are results, and the report prints their share next to the rate.
 
 use super::Checked;
 use crate::case::Case;

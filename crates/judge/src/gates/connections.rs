@@ -9,7 +9,7 @@ use model::standing::{Figure, Standing};
 
 pub fn check(case: &Case<'_>) -> Checked {
     let connections = &case.point.connections;
-    // With fewer requests than connections some cannot have their turn.
+    // With fewer requests than connections, some connections cannot get a request.
     let could_serve = connections.asked.min(case.point.requests.sent);
     let unopened = connections.asked.saturating_sub(connections.opened);
     let starved = could_serve.min(connections.opened).saturating_sub(connections.served);

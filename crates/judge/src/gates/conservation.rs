@@ -1,7 +1,8 @@
-//! Every request sent is completed, failed or unanswered; every planned one is sent or unsent, or
-//! unaccounted for where an agent of a fleet was lost. What the agents count adds up to the whole.
-//! Every good response is completed or failed a check, every failure has its reason, and the
-//! targets of a mix add up to the whole. Connections that come and go are closed or still open.
+//! Every request sent is completed, failed or unanswered; every planned request is sent or unsent,
+//! or unaccounted for if an agent of a fleet was lost. The counts of the agents add up to the
+//! whole. Every good response is completed or failed a check, every failure has a reason, and the
+//! targets of a mix add up to the whole. Connections that come and go are either closed or still
+//! open.
 
 use super::Checked;
 use crate::case::Case;
@@ -28,10 +29,10 @@ pub fn check(case: &Case<'_>) -> Checked {
     } else if off == disagreeing {
         format!("the agents' own counts differ from the whole by {disagreeing} requests")
     } else if off == lost {
-        format!("{lost} connections are neither closed nor open, or have no fate")
+        format!("{lost} connections are neither closed nor open, or have no outcome")
     } else {
         format!(
-            "{missing} requests unaccounted for, {unplanned} outside of the plan, {misbooked} good \
+            "{missing} requests unaccounted for, {unplanned} outside the plan, {misbooked} good \
              responses not booked as completed, {unexplained} failures without a reason, {divided} \
              not found among the targets"
         )
@@ -39,7 +40,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked { ok: Some(off == 0), measured: Some(off as f64), bound: "0 requests".to_string(), why }
 }
 
-/// By how much the counts of all agents miss those of the whole.
+/// How far the counts of all agents are from those of the whole.
 fn disagreeing(point: &Point) -> u64 {
     if point.agents.is_empty() {
         return 0;
@@ -50,8 +51,8 @@ fn disagreeing(point: &Point) -> u64 {
     whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum()
 }
 
-/// Connections of the window that are neither closed nor open at its end, or both; and those that
-/// were due and have no fate, or more than one.
+/// Connections of the window that are neither closed nor open at its end, or both, and connections
+/// that were due and have no outcome or more than one.
 fn lost_connections(point: &Point) -> u64 {
     let Some(turnover) = &point.turnover else { return 0 };
     let came = turnover.open_before + turnover.established;
@@ -68,7 +69,7 @@ fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
     names.iter().filter_map(|name| counts.get(*name)).sum()
 }
 
-/// Failures as their reasons count them.
+/// Failures, added up by reason.
 fn reasons(point: &Point) -> u64 {
     let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
     let classes: Vec<_> = classes.map(|class| class.name()).collect();
@@ -76,7 +77,7 @@ fn reasons(point: &Point) -> u64 {
     errors + point.mismatched + sum(&point.errors, &classes)
 }
 
-/// By how much the targets of a mix miss the whole.
+/// How far the targets of a mix are from the whole.
 fn undivided(point: &Point) -> u64 {
     if point.targets.is_empty() {
         return 0;
@@ -111,7 +112,7 @@ mod tests {
             point.mismatched += 5;
         };
         assert!(is_kept(mismatch));
-        assert!(!is_kept(|point| point.requests.completed -= 1), "a request without a fate");
+        assert!(!is_kept(|point| point.requests.completed -= 1), "a request without an outcome");
         assert!(!is_kept(|point| {
             mismatch(point);
             point.mismatched -= 1;

@@ -2,11 +2,11 @@
 //!
 //! A column that is left out hides work: the classic report of "85 % busy" leaves 40 % of the
 //! machine in columns that were not printed. How exact the sum is depends on how the kernel
-//! accounts CPU time. Where it measures every transition, the states add up. Where it samples busy
-//! states at the timer tick, only idle time is measured: work in step with the tick is counted too
-//! often, work between two ticks not at all, and the sum may be far from the time that passed on a
-//! sound host. There the gate checks the measured part only: a CPU is not idle for longer than the
-//! time that passed. Busy shares are then what idle time leaves (Linux
+//! accounts CPU time. If it measures every transition, the states add up. If it samples busy states
+//! at the timer tick, only idle time is measured: work in step with the tick is counted too often,
+//! work between two ticks not at all, and the sum may be far from the elapsed time on a sound host.
+//! In that case the gate checks only the measured part: a CPU is not idle for longer than the
+//! elapsed time. Busy shares are then what idle time leaves (Linux
 //! Documentation/admin-guide/cpu-load.rst, kernel/sched/cputime.c, kernel/time/tick-sched.c).
 //!
 //! The gate strikes the CPU states of its host and the evidence taken from them. Rates, latencies
@@ -18,9 +18,9 @@ use model::facts::{CpuAccounting, HostFacts};
 use model::standing::{Figure, Standing};
 use observe::{CpuShare, Observed};
 
-/// Least and most that precisely accounted states may add up to.
+/// The least and the most that precisely accounted states may add up to.
 const PRECISE: (f64, f64) = (0.90, 1.10);
-/// Share by which idle time may exceed the time passed, on top of two ticks: the clock and the
+/// Share by which idle time may exceed the elapsed time, on top of two ticks: the clock and the
 /// counters are not read at the same instant.
 const IDLE_OVER: f64 = 0.01;
 
@@ -67,7 +67,7 @@ fn check_host(case: &Case<'_>, host: &HostFacts, observed: &Observed) -> Checked
     Checked { ok, measured: Some(measured), bound, why }
 }
 
-/// Nothing of a host whose states do not add up; the other host is sound.
+/// Nothing for a host whose states do not add up; the other host is sound.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let (host, observed) = match figure {
         Figure::ServerHost => (case.server_host?, case.far()),

@@ -1,16 +1,15 @@
-//! The server, and not the generator, is responsible for missing events.
+//! The server, not the generator, is responsible for missing events.
 //!
-//! A server drops events that a subscriber does not read in time, so a generator that was late can
-//! cause the loss itself. Where events are missing, or were not numbered, the threads of the
-//! subscribers must have had idle time. Events are conserved: each expected event was received,
-//! late or missing.
+//! A server drops events that a subscriber does not read in time, so a late generator can cause the
+//! loss itself. If events are missing, or were not numbered, the threads of the subscribers must
+//! have had idle time. Events are conserved: each expected event was received, late or missing.
 
 use super::Checked;
 use crate::case::{Case, HOT};
 use model::fanout::EventInfo;
 use model::standing::{Figure, Standing};
 
-const BOUND: &str = "under 95 % of a thread, where events are missing";
+const BOUND: &str = "thread under 95 % busy, if events are missing";
 
 pub fn check(case: &Case<'_>) -> Checked {
     let Some(events) = &case.point.events else {
@@ -22,18 +21,19 @@ pub fn check(case: &Case<'_>) -> Checked {
     };
     let accounted = delivery.received + delivery.late + delivery.missing;
     if accounted != delivery.meant || events.received < delivery.received {
-        let why = format!("{accounted} events have a fate, and {} were meant", delivery.meant);
+        let why =
+            format!("{accounted} events have an outcome, but {} were expected", delivery.meant);
         let measured = Some(accounted.abs_diff(delivery.meant) as f64);
         return Checked { ok: Some(false), measured, bound: BOUND.to_string(), why };
     }
     if delivery.missing == 0 {
-        let why = format!("all {} events that were meant arrived", delivery.meant);
+        let why = format!("all {} expected events arrived", delivery.meant);
         return Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
     }
     judge_missing(case, events, delivery.missing)
 }
 
-/// Whose they may be that did not arrive.
+/// Whether missing events may be the generator's fault.
 fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Checked {
     let meant = events.delivery.map_or(0, |delivery| delivery.meant);
     let Some(load) = case.worker_load() else {
@@ -41,7 +41,7 @@ fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Checked {
         return Checked::unchecked(BOUND, &why);
     };
     let share = load * 100.0;
-    let rest = if load < HOT { "it had time for them" } else { "it may be late itself" };
+    let rest = if load < HOT { "it had time to read them" } else { "it may be late itself" };
     let why = format!(
         "{missing} of {meant} events are missing; the generator's busiest thread had work for \
          {share:.0} % of the window: {rest}"
@@ -49,7 +49,8 @@ fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Checked {
     Checked { ok: Some(load < HOT), measured: Some(share), bound: BOUND.to_string(), why }
 }
 
-/// What arrived did arrive; more may have been sent. Nothing where events are not conserved.
+/// What arrived is a lower bound, because more may have been sent. Nothing if events are not
+/// conserved.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let events = case.point.events.as_ref()?;
     let delivery = events.delivery.as_ref()?;

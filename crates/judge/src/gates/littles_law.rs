@@ -5,8 +5,8 @@
 //! law by accident. The gate allows for what the law leaves out. Requests without a response have
 //! no latency but were in flight, each for at most the whole window. The rate counts responses that
 //! arrived in the window; requests of the window that got their response later were in flight for
-//! at most their latency. They cancel out against requests from before the window, unless the
-//! window began with nothing in flight (no warm-up) or a stall lies at an edge. Source: J. D. C.
+//! at most their latency. These cancel out against requests from before the window, unless the
+//! window started with nothing in flight (no warm-up) or a stall lies at an edge. Source: J. D. C.
 //! Little, A Proof for the Queuing Formula L = lambda W (1961).
 
 use super::Checked;

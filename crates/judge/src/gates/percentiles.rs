@@ -2,8 +2,8 @@
 //!
 //! Higher percentiles without ten values beyond them are absent from the record, which does not
 //! make it invalid. In open loop, a server that is slower than the plan leaves requests unsent,
-//! until more than half have only a lower bound. The lower bounds then have a median, and the
-//! requests that were sent have theirs.
+//! until more than half of the requests have only a lower bound. The median is then one of those
+//! lower bounds, and the requests that were sent have a median of their own.
 
 use super::Checked;
 use crate::case::Case;
@@ -11,7 +11,7 @@ use model::histogram::SAMPLES_BEYOND;
 use model::run::Point;
 use model::standing::{Figure, Standing};
 
-const BOUND: &str = "a median at least";
+const BOUND: &str = "at least a median";
 
 pub fn check(case: &Case<'_>) -> Checked {
     let latency = &case.point.latency_ns;
@@ -20,7 +20,8 @@ pub fn check(case: &Case<'_>) -> Checked {
         return Checked::unchecked(BOUND, "no request was sent");
     }
     if (requests.failed + requests.unanswered) * 2 >= requests.sent {
-        // Few responses are then no sign of a short measurement; the errors gate reports them.
+        // Few responses are then no sign of a short measurement; the failures are reported by
+        // themselves.
         return Checked::unchecked(BOUND, "half of the requests or more had no good response");
     }
     let named = [
@@ -34,7 +35,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let is_bounded = case.is_open() && requests.unsent > 0 && is_known_from_below(case.point);
     let why = match (latency.p50, absent.as_slice()) {
         (None, _) if is_bounded => {
-            "half of the planned requests or more were not sent: the median is known from below"
+            "half of the planned requests or more were not sent: the median has only a lower bound"
                 .to_string()
         }
         (None, _) => "too few responses, or too many without one, for a median".to_string(),

@@ -3,9 +3,9 @@
 //! Latency counts from the planned instant, so a late generator adds its own delay to the server's
 //! latency. A punctual generator would have measured a latency between two figures: the latency
 //! from the planned instant, and a lower bound without the generator delay (see `model::punctual`).
-//! A percentile whose two figures agree within 5 % or 50 us is sound; for the others both are
-//! printed. One late request in a thousand therefore does not move the median. A request that
-//! waited for a free slot is not late: the server caused that wait.
+//! A percentile whose two figures agree within 5 % or 50 us is sound; for any other percentile the
+//! report prints both. One late request in a thousand therefore does not move the median. A request
+//! that waited for a free slot is not late: the server caused that wait.
 
 use super::Checked;
 use crate::case::Case;
@@ -26,7 +26,7 @@ const MOVED_MAX_NS: u64 = 50_000;
 pub(crate) struct Moved {
     /// Which one.
     pub figure: Figure,
-    /// What a punctual generator would have seen at least, nanoseconds.
+    /// The least that a punctual generator would have seen, nanoseconds.
     pub low_ns: u64,
     /// The latency from the plan, nanoseconds.
     pub known_ns: u64,
@@ -66,8 +66,8 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked { ok: Some(ok), measured: Some(measured), bound: BOUND.to_string(), why }
 }
 
-/// Devices on a schedule: connections begin when they are due. What it moves is the time to
-/// connect, and no latency of requests.
+/// Devices on a schedule: connections are opened when they are due. A late generator moves the time
+/// to connect, not the latency of requests.
 fn of_connections(starts: &StartInfo) -> Checked {
     let worst = LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = starts.connect_ns.of(figure)?;
@@ -76,19 +76,19 @@ fn of_connections(starts: &StartInfo) -> Checked {
     });
     let worst = worst.max_by(|left, right| left.share().total_cmp(&right.share()));
     let Some(worst) = worst else {
-        let why = "connections begin on time for every percentile".to_string();
+        let why = "connections are opened on time for every percentile".to_string();
         return Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why };
     };
     let (low, high) = (show_ns(worst.low_ns as f64), show_ns(worst.known_ns as f64));
     let why = format!(
-        "the generator begins connections late (C4): {} to connect is between {low} and {high}",
+        "the generator opens connections late (C4): {} to connect is between {low} and {high}",
         worst.figure.name()
     );
     let measured = Some(worst.share() * 100.0);
     Checked { ok: Some(false), measured, bound: BOUND.to_string(), why }
 }
 
-/// The two figures, where they do not agree.
+/// Both figures, if they do not agree.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let Some(moved) = moved(case.point).find(|moved| moved.figure == figure) else {
         return Some(Standing::Sound);
@@ -98,7 +98,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     Some(Standing::Bounded { low, high, by })
 }
 
-/// Every figure of latency that the generator delay moved.
+/// Every latency figure that the generator delay moved.
 pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
     LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = point.latency_ns.of(figure)?;
@@ -107,14 +107,14 @@ pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
     })
 }
 
-/// Whether the generator delay moved a figure from one time to another by so much that it counts.
+/// Whether the generator delay moved a figure by enough to matter.
 pub(crate) fn matters(low_ns: u64, known_ns: u64) -> bool {
     let apart_ns = known_ns.saturating_sub(low_ns);
     apart_ns > MOVED_MAX_NS && apart_ns as f64 > SHARE_MAX * known_ns as f64
 }
 
-/// What a punctual generator would have seen at least. Records of before this was calculated tell
-/// service and the latest request.
+/// The least that a punctual generator would have seen. In records from before this was calculated,
+/// it follows from the service time and the latest request.
 fn low_ns(point: &Point, figure: Figure, known_ns: u64) -> u64 {
     let by_rank_ns = point.latency_punctual_ns.as_ref().and_then(|low| low.of(figure));
     let low_ns = by_rank_ns.unwrap_or_else(|| {
@@ -125,8 +125,8 @@ fn low_ns(point: &Point, figure: Figure, known_ns: u64) -> u64 {
     low_ns.min(known_ns)
 }
 
-/// The first figure that was asked for and that the generator delay moved: one of the objective,
-/// else the median or p99.
+/// The first requested figure that the generator delay moved: one of the objective, else the median
+/// or p99.
 pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
     let named: Vec<Figure> = terms.iter().filter_map(|term| figure_of(term.figure)).collect();
@@ -143,8 +143,8 @@ fn figure_of(figure: objective::TermFigure) -> Option<Figure> {
     }
 }
 
-/// The highest percentile of the generator delay that is known, up to p99.9; of very few requests
-/// the latest.
+/// The highest known percentile of the generator delay, up to p99.9; with very few requests, the
+/// maximum.
 fn highest(late: &Summary) -> Option<(&'static str, u64)> {
     let known = [
         ("p99.9", late.p99_9),

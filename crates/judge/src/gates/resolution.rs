@@ -2,10 +2,10 @@
 //!
 //! A stamp can be late by one turn of the worker's loop, and a request can leave that much after
 //! its stamp. When turns are as long as half the median latency, much of the latency is the
-//! generator's own: the true one lies between the figure minus two of the longest turn and the
-//! figure. A worker that stood still also stamps late what arrived meanwhile. How long it stood
-//! still is known (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is sound
-//! where the two agree within 5 % or 50 us.
+//! generator's own: the true latency lies between the figure minus two longest turns and the
+//! figure. A worker that stood still also stamps late what arrived in the meantime. How long it
+//! stood still is known (`unseen_ns`), so each percentile keeps a bound (`model::punctual`) and is
+//! sound where the two agree within 5 % or 50 us.
 
 use super::{Checked, release};
 use crate::case::Case;
@@ -41,8 +41,8 @@ pub fn check(case: &Case<'_>) -> Checked {
 /// Longest mean turn as a share of the median latency.
 const TURN_MAX: f64 = 0.5;
 
-/// A request leaves up to a turn after its stamp and its response is stamped up to a turn late; and
-/// by the time it was unseen.
+/// A request leaves up to a turn after its stamp, and its response is stamped up to a turn late,
+/// plus the time for which the worker did not look.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let point = case.point;
     let value_ns = point.latency_ns.of(figure)? as f64;

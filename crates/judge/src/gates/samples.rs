@@ -1,15 +1,15 @@
-//! There is one latency per completed request and one entry of the series per second; the rate, the
-//! series and the tenths of a second count the same responses. Where they do, seconds that are
-//! missing at the end are seconds without a response.
+//! There is one latency per completed request and one entry of the series per second, and the rate,
+//! the series and the tenths of a second count the same responses. If they do, seconds missing at
+//! the end are seconds without a response.
 //!
 //! A starved recorder turns many seconds into one sample and divides by the wrong time. That is how
-//! millions of requests per second get reported that never happened.
+//! millions of requests per second are reported that never happened.
 
 use super::Checked;
 use crate::case::Case;
 use model::run::Point;
 
-const BOUND: &str = "as many as there should be";
+const BOUND: &str = "no latency, second or response missing or extra";
 
 pub fn check(case: &Case<'_>) -> Checked {
     let point = case.point;
@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         point.load.duration_s
     );
     if uncounted > 0 {
-        why += &format!(", {uncounted} responses in one of rate and series alone");
+        why += &format!(", {uncounted} responses in only one of rate and series");
     }
     Checked {
         ok: Some(ok),
@@ -37,15 +37,15 @@ pub fn check(case: &Case<'_>) -> Checked {
     }
 }
 
-/// By how many responses the series, the tenths of a second and the rate miss those that arrived
-/// in the window.
+/// How many responses the series, the tenths of a second and the rate miss of those that arrived in
+/// the window.
 fn uncounted(point: &Point, in_series: u64) -> u64 {
     let Some(arrived) = point.requests.arrived else {
-        // A record of before they were counted: its rate holds responses after the window.
+        // A record from before they were counted: its rate includes responses after the window.
         return in_series.saturating_sub(point.requests.completed);
     };
     let in_rate = (point.rate * point.load.duration_s).round() as u64;
-    // Of devices and subscribers the tenths hold connections and events.
+    // For devices and subscribers the tenths hold connections and events.
     let is_of_requests = !point.is_churn() && point.events.is_none();
     let in_tenths = if is_of_requests { point.per_100ms.iter().sum() } else { arrived };
     [in_series, in_rate, in_tenths].into_iter().map(|sum| sum.abs_diff(arrived)).sum()

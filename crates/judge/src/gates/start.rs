@@ -1,8 +1,8 @@
-//! The windows of all agents of a fleet are the same window.
+//! The agents of a fleet all measure the same window.
 //!
-//! Each agent begins and ends its window by its own clock, at instants that were carried over by an
-//! offset that is known within a bound. A window that lies elsewhere by that much has other edges:
-//! the rate can be off by what two edges hold.
+//! Each agent starts and ends its window by its own clock, at instants converted with a clock
+//! offset that is known within a bound. A window that is off by that bound has other edges, so the
+//! rate can be off by what two edges hold.
 
 use super::Checked;
 use crate::case::Case;
@@ -10,7 +10,8 @@ use model::standing::{Figure, Standing};
 use model::units::{NS_PER_MS, show_ns};
 
 const BOUND: &str = "clocks known within 5 ms";
-/// A twentieth of a tick: what is booked in a tenth is then of that tenth, nanoseconds.
+/// A twentieth of a tick, nanoseconds: a response booked in a tenth of a second then belongs to
+/// that tenth.
 const ERROR_MAX_NS: u64 = 5 * NS_PER_MS;
 
 pub fn check(case: &Case<'_>) -> Checked {
@@ -18,7 +19,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let Some(worst) = worst else { return Checked::unchecked(BOUND, "no agents") };
     let error_ns = worst.clock_error_ns;
     let error = show_ns(error_ns as f64);
-    let why = format!("all agents began within {error} of each other; {} worst", worst.agent);
+    let why = format!("all agents started within {error} of each other; {} worst", worst.agent);
     Checked {
         ok: Some(error_ns <= ERROR_MAX_NS),
         measured: Some(error_ns as f64 / NS_PER_MS as f64),
@@ -27,7 +28,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     }
 }
 
-/// The rate with both edges off or on.
+/// The rate without and with both edges.
 pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
     let point = case.point;
     let errors = point.agents.iter().map(|agent| agent.clock_error_ns);

@@ -1,7 +1,8 @@
 //! The rate did not change during the window.
 //!
 //! The mean over an unsteady window is still the mean over that window. The gate strikes only the
-//! claim that it is the ceiling, which is then between the lowest and the highest half-second rate.
+//! claim that it is the ceiling, which then lies between the lowest and the highest half-second
+//! rate.
 
 use super::Checked;
 use crate::case::Case;
@@ -15,7 +16,7 @@ pub fn check(case: &Case<'_>) -> Checked {
         steady::VARIATION_MAX * 100.0
     );
     if case.point.load.curve.is_some() {
-        return Checked::unchecked(&bound, "the asked rate changes");
+        return Checked::unchecked(&bound, "the planned rate changes");
     }
     match steady::steadiness_of(case.point) {
         Steadiness::Steady { variation } => {

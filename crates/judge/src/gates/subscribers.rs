@@ -1,6 +1,6 @@
 //! Every requested subscriber received the stream to the end.
 //!
-//! A stream that was refused or that ended makes the audience smaller than reported, and a server
+//! A stream that is refused or ends early makes the audience smaller than reported, and a server
 //! with fewer subscribers looks faster.
 
 use super::Checked;

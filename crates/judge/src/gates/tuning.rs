@@ -1,14 +1,14 @@
-//! What `ceiling tune` changed stays as it was written, and nothing else is changed.
+//! Every value that `ceiling tune` changed stays as written, and nothing else changes.
 //!
-//! If another program changes a value during the window, the host before and after are two
-//! different hosts, and the measurement belongs to neither. The same holds when a change is
-//! reverted during the run, by `ceiling tune revert` or by the watchdog, or is applied during it.
-//! For an interrupt, the CPU to which the kernel really sends it counts. On the generator's host
-//! the values are read once more when the window has ended, so a busy host hides no change. Usual
-//! causes are irqbalance, which moves interrupts every ten seconds, tuned, udev rules, and network
-//! managers, which configure devices again when a link comes back.
+//! If another program changes a value during the window, the host before and the host after are
+//! different, and the measurement belongs to neither. The same holds when a change is reverted
+//! during the run, by `ceiling tune revert` or by the watchdog, or is applied during it. For an
+//! interrupt, the CPU to which the kernel really sends it counts. On the generator's host the probe
+//! reads the values once more when the window has ended, so that a busy host hides no change. The
+//! usual causes are irqbalance (moves interrupts every ten seconds), tuned, udev rules, and network
+//! managers (configure devices again when a link comes back).
 //!
-//! If the journal of changes cannot be read, it is not known whether there are any.
+//! If the journal of changes cannot be read, it is unknown whether there are any changes.
 
 use super::Checked;
 use crate::case::Case;
@@ -19,23 +19,23 @@ use observe::{Observed, TuningSeen};
 
 const BOUND: &str = "every value that ceiling tune wrote is as written";
 
-/// Whether anything was changed, or it is not known.
+/// Whether anything was changed, or may have been.
 pub fn is_asked(case: &Case<'_>) -> bool {
     let known = case.host.tuned.as_ref().is_some_and(|tuned| !tuned.is_empty());
     known || looks(case).next().is_some() || unread(case).is_some()
 }
 
-/// The generator's host, and the server's when a probe looks there.
+/// The generator's host, and the server's if a probe runs there.
 fn hosts<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Observed> {
     std::iter::once(case.observed).chain(case.observed.far.as_deref())
 }
 
-/// The state that was seen on them.
+/// The state of the changes as seen on these hosts.
 fn looks<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a TuningSeen> {
     hosts(case).filter_map(|observed| observed.tuning.as_ref())
 }
 
-/// Why it is not known whether anything is changed.
+/// Why it is unknown whether anything is changed.
 fn unread<'a>(case: &Case<'a>) -> Option<&'a Unreadable> {
     let mut all = hosts(case).flat_map(|observed| &observed.unreadable);
     all.find(|what| what.source == TuningNow::SOURCE)
@@ -51,18 +51,18 @@ pub fn check(case: &Case<'_>) -> Checked {
         return broken(drifted, format!("{place}: {note}{more}; it may be {}", suspects(row)));
     }
     if let Some((one, other)) = numbers(case) {
-        let why = format!("{one} places were changed at one look and {other} at another");
+        let why = format!("{one} places were changed at one read and {other} at another");
         return broken(one.abs_diff(other) as usize, why);
     }
     if let Some(Unreadable { why, .. }) = unread(case) {
-        let why = format!("whether anything is changed could not be read: {why}");
+        let why = format!("could not read whether anything is changed: {why}");
         return Checked::unchecked(BOUND, &why);
     }
     let Some(reads) = seen.iter().map(|seen| seen.reads).min() else {
         return Checked::unchecked(BOUND, "the settings were not read in the window");
     };
     let places: u64 = seen.iter().map(|seen| u64::from(seen.places)).sum();
-    let why = format!("{places} places as written, looked at {reads} times");
+    let why = format!("{places} places as written, read {reads} times");
     Checked { ok: Some(true), measured: Some(0.0), bound: BOUND.to_string(), why }
 }
 
@@ -70,7 +70,7 @@ fn broken(drifted: usize, why: String) -> Checked {
     Checked { ok: Some(false), measured: Some(drifted as f64), bound: BOUND.to_string(), why }
 }
 
-/// Two numbers of places of one host, when they differ: within the window, or from the beginning of
+/// Two differing numbers of changed places on one host: within the window, or since the start of
 /// the run.
 fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
     let differ = |one: u32, other: u32| (one != other).then_some((one, other));
@@ -81,7 +81,7 @@ fn numbers(case: &Case<'_>) -> Option<(u32, u32)> {
         .or_else(|| near.and_then(|(begun, seen)| differ(begun, seen.places)))
 }
 
-/// Who is known to change such a place.
+/// What usually changes such a place.
 fn suspects(row: &Row) -> &'static str {
     match row.fate {
         Fate::Reverted => {
@@ -131,7 +131,7 @@ mod tests {
         Reading { begin_ns: 0, end_ns: 0, data }
     }
 
-    /// Looks of which the second and the third found this.
+    /// Three reads, of which the second and the third found this.
     fn seen(drifted: Vec<Row>) -> Fixture {
         of([look(3, Vec::new()), look(3, drifted.clone()), look(3, drifted)])
     }
@@ -168,7 +168,7 @@ mod tests {
     fn values_as_written_hold_and_unread_ones_are_not_known() {
         let outcome = super::check(&seen(Vec::new()).case());
         assert_eq!((outcome.ok, outcome.measured), (Some(true), Some(0.0)));
-        assert_eq!(outcome.why, "3 places as written, looked at 3 times");
+        assert_eq!(outcome.why, "3 places as written, read 3 times");
         let mut fixture = Fixture::good();
         assert!(!super::is_asked(&fixture.case()), "nothing is tuned");
         fixture.host.tuned = tuned(1);
@@ -209,10 +209,14 @@ mod tests {
             let gate =
                 fixture.point.gates.iter().find(|gate| gate.id == GateId::Tuning).expect("asked");
             assert_eq!(gate.ok, None, "{gate:?}");
-            assert!(gate.why.contains("could not be read: denied"), "{}", gate.why);
+            assert!(
+                gate.why.contains("could not read whether anything is changed: denied"),
+                "{}",
+                gate.why
+            );
         }
         let mut drifted = seen(vec![row("/x")]);
         drifted.observed.unreadable = near.observed.unreadable;
-        assert_eq!(super::check(&drifted.case()).ok, Some(false), "what is seen is seen");
+        assert_eq!(super::check(&drifted.case()).ok, Some(false), "a seen change counts");
     }
 }

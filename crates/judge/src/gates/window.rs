@@ -1,8 +1,8 @@
-//! The window is long compared with the latency, so that its edges do not matter.
+//! The window is long compared with the latency, so its edges do not matter.
 //!
 //! Responses arrive in rounds of one latency, and the window cuts the first and the last round. The
 //! rate can be off by one round, which is the latency's share of the window. Above a tenth, the
-//! text says which window would be long enough; above a fifth, the gate breaks.
+//! text suggests a long enough window; above a fifth, the gate breaks.
 
 use super::Checked;
 use crate::case::Case;
@@ -12,7 +12,7 @@ use model::units::show_ns;
 
 const BOUND: &str = "mean latency at most 20 % of the window";
 
-/// Share of the window that a latency may be so that nothing needs to be said.
+/// Up to this share of the window, the latency needs no remark.
 const SHARE_GOOD: f64 = 0.10;
 
 pub fn check(case: &Case<'_>) -> Checked {
@@ -34,7 +34,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked::share(share, 0.20, BOUND, why)
 }
 
-/// Requests in flight at the edges are counted or not by chance, at most all of them.
+/// Chance decides whether requests in flight at the edges are counted: at most all of them.
 pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
     let point = case.point;
     let in_flight = point.in_flight.mean.unwrap_or(point.in_flight.limit as f64);

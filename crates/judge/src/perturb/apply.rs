@@ -1,4 +1,5 @@
-//! What experiments do to a verdict: they confirm it, contradict it, or say that two walls share.
+//! How experiments change a verdict: they confirm it, contradict it, or show that two walls limit
+//! together.
 
 use super::table::{self, name_of, wall_of};
 use super::{ONE, ZERO, response};
@@ -7,23 +8,23 @@ use model::perturbation::{Perturbation, Resource, Says};
 use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
 
-/// What experiments say of one wall.
+/// What experiments say about one wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The rate follows what limits at this wall, and does not follow a rival.
     Confirmed,
     /// The rate follows it in part, and this resource in part.
     CoLimited(Resource),
-    /// Nothing that can be changed here limits at this wall, and the rate followed none of all
-    /// that was changed.
+    /// No changeable resource limits at this wall, and the rate followed none of those that were
+    /// changed.
     Supported,
     /// The rate does not follow what must limit, or follows what must not.
     Contradicted,
-    /// They do not tell.
+    /// The experiments do not decide.
     Silent,
 }
 
-/// What experiments say of a wall, or of there being none.
+/// What experiments say about a wall, or about there being none.
 pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
     let Some(prediction) = table::of(wall) else { return Outcome::Silent };
     let is_own = |one: &&Perturbation| prediction.follows.contains(&one.resource);
@@ -47,7 +48,7 @@ pub fn confirms(wall: Named, made: &[Perturbation]) -> Outcome {
     }
 }
 
-/// The verdict with what the experiments add to it.
+/// Adds the results of the experiments to the verdict.
 pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     if made.iter().all(|one| response(one) == Says::Open) {
         return verdict;
@@ -67,21 +68,18 @@ pub fn apply(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
         }
         (Named::None, Outcome::Contradicted) => {
             let why = contradictions(Named::None, made);
-            follow(
-                refuted(verdict, format!("more load seemed to be all it takes, but {why}")),
-                made,
-            )
+            follow(refuted(verdict, format!("more load seemed to be enough, but {why}")), made)
         }
         (Named::Unknown, _) => follow(verdict, made),
         _ => verdict,
     }
 }
 
-/// An experiment as evidence; nothing when its blocks do not tell.
+/// An experiment as evidence; none if its blocks do not decide.
 fn evidence(made: &Perturbation) -> Option<Evidence> {
     let (value, low, high) = (made.elasticity?, made.low?, made.high?);
     let rule = match response(made) {
-        Says::Limits => format!("{} to {}: the rate follows it, it limits", ONE.0, ONE.1),
+        Says::Limits => format!("{} to {}: the rate follows it, so it limits", ONE.0, ONE.1),
         Says::LimitsInPart => "in between: it limits together with something else".to_string(),
         Says::DoesNotLimit => format!("interval within {ZERO} of 0: it does not limit"),
         Says::Open => "neither near 1 nor near 0: does not decide".to_string(),
@@ -100,7 +98,7 @@ fn evidence(made: &Perturbation) -> Option<Evidence> {
     })
 }
 
-/// What of the experiments does not fit a wall, in words.
+/// The experiments that do not fit a wall, in words.
 fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     let follows = table::of(wall).map_or(&[][..], |prediction| prediction.follows);
     let found = made.iter().filter_map(|one| {
@@ -114,7 +112,7 @@ fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     found.collect::<Vec<_>>().join(", and ")
 }
 
-/// Doubt that an experiment settles: when the rate follows one resource, no other limits it.
+/// Doubt that an experiment settles: if the rate follows one resource, no other resource limits it.
 const ANSWERED: &str = "is not known to have had slack";
 
 fn confirmed(mut verdict: Verdict) -> Verdict {
@@ -158,7 +156,7 @@ fn co_limited(mut verdict: Verdict, wall: WallId, with: Resource) -> Verdict {
     verdict
 }
 
-/// The evidence named something that the experiments deny.
+/// The evidence named something that the experiments contradict.
 fn refuted(mut verdict: Verdict, why: String) -> Verdict {
     verdict.against.insert(0, why);
     verdict.alternatives.retain(|one| one.wall != verdict.wall);
@@ -175,7 +173,7 @@ fn refuted(mut verdict: Verdict, why: String) -> Verdict {
     }
 }
 
-/// Nothing is named: what the rate follows names it, when it is one thing.
+/// Nothing is named: if the rate follows exactly one thing, that names the wall.
 fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     let mut confirmed: Vec<Named> = verdict.alternatives.iter().map(|one| one.wall).collect();
     let limits = made.iter().filter(|one| response(one) == Says::Limits);
@@ -198,7 +196,7 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
             let is_rate = made.iter().any(|one| one.resource == Resource::OfferedRate);
             let load = if is_rate { Resource::OfferedRate } else { Resource::InFlight };
             verdict.wall = Named::None;
-            verdict.name = format!("no wall was reached; what limits is {}", name_of(load));
+            verdict.name = format!("no wall was reached; the limit is {}", name_of(load));
             verdict.side = Side::None;
             verdict.confidence = Confidence::Probable;
         }
@@ -221,7 +219,8 @@ fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     if is_cpu_excluded {
         verdict.name.push_str(", and not the server's CPU");
     } else if !made.iter().any(|one| SERVER_CPU.contains(&one.resource)) {
-        let next = "let experiments lower the server's CPU quota too: --confirm --may-touch-server";
+        let next =
+            "let experiments also lower the server's CPU quota: --confirm --may-touch-server";
         verdict.next.insert(0, next.to_string());
     }
 }

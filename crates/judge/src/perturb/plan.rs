@@ -1,4 +1,4 @@
-//! Which experiments tell most for what they cost: the named wall's own resource and one rival.
+//! Which experiments show the most for their cost: the named wall's own resource and one rival.
 
 use super::table;
 use crate::case::{Case, Whose};
@@ -18,7 +18,7 @@ use observe::{Observed, ThreadShare};
 const CUT: f64 = 0.8;
 /// How much the load grows.
 const GROWTH: f64 = 1.25;
-/// Load of so many knees is halved instead: it is far beyond what fills the wall.
+/// A load of at least this many knees is halved instead: it is far beyond what fills the wall.
 const FAR_BEYOND: u64 = 4;
 /// Deepest pipelining that a plan uses.
 const DEPTH_MAX: u32 = 10_000;
@@ -32,7 +32,7 @@ pub struct Experiment {
     pub change: BlockChange,
     /// In words, with figures.
     pub what: String,
-    /// Capacity while changed over its base; nothing when only the blocks will tell.
+    /// Capacity while changed over its base; none if only the blocks will show it.
     pub factor: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub enum BlockChange {
     },
     /// Another path on the same server.
     Route(String),
-    /// The server may use so many CPUs' worth of time.
+    /// The server may use this many CPUs' worth of time.
     ServerQuota {
         /// CPUs' worth of time.
         cpus: f64,
@@ -64,27 +64,27 @@ pub enum BlockChange {
     },
 }
 
-/// What experiments are planned from.
+/// The facts from which experiments are planned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// The load they are made at.
+    /// The load at which they are made.
     pub level: Level,
     /// Fewest requests in flight that reach the rate, from a ramp.
     pub knee_in_flight: Option<u64>,
     /// Worker threads.
     pub threads: u32,
-    /// CPUs that the workers have for themselves: none when the server may run there too.
+    /// CPUs that the workers have to themselves: none if the server may run there too.
     pub burnable_cpus: Vec<u32>,
-    /// Most worker threads that can each have their own CPU.
+    /// The most worker threads that can each have their own CPU.
     pub threads_max: u32,
-    /// CPUs' worth of time the server can use at most; nothing when it is not watched.
+    /// CPUs' worth of time the server can use at most; none if it is not watched.
     pub server_capacity: Option<f64>,
-    /// CPUs the server may run on; empty when it is not watched.
+    /// CPUs the server may run on; empty if it is not watched.
     pub server_cpus: Vec<u32>,
 }
 
 impl Facts {
-    /// From the point that experiments are made at.
+    /// From the point at which experiments are made.
     pub fn of(
         context: Context<'_>,
         (level, point): (&Level, &Point),
@@ -133,7 +133,7 @@ fn server_capacity(case: &Case<'_>) -> Option<f64> {
     limits.into_iter().reduce(f64::min).filter(|cpus| *cpus > 0.0)
 }
 
-/// The visit that experiments start from: of the last visits of each level the one with the
+/// The visit that experiments start from: of the last visits of all levels, the one with the
 /// highest rate, sound ones first.
 pub fn base_point(points: &[Point]) -> Option<usize> {
     let rank = |index: &usize| {
@@ -146,8 +146,8 @@ pub fn base_point(points: &[Point]) -> Option<usize> {
     })
 }
 
-/// The experiments that may be made, in the order in which they are: what the named wall must
-/// follow, then what it must not. Empty when none tells more.
+/// The experiments that may be made, in order: first what the rate must follow at the named wall,
+/// then what it must not follow. Empty if no experiment would show more.
 pub fn plan(verdict: &Verdict, facts: &Facts, confirm: &Confirm) -> Vec<Experiment> {
     let predictions: Vec<Predicts> = suspects(verdict).into_iter().filter_map(table::of).collect();
     let follows = predictions.iter().map(|prediction| prediction.follows);
@@ -164,7 +164,7 @@ pub fn plan(verdict: &Verdict, facts: &Facts, confirm: &Confirm) -> Vec<Experime
     planned
 }
 
-/// What the verdict leaves open: what it names, or the first two alternatives.
+/// What the verdict leaves open: the wall it names, or the first two alternatives.
 fn suspects(verdict: &Verdict) -> Vec<Named> {
     match verdict.wall {
         Named::Wall(wall) => {

@@ -8,7 +8,7 @@ use model::perturbation::Resource::{
 use model::verdict::Named;
 use model::wall::WallId;
 
-/// The prediction of a wall; nothing for those that no experiment of this version tells about.
+/// The prediction of a wall; none if no experiment of this version can tell about it.
 pub(super) fn of(wall: Named) -> Option<Predicts> {
     match wall {
         Named::None => Some(LOAD_LIMITS),
@@ -20,7 +20,7 @@ pub(super) fn of(wall: Named) -> Option<Predicts> {
     }
 }
 
-/// The wall that is meant when a resource limits and nothing else is known of it.
+/// The wall that a limiting resource names when nothing else is known about it.
 pub(super) fn wall_of(resource: Resource) -> WallId {
     match resource {
         InFlight => WallId::C3,

@@ -9,7 +9,7 @@ use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, Named, Verdi
 use model::wall::{Side, WallId};
 use proptest::prelude::*;
 
-/// An experiment whose blocks gave this elasticity, give or take.
+/// An experiment whose blocks gave this elasticity, plus or minus the spread.
 fn made(resource: Resource, value: f64, spread: f64) -> Perturbation {
     Perturbation {
         resource,
@@ -127,7 +127,7 @@ fn threads_are_doubled_where_cpus_allow_and_halved_else() {
     assert_eq!(loops(1, 1), None);
 }
 
-/// The plan's view of a run like the fixture.
+/// The facts of a run like the fixture, as the plan sees them.
 fn facts_of(fixture: &Fixture) -> Facts {
     let target = model::run::Target { server: fixture.server.clone(), ..Default::default() };
     facts_with(fixture, target)
@@ -187,7 +187,7 @@ fn the_capacity_of_a_server_is_what_would_stop_it_first() {
         lost: None,
     };
     let far = model::run::Target { probe: Some(probe), ..Default::default() };
-    // It is watched by the probe of its host, which can change it.
+    // The probe of its host watches it and can change it.
     fixture.observed.far = Some(Box::new(fixture.observed.clone()));
     let facts = facts_with(&fixture, far);
     assert!(facts.server_capacity.is_some_and(|found| near(found, 0.25)), "{facts:?}");

@@ -1,4 +1,4 @@
-//! How often the interval holds the truth, in worlds whose truth is known.
+//! How often the interval contains the truth, in worlds whose truth is known.
 
 use super::*;
 
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// A server of one request per second at its wall, and how its visits scatter. Shares.
+/// A server with one request per second at its wall, and how its visits scatter. Shares.
 #[derive(Debug, Clone, Copy)]
 struct World {
     /// Levels at or above the knee.
@@ -38,9 +38,9 @@ struct World {
     memory: f64,
     /// Levels below the knee, where the rate follows the load.
     rising: usize,
-    /// By how much the rate falls from the knee to the last level.
+    /// How far the rate falls from the knee to the last level.
     fall: f64,
-    /// By how much one visit of the plateau is low.
+    /// How far one visit of the plateau is too low.
     outlier: f64,
 }
 
@@ -89,7 +89,7 @@ fn ramp(world: World, random: &mut Random) -> (Vec<f64>, Vec<Vec<Vec<f64>>>) {
     (truth, measured)
 }
 
-/// Of how many ramps the interval holds what it should, in hundredths of those that have one.
+/// In how many ramps the interval contains what it should, in per cent of those that have one.
 #[derive(Debug, Clone, Copy, Default)]
 struct Coverage {
     /// The mean of the true rates of the levels that were taken.
@@ -98,7 +98,7 @@ struct Coverage {
     of_the_plateau: f64,
     /// Ramps with an interval over visits.
     spoken: f64,
-    /// Of these, those that name a drift.
+    /// Of these, those that report a drift.
     drifting: f64,
 }
 
@@ -108,7 +108,7 @@ const RAMPS: u64 = 2000;
 /// What the interval of an estimate would be.
 type Claim = fn(&[LoadRates], &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)>;
 
-/// The interval as it is claimed at 95 %.
+/// The interval as claimed at 95 %.
 fn by_visits(levels: &[LoadRates], _: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
     let found = find(levels).filter(|found| found.is_flat(levels))?;
     match estimate(&levels[found.first..=found.last])?.interval? {
@@ -117,7 +117,7 @@ fn by_visits(levels: &[LoadRates], _: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64,
     }
 }
 
-/// Batches of all levels near the best one, as if each were a visit.
+/// Batches of all levels near the best one, as if each batch were a visit.
 fn by_batches(levels: &[LoadRates], batches: &[Vec<Vec<f64>>]) -> Option<(Plateau, f64, f64)> {
     let best = levels.iter().map(LoadRates::rate).fold(0.0, f64::max);
     let is_near = |at: &usize| levels[*at].rate() >= 0.95 * best;
@@ -159,7 +159,7 @@ fn count(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// There is an interval often enough, and it holds both truths in 90 to 98 of a hundred ramps.
+/// An interval exists often enough, and it contains both truths in 90 to 98 of a hundred ramps.
 fn covers(world: World, spoken_min: f64) {
     let found = coverage(world, by_visits);
     let Coverage { of_the_levels, of_the_plateau, spoken, .. } = found;
@@ -169,7 +169,7 @@ fn covers(world: World, spoken_min: f64) {
     assert!(spoken >= spoken_min, "{world:?}: {found:?}");
 }
 
-/// Every scatter of visits with every length of plateau. Where visits scatter much, the ends of a
+/// Every scatter of visits with every length of plateau. If visits scatter much, the ends of a
 /// short plateau are often not seen, and there is no interval at 95 %.
 fn worlds() -> impl Iterator<Item = (World, f64)> {
     let scatters = [(0.01, 95.0), (0.03, 65.0), (0.08, 40.0)];
@@ -218,8 +218,8 @@ fn several_visits_of_a_level_are_not_taken_for_more_than_they_are() {
     }
 }
 
-/// The scatter inside windows says nothing of the scatter between visits: this is why batches are
-/// not pooled.
+/// The scatter inside windows says nothing about the scatter between visits, so batches are not
+/// pooled.
 #[test]
 fn batches_as_if_they_were_visits_would_cover_less_than_half() {
     let found = coverage(WORLD, by_batches);
@@ -231,7 +231,7 @@ fn a_plateau_that_falls_by_more_than_visits_scatter_is_named() {
     for plateau in [6, 8, 12] {
         let world = World { plateau, visit_sd: 0.005, batch_sd: 0.01, fall: 0.05, ..WORLD };
         let found = coverage(world, by_visits);
-        // The interval then holds the fall as well, so it is wider than its claim.
+        // The interval then also contains the fall, so it is wider than its claim.
         assert!(found.of_the_levels >= 95.0 && found.drifting >= 90.0, "{world:?}: {found:?}");
         let flat = coverage(World { fall: 0.0, ..world }, by_visits);
         assert!(flat.drifting <= 6.0, "{flat:?}");
@@ -246,7 +246,7 @@ fn singles(rates: &[f64]) -> Vec<LoadRates> {
         .collect()
 }
 
-/// Levels as people list them are not evenly apart: a straight line through them is no noise.
+/// Listed levels are not evenly spaced: a straight line through them is not noise.
 #[test]
 fn levels_that_are_listed_bend_no_line() {
     let loads = [100u64, 500, 1000, 2000, 5000, 10_000];
@@ -267,14 +267,14 @@ fn ends(rates: &[f64]) -> (usize, usize) {
 
 #[test]
 fn the_plateau_is_a_range_of_loads() {
-    // A soft knee is not on it, and a rise is not taken for noise.
+    // A soft knee is not on the line, and a rise does not count as noise.
     assert_eq!(ends(&[500.0, 910.0, 990.0, 1000.0, 1000.0]), (2, 4));
     assert_eq!(ends(&[500.0, 800.0, 860.0, 930.0, 1000.0]), (3, 4));
     // A low visit in between counts.
     assert_eq!(ends(&[500.0, 1000.0, 800.0, 990.0, 1010.0]), (1, 4));
-    // Where the rate falls for good it ends.
+    // The plateau ends where the rate falls for good.
     assert_eq!(ends(&[500.0, 1000.0, 990.0, 700.0, 500.0]), (1, 2));
-    // With more noise the ends are looked for farther down.
+    // With more noise the ends are searched farther down.
     assert_eq!(ends(&[400.0, 900.0, 1080.0, 920.0, 1100.0, 880.0, 1000.0]), (1, 6));
     assert_eq!(find(&[]), None);
     assert_eq!(find(&singles(&[0.0, 0.0])), None);
@@ -322,7 +322,7 @@ fn an_estimate_says_what_its_visits_allow() {
     let falling = of(&[100.0, 98.1, 96.0, 93.9, 92.0]);
     assert!((falling.drift.unwrap() + 0.0839).abs() < 0.001, "{falling:?}");
     assert_eq!(of(&[100.0, 92.0, 101.0, 93.0, 99.0]).drift, None);
-    // Three levels whose visits agree and which differ: three, not nine.
+    // Three levels whose visits agree but which differ: three, not nine.
     let level = |load, rate: f64| LoadRates { load, rates: vec![rate, rate + 0.1, rate - 0.1] };
     let nested = estimate(&[level(1, 100.0), level(2, 96.0), level(4, 104.0)]).unwrap();
     let (low, high, _) = nested.interval.unwrap();

@@ -8,13 +8,13 @@ use model::search::{Purpose, Trust};
 const GOOD_MISSES: f64 = 0.1;
 /// A rate misses when it misses at least this share.
 const BAD_MISSES: f64 = 0.6;
-/// After this many trials what most of them say is taken.
+/// After this many trials, the majority decides.
 const TRIALS_MAX: u32 = 9;
 /// Trials that said nothing, after which a rate is given up.
 const SILENT_MAX: u32 = 3;
-/// Trials with a late generator that missed, after which it is the limit.
+/// Missed trials with a late generator, after which the generator is the limit.
 const LATE_MAX: u32 = 2;
-/// What a trial weighs that was too short to decide and showed no miss.
+/// The weight of a trial that was too short to decide and showed no miss.
 const HINT: f64 = 0.01;
 
 /// The evidence about one rate.
@@ -37,7 +37,7 @@ pub struct Tested {
 }
 
 impl Tested {
-    /// Tried too often without a word.
+    /// Tried too often without a result.
     pub fn is_hopeless(&self) -> bool {
         self.undecided + self.invalid >= SILENT_MAX
     }
@@ -52,7 +52,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Nothing tried. A rate is sure when its trials say so with this confidence.
+    /// Nothing tried yet. A rate is sure when its trials decide it with this confidence.
     pub fn new(confidence: f64) -> Self {
         let confidence = confidence.clamp(0.5, 0.9999);
         Self { tested: Vec::new(), sure: (confidence / (1.0 - confidence)).ln() }
@@ -92,7 +92,7 @@ impl Evidence {
         self.tested.iter().find(is_open)
     }
 
-    /// Takes what a majority of other trials said.
+    /// Takes over what a majority of other trials said.
     pub fn settle(&mut self, rate: f64, purpose: Purpose, standing: ObjectiveStanding) {
         let result = TrialResult { standing, trust: Trust::Sound, duration_ns: 0, elapsed_ns: 0 };
         self.add(rate, 1.0, purpose, &result);
@@ -102,12 +102,12 @@ impl Evidence {
         }
     }
 
-    /// Whether the trials of a rate say so with the confidence asked for.
+    /// Whether the trials of a rate decide it with the requested confidence.
     pub fn is_certain(&self, tested: &Tested) -> bool {
         tested.leaning.abs() >= self.sure
     }
 
-    /// Whether enough was tried: it is certain, or will not become so.
+    /// Whether enough was tried: the rate is certain, or will not become so.
     pub fn is_sure(&self, tested: &Tested) -> bool {
         self.is_certain(tested) || tested.trials >= TRIALS_MAX
     }
@@ -117,7 +117,7 @@ impl Evidence {
         self.tested.iter().find(|tested| tested.leaning > 0.0)
     }
 
-    /// The highest rate that holds below all that miss or that the generator cannot make.
+    /// The highest rate that holds, below all rates that miss or that the generator cannot produce.
     pub fn low(&self) -> Option<&Tested> {
         let limits = [self.high().map(|high| high.rate), self.client_limit()];
         let limit = limits.into_iter().flatten().fold(f64::INFINITY, f64::min);
@@ -131,15 +131,15 @@ impl Evidence {
         self.tested.iter().rev().find(holds)
     }
 
-    /// The lowest rate that misses above all that hold.
+    /// The lowest rate that misses, above all rates that hold.
     pub fn top(&self) -> Option<&Tested> {
         let held = self.held_above(0.0).map_or(0.0, |held| held.rate);
         self.tested.iter().find(|tested| tested.leaning > 0.0 && tested.rate > held)
     }
 
-    /// The lowest rate that the generator could not make in time, while nothing shows that the
-    /// target misses it. A trial that is met shows that the generator can make the rate, so late
-    /// ones must be more than those: a host that others use holds it up now and then.
+    /// The lowest rate that the generator could not produce in time, while nothing shows that the
+    /// target misses it. A trial that is met shows that the generator can produce the rate, so late
+    /// trials must outnumber those: a shared host holds the generator up now and then.
     pub fn client_limit(&self) -> Option<f64> {
         let hold = ((1.0 - BAD_MISSES) / (1.0 - GOOD_MISSES)).ln();
         let is_limit = |tested: &&Tested| {
@@ -170,7 +170,7 @@ mod tests {
             (ObjectiveStanding::Missed, Trust::ClientLate),
         );
         assert_eq!(with(&[late, late]), Some(400.0));
-        assert_eq!(with(&[met, met, met, late, late]), None, "it can make the rate");
+        assert_eq!(with(&[met, met, met, late, late]), None, "it can produce the rate");
         assert_eq!(with(&[met, late, late]), Some(400.0), "by luck");
         let missed = (ObjectiveStanding::Missed, Trust::Sound);
         assert_eq!(with(&[missed, late, late]), None, "the target misses it");

@@ -34,7 +34,8 @@ fn config() -> SearchConfig {
     }
 }
 
-/// Searches a system to the end; it gets rate and seconds and returns how the objective stood.
+/// Searches a system to the end; `system` gets rate and seconds and returns how the objective
+/// stood.
 fn search(
     config: SearchConfig,
     mut system: impl FnMut(f64, f64) -> (ObjectiveStanding, Trust),
@@ -64,7 +65,7 @@ fn holds(met: bool) -> (ObjectiveStanding, Trust) {
     (if met { ObjectiveStanding::Met } else { ObjectiveStanding::Missed }, Trust::Sound)
 }
 
-/// How arrivals are spread.
+/// How arrivals are spaced.
 #[derive(Clone, Copy)]
 enum Arrivals {
     Even,
@@ -81,9 +82,9 @@ struct Queue {
 }
 
 impl Queue {
-    /// The 99th percentile of latency over a trial; nothing with too few responses.
+    /// The 99th percentile of latency over a trial; none with too few responses.
     fn p99_s(&self, random: &mut Random, rate: f64, duration_s: f64) -> Option<f64> {
-        // Picoseconds, so that they have an order.
+        // Picoseconds, so that they have a total order.
         let ps = |seconds: f64| (seconds * 1e12) as u64;
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.workers).map(|_| Reverse(0)).collect();
         let mut latencies = Vec::new();
@@ -132,7 +133,7 @@ impl Queue {
     }
 }
 
-/// Five seeds: all within 3 % of the truth and of each other, sure and confirmed by their ends.
+/// Five seeds: all within 3 % of the truth and of each other, sure and confirmed on both sides.
 fn finds(queue: Queue, capacity: f64) {
     let truth = queue.truth(capacity);
     let answers: Vec<f64> = (1..=5)
@@ -371,7 +372,7 @@ fn shedding(rate: f64, duration_s: f64) -> Point {
     (point.requests.sent, point.requests.completed) = (due, good);
     point.requests.failed = due - good;
     point.status.insert("5xx".to_string(), due - good);
-    // As a record has it that leaves failures out of its ranks.
+    // As in a record that leaves failures out of its ranks.
     point.latency_ns = fast.summary(0);
     point.latency_good_ns = Some(fast.summary(0));
     point
@@ -380,7 +381,7 @@ fn shedding(rate: f64, duration_s: f64) -> Point {
 #[test]
 fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
     for (asked, most) in [
-        // 1 % of failures: 10 101 of which 10 000 are good.
+        // 1 % of failures: of 10 101 requests, 10 000 are good.
         ("p99<50ms", 10_101.0),
         ("p50<50ms", 10_101.0),
         ("good.p99<50ms", 10_101.0),

@@ -1,4 +1,4 @@
-//! Intervals of fitted parameters: the levels are drawn anew around the curve, and fitted again.
+//! Intervals of fitted parameters: the levels are redrawn around the curve and fitted again.
 
 use super::forms::{self, Fit, FitLevel};
 use crate::stats;
@@ -12,7 +12,7 @@ const SEED: u64 = 0x5ca1_ab1e;
 
 /// The parameters of a form with their intervals.
 pub struct Parameters {
-    /// Time of a request that meets no queue, seconds.
+    /// Duration of a request that meets no queue, seconds.
     pub unloaded_s: Estimate,
     /// The cap, per second.
     pub cap: Option<Estimate>,
@@ -26,8 +26,8 @@ pub struct Parameters {
     pub peak: Option<Estimate>,
 }
 
-/// Draws and fits again. The scatter is that of the residuals or of the levels themselves, the
-/// larger one, widened as Student's t is for few levels.
+/// Draws and fits again. The scatter is that of the residuals or of the levels themselves,
+/// whichever is larger, widened as Student's t is for few levels.
 pub fn parameters(fit: &Fit, levels: &[FitLevel]) -> Parameters {
     let freedom = levels.len().saturating_sub(fit.form.parameters()).max(1);
     let residual = fit.rms(levels) * (levels.len() as f64 / freedom as f64).sqrt();

@@ -1,7 +1,7 @@
 //! The forms and their fit by least squares of logarithms.
 //!
 //! Every form is a scale times a function of the requests in flight. In log space the scale is a
-//! mean, so only the other parameters need a search: nothing for a line, the knee for a hard cap, s
+//! mean, so only the other parameters need a search: none for a line, the knee for a hard cap, s
 //! and k for USL. The search walks the logarithms of the parameters, within bounds.
 
 use model::ramp_fit::{REACH, ShapeKind};
@@ -17,8 +17,8 @@ pub struct FitLevel {
     pub error: f64,
 }
 
-/// How sharp a hard cap bends. Which one fits is looked at and not counted as a parameter: a
-/// queue in front of one station bends softly, a limiter sharply.
+/// How sharply a hard cap bends. The best value is picked and not counted as a parameter: a queue
+/// in front of one station bends softly, a limiter sharply.
 const SHARPNESS: [f64; 3] = [2.0, 4.0, 16.0];
 /// After a cliff the rate is at most this share of the rate before it.
 const LOSS: f64 = 0.8;
@@ -35,7 +35,7 @@ pub enum Form {
     HardCap { sharpness: f64 },
     /// The universal scalability law.
     Usl,
-    /// One of the first two, and from a level on another constant.
+    /// One of the first two, and from some level on another constant.
     Cliff { at: usize, sharpness: Option<f64> },
 }
 
@@ -63,7 +63,7 @@ impl Form {
         }
     }
 
-    /// Number of parameters, the scale included. Where a cliff is and how far it falls are two.
+    /// Number of parameters, the scale included. The place of a cliff and its depth are two.
     pub fn parameters(self) -> usize {
         match self {
             Self::Linear => 1,
@@ -113,7 +113,7 @@ impl Form {
         }
     }
 
-    /// Where the search begins: the knee at the lowest, a middle and the highest level.
+    /// Where the search starts: the knee at the lowest, a middle and the highest level.
     fn starts(self, levels: &[FitLevel]) -> Vec<Vec<f64>> {
         let (least, most) = ends(levels);
         let knees = [least, (least * most).sqrt(), most];
@@ -154,8 +154,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The best parameters, searched from `near` or from everywhere; nothing when the form does
-    /// not apply: a cliff that is none.
+    /// The best parameters, searched from `near` or from everywhere; none if the form does not
+    /// apply, such as a cliff without a loss.
     pub fn of(form: Form, levels: &[FitLevel], near: Option<&Self>) -> Option<Self> {
         let bounds = form.bounds(levels);
         let starts = near.map_or_else(|| form.starts(levels), |near| vec![near.found.clone()]);
@@ -168,7 +168,7 @@ impl Fit {
                 let before = &levels[at - 1];
                 let fell = fit.after? <= fit.rate(at - 1, before.in_flight).ln() + LOSS.ln();
                 let highest = levels[..at].iter().map(|level| level.rate).fold(0.0, f64::max);
-                // A loss is from one level to the next; what has begun to fall before is no cliff.
+                // A loss is from one level to the next; a fall that started earlier is not a cliff.
                 (fell && before.rate >= 0.9 * highest).then_some(fit)
             }
             _ => Some(fit),
@@ -216,7 +216,7 @@ impl Fit {
         (self.squares(levels) / levels.len().max(1) as f64).sqrt()
     }
 
-    /// Time of a request that meets no queue, seconds.
+    /// Duration of a request that meets no queue, seconds.
     pub fn unloaded_s(&self) -> f64 {
         (-self.scale).exp()
     }
@@ -240,14 +240,14 @@ impl Fit {
         (self.form == Form::Usl).then(|| (share(0, SERIAL.0), share(1, CROSSTALK.0)))
     }
 
-    /// Requests in flight at which USL is highest: infinite when it never falls.
+    /// Requests in flight at which USL peaks: infinite if it never falls.
     pub fn peak(&self) -> Option<f64> {
         let (serial, crosstalk) = self.shares()?;
         Some(((1.0 - serial).max(0.0) / crosstalk).sqrt().max(1.0))
     }
 }
 
-/// The lowest place near a start: steps along each axis that halve when none goes down.
+/// The lowest place near a start: steps along each axis, halved when none goes down.
 fn descend(
     start: Vec<f64>,
     bounds: &[(f64, f64)],

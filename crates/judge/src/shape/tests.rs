@@ -1,4 +1,4 @@
-//! Data made from each form are recognised, and their parameters lie inside their intervals.
+//! Data made from each form is recognised, and its parameters lie inside their intervals.
 
 use super::*;
 use crate::fixture::Fixture;
@@ -37,7 +37,7 @@ fn usl(in_flight: f64, serial: f64, crosstalk: f64) -> f64 {
     linear(in_flight) / (1.0 + serial * others + crosstalk * in_flight * others)
 }
 
-/// Twenty seeds: how many are recognised, and in how many of them `inside` holds.
+/// Twenty seeds: how many are recognised, and for how many of them `inside` holds.
 fn of_twenty(
     kind: ShapeKind,
     make: impl Fn(u64) -> Vec<FitLevel>,
@@ -114,9 +114,9 @@ fn the_same_levels_give_the_same_intervals() {
     assert_eq!(fitted(&levels), fitted(&levels));
 }
 
-/// A published ramp of 100 to 10 000 connections. USL goes through it within 7 %; later the same
-/// server gave 1.31 million requests per second to a larger generator: the curve was the smaller
-/// generator's. The residuals are all that gives a hint.
+/// A published ramp of 100 to 10 000 connections. USL fits it within 7 %; later the same server
+/// gave 1.31 million requests per second to a larger generator: the curve was that of the smaller
+/// generator. Only the residuals give a hint.
 #[test]
 fn a_good_fit_says_nothing_about_the_side() {
     let published = [
@@ -198,7 +198,7 @@ fn a_ramp_of_points_is_fitted_in_order_and_an_open_loop_is_not() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever the cap: it is found, and close.
+    /// Whatever the cap, it is found, and closely.
     #[test]
     fn caps_are_found(knee in 3.0f64..100.0, seed in 0u64..1000) {
         let levels = levels(10, seed, 0.01, |in_flight| capped(in_flight, knee));

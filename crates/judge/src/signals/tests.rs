@@ -126,7 +126,7 @@ fn counters_of_packets_are_summed_over_cpus() {
     assert_eq!(side.packets_by_cpu, Some(vec![(0, 10.0), (1, 20.0)]));
     assert_eq!(side.interrupts_per_s, Some(120.0));
     fixture.observed.interrupts = Some(vec![rate("nvme0q1", 5000.0)]);
-    assert_eq!(signals_of(&fixture).server.interrupts_per_s, None, "no device that we know");
+    assert_eq!(signals_of(&fixture).server.interrupts_per_s, None, "no known device");
 }
 
 #[test]

@@ -1,15 +1,16 @@
-//! K1: the accept queue of the server overflows: it accepts more slowly than connections arrive.
+//! K1: the server's accept queue overflows: the server accepts connections more slowly than they
+//! arrive.
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts took
 //! up to more than half a second, some failed or were not done when the window ended, or some
 //! connections never got a response (the kernel also drops the last packet of the handshake, and
 //! then only the client believes that the connection is open). The counter counts dropped packets
-//! with their retries: one connection can add several.
+//! including retries: one connection can add several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
-//! this one), S1, S2, S4 and S6 (full CPUs or a full thread accept late too: then these are the
-//! wall, and the overflow is evidence of theirs).
-//! Confirm: a longer backlog stops a burst; when it fills again, the acceptor is the wall.
+//! this one), S1, S2, S4 and S6 (a server whose CPUs or thread are full accepts late too: then that
+//! is the wall, and the overflow is part of its evidence).
+//! Confirm: a longer backlog absorbs a burst; if it fills again, the acceptor is the wall.
 //! Source: Linux net/ipv4/tcp_ipv4.c (tcp_v4_syn_recv_sock), networking/snmp_counter.rst.
 
 use super::{Family, Seen, Test};
@@ -21,7 +22,7 @@ use model::units::show_ns;
 /// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
 const SLOW_CONNECT_NS: u64 = 500_000_000;
 
-/// Walls of a server that has no time to accept.
+/// Walls of a server that has no CPU time to accept.
 const NO_TIME: [fn(&Case<'_>) -> Test; 4] = [
     super::server_cpu::test,
     super::server_thread::test,
@@ -38,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
 }
 
-/// What is seen of an overflow, whatever makes the server accept late.
+/// Evidence of an overflow, whatever makes the server accept late.
 pub(crate) fn overflow(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
     if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
@@ -67,7 +68,7 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
     )
 }
 
-/// Connections that are open and never had a response.
+/// Connections that are open and never got a response.
 fn unserved(case: &Case<'_>) -> u64 {
     let connections = &case.point.connections;
     if case.point.is_churn() { 0 } else { connections.opened.saturating_sub(connections.served) }
@@ -99,7 +100,7 @@ pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
         || unopened(case) > 0
 }
 
-/// Connections that were asked for and not open when the window ended. In open loop a connection is
+/// Requested connections that were not open when the window ended. In open loop a connection is
 /// opened when a request needs it.
 fn unopened(case: &Case<'_>) -> u64 {
     let connections = &case.point.connections;

@@ -1,22 +1,22 @@
-//! A1: requests go through one lock one after the other; nothing is busy.
+//! A1: requests go through one lock, one after the other, while nothing is busy.
 //!
-//! Signals: threads of the server asleep on one and the same futex; time that goroutines waited for
-//! mutexes, where the runtime tells; requests that wait unread.
-//! Rule: both sides have CPU to spare, at least half of the server's threads that have work sleep
-//! on one futex, they are as many as the requests that are in no other place (within a factor of
-//! two), and with the unread ones at least half of all. A lock that limits is held nearly all of
-//! the time, so on average at least half a thread is at work beside those that sleep on it. Or
-//! goroutines waited for mutexes for half of the time that requests were inside the server. Or the
-//! threads of a process take turns: together they run for 93 to 107 % of one CPU of several, none
-//! of them for more than 60 % of that, while at least one on average, and more than wait for a
-//! CPU, sleep on futexes that several of them use (the lock of an interpreter). Or by
-//! elimination, over a ramp: the server asks no other service and holds the requests, neither
-//! computes nor waits for storage, no thread tells what it waits for, and it works on one request
-//! at a time: the rate times what a request takes alone is 0.7 to 1.4.
-//! Mimics: A2 (a pool with one place; idle threads of a pool sleep on one futex too, but hold no
+//! Signals: threads of the server asleep on the same futex; time that goroutines waited for
+//! mutexes, if the runtime reports it; requests that wait unread.
+//! Rule: both sides have CPU to spare; at least half of the server's threads that have work sleep
+//! on one futex; these are as many as the requests that are nowhere else (within a factor of two),
+//! and together with the unread requests at least half of all requests. A lock that limits is held
+//! nearly all of the time, so on average at least half a thread is at work beside those that sleep
+//! on it. Or goroutines waited for mutexes for half of the time that requests were inside the
+//! server. Or the threads of a process take turns: together they run for 93 to 107 % of one CPU of
+//! several, none of them for more than 60 % of that, while on average at least one thread, and more
+//! than wait for a CPU, sleep on futexes that several threads use (the lock of an interpreter). Or
+//! by elimination, over a ramp: the server calls no other service and holds the requests, neither
+//! computes nor waits for storage, no thread shows what it waits for, and it works on one request
+//! at a time: the rate times the duration of a request alone is 0.7 to 1.4.
+//! Mimics: A2 (a pool with one place; idle threads of a pool also sleep on one futex, but hold no
 //! request), A3 (threads that wait for a connection from a pool of connections; listed against it),
 //! S3.
-//! Confirm: more CPUs change nothing; time added inside of the lock lowers the rate in proportion,
+//! Confirm: more CPUs change nothing; time added inside the lock lowers the rate in proportion,
 //! time added outside does not.
 //! Source: Linux Documentation/locking/futex-requeue-pi.rst, futex(2); Go runtime/metrics
 //! (/sync/mutex/wait/total:seconds); Curtsinger and Berger, Coz (2015).
@@ -27,21 +27,21 @@ use crate::case::{Case, percent};
 use crate::waits::{self, Waits};
 use model::reading::Doing;
 
-/// Share of the requests in question that must be at the lock.
+/// Share of the requests in question that must wait at the lock.
 const SHARE_MIN: f64 = 0.50;
-/// Threads at work beside the queue, on average: the lock goes from hand to hand in between.
+/// Threads at work beside the queue, on average: between two holders, the lock is handed over.
 const HOLDERS_MIN: f64 = 0.5;
-/// Fewer sleepers than this are no queue.
+/// Fewer sleepers than this are not a queue.
 const SLEEPERS_MIN: f64 = 0.8;
-/// Share of the CPU time of threads that take turns that one of them may have.
+/// Of the CPU time of threads that take turns, the largest share that one thread may have.
 const TURN_MAX: f64 = 0.6;
 
 pub fn test(case: &Case<'_>) -> Test {
     if let Some(seen) = by_turns(case) {
         return Test::Seen(
-            seen.next("start a second process of the server, and repeat: it has a lock of its own")
+            seen.next("start a second process of the server, and repeat: it has its own lock")
                 .next(
-                    "do less work under that lock (of an interpreter: outside of it), or split it",
+                    "do less work under that lock (interpreter: move work outside it), or split it",
                 ),
         );
     }
@@ -57,7 +57,7 @@ pub fn test(case: &Case<'_>) -> Test {
         }
         (None, None) => return Test::NotSeen,
     };
-    let mut seen = seen.next("find the lock: a mutex or block profile, perf lock, off-CPU stacks");
+    let mut seen = seen.next("find the lock (mutex or block profile, perf lock, off-CPU stacks)");
     if waiting.downstream.is_some_and(|waits| waits >= 0.8) {
         let what = "the server also waits for another service: a pool of connections (A3)?";
         seen.against.push(what.to_string());
@@ -65,14 +65,14 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.next("do less work under that lock, or split it"))
 }
 
-/// The requests at one lock, whatever is busy.
+/// The requests at one lock, whatever else is busy.
 pub(super) fn held(_: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     by_threads(waiting)
 }
 
 fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.on_one_futex;
-    // Requests held by threads in other states, or away, are not at the lock.
+    // Requests held by threads in other states, or elsewhere, are not at the lock.
     let elsewhere = waiting.occupied() - waiting.threads(Doing::Futex)
         + waiting.downstream.unwrap_or(0.0)
         + waiting.travelling.max(waiting.unsent);
@@ -92,8 +92,8 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     })
 }
 
-/// Threads of one process that compute one after the other: whoever does not run waits for the lock
-/// that the running one holds. More CPU time for them would change nothing.
+/// Threads of one process that compute one after the other: the threads that do not run wait for a
+/// lock that the running thread holds. More CPU time would change nothing for them.
 pub(super) fn by_turns(case: &Case<'_>) -> Option<Seen> {
     let (pid, run) = super::takes_turns(case).filter(|_| waits::of(case) != Waits::No)?;
     let doing = case.far().doing.as_ref()?;
@@ -112,13 +112,13 @@ pub(super) fn by_turns(case: &Case<'_>) -> Option<Seen> {
                 ("schedstat", ["server_threads"]),
                 &format!("threads of process {pid} together ran, the busiest of them"),
                 format!("{}, {}", percent(run), percent(longest)),
-                "one CPU's worth of several: they take turns",
+                "one CPU's worth of several: the threads take turns",
             )
             .with(
                 Family::QueueLocation,
                 "server",
                 ("syscall", ["server_threads_now"]),
-                "threads asleep on futexes that they share; waiting for a CPU; on average",
+                "threads asleep on shared futexes; waiting for a CPU; on average",
                 format!("{asleep:.1}; {wait:.1}"),
                 "at least one, and more than wait for a CPU",
             )

@@ -1,11 +1,12 @@
 //! A10: the server's threads wait to write to a pipe, such as a log whose reader is too slow.
 //!
 //! Signals: what the server's threads sleep in, requests that wait unread.
-//! Rule: both sides have CPU to spare, and threads that wait to write to a pipe are over half of
-//! the requests the server has read, and with the unread ones 75 to 130 % of all in flight.
+//! Rule: both sides have CPU to spare, and the threads that wait to write to a pipe are over half
+//! of the requests that the server has read, and together with the unread requests 75 to 130 % of
+//! all requests in flight.
 //! Mimics: A2 (workers that wait for something else), A6 (a log on a slow disk), A1 (one thread
 //! writes, the others wait for the lock of the log).
-//! Confirm: no log, or one that is read (cat >/dev/null), is faster.
+//! Confirm: the server is faster without the log, or with a log that is read (cat >/dev/null).
 //! Source: Linux pipe(7).
 
 use super::Test;
@@ -33,7 +34,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "with the unread requests, all requests in flight",
     );
     Test::Seen(
-        seen.next("switch the log off, or read it faster, and see whether the rate rises")
+        seen.next("turn the log off, or read it faster, and see whether the rate rises")
             .next("log less per request, or from a separate thread"),
     )
 }

@@ -2,10 +2,10 @@
 //!
 //! Signals: throttling of the generator's control groups, busy share of the CPUs it may use, time
 //! its workers ran and waited for a CPU.
-//! Rule: a generator group throttled in more than half of its periods for more than 5 % of the
-//! time; or busy over 90 % on every CPU it may use, with as many workers as CPUs that never slept,
-//! or with a worker that waited for a CPU most of the time. A worker of ours sleeps as soon as
-//! nothing is left to do, so one that never sleeps always had work queued.
+//! Rule: a control group of the generator was throttled in more than half of its periods and for
+//! more than 5 % of the time. Or every CPU that the generator may use is over 90 % busy, and either
+//! as many workers as CPUs never slept, or a worker waited for a CPU most of the time. Our workers
+//! sleep as soon as nothing is left to do, so one that never sleeps always had work queued.
 //! Mimics: neighbours on the same CPUs; S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
@@ -13,8 +13,8 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, WARM, Whose, percent};
 
-/// A worker that waits for a CPU for most of the time is held up by others: that it rests a little
-/// does not mean that it has room.
+/// A worker that waits for a CPU most of the time is held up by other processes, even if it rests a
+/// little.
 const WAITS: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -22,9 +22,7 @@ pub fn test(case: &Case<'_>) -> Test {
         super::cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client")
     {
         return Test::Seen(
-            seen.next(
-                "raise the CPU quota of the generator's group, or run it outside of the group",
-            ),
+            seen.next("raise the CPU quota of the generator's group, or run it outside that group"),
         );
     }
     let allowed = case.client_cpus();
@@ -51,15 +49,15 @@ pub fn test(case: &Case<'_>) -> Test {
             "client",
             ("schedstat", ["client_threads"]),
             match case.is_told() {
-                true => "time its busiest thread, or all of them for each CPU, ran or waited",
+                true => "time its busiest thread, or all threads per CPU, ran or waited",
                 false => "time the busiest worker ran or waited for a CPU: it never slept",
             },
             percent(load),
             &format!("over {:.0} %", full * 100.0),
         );
-    Test::Seen(seen.next(
-        "give the generator more CPUs (--cpus, -t), a second host, or requests that cost it less",
-    ))
+    Test::Seen(
+        seen.next("give the generator more CPUs (--cpus, -t), a second host, or cheaper requests"),
+    )
 }
 
 #[cfg(test)]

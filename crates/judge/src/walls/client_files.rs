@@ -1,10 +1,11 @@
 //! C8: the generator ran out of file descriptors.
 //!
 //! Signals: error numbers of socket(), open descriptors of the generator and their limit.
-//! Rule: any socket() that failed with EMFILE or ENFILE. A trial that needs more than the limit
-//! is refused beforehand; this sees limits that were lowered, or a host-wide one.
+//! Rule: any socket() that failed with EMFILE or ENFILE. A trial that needs more descriptors than
+//! the limit is refused beforehand; this test catches a limit that was lowered, or a host-wide
+//! limit.
 //! Mimics: none; K3 is the same on the server.
-//! Confirm: a higher limit (ulimit -n) ends it.
+//! Confirm: a higher limit (ulimit -n) stops the errors.
 //! Source: socket(2), Linux admin-guide/sysctl/fs.rst (file-max, nr_open).
 
 use super::{Family, Seen, Test};
@@ -29,7 +30,7 @@ pub fn test(case: &Case<'_>) -> Test {
             ("/proc/self/fd", ["client_files"]),
             "open descriptors and their limit",
             format!("{} of {}", files.open, files.limit),
-            "as many as there may be",
+            "at the limit",
         );
     }
     let needed = case.point.connections.asked + 100;

@@ -1,13 +1,13 @@
 //! C5: the generator's link is full, or a queueing discipline on its side holds packets back.
 //!
-//! Signals: the counters and the backlog of the queueing disciplines on the generator's host (also
-//! those of ifb, which shape what comes in); bytes on its links against their speed.
+//! Signals: the counters and the backlog of the queueing disciplines on the generator's host
+//! (including those of ifb, which shape incoming packets); bytes on its links against their speed.
 //! Rule: a discipline there held packets back in the window, and packets waited in it in more than
-//! half of the reads or were dropped (over 0.1 %); or bytes on the wire over 90 % of a link's
-//! speed, where the driver is one whose speed means something or the user stated it (`--link`).
-//! With one host for both sides it is called K8.
-//! Mimics: K8 (the same on the server's host, which is looked at first), C6 (packets, not bytes),
-//! N3, a generator whose CPUs cannot take in more (C1).
+//! half of the reads or were dropped (over 0.1 %); or bytes on the wire were over 90 % of a link's
+//! speed, if the driver reports a meaningful speed or the user stated it (`--link`). If both sides
+//! share one host, this wall is called K8.
+//! Mimics: K8 (the same on the server's host; looked at first), C6 (packets, not bytes), N3, a
+//! generator whose CPUs cannot take in more (C1).
 //! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
 //! Source: Linux net/sched/sch_tbf.c, tc(8).
 
@@ -25,7 +25,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let requests_bytes_s = case.point.bytes.sent as f64 / case.window_s();
     let seen = match shaping::at_limit(case, case.observed, requests_bytes_s) {
-        // The user says how many packets may pass, and as many do: C6.
+        // The user states how many packets the link lets through, and that many pass: C6.
         Some(qdisc)
             if shaping::unit(qdisc) != ShapedUnit::Bytes
                 && shaping::full_of_packets(&links, "client").is_some() =>
@@ -49,7 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     Test::Seen(
         seen.next("use a second client host, or one with a faster link")
-            .next("ask for shorter responses: a rate that rises as bytes fall proves the link"),
+            .next("request shorter responses: a rate that rises as bytes fall proves the link"),
     )
 }
 

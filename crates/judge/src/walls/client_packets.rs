@@ -1,11 +1,12 @@
-//! C6: the generator's link lets no more packets through, however small they are.
+//! C6: the generator's link lets no more packets through, however small the packets are.
 //!
-//! Signals: packets of the generator's interface, both ways, against what the user says its link
-//! lets through (`--link client=..pps`). No counter of a host tells that limit.
-//! Rule: over 90 % of it, and not over 105 %, which would refute the statement.
-//! Mimics: C5 (bytes), K9 (the same on the server's host), N4 (a provider that counts what it
-//! refuses), C1.
-//! Confirm: several requests per packet (-p): packets stay, requests grow; a second client host.
+//! Signals: packets of the generator's interface, both ways, against the limit that the user states
+//! for its link (`--link client=..pps`). No counter of a host shows that limit.
+//! Rule: over 90 % of that limit, and not over 105 %, which would refute the statement.
+//! Mimics: C5 (bytes), K9 (the same on the server's host), N4 (a provider that counts the packets
+//! it refuses), C1.
+//! Confirm: with several requests per packet (-p), packets stay and requests grow; a second client
+//! host.
 //! Source: Amazon EC2 User Guide, Monitor network performance for ENA (`pps_allowance_exceeded`).
 
 use super::Test;
@@ -24,7 +25,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let depth = case.point.load.depth * 4;
     Test::Seen(
         seen.next(format!("send several requests at once: -p {depth}"))
-            .next("use a second client host, or one whose link takes more packets"),
+            .next("use a second client host, or one whose link carries more packets"),
     )
 }
 
@@ -44,6 +45,6 @@ mod tests {
         fixture.packets_limit(Some(40_000));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
         fixture.packets_limit(Some(10_000));
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "twice of it went through");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "twice the limit went through");
     }
 }

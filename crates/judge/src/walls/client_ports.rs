@@ -2,8 +2,8 @@
 //!
 //! Signals: error numbers of connect(), the range of local ports, sockets in TIME_WAIT.
 //! Rule: any connect() that failed with EADDRNOTAVAIL. The kernel has no counter for it, so the
-//! error number of our own call is the only witness.
-//! Mimics: none; K1 and K2 fail to connect as well, with other error numbers.
+//! error number of our own call is the only evidence.
+//! Mimics: none; K1 and K2 also make connect() fail, but with other error numbers.
 //! Confirm: a second source or target address doubles the ceiling. TIME_WAIT stays with the side
 //! that closes first.
 //! Source: connect(2), Linux networking/ip-sysctl.rst (ip_local_port_range, tcp_tw_reuse).
@@ -29,7 +29,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "client",
             "net.ipv4.ip_local_port_range",
-            "ports, for connections opened one after the other",
+            "local ports, for connections opened in sequence",
             format!(
                 "{} for {}",
                 range.split_whitespace().collect::<Vec<_>>().join("-"),
@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     if let Some(held) = case.observed.sockets.as_ref().and_then(|sockets| sockets.get("TCP.tw")) {
         let (family, source) = (Family::QueueLocation, "/proc/net/sockstat");
-        let (field, rule) = ("most sockets in TIME_WAIT", "each holds a port for 60 s");
+        let (field, rule) = ("peak number of sockets in TIME_WAIT", "each holds a port for 60 s");
         seen = seen.with(family, "client", (source, ["sockets"]), field, held.to_string(), rule);
     }
     Test::Seen(

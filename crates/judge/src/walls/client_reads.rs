@@ -1,13 +1,13 @@
-//! C9: the generator does not read its sockets fast enough, and its window stops the server.
+//! C9: the generator reads its sockets too slowly, and its receive window stops the server.
 //!
-//! Signals: the time in which the server's connections were limited by the generator's window, and
+//! Signals: the time in which the generator's window limited the server's connections, and
 //! responses that lie unread in the generator's sockets.
-//! Rule: limited by the window for more than 20 % of the time with responses outstanding (which is
-//! at least 20 % of all time), and more than 10 % of the generator's sampled sockets hold unread
-//! responses.
+//! Rule: the window limited connections for more than 20 % of the time with responses outstanding
+//! (which is at least 20 % of all time), and more than 10 % of the generator's sampled sockets hold
+//! unread responses.
 //! Mimics: K12 (a window that is too small for the round trip: nothing is unread), C1 and C2 (a
-//! generator out of CPU reads slowly as well; they are looked at first).
-//! Confirm: shorter responses, or no checking of bodies: the rate rises.
+//! generator without CPU time also reads slowly; looked at first).
+//! Confirm: shorter responses, or no checks of bodies, raise the rate.
 //! Source: RFC 4898 (TCP extended statistics), Linux include/uapi/linux/tcp.h
 //! (tcpi_rwnd_limited).
 
@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     Test::Seen(
         seen.next("give the generator more CPUs (--cpus, -t) or a second host")
-            .next("ask for shorter responses: if the rate rises, it is what reads them"),
+            .next("request shorter responses: if the rate rises, reading them is the limit"),
     )
 }
 

@@ -1,12 +1,11 @@
 //! C2: one worker thread of the generator is saturated while its host has CPU to spare.
 //!
 //! Signals: time each worker ran and waited for a CPU, busy share of the CPUs it may use.
-//! Rule: a worker ran or waited for more than 95 % of the window while the CPUs it may use are
-//! busy for less than 90 %, or are more than there are workers and the worker ran for longer than
-//! it waited. Our workers sleep when nothing is left to do, so one that never sleeps always had
-//! work queued; one that mostly waits on full CPUs lacks a CPU, not a second thread. Over a ramp
-//! 90 % are enough where the rate no longer follows the load and the server is less than a quarter
-//! busy.
+//! Rule: a worker ran or waited for more than 95 % of the window while the CPUs it may use are less
+//! than 90 % busy, or outnumber the workers and the worker ran for longer than it waited. Our
+//! workers sleep when nothing is left to do, so one that never sleeps always had work queued; one
+//! that mostly waits on full CPUs lacks a CPU, not a second thread. Over a ramp, 90 % is enough if
+//! the rate no longer follows the load and the server is less than a quarter busy.
 //! Mimics: C10 (receive work charged to the thread), C1 (all CPUs busy).
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
@@ -14,7 +13,7 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, WARM, Whose, percent};
 
-/// A server that uses less of its CPUs is far from any limit of theirs.
+/// A server that uses less of its CPUs is far from any CPU limit.
 const IDLE: f64 = 0.25;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -42,29 +41,29 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "client",
             ("schedstat", ["client_threads"]),
-            &format!("share in which {} slept: work was always queued", hottest.name),
+            &format!("share of the time {} slept: work was always queued", hottest.name),
             percent((1.0 - load).max(0.0)),
             &format!("under {:.0} %", (1.0 - full) * 100.0),
         );
     if load < HOT {
-        seen.against.push("it rested now and then: something else may add to it".to_string());
+        seen.against.push("it rested now and then: something else may contribute".to_string());
     }
     if let Some(workers) = case.workers().filter(|workers| workers.len() > 1) {
         let calm = workers.iter().filter(|worker| worker.wanted() < 0.8).count();
         if calm > 0 {
-            seen.against.push(format!("{calm} other workers have slack: uneven connections?"));
+            seen.against.push(format!("{calm} other workers have slack: are connections uneven?"));
         }
     }
     let threads = (case.trial.threads * 2).min(case.host.cpus_online.len() as u32);
     let step = if threads > case.trial.threads {
         format!("use more threads: -t {threads}")
     } else {
-        "use a host with more CPUs for the generator".to_string()
+        "run the generator on a host with more CPUs".to_string()
     };
     Test::Seen(seen.next(step))
 }
 
-/// Whether the rate is flat over a ramp and the server hardly does anything.
+/// Whether the rate is flat over a ramp while the server does next to nothing.
 fn is_alone(case: &Case<'_>) -> bool {
     let is_idle = case.server_utilisation().is_some_and(|share| share < IDLE);
     is_idle && case.server_has_slack() == Some(true) && case.still_grows() == Some(false)

@@ -4,17 +4,17 @@
 //! `/proc/net/stat/nf_conntrack`.
 //! Rule: the kernel dropped packets because it had no free entry, or removed entries early to make
 //! room; or the table was over 90 % full while connecting was slow (SYNs sent again), failed, or
-//! was not done when the window ended (the next SYN, with its drop, may come after the window).
-//! Mimics: K1 and K2 (connecting is slow as well; each has its own counter), insert_failed (a race,
-//! not a full table; not counted).
-//! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends it.
+//! was not done when the window ended (the next SYN, and its drop, may come after the window).
+//! Mimics: K1 and K2 (they also make connecting slow, but have their own counters), insert_failed
+//! (a race, not a full table; not counted).
+//! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends the drops.
 //! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c.
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
 use observe::ConntrackUse;
 
-/// Share of the table in use above which slow connects are put down to it.
+/// Share of the table in use above which slow connects are attributed to it.
 const FULL: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -45,17 +45,19 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             host,
             ("nf_conntrack_count", ["conntrack"]),
-            "most entries and how many there may be",
+            "most entries, and the limit",
             format!("{} of {}", table.count, table.max),
             "over 90 %",
         );
     if !accept_queue::connecting_is_slow(case) {
-        seen.against.push("connecting was neither slow nor failed".to_string());
+        seen.against.push("connecting was not slow and did not fail".to_string());
     }
     let max = table.max * 4;
     Test::Seen(
-        seen.next(format!("sysctl net.netfilter.nf_conntrack_max={max} (in the first namespace)"))
-            .next("exempt the port from tracking (notrack)"),
+        seen.next(format!(
+            "sysctl net.netfilter.nf_conntrack_max={max} (in the initial namespace)"
+        ))
+        .next("exempt the port from tracking (notrack)"),
     )
 }
 

@@ -1,9 +1,9 @@
-//! S4: the server may use fewer CPUs than the host has, those are saturated and others are idle.
+//! S4: the server may use fewer CPUs than the host has; these are saturated while others are idle.
 //!
-//! Signals: CPUs the server's threads may use, busy shares of these and of the others.
-//! Rule: as S1 on the CPUs it may use, while CPUs of the host that it may not use are idle for
-//! more than half of the time. Worker counts that runtimes derive from the affinity mask make the
-//! restriction invisible in the server's own settings.
+//! Signals: CPUs the server's threads may use, and the busy shares of these and of the others.
+//! Rule: as S1 on the CPUs it may use, while CPUs of the host that it may not use are idle for more
+//! than half of the time. Runtimes derive worker counts from the affinity mask, so the server's own
+//! settings do not show the restriction.
 //! Mimics: S2 when one CPU is allowed, S1 (no other CPU is idle).
 //! Confirm: a wider mask raises the rate in proportion.
 //! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.

@@ -1,8 +1,8 @@
-//! S3: the CPU quota of a control group throttles the server; any group up to the root can.
+//! S3: the CPU quota of a control group throttles the server; any group up to the root can do so.
 //!
 //! Signals: periods and throttled periods of the server's control groups, CPU time it used.
 //! Rule: throttled in more than half of the periods and for more than 5 % of the window, in any
-//! group from the server's own to the root. The host is idle meanwhile, and so looks the server.
+//! group from the server's own to the root. Meanwhile both the host and the server look idle.
 //! Mimics: A2 (a pool that waits), A5 (pauses), S5 (time taken by the hypervisor).
 //! Confirm: a quota 20 % larger raises the rate by 20 %.
 //! Source: Linux Documentation/scheduler/sched-bwc.rst.
@@ -23,10 +23,10 @@ pub fn test(case: &Case<'_>) -> Test {
                 ("schedstat", ["server_threads"]),
                 "CPUs used, and allowed by the quota",
                 format!("{used:.2} of {allowed:.2}"),
-                "all of it",
+                "all of the quota",
             );
         } else {
-            seen.against.push(format!("it used {used:.2} CPUs of the {allowed:.2} it may"));
+            seen.against.push(format!("it used {used:.2} CPUs of the {allowed:.2} allowed"));
         }
     }
     Test::Seen(seen.next("raise the quota of that group by 20 %: the rate should rise as much"))

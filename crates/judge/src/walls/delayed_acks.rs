@@ -3,14 +3,14 @@
 //! Signals: latency that peaks at 40 ms (the shortest delay of an acknowledgement in Linux) or at
 //! 200 ms (other systems), acknowledgements that the generator delayed, responses that wait in the
 //! server's sockets.
-//! Rule: both sides have CPU to spare, the median, p75, p90 or p95 of the response time is between
-//! 38 and 48 ms (or 195 and 215 ms, when nothing was sent again), acknowledgements were delayed for
-//! at least half of these responses, and as many of the server's sampled sockets hold bytes that
-//! TCP has not sent yet (sent and unacknowledged bytes are no evidence: a delayed acknowledgement
-//! always leaves some). Without samples of sockets, both hosts must count their own delayed
-//! acknowledgements.
-//! Mimics: a server that takes 40 ms (then it is the server that delays acknowledgements, and its
-//! sockets are empty; A2, A3), N2 (a segment is sent again after 200 ms).
+//! Rule: both sides have CPU to spare; the median, p75, p90 or p95 of the response time is between
+//! 38 and 48 ms (or between 195 and 215 ms, if nothing was sent again); acknowledgements were
+//! delayed for at least half of these responses; and as many of the server's sampled sockets hold
+//! bytes that TCP has not sent yet (bytes sent but not acknowledged are no evidence: a delayed
+//! acknowledgement always leaves some). Without samples of sockets, both hosts must count their own
+//! delayed acknowledgements.
+//! Mimics: a server that takes 40 ms (then the server delays the acknowledgements, and its sockets
+//! are empty; A2, A3), N2 (a segment is sent again after 200 ms).
 //! Confirm: TCP_NODELAY in the server, or one write per response, ends it.
 //! Source: RFC 896 (Nagle), RFC 1122 section 4.2.3.2, Linux include/net/tcp.h (TCP_DELACK_MIN).
 
@@ -19,10 +19,10 @@ use crate::case::Case;
 use model::units::show_ns;
 
 const MS_NS: u64 = 1_000_000;
-/// Where latency gathers when each response waits for one delayed acknowledgement.
+/// Where latencies cluster when each response waits for one delayed acknowledgement.
 const MODES_NS: [std::ops::RangeInclusive<u64>; 2] =
     [38 * MS_NS..=48 * MS_NS, 195 * MS_NS..=215 * MS_NS];
-/// What the other signs must be at least, as a part of the share of responses at the mode.
+/// The other signs must reach this part of the share of responses at the mode.
 const PART_MIN: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -58,12 +58,12 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     let seen = super::shaping::with_unsent(case, seen);
     Test::Seen(
-        seen.next("set TCP_NODELAY in the server, or write each response at once")
+        seen.next("set TCP_NODELAY in the server, or send each response in one write")
             .next("strace -e trace=network,write: are there two small writes per response?"),
     )
 }
 
-/// The percentile at which latency gathers at a mode, and the share of responses from there on.
+/// The percentile at which latencies cluster at a mode, and the share of responses from there on.
 fn mode(case: &Case<'_>) -> Option<(&'static str, u64, f64)> {
     let service = &case.point.service_ns;
     let percentiles = [
@@ -81,7 +81,7 @@ fn mode(case: &Case<'_>) -> Option<(&'static str, u64, f64)> {
     })
 }
 
-/// Whether data was sent again. Also true when no probe counted.
+/// Whether data was sent again. True also if no probe counted.
 fn resent(case: &Case<'_>) -> bool {
     loss::resent_by_both(case).is_none_or(|(resent, _)| resent > 0)
 }
@@ -105,7 +105,7 @@ mod tests {
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 3);
         fixture.tcp("TcpExt.DelayedACKs", 900);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "of half of the responses a few");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a few of half the responses");
         let mut fixture = stalled();
         fixture.unsent_at_server(0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a server that takes 40 ms");

@@ -4,14 +4,15 @@
 //! response; requests that wait unread in its sockets.
 //! Rule: both sides have CPU to spare, and the connections that wait for a response are over 70 %
 //! of the requests that the server has read (and not over 150 %), on average over all reads.
-//! Requests wait unread, or the rate no longer follows the load: a proxy under light load waits for
-//! its service as well. Or, over a ramp whose rate no longer follows the load, all connections to
+//! Requests wait unread, or the rate no longer follows the load: a proxy under light load also
+//! waits for its service. Or, over a ramp whose rate no longer follows the load, all connections to
 //! one service wait nearly all of the time (utilisation law: what limits is always in use), and the
-//! server works on no more requests at once than go over them: as many as there are connections
-//! (75 to 130 %), or fewer, or about two for each where the ramp begins with no more.
-//! Only connections count that serve the load: what waits heard something within twice the time
-//! of its turn, which is that of a request at light load, or the number of connections over the
-//! rate. A subscription, a long poll and a stream of log lines heard nothing for longer.
+//! server works on no more requests at once than these connections carry: as many as there are
+//! connections (75 to 130 %), or fewer, or about two per connection if the ramp starts with no
+//! more.
+//! Only connections that serve the load count: those that wait received something within twice the
+//! time of a turn, which is the time of a request at light load, or the number of connections over
+//! the rate. A subscription, a long poll or a stream of log lines received nothing for longer.
 //! Mimics: A2 (workers that wait for something else, and a pool of connections to a service that
 //! could do more: more connections tell), A1 (threads that wait for a free connection).
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
@@ -29,17 +30,17 @@ use observe::DownstreamUse;
 const EXPLAINED_MIN: f64 = 0.70;
 /// More than this cannot be requests of the load.
 const EXPLAINED_MAX: f64 = 1.50;
-/// Share of the time from which connections are in use that are as many as the requests that the
-/// server works on: it needs a moment between two calls.
+/// Share of the time from which connections count as in use when they are as many as the requests
+/// that the server works on: it needs a moment between two calls.
 const IN_USE_MIN: f64 = 0.80;
-/// The same where their number alone does not tell that they limit.
+/// The same if their number alone does not show that they limit.
 const ALWAYS_IN_USE: f64 = 0.90;
-/// The same of one that carries all requests: between a response and the next request it does not
-/// show that others are under way.
+/// The same for a single connection that carries all requests: between a response and the next
+/// request it does not show that other requests are under way.
 const ONE_IN_USE: f64 = 0.65;
-/// From how many connections on their number tells something.
+/// From this many connections on, their number is evidence.
 const SEVERAL: f64 = 1.5;
-/// Requests at once for each connection that are few: each of them is mostly at the service.
+/// Up to this many requests at once per connection, each request is mostly at the service.
 const FEW_FOR_EACH: f64 = 2.0;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -53,7 +54,7 @@ pub fn test(case: &Case<'_>) -> Test {
     held(case, &waiting).map_or(Test::NotSeen, Test::Seen)
 }
 
-/// The requests that are at another service, whatever is busy.
+/// The requests that are at another service, whatever else is busy.
 pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let downstream = waiting.downstream?;
     let inside = waiting.in_flight - waiting.unread;
@@ -79,7 +80,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             percent(explained),
             "over 70 %",
         );
-    let seen = seen.next(format!("measure {to} itself, with its own server watched"));
+    let seen = seen.next(format!("measure {to} by itself, and watch its process"));
     Some(seen.next("more connections to it help only if it has CPU to spare"))
 }
 
@@ -89,7 +90,8 @@ pub(super) fn holds_most(case: &Case<'_>) -> bool {
     waiting.is_some_and(|all| all.downstream.unwrap_or(0.0) >= MOST * all.in_flight)
 }
 
-/// Whether no more requests are worked on at once than go over connections that are all in use.
+/// Whether the server works on no more requests at once than go over connections that are all in
+/// use.
 fn limits(one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
     let in_use = one.waiting / one.connections.max(f64::MIN_POSITIVE);
     let each = places / one.connections.max(f64::MIN_POSITIVE);
@@ -104,7 +106,7 @@ fn limits(one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
     }
 }
 
-/// Connections to one service that are all in use, while the load asks for more.
+/// Connections to one service that are all in use while the load offers more.
 fn all_in_use(case: &Case<'_>) -> Option<Seen> {
     let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
     let is_full = |one: &&DownstreamUse| serves(case, one) && limits(one, (places, light));
@@ -130,13 +132,13 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
                 load_of(light)
             ),
             format!("{places:.1}"),
-            "no more than go over its connections, however many requests there are",
+            "no more than go over its connections, however many requests are in flight",
         );
     let seen = seen.next(format!(
-        "give the server more connections to {to}: where the rate rises, their number limits (a \
-         pool, A2), where it stays, {to} does"
+        "give the server more connections to {to}: if the rate rises, their number is the limit \
+         (a pool, A2); if not, {to} is"
     ));
-    Some(seen.next(format!("measure {to} itself, with its own server watched")))
+    Some(seen.next(format!("measure {to} by itself, and watch its process")))
 }
 
 #[cfg(test)]
@@ -170,14 +172,14 @@ mod tests {
     fn without_a_queue_more_load_may_still_help() {
         let mut fixture = proxy(7.8);
         fixture.unread_at_server(0.0);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C3: who knows");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C3: cannot tell");
         let test = |rate| {
             let lighter = Fixture::point(4, rate);
             let ramp = [&lighter, &fixture.point];
             super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
         };
-        assert_eq!(test(510.0), Test::NotSeen, "it does help");
-        assert!(matches!(test(990.0), Test::Seen(_)), "it does not");
+        assert_eq!(test(510.0), Test::NotSeen, "more load helps");
+        assert!(matches!(test(990.0), Test::Seen(_)), "more load does not help");
     }
 
     #[test]
@@ -215,7 +217,7 @@ mod tests {
         let slower = (2, 900.0, 2_000_000);
         assert!(seen(slower, 4.0, 4.0, Some(4.0)), "a call takes twice as long as alone");
         assert!(!seen(slower, 4.0, 4.0, None), "what waits may wait for ever");
-        assert!(!seen(slower, 4.0, 4.0, Some(5000.0)), "it does");
+        assert!(!seen(slower, 4.0, 4.0, Some(5000.0)), "it waits for ever");
         assert!(!seen(slower, 4.0, 3.2, Some(4.0)), "some are free");
         let serial = (2, 990.0, 2_000_000);
         assert!(seen(serial, 1.0, 1.0, Some(1.0)), "one after the other");

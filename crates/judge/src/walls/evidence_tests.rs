@@ -1,5 +1,5 @@
-//! For every wall a measurement whose verdict names it, and for each piece of the evidence the
-//! same measurement without it, whose verdict does not.
+//! For every wall, a measurement whose verdict names it, and for each piece of evidence the same
+//! measurement without that piece, whose verdict does not name it.
 
 mod load;
 mod network;
@@ -13,7 +13,7 @@ use model::run::Point;
 use model::verdict::{Evidence, Named, Verdict};
 use model::wall::WallId;
 
-/// A measurement, and the lighter levels of the ramp it is of.
+/// A measurement, and the lighter levels of its ramp.
 struct Scene {
     fixture: Fixture,
     lighter: Vec<Point>,
@@ -37,7 +37,7 @@ impl Scene {
         self.judged(|case| decide(case, None))
     }
 
-    /// Whether the verdict says this wall. One that is no wall is said by its evidence.
+    /// Whether the verdict names this wall. For one that is not a wall, the evidence must show it.
     fn says(&mut self, wall: WallId) -> bool {
         let verdict = self.verdict();
         let Some(offered) = OFFERED.walls.iter().find(|listed| listed.wall == wall) else {
@@ -50,7 +50,7 @@ impl Scene {
 
 type Change = fn(&mut Scene);
 
-/// A wall, what shows it, and what takes one piece of the evidence away.
+/// A wall, what shows it, and what removes one piece of the evidence.
 struct Row {
     wall: WallId,
     shown: Change,
@@ -103,7 +103,7 @@ fn without_any_piece_of_its_evidence_a_wall_is_not_named() {
     assert_eq!(still, [""; 0]);
 }
 
-/// The page links such evidence to the chart that it is from.
+/// The page links such evidence to the chart it comes from.
 #[test]
 fn evidence_of_a_host_names_what_it_was_made_of() {
     let is_drawn = |one: &Evidence| {

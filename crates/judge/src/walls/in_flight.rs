@@ -1,12 +1,12 @@
-//! C3: the number of requests in flight is the limit; nothing else is near one.
+//! C3: the number of requests in flight is the limit; nothing else is near its own.
 //!
-//! In closed loop the rate is in-flight over latency. While latency is the server's own and
-//! nothing is busy, that is arithmetic, not a wall: the verdict is "none, at least this rate".
+//! In closed loop the rate is requests in flight over latency. While latency is the server's own
+//! and nothing is busy, that is arithmetic, not a wall: the verdict is "none, at least this rate".
 //!
 //! Signals: requests in flight and places for them, what threads and CPUs of both sides did,
 //! requests that wait unread.
-//! Rule: all places full, slack on the generator's workers, the server's threads and the CPUs of
-//! both, and at most 10 % of the sampled server sockets hold unread requests.
+//! Rule: all places are full; the generator's workers, the server's threads and the CPUs of both
+//! have slack; and at most 10 % of the sampled server sockets hold unread requests.
 //! Mimics: A2, a pool inside the server (whose places are full too, but requests wait unread and
 //! latency grows with load); A4, a limiter that lets requests wait (a ramp tells).
 //! Confirm: twice the connections double the rate.
@@ -16,7 +16,7 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, SLACK, Whose, percent};
 use model::load::LoadModel;
 
-/// Share of the server's sockets with unread requests that two reads may meet by chance.
+/// Share of the server's sockets with unread requests that two reads may find by chance.
 const UNREAD_MAX: f64 = 0.10;
 
 pub fn test(case: &Case<'_>) -> Test {

@@ -5,14 +5,14 @@
 //! long responses may have waited unread in the generator, time the workers waited for a CPU.
 //! Rule: the generator delay moves a figure that the run is about. The median or p99 differs by
 //! over 5 % and 50 us from the bound on what a punctual generator would have seen. With an
-//! objective, one of its percentiles differs as much, and the objective holds for one of the two
-//! values only: a search whose objective holds for both was not limited by the generator. In closed
-//! loop the next request waits for the generator too: there it is the mean that must differ,
-//! because the same number in flight at a lower latency gives a higher rate (Little's law). A
-//! generator that is out of CPU time (C1, C2) is full, and that wall is named instead.
-//! Mimics: a neighbour on the generator's CPUs, a throttled group (the verdict names them too when
-//! their evidence is there).
-//! Confirm: a lower rate, more threads or a second host: the generator delay collapses.
+//! objective, one of its percentiles differs as much, and the objective holds for only one of the
+//! two values: a search whose objective holds for both was not limited by the generator. In closed
+//! loop the next request also waits for the generator, so there the mean must differ, because the
+//! same number in flight at a lower latency gives a higher rate (Little's law). A generator without
+//! CPU time (C1, C2) is full, and that wall is named instead.
+//! Mimics: a neighbour on the generator's CPUs, a throttled group (the verdict also names them if
+//! it has evidence of them).
+//! Confirm: a lower rate, more threads or a second host makes the generator delay collapse.
 //! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
 
 use super::{Family, Seen, Test, client_cpu, client_thread};
@@ -60,10 +60,10 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Seen(could_be(case, seen, moved).next(next));
     };
     let lower = show_count(rate / 2.0);
-    Test::Seen(seen.next(format!("{next}, or ask for less (-R {lower})")))
+    Test::Seen(seen.next(format!("{next}, or lower the rate (-R {lower})")))
 }
 
-/// What a punctual generator with as many requests in flight would have reached at most.
+/// The most that a punctual generator with as many requests in flight would have reached.
 fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
     if moved.figure != Figure::Mean {
         return seen;
@@ -74,7 +74,7 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
         Family::RampShape,
         "client",
         ("engine", ["latency_ns"]),
-        "rate, and at most without the generator delay",
+        "rate, and the most without the generator delay",
         format!("{}/s; {}/s", show_count(rate), show_count(highest)),
         "rate x mean latency = requests in flight",
     )
@@ -159,7 +159,7 @@ mod tests {
     fn in_closed_loop_the_mean_says_what_the_rate_could_be() {
         let halved = |value: &mut Option<u64>| *value = value.map(|known_ns| known_ns / 2);
         let tail = halting(|low| halved(&mut low.p99));
-        assert_eq!(super::test(&tail.case()), Test::NotSeen, "the rate is hardly moved");
+        assert_eq!(super::test(&tail.case()), Test::NotSeen, "the rate hardly moves");
         let mut fixture = halting(|low| halved(&mut low.mean));
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         let rates = &seen.findings.last().unwrap().evidence.value;
@@ -169,6 +169,6 @@ mod tests {
         assert!(!seen.next[0].contains("-R"), "there is no rate to lower: {seen:?}");
         fixture.trial.threads = 1;
         fixture.worker(0.98, 0.01);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it is full: C2");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the generator is full: C2");
     }
 }

@@ -1,27 +1,27 @@
 //! A4: a limiter in the application refuses requests, or makes them wait for their turn.
 //!
-//! Signals: share of responses with status 4xx or 503, how evenly the good responses come, threads
-//! that sleep for a time, over a ramp the time a request takes at light load.
-//! Rule: over 5 % of the responses are refusals, but not all, and most of these say 429, too many
-//! requests: whatever is busy with refusing, what limits the good ones is the limiter. Or so many
-//! are refused while the good ones come at least twice as evenly as if chance chose which request
-//! is refused (of a mix of targets, when none is refused twice as often as all together: a wrong
-//! path comes as evenly as the mix does). That counts beside a server without CPU to spare only
-//! where good requests are on their way for less than half of the time (their rate times their
-//! latency, by Little's law): one that refuses because it is full has accepted ones in work. Or,
-//! with CPU to spare, over a ramp, the generator has CPU to spare too, the rate no longer follows
-//! the load, threads that sleep for a time hold at least 70 % of the requests the server has read,
-//! at light load requests take less than half of that, no limit of the host is seen, and no thread
-//! waits for storage all the time (A6). Or by elimination, over a ramp: the server asks no other
+//! Signals: share of responses with status 4xx or 503, how evenly the good responses arrive,
+//! threads that sleep for a time, and over a ramp the duration of a request at light load.
+//! Rule: over 5 % of the responses are refusals, but not all, and most refusals say 429, too many
+//! requests: whatever is busy with refusing, the limiter limits the good ones. Or as many are
+//! refused while the good responses arrive at least twice as evenly as if chance chose which
+//! request is refused (in a mix of targets, only if no target is refused twice as often as all
+//! together: a wrong path comes as evenly as the mix does). Beside a server without CPU to spare,
+//! that counts only if good requests are in flight for less than half of the time (their rate times
+//! their latency, by Little's law): a server that refuses because it is full has accepted requests
+//! in work. Or, over a ramp, both sides have CPU to spare, the rate no longer follows the load,
+//! threads that sleep for a time hold at least 70 % of the requests that the server has read,
+//! requests at light load take less than half of that, no limit of the host is seen, and no thread
+//! waits for storage all the time (A6). Or by elimination, over a ramp: the server calls no other
 //! service and holds the requests, and neither computes nor waits for storage; the first requests
 //! of the levels take less than 30 % of the time between two responses under load, so nothing that
-//! a request holds limits; and those of the lightest level take alike (standard deviation under
-//! half the mean), so these were not the short ones of a mix.
-//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep alike at any load), S1 and
-//! S2 (a full server that sheds load refuses too: with another status both remain), S3 and K8
-//! (limits of the host), C3 (the rate follows the load).
-//! Confirm: neither body size, CPUs nor connections move the rate of good responses, but another
-//! key (address, header, account) does.
+//! a request holds limits; and the requests of the lightest level take about as long as each other
+//! (standard deviation under half the mean), so the first ones were not the short ones of a mix.
+//! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep as long at any load), S1 and
+//! S2 (a full server that sheds load refuses too: with a status other than 429 both remain), S3 and
+//! K8 (limits of the host), C3 (the rate follows the load).
+//! Confirm: body size, CPUs and connections do not move the rate of good responses, but another key
+//! (address, header, account) does.
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
 //! communications (1986), the leaky bucket.
 
@@ -34,16 +34,17 @@ use model::reading::Doing;
 use model::units::show_count;
 use std::collections::BTreeMap;
 
-/// Share of responses refused: fewer are errors, with all of them there is nothing to limit. How
-/// near to all of them it may come depends on how fast the server refuses, so any good one counts.
+/// Share of responses refused: fewer are errors, and if all are refused there is nothing to limit.
+/// How near the share comes to all depends on how fast the server refuses, so any good response
+/// counts.
 const REFUSED: std::ops::Range<f64> = 0.05..1.0;
-/// A target that is refused so many times as often as all together is the cause.
+/// A target that is refused this many times as often as all together is the cause.
 const CONCENTRATED: f64 = 2.0;
-/// Variance of the good responses over what chance would make it.
+/// Variance of the good responses over the variance that chance would cause.
 const UNEVEN_MAX: f64 = 0.5;
-/// Good requests in flight on average, below which a server that refuses is not full of them.
+/// Mean number of good requests in flight below which a server that refuses is not full of them.
 const GOOD_IN_FLIGHT_MAX: f64 = 0.5;
-/// Good responses in a tenth of a second, on average, that show how even they are.
+/// Good responses per tenth of a second, on average, that are enough to show how even they are.
 const GOOD_MIN: f64 = 5.0;
 /// Share of the responses from which refusals are most of the work.
 const MOST: f64 = 0.5;
@@ -76,61 +77,61 @@ pub fn test(case: &Case<'_>) -> Test {
     if !server_slack {
         return counted(case).map_or(Test::NotSeen, Test::Seen);
     }
-    // A generator at its limit limits how many are refused, and not how many are not.
+    // A generator at its limit changes how many requests are refused, not how many are good.
     let delaying = || held(case, &Waiting::of(case).ok()?).map(with_steps);
     let seen = refusing(case).map(with_steps).or_else(|| delaying().filter(|_| client_slack));
     seen.map_or(Test::NotSeen, Test::Seen)
 }
 
-/// What of it is seen whatever is busy.
+/// The evidence that can be seen whatever is busy.
 fn counted(case: &Case<'_>) -> Option<Seen> {
     let latency_ns = case.point.latency_good_ns.as_ref()?.mean? as f64;
     let seen = refusing(case).filter(|_| counts(case))?.with(
         Family::QueueLocation,
         "client",
         ("engine", ["latency_ns"]),
-        "good requests in flight: their rate times their mean latency",
+        "good requests in flight (rate x mean latency)",
         format!("{:.2}", latency_ns / 1e9 * case.point.rate),
-        "under 0.5: while it refuses, there is mostly none in the server",
+        "under 0.5: while the server refuses, it mostly holds no good request",
     );
     Some(with_steps(seen))
 }
 
 fn with_steps(seen: Seen) -> Seen {
-    seen.next("look for a limit in the server's settings: its own, a proxy's, a library's")
+    seen.next("look for a limit in the settings of the server, a proxy or a library")
         .next("repeat with another key (address, header, account): does the rate change?")
 }
 
-/// Share of the responses that are refusals, where these are many and not all.
+/// Share of the responses that are refusals, if there are many of them but not only refusals.
 fn refused_share(case: &Case<'_>) -> Option<f64> {
     let responses: u64 = case.point.status.values().sum();
     let share = refused(case) as f64 / responses.max(1) as f64;
     REFUSED.contains(&share).then_some(share)
 }
 
-/// Share of the responses that are refusals, where these may be what limits the good ones: they are
-/// most of the work, or something counts the good ones.
+/// Share of the responses that are refusals, if they may be what limits the good ones: refusals are
+/// most of the work, or something counts the good responses.
 pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
     let share = refused_share(case)?;
     let is_even = unevenness(case, share).is_some_and(|uneven| uneven <= UNEVEN_MAX);
     (share >= MOST || is_even).then_some(share)
 }
 
-/// Whether the server itself says why it refuses: most refusals have the status 429.
+/// Whether the server itself gives the reason for refusing: most refusals have status 429.
 pub(crate) fn says_so(case: &Case<'_>) -> bool {
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
     refused_share(case).is_some() && 2 * too_many > refused(case)
 }
 
-/// Whether something counts the good responses: they come evenly, which a late generator does not
-/// bring about, and most of the time there is none in the server that refuses the others.
+/// Whether something counts the good responses: they arrive evenly, which a late generator does not
+/// cause, and most of the time the server that refuses the others holds no good request.
 pub(crate) fn counts(case: &Case<'_>) -> bool {
     let latency_ns = case.point.latency_good_ns.as_ref().and_then(|good| good.mean);
     let in_flight = latency_ns.map(|mean_ns| mean_ns as f64 / 1e9 * case.point.rate);
     in_flight.is_some_and(|good| good < GOOD_IN_FLIGHT_MAX) && refusing(case).is_some()
 }
 
-/// What a limiter that says so leaves to be seen.
+/// The evidence of a limiter that says so itself.
 fn told(case: &Case<'_>) -> Option<Seen> {
     let share = refused_share(case)?;
     let seen = Seen::default().with(
@@ -145,8 +146,8 @@ fn told(case: &Case<'_>) -> Option<Seen> {
     Some(uneven.map_or(seen.clone(), |uneven| with_evenness(case, seen, uneven)))
 }
 
-/// Variance of the good responses of a tenth of a second over what chance that refuses this share
-/// of a steady stream leaves. Nothing where they are too few.
+/// Variance of the good responses per tenth of a second over the variance left by chance that
+/// refuses this share of a steady stream. Nothing if there are too few good responses.
 fn unevenness(case: &Case<'_>, share: f64) -> Option<f64> {
     let tenths = &case.point.per_100ms;
     let whole = &tenths[..tenths.len().saturating_sub(1)];
@@ -162,7 +163,7 @@ fn with_evenness(case: &Case<'_>, seen: Seen, uneven: f64) -> Seen {
         "client",
         ("engine", ["rate"]),
         &format!(
-            "variance of good responses in a tenth of a second over chance, at {}/s",
+            "variance of good responses per tenth of a second over chance, at {}/s",
             show_count(case.point.rate)
         ),
         format!("{uneven:.2}"),
@@ -191,7 +192,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     Some(with_evenness(case, seen, uneven))
 }
 
-/// Responses that refuse. A server that says 500, 502 or 504 has failed, and refused nothing.
+/// Responses that refuse. A server that says 500, 502 or 504 has failed; it has not refused.
 fn refused(case: &Case<'_>) -> u64 {
     let (all, _) = refusals(&case.point.status);
     let codes = case.point.error_codes.iter();
@@ -206,7 +207,7 @@ fn refusals(status: &BTreeMap<String, u64>) -> (u64, u64) {
     (class("4xx") + class("5xx"), status.values().sum())
 }
 
-/// The requests that a limiter makes sleep, whatever is busy.
+/// The requests that a limiter puts to sleep, whatever else is busy.
 pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let asleep = waiting.threads(Doing::Timer);
     let held = asleep / (waiting.in_flight - waiting.unread).max(0.5);
@@ -224,7 +225,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let seen = waiting
         .seen(
             ("syscall", ["server_threads_now"]),
-            "threads asleep for a time on average",
+            "threads in a timed sleep on average",
             asleep,
             "over 70 % of the requests the server has read",
         )
@@ -232,9 +233,9 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             Family::RampShape,
             "client",
             ("ramp", ["latency_ns"]),
-            "part of that sleep that requests take at light load",
+            "request duration at light load, as part of that sleep",
             percent(explained),
-            "under 50 %: they sleep only when there are many",
+            "under 50 %: requests sleep only when there are many",
         );
     Some(seen)
 }
@@ -268,7 +269,7 @@ mod tests {
         let failed = fixture.point.requests.failed;
         fixture.point.status_codes = [("500".to_string(), failed)].into();
         fixture.point.error_codes = fixture.point.status_codes.clone();
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each third one fails");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "every third response fails");
         let mut fixture = refusing();
         fixture.refuse(0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a few errors");
@@ -312,7 +313,7 @@ mod tests {
         fixture.point.per_100ms[3] = 0;
         fixture.point.per_100ms[4] *= 9;
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert_eq!(seen.families(), 1, "it counts by the second, or by the minute");
+        assert_eq!(seen.families(), 1, "it counts per second, or per minute");
         fixture.refuse(0.998);
         let refused = fixture.point.requests.failed;
         fixture.point.status_codes = [("429".to_string(), refused)].into();
@@ -330,7 +331,7 @@ mod tests {
         fixture.point.targets = vec![target(700, 0), target(0, 300)];
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4");
         fixture.point.targets = vec![target(490, 210), target(210, 90)];
-        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "all alike");
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "all take as long");
     }
 
     #[test]
@@ -347,7 +348,7 @@ mod tests {
             super::test(&Case { ramp: &ramp, ..fixture.case() })
         };
         assert!(matches!(test(1_000_000, 990.0), Test::Seen(_)));
-        assert_eq!(test(7_900_000, 990.0), Test::NotSeen, "A2: a request sleeps as long alone");
+        assert_eq!(test(7_900_000, 990.0), Test::NotSeen, "A2: a request alone sleeps as long");
         assert_eq!(test(1_000_000, 500.0), Test::NotSeen, "C3: the rate follows the load");
     }
 

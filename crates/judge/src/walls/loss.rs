@@ -4,14 +4,14 @@ use crate::case::Case;
 use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
 
-/// Segments sent again in the window, repeated SYNs left out, and segments sent.
+/// Segments sent again in the window, without repeated SYNs, and segments sent.
 pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
     let resent = *tcp.get("Tcp.RetransSegs")?;
     let of_syns = tcp.get("TcpExt.TCPSynRetrans").copied().unwrap_or(0);
     Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))
 }
 
-/// The same of both hosts together, where both were read.
+/// The same for both hosts together, if both were read.
 pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
     let near = case.observed.tcp.as_ref().and_then(resent);
     let far = case.observed.far.as_ref().and_then(|far| far.tcp.as_ref()).and_then(resent);
@@ -21,7 +21,7 @@ pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
     }
 }
 
-/// What of the disciplines imitates a path: packets that it drops are lost on the way.
+/// A queueing discipline that imitates a path: the packets it drops are lost on the way.
 const IMITATES_PATH: &str = "netem";
 
 /// The disciplines of a host that imitate a path and dropped packets in the window.
@@ -30,8 +30,8 @@ pub(super) fn imitated_paths(observed: &Observed) -> impl Iterator<Item = &Qdisc
     observed.qdiscs.iter().flatten().filter(drops)
 }
 
-/// Where a host dropped packets in the window: each place with how many. A place that was not read
-/// is not among them.
+/// Where a host dropped packets in the window: each place with its count. A place that was not read
+/// is not listed.
 pub(super) fn dropped_at(observed: &Observed) -> Vec<(String, u64)> {
     let mut places = Vec::new();
     let holds_back = |qdisc: &&QdiscUse| qdisc.kind != IMITATES_PATH;
@@ -55,7 +55,7 @@ pub(super) fn dropped_at(observed: &Observed) -> Vec<(String, u64)> {
     places
 }
 
-/// Counters of drivers that count lost packets, by the names drivers give them.
+/// Counters of drivers that count lost packets, by the names that drivers give them.
 fn is_drop(counter: &str) -> bool {
     let names = ["drop", "missed", "no_buf", "nobuf", "overrun", "allowance_exceeded"];
     names.iter().any(|name| counter.contains(name))

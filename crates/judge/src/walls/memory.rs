@@ -1,11 +1,11 @@
-//! A9: the server's memory is short, and its threads wait while the kernel finds some.
+//! A9: the server is short of memory, and its threads wait while the kernel reclaims some.
 //!
 //! Signals: pressure stall time for memory, pages read back after eviction, hits of the limit of
 //! the server's control group.
 //! Rule: something stalled for memory for more than 5 % of the window, while pages were read back
 //! (workingset_refault, pswpin) or the server's group hit its limit.
 //! Mimics: S1 (reclaim is CPU time of the kernel), A6 (pages come from storage), a neighbour that
-//! fills the memory: the pressure is of the host.
+//! fills the memory: the pressure is that of the host.
 //! Confirm: a higher limit, or more memory, ends the stalls.
 //! Source: Linux accounting/psi.rst, admin-guide/cgroup-v1/memory.rst.
 
@@ -19,7 +19,7 @@ fn stalled(case: &Case<'_>) -> Option<f64> {
     case.server_side()?.pressure.as_ref()?.get("memory.some").copied()
 }
 
-/// The stalls, where they are many and what they come from was not read.
+/// The stalls, if there are many and the readings of their cause are absent.
 pub(crate) fn unexplained(case: &Case<'_>) -> Option<f64> {
     stalled(case).filter(|share| *share >= STALLED_MIN && test(case) == Test::Untested)
 }
@@ -50,13 +50,14 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "server",
             ("/proc/vmstat, memory.failcnt, memory.events", ["memory"]),
-            "pages read back; hits of the limit of its group",
+            "pages read back; times its group hit its limit",
             format!("+{read_back}; +{hits}"),
             "any",
         );
     if hits == 0 {
-        seen.against
-            .push("its own group hit no limit: the host or another group is short".to_string());
+        seen.against.push(
+            "its own group hit no limit: the host or another group is short of memory".to_string(),
+        );
     }
     Test::Seen(seen.next("give the server's group more memory, and see whether the stalls end"))
 }

@@ -7,14 +7,14 @@ use crate::waits::{self, Waits};
 use model::reading::Doing;
 use model::wall::WallId;
 
-/// A wall that holds requests: which, how many of them, and what is seen of it.
+/// A wall that holds requests: its id, how many requests it holds, and the evidence.
 struct Holder {
     wall: WallId,
     count: fn(&Waiting) -> f64,
     held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
 }
 
-/// In the order in which one is named before another.
+/// In the order in which one wall is named before another.
 const HOLDERS: [Holder; 3] = [
     Holder {
         wall: WallId::A4,
@@ -33,7 +33,7 @@ const HOLDERS: [Holder; 3] = [
     },
 ];
 
-/// The wall at which most requests wait, whatever is busy besides: the queue is where the wall is.
+/// The wall at which most requests wait, whatever else is busy: the queue is where the wall is.
 pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
     let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;

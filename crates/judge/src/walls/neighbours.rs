@@ -1,15 +1,15 @@
 //! S6: other processes use the server's CPUs, and its threads wait for their turn.
 //!
 //! Signals: time of the server's threads on a CPU and waiting for one, CPU time on its CPUs that
-//! belongs to other processes: not to the server, to interrupts or to the generator (also when that
-//! runs in another namespace of the same machine).
+//! belongs to other processes: not to the server, to interrupts or to the generator (also if the
+//! generator runs in another namespace of the same machine).
 //! Rule: other processes used more than 15 % of the server's CPUs; its threads waited for a CPU for
 //! more than 25 % of the time in which they were runnable, so that they could do a third more
-//! without the others; and they were always runnable: one
-//! thread for over 95 % of the window, or all together for over 90 % of the time of those CPUs. The
-//! server itself may look half idle. A server that needs little CPU is delayed by neighbours, not
-//! limited; one whose threads take turns at a lock has the CPU it can use (A1). Threads of a
-//! throttled group wait for their quota: that is S3.
+//! without the others; and they were always runnable: one thread for over 95 % of the window, or
+//! all together for over 90 % of the time of those CPUs. The server itself may look half idle.
+//! Neighbours delay a server that needs little CPU, but do not limit it; a server whose threads
+//! take turns at a lock has the CPU it can use (A1). Threads of a throttled group wait for their
+//! quota: that is S3.
 //! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
 //! for packets), S5 (time taken by the hypervisor).
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
@@ -22,9 +22,9 @@ use observe::ThreadShare;
 
 /// Share of the server's CPUs that others use.
 const OTHERS_MIN: f64 = 0.15;
-/// Share of the time its threads want to run that they wait for a CPU.
+/// Share of their runnable time that its threads wait for a CPU.
 const WAITING_MIN: f64 = 1.0 - SLACK;
-/// Share of the CPUs' time that its threads must want together.
+/// Share of the CPUs' time for which its threads must be runnable, all together.
 const WANTED_MIN: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -64,7 +64,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     let seen = super::server_cpu::with_unread(case, seen);
     Test::Seen(
-        seen.next("stop or move what else runs on the server's CPUs (top), and repeat")
+        seen.next("stop or move other processes on the server's CPUs (top), and repeat")
             .next("give the server's group more weight (cpu.shares, cpu.weight)"),
     )
 }
@@ -115,7 +115,11 @@ mod tests {
         fixture.cpu(0, 0.99);
         fixture.cpu(1, 0.99);
         fixture.server_thread(0.05, 0.15);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it wants little, A2 for example");
+        assert_eq!(
+            super::test(&fixture.case()),
+            Test::NotSeen,
+            "it needs little CPU: A2, for example"
+        );
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! M1: the number is not a rate of completed work.
+//! M1: the reported number is not a rate of completed work.
 //!
 //! Signals: requests in flight against rate x latency, bytes against responses, counts against each
 //! other, the generator's stamps against its turns.
 //! Rule: a gate breaks that leaves nothing of the rate: two independent accounts of the same thing
-//! disagree. It is the verdict only where no cause on the generator is known.
+//! disagree. It is the verdict only if no cause on the generator is known.
 //! Mimics: retries or ramp phases inside the window; a median used as a mean.
-//! Confirm: measure again, longer; with half the requests in flight, rate x latency must halve.
+//! Confirm: measure again for longer; with half the requests in flight, rate x latency must halve.
 //! Source: J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961).
 
 use super::{Family, Seen, Test};
@@ -24,7 +24,7 @@ pub fn test(case: &Case<'_>) -> Test {
     evidence(striking).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
 }
 
-/// The broken gates that show this wall.
+/// The broken gates that are evidence of this wall.
 pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
     let shows = |gate: &&Gate| {
         let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);

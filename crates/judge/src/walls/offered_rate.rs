@@ -1,14 +1,15 @@
 //! M2: open loop, and every planned request was sent on time and got its response: no wall was
-//! reached. Devices that come and go at the rate of their hold show the same, and so do devices
-//! that all hold their connections to the end.
+//! reached. Devices that come and go at the rate that their hold allows count too, and so do
+//! devices that all hold their connections to the end.
 //!
 //! Signals: good responses that arrived against planned requests, requests in flight at both ends
 //! of the window, send delay.
-//! Rule: responses over planned above 99 %, no backlog that grows beyond chance, and the send delay
-//! under 1 ms at p99, or at the highest percentile below it that is known; or at most 1 % of the
-//! requests found no free slot. A send delay is a wait for a free slot or generator delay; for the
-//! other 99 % it is generator delay, and that limited nothing, because the generator sent every
-//! planned request and got its response. Generator delay that moves a figure of the run is C4.
+//! Rule: good responses over planned requests above 99 %, no backlog that grows beyond chance, and
+//! the send delay under 1 ms at p99, or at the highest known percentile below it; or at most 1 % of
+//! the requests found no free slot. A send delay is either a wait for a free slot or generator
+//! delay; for the other 99 % it is generator delay, which limited nothing, because the generator
+//! sent every planned request and got its response. Generator delay that moves a figure of the run
+//! is C4.
 //! Mimics: A4, a limiter that queues.
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
@@ -30,7 +31,7 @@ pub fn test(case: &Case<'_>) -> Test {
     // Few requests have no p99.
     let lag = case.point.release_lag_ns.as_ref();
     let lag_ns = lag.and_then(|lag| lag.p99.or(lag.p95).or(lag.p90));
-    // Another tool does not tell when it sent; that it got its responses is all that is known.
+    // Another tool does not report when it sent; all that is known is that it got its responses.
     let is_prompt = case.is_told() || lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_MAX_NS);
     let found_room = case.queued_share().is_some_and(|share| share <= QUEUED_MAX);
     let is_harmless = found_room && late_generator::test(case) == Test::NotSeen;
@@ -39,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let seen = reached("good responses over planned requests", percent(achieved), "over 99 %");
     if case.trial.question == Question::Find {
-        // The search goes on by itself.
+        // The search continues by itself.
         return Test::Seen(seen);
     }
     let (url, connections) = (&case.trial.url, case.point.load.connections);
@@ -51,10 +52,10 @@ fn reached(field: &str, value: String, rule: &str) -> Seen {
     Seen::default().with(Family::RampShape, "client", ("engine", ["rate"]), field, value, rule)
 }
 
-/// Share of requests without a free connection that leaves 99 % of the send delay to the generator.
+/// Share of requests without a free slot that leaves 99 % of the send delay to the generator.
 const QUEUED_MAX: f64 = 0.01;
 
-/// Devices: connections per second are what the hold allows.
+/// Devices: connections per second are what their hold allows.
 fn devices(case: &Case<'_>) -> Test {
     let connections = &case.point.connections;
     if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
@@ -82,7 +83,7 @@ fn devices(case: &Case<'_>) -> Test {
     Test::Seen(seen.next(case.churn_command(2)))
 }
 
-/// Devices that stay: all are there.
+/// Devices that stay: all of them hold a connection.
 fn all_held(case: &Case<'_>) -> Seen {
     let connections = &case.point.connections;
     let seen = reached(

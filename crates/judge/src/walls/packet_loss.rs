@@ -1,12 +1,12 @@
-//! N2: packets are lost between the hosts, and connections wait for them to be sent again.
+//! N2: packets are lost between the hosts, and connections wait for retransmissions.
 //!
 //! Signals: segments sent again on both hosts, drops at every place of both hosts where packets can
 //! be dropped, responses that took as long as a retransmission.
-//! Rule: more than 0.1 % of segments (and at least 10) were sent again, SYNs left out, while the
-//! queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
-//! dropped less than half as many (but for netem, which imitates a path); both sides had CPU to
+//! Rule: more than 0.1 % of segments (and at least 10) were sent again, not counting SYNs, while
+//! the queueing disciplines, interfaces, drivers, CPU backlogs and tracking tables of both hosts
+//! dropped less than half as many (except netem, which imitates a path); both sides had CPU to
 //! spare; and the slow end of the latency is as long as a retry takes (the counters are of the
-//! whole namespace, and may be those of others).
+//! whole namespace, and may count other traffic).
 //! Mimics: K8, K9, C5 (a shaper drops on purpose), K5, K7, N4: with drops on a host it is one of
 //! these; N5 (a box between the hosts that refuses).
 //! Confirm: at a rate 20 % lower the loss vanishes (congestion) or stays (a faulty path).
@@ -18,12 +18,12 @@ use model::units::show_ns;
 
 /// Share of segments sent again.
 const SHARE_MIN: f64 = 0.001;
-/// Fewer are an accident.
+/// Fewer are chance.
 const COUNT_MIN: u64 = 10;
-/// Drops on the hosts, over segments sent again, that explain them. Hosts also drop packets that
-/// are not of the load, such as frames of unknown protocols.
+/// Drops on the hosts, over segments sent again, that explain the loss. Hosts also drop packets
+/// that are not part of the load, such as frames of unknown protocols.
 const LOCATED_MIN: f64 = 0.5;
-/// The shortest time after which Linux sends a segment again without other signs.
+/// The shortest time after which Linux sends a segment again without other signs of loss.
 const SHORTEST_RETRY_NS: u64 = 200_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -51,11 +51,11 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::HardCounter,
         host,
         ("/proc/net/snmp", ["tcp"]),
-        "segments sent again, repeated SYNs left out",
+        "segments sent again, without repeated SYNs",
         format!("{resent}, {} of those sent", percent(share)),
         "over 0.1 %, and less than half as many drops on the hosts",
     );
-    // The counters are of the whole namespace: if no response waited, the loss is that of others.
+    // The counters are of the whole namespace: if no response waited, the loss is in other traffic.
     let Some(mut seen) = with_slow_responses(case, seen) else { return Test::NotSeen };
     for (host, observed) in hosts {
         for path in loss::imitated_paths(observed) {
@@ -63,7 +63,7 @@ pub fn test(case: &Case<'_>) -> Test {
                 Family::HardCounter,
                 host,
                 (&format!("qdisc netem of {}", path.interface), ["qdiscs"]),
-                "packets dropped, as a path would lose them",
+                "packets dropped, as on a lossy path",
                 format!("+{}", path.drops),
                 "any",
             );
@@ -77,12 +77,12 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.against.push(what.to_string());
     }
     let lower = case.point.rate * 0.8;
-    Test::Seen(
-        seen.next(format!("offer 20 % less (-R {lower:.0}): loss that stays comes from the path")),
-    )
+    Test::Seen(seen.next(format!(
+        "lower the rate by 20 % (-R {lower:.0}): loss that stays comes from the path"
+    )))
 }
 
-/// Adds the slow end of the latency; nothing where it is shorter than a retry takes.
+/// Adds the slow end of the latency; nothing if it is shorter than a retry takes.
 fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
     let service = &case.point.service_ns;
     let slow_ns = service.p99_9.or(service.max).unwrap_or(0);
@@ -94,7 +94,7 @@ fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
             ("engine", ["latency_ns"]),
             "slow end of the response time, and the median",
             format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
-            "over 200 ms: as long as a segment takes to be sent again",
+            "over 200 ms: as long as a retransmission takes",
         ));
     }
     None
@@ -147,7 +147,7 @@ mod tests {
         let mut fixture = lossy();
         fixture.softnet(&[(50_000, 20)]);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.against[0].contains("20 packets"), "too few to be it: {seen:?}");
+        assert!(seen.against[0].contains("20 packets"), "too few to explain it: {seen:?}");
         let mut fixture = lossy();
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");

@@ -1,10 +1,10 @@
-//! K9: the server's side lets no more packets through, however small they are.
+//! K9: the server's side lets no more packets through, however small the packets are.
 //!
 //! Signals: the counters, the backlog and the mean packet of the server's queueing disciplines.
-//! Rule: a discipline that carries the load's responses held packets back in the window, and
-//! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
-//! packets are under 300 bytes on average. Or packets over 90 % of those that the user says its
-//! link lets through (`--link`).
+//! Rule: a discipline that carries the load's responses held packets back in the window, packets
+//! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
+//! under 300 bytes on average. Or packets are over 90 % of the limit that the user states for the
+//! link (`--link`).
 //! Mimics: K8 with a very low limit (listed against it: the kernel does not tell a discipline's
 //! unit), N4 (a provider's allowance of packets).
 //! Confirm: longer responses, or several requests per packet (-p): packets stay, bytes and requests
@@ -33,11 +33,11 @@ pub fn test(case: &Case<'_>) -> Test {
     let seen = shaping::held_back(qdisc, case.server_host_name());
     let mut seen = shaping::with_unsent(case, seen);
     seen.against.push(format!(
-        "a limit of {} bytes per second would look alike (K8)",
+        "a limit of {} bytes per second would look the same (K8)",
         show_count(qdisc.bytes_s)
     ));
     Test::Seen(
-        seen.next("ask for longer responses: if the rate stays, packets are the limit")
+        seen.next("request longer responses: if the rate stays, packets are the limit")
             .next(next(case)),
     )
 }

@@ -1,19 +1,17 @@
 //! A5: the whole application stops now and then: a collector, a freezer, a stop signal.
 //!
-//! Signals: threads of the server found stopped, its CPU time from read to read, pauses that its
+//! Signals: threads of the server found stopped, its CPU time between reads, pauses that its
 //! runtime reports, responses in each tenth of a second, the slow end of the latency.
 //! Rule: threads were found stopped in 2 to 90 % of the samples; or the runtime paused for over 2 %
-//! of the window; or what threads do could not be read, and at least four times, at regular
+//! of the window; or the states of threads could not be read, and at least four times, at regular
 //! distances, the responses of a tenth of a second and the server's CPU time fell under 60 % of
-//! their medians (a server that waits for something regular shows the same dips). And the slowest
-//! responses
-//! take five times the median; the generator was neither throttled nor near its limit, and never
-//! stood still for a quarter of that; the server was not throttled. Beside a server without CPU to
-//! spare only stops of at least a tenth of the time
-//! count: shorter ones cost it less than its CPU does. A thread that is always stopped does not
-//! serve.
-//! Mimics: S3 (a throttled group stops too, every 100 ms; looked at first), a generator that
-//! pauses, S6, M3 (dips without an order).
+//! their medians (a server that waits for something regular shows the same dips). In addition, the
+//! slowest responses take five times the median; the generator was neither throttled nor near its
+//! limit, and never stood still for a quarter of that; and the server was not throttled. Beside a
+//! server without CPU to spare, only stops of at least a tenth of the time count: shorter ones cost
+//! the server less than its CPU does. A thread that is always stopped does not serve.
+//! Mimics: S3 (a throttled group also stops, every 100 ms; looked at first), a generator that
+//! pauses, S6, M3 (irregular dips).
 //! Confirm: a second client sees the pauses at the same instants; a smaller heap or another
 //! collector moves them.
 //! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/debug
@@ -27,22 +25,22 @@ use model::units::show_ns;
 use observe::{DoingShares, QuotaShare};
 use std::collections::BTreeMap;
 
-/// How runtimes call the time in which they stop the application: Go, and Java.
+/// How runtimes name the time for which they stop the application: Go and Java.
 const PAUSES: [&str; 2] = ["gc_pause", "safepoint_pause"];
-/// Share of samples, or of the window, in which it must be stopped.
+/// Share of samples, or of the window, in which the application must be stopped.
 const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
-/// Share of the time from which stops matter when the server is busy.
+/// Share of the time from which stops matter even if the server is busy.
 const LARGE: f64 = 0.10;
-/// A dip falls under this share of the median.
+/// A dip is a fall below this share of the median.
 const DIP: f64 = 0.60;
-/// Dips that can be called regular.
+/// The fewest dips that can be called regular.
 const DIPS_MIN: usize = 4;
-/// Variation of the distances between regular dips, at most.
+/// The most by which the distances between regular dips may vary.
 const DISTANCE_VARIATION_MAX: f64 = 0.35;
 /// The slowest responses over the median.
 const TAIL_MIN: f64 = 5.0;
-/// Where the generator stood still for more than this share of the slowest responses, the pauses
-/// may be its own.
+/// If the generator stood still for more than this share of the slowest responses, the pauses may
+/// be its own.
 const OWN_MAX: f64 = 0.25;
 /// Share of periods throttled above which a group's throttling may be the pauses.
 const THROTTLED_MAX: f64 = 0.05;
@@ -80,7 +78,7 @@ pub fn test(case: &Case<'_>) -> Test {
         ("engine", ["latency_ns"]),
         "slowest responses, and the median",
         format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
-        "five times the median: some waited for the end of a pause",
+        "five times the median: some requests waited for a pause to end",
     );
     Test::Seen(
         seen.next("find what stops it: the collector's log, a debugger, a freezer, SIGSTOP")
@@ -88,7 +86,7 @@ pub fn test(case: &Case<'_>) -> Test {
     )
 }
 
-/// What the server's side says of pauses.
+/// The evidence of pauses on the server's side.
 fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     let far = case.far();
     let least = if case.server_has_slack() == Some(true) { 0.0 } else { LARGE };
@@ -143,7 +141,7 @@ fn paused(case: &Case<'_>, mut seen: Seen) -> Seen {
     seen
 }
 
-/// Share of samples found stopped, of threads that were not stopped all the time.
+/// Share of samples found stopped, over threads that were not stopped all the time.
 fn stopped_share(doing: &DoingShares) -> f64 {
     let of_thread = |samples: &BTreeMap<Doing, u64>| {
         let stopped = samples.get(&Doing::Stopped).copied().unwrap_or(0);
@@ -154,7 +152,7 @@ fn stopped_share(doing: &DoingShares) -> f64 {
     stopped as f64 / (all as f64).max(1.0)
 }
 
-/// Where a series falls under 60 % of its median; of a longer dip the first place.
+/// Where a series falls below 60 % of its median; for a longer dip, its first place.
 fn dips(series: &[f64]) -> Vec<usize> {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -177,7 +175,7 @@ mod tests {
     use model::reading::Doing;
     use std::collections::BTreeMap;
 
-    /// Slow responses, nothing that says why.
+    /// Slow responses, and nothing that explains them.
     fn jerky() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.point.service_ns.max = Some(60_000_000);
@@ -203,7 +201,7 @@ mod tests {
         fixture.stopped(0.1);
         fixture.server_thread(0.3, 0.01);
         fixture.throttle_server(0, 0.2, 0.1);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3 may do that");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S3 may cause that");
         fixture.throttle_server(0, 0.0, 0.0);
         fixture.point.service_ns.max = Some(9_000_000);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no request waited");
@@ -230,7 +228,7 @@ mod tests {
         for at in [1, 2, 31, 35, 40] {
             fixture.point.per_100ms[at] = 0;
         }
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M3: without an order");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M3: irregular");
     }
 
     #[test]
@@ -256,7 +254,7 @@ mod tests {
         fixture.point.unseen_ns = longest(50_000_000);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
         (fixture.point.unseen_ns, fixture.point.lateness_ns) = (None, longest(50_000_000));
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "its sends tell the same");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "its sends show the same");
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! N4: the provider of the network lets no more through: bandwidth, packets or tracked connections.
+//! N4: the network provider lets no more through: bandwidth, packets or tracked connections.
 //!
 //! Signals: counters of the network driver for the provider's allowances (EC2's ENA: `bw_in_`,
 //! `bw_out_`, `pps_` and `conntrack_allowance_exceeded`), on both hosts.
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
-//! over a ramp, rose at all where the rate no longer follows the load though neither side is short
-//! of CPU. The counters count packets queued or
-//! dropped, and short bursts raise them at low average load: a small number alone is no evidence.
+//! over a ramp, rose at all while the rate no longer follows the load although neither side is
+//! short of CPU. The counters count packets queued or dropped, and short bursts raise them at low
+//! average load: a small number alone is no evidence.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
-//! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the one that is
-//! limited moves the rate.
+//! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the limited one
+//! moves the rate.
 //! Source: Amazon EC2 User Guide, Monitor network performance for ENA; Linux
 //! drivers/net/ethernet/amazon/ena.
 
@@ -16,14 +16,14 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use observe::Observed;
 
-/// Share of an interface's packets above which the allowance matters whatever the ramp says.
+/// Share of an interface's packets above which the allowance matters whatever the ramp shows.
 const SHARE_MIN: f64 = 0.001;
 
 /// One allowance that was exceeded.
 struct Exceeded {
     counter: String,
     increase: u64,
-    /// Of the packets of its interface; absent when those were not read.
+    /// Share of the packets of its interface; absent if those were not read.
     share: Option<f64>,
 }
 
@@ -49,7 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         seen.next("use an instance with a larger network allowance, or more instances")
-            .next("find out which: several requests at once (-p), or shorter responses"),
+            .next("find out which one: several requests at once (-p), or shorter responses"),
     )
 }
 
@@ -67,7 +67,7 @@ fn exceeded(observed: &Observed, window_s: f64) -> Vec<Exceeded> {
     all
 }
 
-/// Link-local traffic (name service, instance metadata) is none of the load's.
+/// Link-local traffic (name service, instance metadata) is not part of the load.
 fn is_ours(counter: &str, increase: u64) -> bool {
     counter.ends_with("allowance_exceeded") && !counter.starts_with("linklocal") && increase > 0
 }

@@ -1,7 +1,7 @@
-//! K5: the queue in which a CPU takes packets in overflows.
+//! K5: the queue from which a CPU takes in packets overflows.
 //!
-//! Signals: drops in `/proc/net/softnet_stat` (RPS, veth, loopback and drivers without NAPI go
-//! through that queue), and segments sent again.
+//! Signals: drops in `/proc/net/softnet_stat` (RPS, veth, loopback and drivers without NAPI use
+//! that queue), and segments sent again.
 //! Rule: over 0.01 % of the packets taken in were dropped there in the window, and data was sent
 //! again.
 //! Mimics: K8 and N2 (data is sent again without such drops), `flow_limit`, a burst of other
@@ -13,7 +13,7 @@
 use super::{Family, Seen, Test, loss};
 use crate::case::{Case, percent};
 
-/// Share of packets that may be dropped unseen.
+/// Share of packets that may be dropped without effect.
 const SHARE_MIN: f64 = 0.0001;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -40,15 +40,17 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "both",
             ("/proc/net/snmp", ["tcp"]),
-            "segments sent again, repeated SYNs left out",
+            "segments sent again, without repeated SYNs",
             format!("+{resent}"),
             "any",
         );
     if resent * 10 < dropped {
-        seen.against.push(format!("only {resent} segments were sent again: whose packets?"));
+        seen.against.push(format!(
+            "only {resent} segments were sent again: the drops may be other traffic"
+        ));
     }
     Test::Seen(
-        seen.next("raise net.core.netdev_max_backlog fourfold and look whether the rate follows")
+        seen.next("raise net.core.netdev_max_backlog fourfold, and see whether the rate follows")
             .next("spread receive work over more CPUs (RPS, RSS)"),
     )
 }
@@ -69,7 +71,7 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "only SYNs: not the load's data");
         fixture.loss(30, 20);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.against[0].contains("whose"), "{seen:?}");
+        assert!(seen.against[0].contains("other traffic"), "{seen:?}");
         fixture.softnet(&[(50_000, 3), (50_000, 0)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "hardly any");
     }

@@ -1,10 +1,10 @@
-//! K4: the packets of all connections are taken in by one CPU of the server, and it is full.
+//! K4: one CPU of the server takes in the packets of all connections, and it is full.
 //!
 //! Signals: softirq share of each CPU, packets taken in by each CPU.
 //! Rule: one CPU of the host is busy over 95 % of the time, over 80 % of it in softirq, and the
-//! other CPUs spend less than half as much there on average.
+//! other CPUs spend less than half as much in softirq on average.
 //! Mimics: S2 (a thread that takes in packets itself is charged for it), S1 on a host with one CPU
-//! (not tested there), a single connection or few, whose packets belong to one queue.
+//! (not tested there), one or few connections, whose packets belong to one queue.
 //! Confirm: spread the work (RPS, more queues) or use more connections: the rate rises. If it does
 //! not, this was not the wall.
 //! Source: Linux networking/scaling.rst, admin-guide/kernel-per-CPU-kthreads.rst.

@@ -1,14 +1,13 @@
-//! N1: a response takes little more than the round trip; more requests at once are the only cure.
+//! N1: a response takes little more than the round trip; only more requests at once raise the rate.
 //!
 //! It is a property of the load, not a wall: the verdict is "none, at least this rate".
 //!
-//! Signals: time to connect (the kernels do that, no program), shortest round trip of the
+//! Signals: time to connect (done by the kernels, not by a program), shortest round trip of the
 //! generator's sockets, latency.
 //! Rule: the median time to connect is at least a millisecond and at least 80 % of the mean
-//! response time, so is the shortest round trip where it was read, and both sides have CPU to
-//! spare.
-//! The smoothed round trip would not do: a kernel that waits with its acknowledgement for a
-//! response (up to 40 ms) makes it as long as the server takes.
+//! response time, so is the shortest round trip if it was read, and both sides have CPU to spare.
+//! The smoothed round trip would not do: a kernel that delays its acknowledgement until a response
+//! is written (up to 40 ms) makes it as long as the server takes.
 //! Mimics: C3 (the same without the round trip as the cause), K12 (several round trips per
 //! response).
 //! Confirm: twice the connections double the rate.
@@ -20,12 +19,12 @@ use model::units::show_ns;
 
 /// Share of the response time that the round trip must be.
 const SHARE_MIN: f64 = 0.80;
-/// Below this the way through both kernels is as long as the way between them.
+/// Below this, the way through both kernels is as long as the way between them.
 const SHORTEST_NS: u64 = 1_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
     let connect = &case.point.connections.connect_ns;
-    // Few connections have no median.
+    // With few connections there is no median.
     let (Some(connect_ns), Some(mean_ns)) =
         (connect.p50.or(connect.mean), case.point.service_ns.mean)
     else {
@@ -46,12 +45,12 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::QueueLocation,
         "client",
         ("connect(), sock_diag", ["latency_ns"]),
-        &format!("round trip, of {} response time on average", show_ns(mean_ns as f64)),
+        &format!("round trip, of {} mean response time", show_ns(mean_ns as f64)),
         format!("{}, {}", show_ns(rtt_ns), percent(share)),
         "over 80 %: requests are on the way, not waiting",
     );
     let connections = case.point.load.connections;
-    Test::Seen(seen.next(format!("ask for more at once: -c {}", u64::from(connections) * 2)))
+    Test::Seen(seen.next(format!("send more requests at once: -c {}", u64::from(connections) * 2)))
 }
 
 #[cfg(test)]

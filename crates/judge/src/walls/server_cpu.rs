@@ -4,11 +4,11 @@
 //! that wait unread.
 //! Rule: busy over 92 % on the CPUs it may use, the server's threads waited for a CPU for more than
 //! 5 % of their runnable time or could have used nearly all of those CPUs, and requests wait unread
-//! in its sockets (or, over a ramp, throughput stays flat). Busy alone is not enough: cost per
-//! request often falls as load rises, and the rate goes on growing at 85 % busy.
+//! in its sockets (or, over a ramp, throughput stays flat). Busy CPUs alone are not enough: the
+//! cost per request often falls as load rises, and the rate keeps growing at 85 % busy.
 //! Mimics: S7 (spinning), S6 (others use the CPUs), A1 (threads that take turns at a lock, beside
-//! others that use the rest: looked at here), K4 (one CPU full of interrupts), C1 on a shared
-//! host, busy polling.
+//! others that use the rest: looked at here), K4 (one CPU full of interrupts), C1 on a shared host,
+//! busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 
@@ -44,7 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
     );
     let mut seen = with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(str::to_string));
-    Test::Seen(seen.next("profile the server; a cheaper request or another CPU moves this wall"))
+    Test::Seen(seen.next("profile the server; cheaper requests or another CPU move this wall"))
 }
 
 /// Adds the share of sampled server sockets with requests the application has not read.

@@ -3,8 +3,8 @@
 //! Signals: open descriptors of the server's processes and their soft limit, connections in the
 //! accept queue, connections that were never served.
 //! Rule: open descriptors over 95 % of the soft limit, and connections that wait to be accepted,
-//! were dropped, or were never served. It looks like K1, and often like one hot thread (a loop
-//! that retries accept()), so it is tested before both.
+//! were dropped, or were never served. It looks like K1, and often like one hot thread (a loop that
+//! retries accept()), so it is tested before both.
 //! Mimics: K1 (the queue fills because descriptors ran out), S2 (a loop that retries is hot).
 //! Confirm: prlimit raises the limit of the running process and the queue empties.
 //! Source: accept(2), prlimit(1), getrlimit(2).

@@ -2,11 +2,11 @@
 //!
 //! Signals: the counters and the backlog of the server's queueing disciplines; bytes on its links
 //! against their speed; responses that wait in its sockets to be sent or acknowledged.
-//! Rule: a discipline that carries the load's responses held packets back in the window, and
-//! packets waited in it in more than half of the reads or were dropped (over 0.1 %), and its
-//! packets are 500 bytes or more on average. Or bytes on the wire over 90 % of a link's speed,
-//! where the driver is one whose speed means something or the user stated it (`--link`). More than
-//! 105 % of a stated speed refutes the statement, not the load.
+//! Rule: a discipline that carries the load's responses held packets back in the window, packets
+//! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
+//! 500 bytes or more on average. Or bytes on the wire are over 90 % of a link's speed, if the
+//! driver reports a meaningful speed or the user stated it (`--link`). More than 105 % of a stated
+//! speed refutes the statement, not the load.
 //! Mimics: K9 (the same counters with small packets), N2 (drops of a shaper are retransmitted: the
 //! loss is a symptom), C5 (the same on the generator's host), K12.
 //! Confirm: responses half as long double the rate.
@@ -43,17 +43,19 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 fn told(seen: Seen) -> Test {
-    Test::Seen(seen.next("ask for shorter responses: half the bytes, twice the rate").next(
-        "raise the limit of that discipline (tc qdisc show), or use a faster link, or compress",
-    ))
+    Test::Seen(
+        seen.next("request shorter responses: half the bytes, twice the rate").next(
+            "raise the limit of that discipline (tc qdisc show), use a faster link, or compress",
+        ),
+    )
 }
 
-/// Without a probe there, a limit that was stated is compared with what arrives here.
+/// Without a probe there, a stated limit is compared with what arrives here.
 fn unwatched(case: &Case<'_>) -> Test {
     let links = case.server_link_from_here();
     match shaping::full_link(&links, ShapedWay::In, "client") {
         Some(seen) => told(seen),
-        // A discipline there, or a link that carries others, cannot be seen from here.
+        // A discipline there, or a link that carries other traffic, cannot be seen from here.
         None => Test::Untested,
     }
 }

@@ -3,8 +3,8 @@
 //! Signals: time each thread ran and waited for a CPU, busy share of the CPUs it may use, requests
 //! that wait unread.
 //! Rule: a thread ran or waited for more than 95 % of the window, while the server leaves part of
-//! the CPUs it may use; and requests wait unread in its sockets (or, over a ramp, throughput stays
-//! flat).
+//! the CPUs it may use idle; and requests wait unread in its sockets (or, over a ramp, throughput
+//! stays flat).
 //! Mimics: K4 (receive work charged to the thread), K14 (one of several workers), K3, a collector
 //! thread off the request path. Threads of a process that take turns (together they run for 93 to
 //! 107 % of one CPU, none of them for 95 %) belong to a runtime with one scheduler, or to a lock
@@ -17,13 +17,13 @@ use crate::case::{Case, HOT, Whose, percent};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
-/// Share of its CPUs from which the server uses all of them.
+/// From this share of its CPUs on, the server uses all of them.
 const ALL: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(cpus) = case.server_cpus() else { return Test::Untested };
     let Some(busy) = case.busy(Whose::Server, &cpus) else { return Test::Untested };
-    // On a single allowed CPU one thread and all CPUs are the same thing: S1 or S4.
+    // With a single allowed CPU, one thread and all CPUs are the same: S1 or S4.
     if cpus.len() < 2 || case.server_utilisation().is_none_or(|used| used > ALL) {
         return Test::NotSeen;
     }
@@ -46,7 +46,7 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.next("run more server workers (threads, processes or GOMAXPROCS)"))
 }
 
-/// A process with several threads that together use one CPU of several, while none of them uses it
+/// A process with several threads that together use one CPU's worth while none of them uses it
 /// alone: its id, and the CPUs' worth of time.
 pub(crate) fn takes_turns(case: &Case<'_>) -> Option<(u32, f64)> {
     let threads = case.far().server_threads.as_ref()?;
@@ -63,7 +63,7 @@ fn single_file(threads: &[ThreadShare]) -> Option<(u32, f64)> {
         process.0 += thread.run;
         process.1 += 1;
     }
-    // With several such processes the server as a whole is not one thread.
+    // With several such processes the server as a whole is not limited to one CPU.
     let busy: Vec<_> = processes.iter().filter(|(_, (run, _))| *run > 0.5).collect();
     let [(pid, (run, threads))] = busy[..] else { return None };
     ((0.93..=1.07).contains(run) && *threads > 1).then_some((*pid, *run))

@@ -1,4 +1,4 @@
-//! Queueing disciplines and links that hold packets back: what K8, K9 and C5 have in common.
+//! Queueing disciplines and links that hold packets back: shared by K8, K9 and C5.
 
 use super::{Family, Seen};
 use crate::case::{Case, percent};
@@ -7,20 +7,20 @@ use observe::{Capacity, LimitSource, Observed, QdiscUse};
 
 /// Share of the reads in which packets must wait in a discipline that limits.
 const WAITING_MIN: f64 = 0.5;
-/// Share of packets dropped that does as well: a short queue is rarely met full.
+/// Share of packets dropped that is enough by itself: a read rarely finds a short queue full.
 const DROPPED_MIN: f64 = 0.001;
 /// Share of the load's bytes that must pass a discipline before the discipline can limit the load.
 const CARRIED_MIN: f64 = 0.5;
 /// Share of a link's limit above which it is full.
 const FULL: f64 = 0.90;
-/// Share above which the limit that was stated is not what limits: more went through.
+/// Above this share the stated limit is not what limits: more went through.
 const EXCEEDED: f64 = 1.05;
-/// Packets that are smaller than this on average do not use up bytes.
+/// Packets smaller than this on average do not use up bytes.
 const SMALL_BYTES: f64 = 300.0;
-/// Packets that are larger than this are mostly payload.
+/// Packets larger than this are mostly payload.
 const LARGE_BYTES: f64 = 500.0;
 
-/// What a discipline runs out of, as the size of its packets tells.
+/// What a discipline runs out of, judged by the size of its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShapedUnit {
     /// Large packets: bytes per second.
@@ -62,7 +62,7 @@ fn packet_bytes(qdisc: &QdiscUse) -> f64 {
     qdisc.bytes_s / qdisc.packets_s.max(f64::MIN_POSITIVE)
 }
 
-/// What such a discipline shows.
+/// The evidence of such a discipline.
 pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     let source = format!("qdisc {} of {}", qdisc.kind, qdisc.interface);
     let (bytes, packets) = (show_count(qdisc.bytes_s), show_count(qdisc.packets_s));
@@ -91,7 +91,7 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
         (&source, ["qdiscs"]),
         &format!("bytes of a packet on average, {packets} packets/s"),
         format!("{:.0} B", packet_bytes(qdisc)),
-        "over 500 B bytes are the limit, under 300 B packets",
+        "over 500 B: bytes are the limit; under 300 B: packets are",
     )
 }
 
@@ -104,7 +104,7 @@ pub(super) enum ShapedWay {
     Out,
 }
 
-/// A link filled to its speed, where the speed is a figure that means something.
+/// A link filled to its speed, if the speed is a meaningful figure.
 pub(super) fn full_link(links: &[Capacity<'_>], way: ShapedWay, host: &str) -> Option<Seen> {
     let used = |one: &Capacity<'_>| match way {
         ShapedWay::In => one.received(),
@@ -125,7 +125,7 @@ pub(super) fn full_link(links: &[Capacity<'_>], way: ShapedWay, host: &str) -> O
     })
 }
 
-/// A link that is filled to the packets that the user says it lets through.
+/// A link filled to the packet rate that the user states for it.
 pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen> {
     let all = links.iter().filter_map(|one| Some((one, one.packets()?, one.packets_s?)));
     let (one, share, limit) = all.max_by(|left, right| left.1.total_cmp(&right.1))?;
@@ -142,7 +142,7 @@ pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen
     })
 }
 
-/// What exceeds a stated limit was not limited by it: the limit is wrong, or a burst goes on.
+/// What exceeds a stated limit was not limited by it: the limit is wrong, or a burst is under way.
 fn is_full(one: &Capacity<'_>, share: f64) -> bool {
     share >= FULL && (one.source == LimitSource::Driver || share <= EXCEEDED)
 }

@@ -1,26 +1,27 @@
-//! A8: the server closes connections after few requests, and each new one costs a handshake.
+//! A8: the server closes connections after few requests, and each new connection costs a handshake.
 //!
 //! Signals: connections opened again per response, requests per connection, connections in the
 //! accept queue, time to connect.
-//! Rule: more than one connection was opened again per 100 responses, although the load asks for
-//! none to be closed, both sides have CPU to spare, and connecting takes the time: the accept queue
-//! holds on average more than 10 % as many connections as there are requests in flight, or
-//! connecting takes over 10 % of the life of a connection. Places to serve must be free: where all
-//! threads are at work, a pool of workers is seen to be full (A2), or most requests are at another
-//! service, a connection waits for a place and not for its handshake.
+//! Rule: more than one connection was reopened per 100 responses although the load closes none,
+//! both sides have CPU to spare, and connecting takes the time: the accept queue holds on average
+//! more than 10 % as many connections as there are requests in flight, or connecting takes over 10
+//! % of the life of a connection. There must be free places to serve: if all threads are at work, a
+//! pool of workers is full (A2), or most requests are at another service, a connection waits for a
+//! place and not for its handshake.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
-//! mentions this one), A2 (requests on connections that are not accepted yet wait unread as well),
-//! K1, K2, C7 (walls that it leads to; looked at first), a server that fails and closes (M4).
-//! Confirm: keep-alive on, or a higher limit of requests per connection: the rate rises.
+//! mentions this one), A2 (requests on connections that are not accepted yet also wait unread), K1,
+//! K2, C7 (walls that short connections lead to; looked at first), a server that fails and closes
+//! (M4).
+//! Confirm: with keep-alive, or a higher limit of requests per connection, the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
 
 use super::{Family, Seen, Test, downstream, worker_pool};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 
-/// Connections opened again per response.
+/// Connections reopened per response.
 const REOPENED_MIN: f64 = 0.01;
-/// Share of the requests, or of the time, that opening must take.
+/// Share of the requests, or of the time, that opening connections must take.
 const COST_MIN: f64 = 0.10;
 /// Share of its samples in which a thread without a moment to spare is at work.
 const AT_WORK: f64 = 0.90;
@@ -49,15 +50,15 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "client",
             ("engine", ["latency_ns"]),
-            "connections opened again per response; requests per connection, median",
+            "connections reopened per response; requests per connection, median",
             format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
-            "over 0.01, and the load asks for none",
+            "over 0.01, although the load closes none",
         )
         .with(
             Family::QueueLocation,
             "both",
             ("sock_diag, connect()", ["listeners"]),
-            "connections in the accept queue, mean; median time to connect, of a connection's time",
+            "mean connections in the accept queue; median time to connect, of a connection's time",
             format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",
         );
@@ -65,19 +66,19 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 const STEP: &str =
-    "let the server keep connections longer (keep-alive, its limit of requests per connection)";
+    "let the server keep connections longer (keep-alive, limit of requests per connection)";
 
-/// Connections opened again per response, when that is many and the load did not ask for it.
+/// Connections reopened per response, if there are many and the load closes none.
 fn closed_by_server(case: &Case<'_>) -> Option<f64> {
     let asked = case.life().is_some_and(|life| life.requests.is_some() || life.hold.is_some());
     let point = case.point;
-    // The count is of the whole level, so its responses are as well.
+    // The count is of the whole level, so the responses must be too.
     let responses = point.requests.completed + point.unmeasured.completed;
     let reopened = point.connections.reopened as f64 / responses.max(1) as f64;
     (!asked && !point.is_churn() && reopened > REOPENED_MIN).then_some(reopened)
 }
 
-/// Part of a connection's time that passes until it is open.
+/// Part of a connection's time that passes before it is open.
 fn opening_share(case: &Case<'_>, reopened: f64) -> f64 {
     let mean_ns = |summary: &model::histogram::Summary| summary.mean.unwrap_or(0) as f64;
     let opening_ns = mean_ns(&case.point.connections.connect_ns) * reopened;
@@ -93,7 +94,7 @@ fn all_at_work(case: &Case<'_>) -> bool {
     at_work.peek().is_some() && at_work.all(|share| share >= AT_WORK)
 }
 
-/// A remark for another wall that handshakes make worse.
+/// A note for another wall that handshakes make worse.
 pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
     closed_by_server(case).map(|_| STEP)
 }
@@ -141,7 +142,7 @@ mod tests {
         fixture.point.residence = inside(2.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: the others are no workers");
         fixture.server_thread(0.97, 0.0);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with a remark on this");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2, with a note about this");
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! K12: a socket buffer is smaller than the bytes in flight: each response takes several round
+//! K12: a socket buffer is smaller than the bytes in flight, so each response takes several round
 //! trips.
 //!
 //! Signals: the time in which the server's connections were limited by their send buffer, or by a
-//! window of the generator that it keeps empty.
-//! Rule: one of both for more than 20 % of the time with responses outstanding (which is at least
-//! 20 % of all time); in case of the window, less than 10 % of the generator's sampled sockets hold
+//! window of the generator although the generator keeps it empty.
+//! Rule: one of these for more than 20 % of the time with responses outstanding (which is at least
+//! 20 % of all time); if it is the window, less than 10 % of the generator's sampled sockets hold
 //! unread responses; and both sides have CPU to spare. Or: for at least half of the requests in
-//! flight a thread of the server is blocked in a send, all that its sockets hold is on the way
+//! flight a thread of the server is blocked in a send, everything in its sockets is on the way
 //! (nothing is unsent: neither the window nor congestion control holds it back), and a response
 //! takes over one and a half round trips of at least a millisecond.
 //! Mimics: C9 (a generator that does not read closes its window), K8 (a shaper's queue fills the
 //! send buffer; looked at first), N1 (the round trip alone).
 //! Confirm: twice the buffer (SO_SNDBUF, tcp_wmem; tcp_rmem) shortens the responses. A buffer set
-//! by the program switches the kernel's own tuning off.
+//! by the program turns off the kernel's own tuning.
 //! Source: Linux networking/ip-sysctl.rst (tcp_rmem, tcp_wmem), include/uapi/linux/tcp.h
 //! (tcpi_sndbuf_limited).
 
@@ -24,7 +24,8 @@ use model::units::show_ns;
 
 pub fn test(case: &Case<'_>) -> Test {
     let Some(limited) = windows::limited(case) else { return Test::Untested };
-    // Without samples of the generator's sockets, a closed window may be its own fault (C9).
+    // Without samples of the generator's sockets, a closed window may be the generator's fault
+    // (C9).
     let by_window = if limited.unread.is_some_and(|unread| unread < UNREAD_MIN) {
         limited.by_window
     } else {
@@ -32,16 +33,21 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let share = limited.by_buffer.max(by_window);
     if let Some(seen) = blocked_in_send(case, limited.unread) {
-        return Test::Seen(seen.next("a larger SO_SNDBUF in the server, or none; tcp_wmem"));
+        return Test::Seen(
+            seen.next("set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem"),
+        );
     }
     let is_hot = case.client_has_slack() == Some(false) || case.server_has_slack() == Some(false);
     if share < LIMITED_MIN || is_hot {
         return Test::NotSeen;
     }
     let (what, cure) = if limited.by_buffer >= by_window {
-        ("the server's send buffer", "a larger SO_SNDBUF in the server, or none; tcp_wmem")
+        (
+            "the server's send buffer",
+            "set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem",
+        )
     } else {
-        ("the generator's window, which it keeps empty", "a larger net.ipv4.tcp_rmem")
+        ("the generator's window (kept empty)", "raise net.ipv4.tcp_rmem")
     };
     let mut seen = Seen::default().with(
         Family::HardCounter,
@@ -66,7 +72,10 @@ pub fn test(case: &Case<'_>) -> Test {
             );
         }
     }
-    Test::Seen(seen.next(cure).next("shorter responses: below the buffer they take one round trip"))
+    Test::Seen(
+        seen.next(cure)
+            .next("shorten the responses: if they fit the buffer, they take one round trip"),
+    )
 }
 
 /// Share of the requests in flight whose thread is blocked in a send.

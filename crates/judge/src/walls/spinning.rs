@@ -1,10 +1,10 @@
-//! S7: the server burns CPU time waiting for itself: spinning locks, in the kernel or outside.
+//! S7: the server burns CPU time waiting for itself, in spinning locks of the kernel or its own.
 //!
 //! Signals: CPU time per request at rising load, the rate of the ramp, busy share of the server's
 //! CPUs.
 //! Rule: over a ramp, a request costs the server over 30 % more CPU time than at a quarter of the
-//! load, while the rate no longer follows the load and the CPUs it may use are busy over 85 %, most
-//! of it with the server itself.
+//! load, while the rate no longer follows the load and the CPUs it may use are busy over 85 %,
+//! mostly with the server itself.
 //! Mimics: S1 (a request costs the same or less as load rises), S8 (CPUs that wait for memory burn
 //! time too: a profile tells), S6 (a neighbour spoils caches).
 //! Confirm: fewer CPUs for the server give the same rate, or more.
@@ -15,10 +15,11 @@ use crate::case::{Case, Whose, percent};
 use crate::ramp::{load_of, load_phrase};
 use model::run::Point;
 
-/// Cost per request here over that at a quarter of the load.
+/// Cost per request here over the cost at a quarter of the load.
 const GROWTH_MIN: f64 = 1.30;
 const BUSY_MIN: f64 = 0.85;
-/// Share of that which must be the server's own: a request costs more beside others too.
+/// Share of the busy time that must be the server's own: beside other processes a request also
+/// costs more.
 const OWN_MIN: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -62,8 +63,10 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     let seen = super::server_cpu::with_unread(case, seen);
     Test::Seen(
-        seen.next("profile the server (perf top): a lock that spins, or waits for memory (S8)?")
-            .next("let it use fewer CPUs: the same rate or more means it spins"),
+        seen.next(
+            "profile the server (perf top): does a lock spin, or do CPUs wait for memory (S8)?",
+        )
+        .next("let it use fewer CPUs: the same rate or more means it spins"),
     )
 }
 

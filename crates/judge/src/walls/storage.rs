@@ -1,12 +1,13 @@
 //! A6: the server's threads wait for storage.
 //!
-//! Signals: what the server's threads sleep in (state D, fsync and its like), how long the busiest
+//! Signals: what the server's threads sleep in (state D, fsync and the like), how long the busiest
 //! disk was in use, pressure stall time for I/O.
-//! Rule: both sides have CPU to spare, threads that wait for storage are over half of the requests
-//! the server has read (and with the unread ones 75 to 130 % of all in flight), and the busiest
-//! disk was in use, or something stalled for I/O, for more than 10 % of the window. Or a thread
-//! waits for storage in at least 90 % of the samples, and all others that hold requests sleep on a
-//! futex or for a time: one is at the storage, the others wait for their turn.
+//! Rule: both sides have CPU to spare, the threads that wait for storage are over half of the
+//! requests that the server has read (and together with the unread requests 75 to 130 % of all in
+//! flight), and the busiest disk was in use, or something stalled for I/O, for more than 10 % of
+//! the window. Or a thread waits for storage in at least 90 % of the samples, and all other threads
+//! that hold requests sleep on a futex or for a time: one is at the storage, the others wait for
+//! their turn.
 //! Mimics: A2 (workers that wait for something else), A9 (reclaim reads from storage), a neighbour
 //! that uses the disk, a thread that writes all the time and serves no request.
 //! Confirm: a route that does not write, or a file on tmpfs, is faster.
@@ -21,7 +22,7 @@ use model::reading::Doing;
 const HELD_MIN: f64 = 0.50;
 /// Share of the window in which storage must be in use.
 const USED_MIN: f64 = 0.10;
-/// Threads that wait for storage on average where nearly always one does.
+/// Mean number of threads waiting for storage from which nearly always one waits.
 const ALWAYS: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -60,7 +61,7 @@ pub fn test(case: &Case<'_>) -> Test {
     );
     Test::Seen(
         seen.next("write less often to the disk: group commits, or no fsync per request")
-            .next("try a faster device, or tmpfs to see what it is worth"),
+            .next("try a faster device, or tmpfs to see how much storage costs"),
     )
 }
 
@@ -69,7 +70,7 @@ pub(super) fn is_always_used(waiting: &Waiting) -> bool {
     waiting.threads(Doing::Storage) >= ALWAYS
 }
 
-/// Threads that sleep while another one waits for storage, where nothing else goes on.
+/// Threads that sleep while another one waits for storage, if nothing else goes on.
 fn in_turns(waiting: &Waiting) -> Option<f64> {
     let asleep = waiting.threads(Doing::Futex) + waiting.threads(Doing::Timer);
     let held = waiting.threads(Doing::Storage) + asleep;
@@ -84,7 +85,7 @@ fn behind_one(waiting: &Waiting, held: f64, queued: f64) -> Seen {
         held + queued,
         "one at the storage all the time; with the unread requests, all requests in flight",
     );
-    let what = "those that sleep may wait for something else than their turn at the storage";
+    let what = "the sleeping threads may wait for something other than their turn at the storage";
     seen.against.push(what.to_string());
     seen
 }

@@ -4,11 +4,11 @@
 //! Signals: `TcpExt.TCPReqQFullDrop`, `TCPReqQFullDoCookies`, and drops of SYNs that the accept
 //! queue does not explain (`ListenDrops` over `ListenOverflows`).
 //! Rule: one of them rose in the window while the accept queue did not overflow, and connecting was
-//! slow (SYNs sent again) or failed. With cookies (the default) the queue is bounded by the
-//! backlog alone; without them a quarter of tcp_max_syn_backlog stays reserved, and that cut is
-//! counted as ListenDrops only.
+//! slow (SYNs sent again) or failed. With cookies (the default) the queue is bounded by the backlog
+//! alone; without them a quarter of tcp_max_syn_backlog stays reserved, and drops at that bound
+//! count as ListenDrops only.
 //! Mimics: K1 (a full accept queue fills this one as well; looked at first), a flood of SYNs, lost
-//! responses to SYNs (the same queue fills, the path is at fault).
+//! responses to SYNs (the same queue fills, but the path is at fault).
 //! Confirm: half the connections per second, or a shorter round trip: the queue holds rate x round
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
@@ -16,7 +16,7 @@
 use super::{Seen, Test, accept_queue};
 use crate::case::Case;
 
-/// Share of the dropped SYNs that the accept queue may leave unexplained: both counters are not
+/// Share of the dropped SYNs that the accept queue may leave unexplained: the two counters are not
 /// read at the same instant.
 const UNEXPLAINED_MIN: f64 = 0.05;
 
@@ -38,16 +38,16 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = Seen::counted(
         "server",
         ("/proc/net/netstat", ["tcp"]),
-        "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not of the accept queue",
+        "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not explained by the accept queue",
         format!("+{dropped}, +{cookies}, +{unexplained}"),
     );
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
-        seen.against.push("the kernel also drops SYNs without memory or a route".to_string());
+        seen.against.push("the kernel also drops SYNs when it lacks memory or a route".to_string());
     }
     Test::Seen(
-        seen.next("a longer backlog, with net.core.somaxconn at least as long")
-            .next("without cookies: a larger net.ipv4.tcp_max_syn_backlog as well"),
+        seen.next("set a longer backlog, with net.core.somaxconn at least as long")
+            .next("without cookies, also raise net.ipv4.tcp_max_syn_backlog"),
     )
 }
 

@@ -1,18 +1,18 @@
-//! K14: the load is unevenly spread over the server's workers, and the busiest is full.
+//! K14: the load is unevenly spread over the server's workers, and the busiest worker is full.
 //!
-//! Signals: CPU time that each worker needed (processes, or threads with a listening socket each),
-//! how often each had work, requests that wait unread, connections and workers.
-//! Rule: of at least two similar workers (named alike; of a process its busiest thread) one ran,
-//! waited for a CPU or was found at work for more than 95 % of the time, while the median of the
-//! others is under 70 %, and the server leaves part of the CPUs it may use. Or there are fewer
-//! connections than workers, at least two, and as many workers are full as there are connections,
-//! while the others are under 70 %. A thread that was at work without a CPU, asleep in a call, is
-//! full only where requests are known to wait: in a server that is asked for little it holds none
-//! that another one waits for. Chance alone makes the busiest of k workers exceed the mean by about
-//! sqrt(2 k ln k / n) with n connections: the verdict prints both.
+//! Signals: CPU time that each worker needed (processes, or threads that each have a listening
+//! socket), how often each worker had work, requests that wait unread, connections and workers.
+//! Rule: of at least two similar workers (with the same name; for a process, its busiest thread)
+//! one ran, waited for a CPU or was found at work for more than 95 % of the time, while the median
+//! of the others is under 70 %, and the server leaves part of the CPUs it may use idle. Or there
+//! are fewer connections than workers, at least two, and as many workers are full as there are
+//! connections, while the others are under 70 %. A thread that was at work without a CPU, asleep in
+//! a call, is full only if requests are known to wait: in a server with little load it holds up no
+//! other request. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln
+//! k / n) with n connections: the verdict prints both.
 //! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
-//! Confirm: other source ports (connect again) make another worker hot; more connections at the
-//! same number in flight raise the rate.
+//! Confirm: other source ports (reconnect) make another worker hot; more connections at the same
+//! number in flight raise the rate.
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
 
 use super::{Family, Seen, Test};
@@ -21,11 +21,11 @@ use crate::waits::{self, Waits};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
-/// The others have this much room.
+/// The most that the other workers may be loaded.
 const OTHERS_MAX: f64 = 0.70;
-/// A process that wants less does not serve: it may be the parent of those that do.
+/// A process that needs less does not serve: it may be the parent of those that do.
 const SERVES: f64 = 0.02;
-/// Share of its CPUs from which the server uses all of them.
+/// From this share of its CPUs on, the server uses all of them.
 const ALL: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -68,12 +68,12 @@ pub fn test(case: &Case<'_>) -> Test {
             ("schedstat, syscall", ["server_threads"]),
             &format!("busiest over mean; by chance with {connections:.0} connections about"),
             format!("{excess:+.2}; {chance:+.2}"),
-            "over what chance does: connections are distributed unevenly",
+            "more than chance: connections are distributed unevenly",
         );
     Test::Seen(
         super::server_cpu::with_unread(case, seen)
             .next(more_connections(case))
-            .next("connect again: with other source ports another worker should be the hot one"),
+            .next("reconnect: with other source ports another worker should be the hot one"),
     )
 }
 
@@ -82,8 +82,8 @@ fn more_connections(case: &Case<'_>) -> String {
     format!("spread the same load over more connections: -c {more}")
 }
 
-/// Whether each connection fills one worker and other workers have none. `loads` begins with the
-/// highest.
+/// Whether each connection fills one worker and other workers get none. `loads` is sorted, highest
+/// first.
 fn is_too_few_connections(case: &Case<'_>, loads: &[f64]) -> bool {
     let connections = case.point.connections.opened as usize;
     let full = loads.iter().filter(|load| **load >= HOT).count();
@@ -100,7 +100,7 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
             Family::ThreadStates,
             "server",
             ("schedstat, syscall", ["server_threads"]),
-            &format!("workers of {workers} that had work nearly all of the time; the next one"),
+            &format!("workers of {workers} that nearly always had work; the next one"),
             format!("{connections}; {others}"),
             "as many as connections; under 70 %",
         )
@@ -115,8 +115,8 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
         .next(more_connections(case))
 }
 
-/// CPU time that the busiest thread of each serving process needed, for processes named like the
-/// busiest: a helper process is not an idle worker.
+/// CPU time that the busiest thread of each serving process needed, for processes with the same
+/// name as the busiest: a helper process is not an idle worker.
 fn processes(threads: &[ThreadShare]) -> Vec<f64> {
     let mut processes: BTreeMap<u32, &ThreadShare> = BTreeMap::new();
     for thread in threads {
@@ -136,7 +136,7 @@ fn stem(thread: &ThreadShare) -> &str {
     thread.name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
-/// Time in which threads named like the busiest had work, the highest first.
+/// Time for which threads with the same name as the busiest had work, highest first.
 fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
     let is_queue = waits::of(case) == Waits::Yes;
     let at_work = |thread: &ThreadShare| {
@@ -208,7 +208,7 @@ mod tests {
         fixture.point.connections.opened = 3;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");
         fixture.point.connections.opened = 1;
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: one of each");
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: one connection, one worker");
     }
 
     #[test]

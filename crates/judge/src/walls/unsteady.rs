@@ -1,10 +1,10 @@
-//! M3: the window does not show one rate, so it has no ceiling either.
+//! M3: the window does not show a single rate, so it has no ceiling either.
 //!
 //! Signals: good responses in each tenth of a second.
 //! Rule: the steadiness gate breaks. Causes: warm-up, burst credit, a neighbour, caches filling.
 //! Mimics: A5 (pauses of the server, which are regular; looked at first), C1 (a throttled
 //! generator).
-//! Confirm: measure again, longer, and look where in time the rate changes.
+//! Confirm: measure again for longer, and look at when the rate changes.
 //! Source: Law and Kelton, Simulation Modeling and Analysis, chapter 9.
 
 use super::Test;

@@ -1,8 +1,8 @@
-//! Where the requests in flight are when nothing is busy: what A1 to A4, A6 and A10 share.
+//! Where the requests in flight are when nothing is busy: shared by A1 to A4, A6 and A10.
 //!
 //! They are unread in the server's sockets, held by one of its threads, at another service, or on
-//! the way. A wall of the application is named only when its share of them adds up: idle threads of
-//! a pool sleep in the same calls as those that hold up the load.
+//! the way. A wall of the application is named only if its share of them adds up: idle threads of a
+//! pool sleep in the same calls as those that hold up the load.
 
 use super::{Family, Origin, Seen, Test};
 use crate::case::{Case, percent};
@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of requests in flight that must wait unread to be called a queue.
 pub(super) const QUEUE_MIN: f64 = 0.10;
-/// Share of requests in flight that are on a CPU of either side above which CPU time matters.
+/// Share of requests in flight that are on a CPU of either side, above which CPU time matters.
 const COMPUTING_MAX: f64 = 0.30;
-/// Ratio of threads and requests accounted for to requests in flight that adds up: samples and
-/// counts are not taken at one instant.
+/// Range of threads and requests accounted for, over requests in flight, that counts as adding up:
+/// samples and counts are not taken at the same instant.
 pub(super) const ADDS_UP: std::ops::RangeInclusive<f64> = 0.75..=1.30;
 
 /// Requests in flight by place, means over the window.
@@ -34,27 +34,27 @@ pub(super) struct Waiting {
     pub unsent: f64,
     /// Threads of the server that hold requests, by what they do.
     pub threads: BTreeMap<Doing, f64>,
-    /// Threads that sleep on one futex which several of them use.
+    /// Threads that sleep on one futex that several of them use.
     pub on_one_futex: f64,
     /// Threads that sleep on a futex with a time-out that is about as long as a request, or
-    /// shorter: runtimes make a thread sleep for a time this way.
+    /// shorter: runtimes put a thread to sleep for a time this way.
     pub for_a_time: f64,
-    /// Connections of the server that wait for other services; absent when they were not read.
+    /// Connections of the server that wait for other services; absent if they were not read.
     pub downstream: Option<f64>,
 }
 
-/// Turns within which a connection that serves the load hears something.
+/// Turns within which a connection that serves the load receives something.
 const HEARD_WITHIN: f64 = 2.0;
-/// Two jiffies where they are longest: the resolution of what was heard when.
+/// Two jiffies of the longest kind: the resolution of when something was received.
 const RESOLUTION_MS: f64 = 20.0;
-/// A thread that sleeps for a time does so for at most this many times the time of a request.
+/// A thread that sleeps for a time does so for at most this many times the duration of a request.
 const REQUEST_MAX: f64 = 1.5;
 
-/// Share of all requests in flight from which a place holds most of them.
+/// From this share of all requests in flight on, a place holds most of them.
 pub(super) const MOST: f64 = 0.5;
 
-/// Whether connections serve the requests of the load, by when those that wait heard something; yes
-/// where that was not read.
+/// Whether connections serve the requests of the load, judged by when the waiting ones received
+/// something; yes if that was not read.
 pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
     let light = case.lightest().unwrap_or(case.point);
     let request_ms = light.service_ns.mean.unwrap_or(0) as f64 / NS_PER_MS as f64;
@@ -64,8 +64,8 @@ pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
 }
 
 impl Waiting {
-    /// Counts them; the outcome of the test where that is not possible, because something was not
-    /// read, or is pointless: a side is busy, or nothing waits.
+    /// Counts them. If that is impossible because something was not read, or pointless because a
+    /// side is busy or nothing waits, returns the outcome of the test.
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
         let slack = case.client_has_slack().zip(case.server_has_slack());
         let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {
@@ -80,7 +80,7 @@ impl Waiting {
         Ok(waiting)
     }
 
-    /// Counts them, whatever is busy; nothing where something was not read.
+    /// Counts them, whatever is busy; nothing if something was not read.
     pub(super) fn count(case: &Case<'_>) -> Option<Self> {
         let in_flight = case.point.in_flight.mean.filter(|mean| *mean > 0.0)?;
         let (doing, threads) = (case.far().doing.as_ref()?, case.far().server_threads.as_ref()?);
@@ -93,7 +93,7 @@ impl Waiting {
                 *by_doing.entry(*state).or_default() += mean;
             }
         }
-        // A tool opens those that it is asked for, and does not count them.
+        // A tool opens the connections that it is told to open, and does not count them.
         let opened = match case.is_told() {
             true => u64::from(case.point.load.connections),
             false => case.point.connections.opened,
@@ -134,7 +134,7 @@ impl Waiting {
         self.threads(Doing::Events) + self.threads(Doing::Accept)
     }
 
-    /// Threads that have work or hold up some.
+    /// Threads that have work or hold it up.
     pub(super) fn occupied(&self) -> f64 {
         self.threads.values().sum::<f64>() - self.idle()
     }
@@ -144,12 +144,12 @@ impl Waiting {
         self.unread / self.in_flight
     }
 
-    /// Whether unread requests and so many held by threads are all there are.
+    /// Whether the unread requests and `held` requests in threads are all there are.
     pub(super) fn adds_up(&self, held: f64) -> bool {
         ADDS_UP.contains(&((self.unread + held) / self.in_flight))
     }
 
-    /// Evidence: where the requests are, with what holds those that are not unread.
+    /// Evidence: where the requests are, and what holds those that are not unread.
     pub(super) fn seen<'a>(
         &self,
         source: impl Into<Origin<'a>>,
@@ -171,7 +171,7 @@ impl Waiting {
                 Family::QueueLocation,
                 "server",
                 ("sock_diag", ["connections"]),
-                "requests in flight that wait unread, and those with the rest of the figures",
+                "requests in flight that wait unread, and together with the other figures",
                 format!("{:.1}; {}", self.unread, percent((self.unread + held) / in_flight)),
                 "adds up to all of them",
             )

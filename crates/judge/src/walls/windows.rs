@@ -1,4 +1,4 @@
-//! What held back the senders of responses, as TCP itself counts it: shared by C9 and K12.
+//! What held back the senders of responses, as counted by TCP itself: shared by C9 and K12.
 
 use crate::case::Case;
 use observe::SocketCensus;
@@ -16,8 +16,7 @@ pub(super) struct Limited {
     pub by_window: f64,
     /// By the server's send buffer.
     pub by_buffer: f64,
-    /// Share of the generator's sampled sockets with responses it has not read; absent when none
-    /// was looked at.
+    /// Share of the generator's sampled sockets with unread responses; absent if none was sampled.
     pub unread: Option<f64>,
 }
 
@@ -26,7 +25,7 @@ pub(super) fn limited(case: &Case<'_>) -> Option<Limited> {
     let census: SocketCensus = case.census().filter(|census| census.server > 0)?;
     let busy_us = census.server_busy_us as f64;
     let followed_us = census.server_followed_us as f64;
-    // Where responses are rarely outstanding, what held them back for that moment is no matter.
+    // If responses are rarely outstanding, it does not matter what held them back for that moment.
     let share = |us: u64| if busy_us <= BUSY_MIN * followed_us { 0.0 } else { us as f64 / busy_us };
     Some(Limited {
         by_window: share(census.server_rwnd_limited_us),

@@ -1,13 +1,13 @@
 //! A2: a fixed number of workers that each wait for something; further requests wait unread.
 //!
-//! Signals: what the server's threads sleep in, requests that wait unread in its sockets, over a
-//! ramp the time a request takes at light load.
+//! Signals: what the server's threads sleep in, requests that wait unread in its sockets, and over
+//! a ramp the duration of a request at light load.
 //! Rule: both sides have CPU to spare, at least 10 % of the requests in flight wait unread (25 %
-//! without a ramp), and the threads that sleep for a time, in a read or in some other call are the
-//! rest of them (adding up to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep
-//! when each request sleeps as long as at light load.
-//! Mimics: A4 (a limiter that lets requests wait sleeps alike; at light load it does not), A3 and
-//! A6 (what the workers wait for is known then; looked at first), A1 (a lock), S3 (looked at
+//! without a ramp), and the threads that sleep for a time, in a read or in some other call hold the
+//! rest (adding up to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep if each
+//! request sleeps as long as at light load.
+//! Mimics: A4 (requests that a limiter lets wait sleep too, but not at light load), A3 and A6
+//! (there it is known what the workers wait for; looked at first), A1 (a lock), S3 (looked at
 //! first), C3 (nothing waits unread).
 //! Confirm: twice the workers double the rate. With k workers that each take s, the rate is k / s
 //! and grows up to k requests in flight.
@@ -21,14 +21,14 @@ use crate::elimination::{FREE, OTHERWISE_MAX, at_cpus};
 use crate::ramp::load_of;
 use model::reading::Doing;
 
-/// Less than this part of the sleepers is explained by the work of a request: A4.
+/// If the work of a request explains less than this part of the sleepers, it is A4.
 pub(super) const EXPLAINED_MIN: f64 = 0.5;
-/// More than this part of them: at the lightest load requests already waited.
+/// If it explains more than this, requests already waited at the lightest load.
 const EXPLAINED_MAX: f64 = 1.5;
 
-/// Share of the requests in flight that must wait unread where no lighter level is known.
+/// Share of the requests in flight that must wait unread if no lighter level is known.
 const QUEUE_MIN_ALONE: f64 = 0.25;
-/// Threads that wait for requests, over those that sleep: fewer are none.
+/// Threads that wait for requests, over those that sleep: up to this many count as none.
 const IDLE_MAX: f64 = 0.10;
 /// Share of the threads with work that must sleep.
 const SHARE_MIN: f64 = 0.50;
@@ -66,13 +66,13 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let (workers, each_ms) = (asleep.round().max(1.0), asleep / case.point.rate * 1e3);
     Test::Seen(seen.next(format!(
-        "run more workers than {workers:.0}, or shorten the {each_ms:.1} ms each of them waits per \
+        "run more than {workers:.0} workers, or shorten the {each_ms:.1} ms that each waits per \
          request"
     )))
 }
 
-/// Whether it is seen, and the sleepers hold requests that the server has read: one that sleeps
-/// before it accepts a connection holds none.
+/// Whether A2 is seen, and the sleepers hold requests that the server has read: a thread that
+/// sleeps before it accepts a connection holds none.
 pub(super) fn holds_requests(case: &Case<'_>) -> bool {
     let inside = case.point.residence.and_then(|residence| residence.inside_server);
     let (Ok(waiting), Some(inside)) = (Waiting::of(case), inside) else { return false };
@@ -94,13 +94,13 @@ fn most_asleep(waiting: &Waiting) -> (f64, &'static str) {
 
 /// Whether the sleepers and the unread requests are all requests in flight.
 fn is_queue_of(waiting: &Waiting, asleep: f64, is_ramp: bool) -> bool {
-    // A few unread requests are also what samples see of a server that is quick to read.
+    // A few unread requests are also what samples find at a server that reads quickly.
     let queue_min = if is_ramp { QUEUE_MIN } else { QUEUE_MIN_ALONE };
     waiting.unread_share() >= queue_min && waiting.adds_up(asleep)
 }
 
-/// The places of the server, where the sleepers are as many: all of them are taken, wherever the
-/// other requests wait. A level that leaves places free must tell how many there are.
+/// The places of the server, if the sleepers are as many: all places are taken, wherever the other
+/// requests wait. A level with free places must tell how many there are.
 fn all_places(case: &Case<'_>, waiting: &Waiting, asleep: f64) -> Option<f64> {
     let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
     let is_free = load_of(light) as f64 <= FREE * places;
@@ -116,12 +116,12 @@ fn with_places(waiting: &Waiting, (asleep, how): (f64, &str), places: f64) -> Se
     let source = ("syscall", ["server_threads_now"]);
     let seen =
         Seen::default().with(ThreadStates, "server", source, &field, format!("{asleep:.1}"), rule);
-    let field = "requests the server works on at once: the rate x their time at light load";
+    let field = "requests the server works on at once (rate x duration at light load)";
     let source = ("ramp", ["latency_ns"]);
-    seen.with(RampShape, "client", source, field, format!("{places:.1}"), "so many places")
+    seen.with(RampShape, "client", source, field, format!("{places:.1}"), "as many places")
 }
 
-/// Whether no thread is left that could take the next request in, while many wait unread.
+/// Whether no thread is left to take the next request in while many requests wait unread.
 fn is_nobody_left(waiting: &Waiting, asleep: f64) -> bool {
     waiting.unread_share() >= QUEUE_MIN_ALONE
         && waiting.idle() < IDLE_MAX * asleep
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");
     }
 
-    /// The controller of a fleet has no readings of its generators: agents tell of theirs.
+    /// The controller of a fleet has no readings of its generators: the agents report theirs.
     #[test]
     fn the_agents_of_a_fleet_say_whether_their_hosts_had_time() {
         let mut fixture = pool();
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(test(900.0), Test::Seen(seen), "1.1 ms: near enough");
     }
 
-    /// Eight in flight at 1000/s, and a level with one request, of 3 ms: three are worked on.
+    /// Eight in flight at 1000/s, and a level with one request of 3 ms: three are in work.
     fn over_a_ramp(fixture: &Fixture) -> Test {
         let mut light = Fixture::point(1, 333.0);
         light.service_ns.mean = Some(3_000_000);

@@ -1,9 +1,9 @@
 //! M4: responses with a good status failed a check.
 //!
 //! Signals: responses with a status 2xx or 3xx that failed a check (--check-*).
-//! Rule: the gate `checks` breaks: more than 0.1 % of them. Such responses are failures and no part
-//! of the rate, but a server that serves something else is not at its ceiling. It is the verdict
-//! only where no other cause is known. Error statuses, resets and timeouts are results.
+//! Rule: the gate `checks` breaks: more than 0.1 % of them. Such responses are failures and not
+//! part of the rate, but a server that serves something else is not at its ceiling. It is the
+//! verdict only if no other cause is known. Error statuses, resets and timeouts are results.
 //! Mimics: a check that is wrong; a login page or a maintenance page; a truncated body.
 //! Confirm: look at one response.
 //! Source: RFC 9110 section 15.

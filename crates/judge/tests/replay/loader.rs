@@ -1,4 +1,4 @@
-//! From a small document to what the judge takes.
+//! Turns a small document into the input of the judge.
 
 use judge::observe::{CpuShare, LinkUse, Observed, QueuePeak, QuotaShare, ThreadShare};
 use judge::{Context, judge_point, judge_run};
@@ -23,7 +23,7 @@ pub struct Case {
     source: String,
     /// `load`, `ramp` or `churn`.
     question: String,
-    /// The generator's host; absent when it was not published.
+    /// The generator's host; absent if it was not published.
     #[serde(default)]
     pub client: Option<Side>,
     /// The server's host.
@@ -39,23 +39,22 @@ pub struct Case {
 #[serde(deny_unknown_fields, default)]
 pub struct Side {
     cpus: u32,
-    /// Shares of CPU time as published. A missing column is not idle time; without `idle` no column
-    /// is missing.
+    /// Shares of CPU time as published. A missing column is not idle time; if `idle` is not given,
+    /// no column is missing.
     user: f64,
     system: f64,
     idle: Option<f64>,
-    /// Share in columns that were not printed, where idle is known.
+    /// Share in columns that were not printed, if idle is known.
     unprinted: f64,
-    /// Loops of the generator, threads of the server.
-    /// None when threads were not read.
+    /// Loops of the generator, or threads of the server. Zero if threads were not read.
     threads: u32,
-    /// Processes the threads are in.
+    /// Processes that the threads belong to.
     processes: u32,
     thread_run: f64,
     thread_wait: f64,
-    /// Runs of single threads, when they differ.
+    /// On-CPU shares of single threads, if they differ.
     runs: Vec<f64>,
-    /// The speed that the provider sold, which the user states: no driver told it.
+    /// The speed that the provider sold, as the user states it: no driver reported it.
     pub link_mbps: Option<u64>,
     sent_bytes_per_s: f64,
     received_bytes_per_s: f64,
@@ -73,17 +72,17 @@ struct Visit {
     rate: f64,
     #[serde(default = "thirty")]
     seconds: u64,
-    /// Mean latency where it was published, else from Little's law.
+    /// Mean latency if it was published, else from Little's law.
     #[serde(default)]
     mean_ms: Option<f64>,
     #[serde(default)]
     p50_ms: Option<f64>,
     #[serde(default)]
     p99_ms: Option<f64>,
-    /// Standard deviation of the rates of seconds over their mean.
+    /// Standard deviation of the per-second rates over their mean.
     #[serde(default)]
     variation: f64,
-    /// Fields of the record that differ besides.
+    /// Other fields of the record that differ.
     #[serde(default)]
     patch: Value,
 }

@@ -64,8 +64,9 @@ mod tests {
 
     #[test]
     fn a_checkup_reads_like_this() {
-        let taken = "the hypervisor runs others meanwhile: latencies have gaps that no server made";
-        let change = "take a machine with CPUs of its own; shared ones differ from hour to hour";
+        let taken =
+            "the hypervisor runs other guests meanwhile: latencies have gaps that no server caused";
+        let change = "use a machine with dedicated CPUs; shared ones differ from hour to hour";
         let mut of = Checkup {
             schema: SCHEMA.to_string(),
             host: "bench-1".to_string(),
