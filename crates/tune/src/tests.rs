@@ -455,7 +455,7 @@ fn deadlines_that_cannot_be_are_refused() {
     assert_eq!(ground.values(), BEFORE);
 }
 
-/// A side effect of the kernel: another value moves with the one that is set.
+/// A side effect of the kernel: another value moves with the one being set.
 #[test]
 fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
     let ground = Ground::new();
