@@ -311,7 +311,7 @@ fn an_interrupt_that_goes_elsewhere_has_drifted() {
     table("0 5000 0 0");
     let rows = drift(&host, &journal).unwrap();
     assert_eq!(rows[0].fate, Fate::Drifted);
-    assert!(rows[0].note.contains("interrupts come, and on CPU 1"), "{rows:?}");
+    assert!(rows[0].note.contains("interrupts still come on CPU 1"), "{rows:?}");
 }
 
 #[test]
