@@ -363,7 +363,7 @@ mod tests {
         let seen = place.read(&host).unwrap().unwrap();
         assert_eq!(seen.value, to);
         let why = place.write(&host, &from, &seen).unwrap_err().to_string();
-        assert!(why.contains("'owned' is no process") && why.contains("then remove it"), "{why}");
+        assert!(why.contains("'owned' is not a") && why.contains("then remove it"), "{why}");
         assert!(place.write(&host, "/sys/fs/cgroup/b", &seen).is_err());
         fs::remove_dir_all(host.root.path(&to)).unwrap();
         assert_eq!(place.read(&host).unwrap().unwrap().value, from);
