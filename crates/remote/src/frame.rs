@@ -40,7 +40,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// For messages of at most so many bytes.
+    /// For messages of at most this many bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self { buffer: Vec::new(), bytes_max }
     }
