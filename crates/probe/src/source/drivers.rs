@@ -98,7 +98,7 @@ const SCAN_NS: u64 = 10 * NS_PER_S;
 pub(super) fn declared() -> Declaration {
     Declaration::new(Values::DRIVERS, "SIOCETHTOOL, statistics")
         .each("interface")
-        .mean("{name}_available", Unit::Count, "What is left of an allowance, by the driver.")
+        .mean("{name}_available", Unit::Count, "Rest of an allowance, as the driver reports it.")
         .counter("{name}", Unit::Count, "Losses and refusals as the driver names them, all queues.")
 }
 

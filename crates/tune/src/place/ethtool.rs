@@ -140,7 +140,7 @@ pub(super) fn write(
         return fs::write(path, format!("{value}\n")).map_err(io);
     }
     let wrong =
-        || PlaceError::Value { place: place(), why: format!("'{value}' is not a value of it") };
+        || PlaceError::Value { place: place(), why: format!("'{value}' is not a valid value") };
     let driver = Ethtool::open().map_err(io)?;
     match (setting, setting.layout()) {
         (DriverSetting::Feature(name), _) => {
