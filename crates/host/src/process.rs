@@ -37,7 +37,7 @@ impl Stat {
 }
 
 /// Parses `/proc/PID/stat` or `/proc/PID/task/TID/stat` (`fs/proc/array.c`, `do_task_stat`). The
-/// name stands in parentheses and may contain some itself, so the last one closes it.
+/// name is in parentheses and may contain some itself, so the last one closes it.
 pub fn parse_stat(bytes: &[u8]) -> Result<Stat, ParseError> {
     let error = || ParseError::new("a line such as '12 (name) S 1 ...'", bytes);
     let open = bytes.iter().position(|&byte| byte == b'(').ok_or_else(error)?;

@@ -423,7 +423,7 @@ mod tests {
     fn addresses_of_this_host() {
         assert!(is_local("127.0.0.1:80".parse().unwrap()).unwrap());
         assert!(is_local("127.3.2.1:80".parse().unwrap()).unwrap());
-        // Addresses reserved for documentation are nobody's.
+        // No host has addresses that are reserved for documentation.
         assert!(!is_local("192.0.2.1:80".parse().unwrap()).unwrap());
         assert!(!is_local("[2001:db8::1]:80".parse().unwrap()).unwrap());
     }

@@ -94,7 +94,7 @@ pub enum TuneError {
 }
 
 impl TuneError {
-    /// Whether something on the host is neither as it was nor as it was meant.
+    /// Whether something on the host is neither as it was nor as intended.
     pub fn leaves_something(&self) -> bool {
         match self {
             Self::RolledBack { left, .. } => *left > 0,
