@@ -18,10 +18,10 @@ const NEW: u16 = 20;
 const GET: u16 = 22;
 /// Length of `struct ifaddrmsg` (`linux/if_addr.h`).
 const IFADDRMSG_BYTES: usize = 8;
-/// Attributes: the address, of a point-to-point link that of the other end; and our own.
+/// Attributes: the address, which on a point-to-point link is the other end's, and our own.
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
-/// Flags of an address of IPv6 that another host has, or may have.
+/// Flags of an IPv6 address that another host has, or may have.
 const NOT_OURS: u8 = 0x08 | 0x40;
 
 /// An address of an interface.
@@ -32,8 +32,8 @@ struct Held {
     scope: u8,
 }
 
-/// All addresses of the interface that has this one, with the same scope, in the order of the
-/// kernel. Of the network namespace of the calling thread.
+/// All addresses of the interface that has this one, with the same scope, in the kernel's order, in
+/// the network namespace of the calling thread.
 pub fn beside(ip: IpAddr) -> io::Result<Vec<IpAddr>> {
     let mut held = Vec::new();
     let header = netlink::dump_header(MESSAGE_HEADER_BYTES + IFADDRMSG_BYTES, GET);
@@ -72,8 +72,8 @@ fn ip_of(value: &[u8]) -> Option<IpAddr> {
     v4.or_else(|| <[u8; 16]>::try_from(value).ok().map(IpAddr::from))
 }
 
-/// The addresses of a namespace by its folder `net`, those of loopback left out. A family that is
-/// switched off, or a folder that cannot be read, has none.
+/// The addresses of a namespace by its folder `net`, without loopback. A family that is switched
+/// off, or a folder that cannot be read, has none.
 pub fn of_folder(net: &Path) -> BTreeSet<IpAddr> {
     let read = |name: &str| fs::read(net.join(name)).unwrap_or_default();
     let v4 = parse_v4(&read("fib_trie")).into_iter().map(IpAddr::V4);

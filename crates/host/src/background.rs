@@ -1,4 +1,4 @@
-//! Threads that must not be in the way of a measurement on the same host.
+//! Threads that must stay out of the way of a measurement on the same host.
 
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -6,8 +6,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// Lets everything else on this host go before the calling thread: the lowest priority, and other
-/// CPUs than those in `taken`, where there are any. A host that forbids it is used as it is.
+/// Makes the calling thread yield to everything else on this host: the lowest priority, and other
+/// CPUs than those in `taken`, where there are any. Where the host forbids it, nothing changes.
 pub fn stand_back(taken: &[usize]) {
     let _ = setpriority_process(None, NICE);
     let Ok(allowed) = sched_getaffinity(None) else { return };
@@ -16,7 +16,7 @@ pub fn stand_back(taken: &[usize]) {
     }
 }
 
-/// What is left of a set; nothing when that is nothing, or all of it.
+/// What is left of a set; nothing when that is empty or the whole set.
 fn without(allowed: &CpuSet, taken: &[usize]) -> Option<CpuSet> {
     let mut rest = CpuSet::new();
     let left = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu) && !taken.contains(cpu));

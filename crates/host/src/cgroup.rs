@@ -1,14 +1,14 @@
 //! Where the control groups of a process are, on hosts with version 1, version 2 or both.
 //!
-//! `/proc/PID/cgroup` names the group in every hierarchy, `/proc/self/mountinfo` says where the
+//! `/proc/PID/cgroup` names the group in every hierarchy, `/proc/self/mountinfo` shows where the
 //! hierarchies are mounted and which part of them is visible. A controller is in one hierarchy
-//! only: when a mounted version 1 hierarchy has it, version 2 has not, even if mounted.
+//! only: when a mounted version 1 hierarchy has it, version 2 does not, even if mounted.
 //!
-//! Both are reported relative to the control group namespace of who reads. Inside of one, a group
-//! beside ours is `/../other`, and a mount of the whole hierarchy has the root `/../..`: the names
-//! between are not told. Then the group is looked for that lists the process. Where nothing that
-//! is mounted here has the group, the mounts of the first process and of the process itself are
-//! tried, through `/proc/PID/root`.
+//! Both are relative to the control group namespace of the reader. Inside one, a group beside ours
+//! is `/../other`, and a mount of the whole hierarchy has the root `/../..`: the names in between
+//! are not shown. Then we search for the group that lists the process. Where no mount here has the
+//! group, we try the mounts of the first process and of the process itself, through
+//! `/proc/PID/root`.
 
 use crate::process;
 use crate::scan::{self, ParseError};
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Groups that are looked at when the one of a process is searched.
+/// Most groups that are searched for the one that lists a process.
 const SEARCHED_MAX: usize = 4096;
 
 /// A mounted hierarchy.
@@ -26,9 +26,9 @@ const SEARCHED_MAX: usize = 4096;
 pub struct Mount {
     /// 1 or 2.
     pub version: u8,
-    /// Controllers of a version 1 hierarchy; empty for version 2, whose files tell.
+    /// Controllers of a version 1 hierarchy; empty for version 2, whose files name them.
     pub controllers: Vec<String>,
-    /// Group that is seen at the mount point: `/`, unless a container sees its part only.
+    /// Group at the mount point: `/`, unless a container sees only its part.
     pub root: String,
     /// Where it is mounted.
     pub point: PathBuf,
@@ -121,8 +121,8 @@ pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unre
     found.map_err(|why| crate::kept::unreadable(&root.process(pid, "cgroup"), why))
 }
 
-/// The same, and none where the controller or the mount is not there. What cannot be read is
-/// reported.
+/// The same, and none where the controller or the mount does not exist. What cannot be read is an
+/// error.
 pub fn chain_if_there(
     root: &Root,
     controller: &str,
@@ -131,7 +131,7 @@ pub fn chain_if_there(
     Ok(look(root, controller, pid)?.ok())
 }
 
-/// The groups, or why there are none; outside of that, what could not be read.
+/// The groups, or why there are none; the outer error is what could not be read.
 fn look(
     root: &Root,
     controller: &str,
@@ -149,7 +149,7 @@ fn look(
         Some(View { root: root.process(other, "root"), mounts })
     };
     let (first, theirs) = (through(1), through(pid));
-    // What another process is mounted may be kept from us.
+    // We may not be allowed to see what another process has mounted.
     let is_seen = |chain: &Vec<Group>| chain.first().is_some_and(|group| group.folder.is_dir());
     let resolved =
         |view: &View| view.resolve(controller, &memberships).ok().filter(|chain| is_seen(chain));

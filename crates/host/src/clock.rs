@@ -3,8 +3,8 @@
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Monotonic time, nanoseconds: the clock behind `std::time::Instant`, which does not show its
-/// number, so that readings and ticks can be laid on one axis.
+/// Monotonic time, nanoseconds: the clock behind `std::time::Instant`, which does not expose its
+/// number. It puts readings and ticks on one axis.
 pub fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
@@ -19,7 +19,7 @@ pub fn thread_cpu_ns() -> u64 {
     ns(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// Milliseconds since the boot, those included in which the host slept.
+/// Milliseconds since the boot, including those in which the host slept.
 pub fn boot_ms() -> u64 {
     ns(clock_gettime(ClockId::Boottime)) / 1_000_000
 }

@@ -24,7 +24,7 @@ const ID_DIGITS: usize = 64;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 const NAME_MAX: usize = 128;
 
-/// The container of a process; nothing when its control groups are those of no container.
+/// The container of a process; nothing when none of its control groups belongs to a container.
 pub fn of_process(root: &Root, pid: u32) -> Option<Container> {
     let memberships = process::read(&root.process(pid, "cgroup"), parse_membership).ok()?;
     let container = of_groups(&memberships)?;
@@ -140,7 +140,7 @@ fn oci_name(config: &Value, _id: &str) -> Option<String> {
         .or_else(|| note("io.podman.annotations.name"))
 }
 
-/// The text as a line that a screen may show; nothing when nothing is left of it.
+/// The text as a line that is safe to show on a screen; nothing when nothing is left.
 fn printable(text: &str) -> Option<String> {
     let is_plain = |character: &char| character.is_ascii_graphic();
     let kept: String = text.chars().filter(is_plain).take(NAME_MAX).collect();

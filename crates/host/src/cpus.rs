@@ -2,8 +2,8 @@
 //!
 //! Lists: `0-3,8`. Masks: hexadecimal groups of 32 bits with commas between them, the highest
 //! first, no `0x`. The kernel refuses a mask with more groups than it has CPUs for, or with a bit
-//! of a CPU that cannot be: `lib/bitmap-str.c`, `bitmap_parse`. So a mask is always written as
-//! wide as the file that takes it shows its own.
+//! of an impossible CPU: `lib/bitmap-str.c`, `bitmap_parse`. So a mask is always written as wide as
+//! the file that takes it shows its own.
 
 use crate::scan;
 use std::collections::BTreeSet;
@@ -15,14 +15,14 @@ pub struct CpuSet(BTreeSet<u32>);
 impl CpuSet {
     /// What a list such as `0-3,8` holds; an empty text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no list of CPUs; for example 0-3,8");
+        let wrong = || format!("'{text}' is not a list of CPUs; for example 0-3,8");
         let cpus = scan::cpu_list(text.as_bytes()).map_err(|_| wrong())?;
         Ok(Self(cpus.into_iter().collect()))
     }
 
     /// What a mask holds.
     pub fn parse_mask(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no mask of groups of 8 hexadecimal digits");
+        let wrong = || format!("'{text}' is not a mask of groups of 8 hexadecimal digits");
         let mut set = BTreeSet::new();
         for (group, digits) in text.trim().rsplit(',').enumerate() {
             let is_right = (1..=8).contains(&digits.len());
@@ -50,7 +50,7 @@ impl CpuSet {
         parts.into_iter().map(show).collect::<Vec<_>>().join(",")
     }
 
-    /// As a mask of so many groups, full width each, or more when the set needs them.
+    /// As a mask of this many groups, full width each, or more when the set needs them.
     pub fn mask(&self, groups: usize) -> String {
         let needed = self.0.last().map_or(1, |last| *last as usize / 32 + 1);
         let mut words = vec![0u32; groups.max(needed)];

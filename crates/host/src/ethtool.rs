@@ -1,7 +1,7 @@
 //! SIOCETHTOOL: settings and statistics of network drivers (`include/uapi/linux/ethtool.h`).
 //!
-//! Questions need no privilege. Of the network namespace of the calling thread. By ioctl and not by
-//! the netlink family of the same name, which kernels before 5.6 do not have.
+//! Queries need no privilege. They are about the network namespace of the calling thread. The ioctl
+//! is used and not the netlink family of the same name, which kernels before 5.6 do not have.
 
 #![allow(unsafe_code, reason = "settings of network drivers")]
 
@@ -28,11 +28,11 @@ const STATISTICS: u32 = 1;
 const FEATURES: u32 = 4;
 const FLAG_LRO: u32 = 1 << 15;
 const NAME_BYTES: usize = 32;
-/// Statistics believed of one driver; the largest have some ten thousand.
+/// Most statistics accepted from one driver; the largest drivers have about ten thousand.
 const STATISTICS_MAX: usize = 1 << 16;
-/// Features believed of a kernel; it has less than a hundred.
+/// Most features accepted from a kernel; it has less than a hundred.
 const FEATURES_MAX: usize = 1024;
-/// Entries believed of an indirection table; the largest have 2048.
+/// Most entries accepted of an indirection table; the largest have 2048.
 const TABLE_MAX: u32 = 1 << 16;
 
 /// A structure of words that is read and written whole.
@@ -41,7 +41,7 @@ pub struct Layout {
     get: u32,
     set: u32,
     words: usize,
-    /// Name, word of the value, word of the most; a most of zero says that there is none.
+    /// Name, word of the value, word of the maximum; a maximum of zero means that there is none.
     pub fields: &'static [(&'static str, usize, Option<usize>)],
 }
 
@@ -70,15 +70,15 @@ pub const COALESCING: Layout = Layout {
     ],
 };
 
-/// Said when queues were added or removed, so that the names are others now.
+/// The error when queues were added or removed, so that the names have changed.
 const CHANGED: &str = "the driver has other statistics than before";
 
-/// What a structure is made of. Any bytes are one, so that the kernel may write what it likes.
+/// The elements of a structure. Any bytes are valid, so the kernel may write anything.
 trait Number: Copy {}
 impl Number for u8 {}
 impl Number for u32 {}
 
-/// A socket to ask through.
+/// A socket for the queries.
 #[derive(Debug)]
 pub struct Ethtool {
     socket: OwnedFd,
@@ -91,7 +91,7 @@ impl Ethtool {
         Ok(Self { socket: net::socket_with(family, kind, SocketFlags::CLOEXEC, None)? })
     }
 
-    /// The first word is the command; the response takes the place of the question.
+    /// The first word is the command; the kernel overwrites the question with its response.
     fn ask<T: Number>(&self, interface: &str, data: &mut [T]) -> io::Result<()> {
         let mut ifr_name = [0; libc::IFNAMSIZ];
         if interface.len() >= ifr_name.len() {
@@ -114,7 +114,7 @@ impl Ethtool {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// So many words, of which the first ones are the question.
+    /// `count` words, of which the first ones are the question.
     fn words(&self, interface: &str, question: &[u32], count: usize) -> io::Result<Vec<u32>> {
         let mut words = question.to_vec();
         words.resize(count, 0);
@@ -143,7 +143,7 @@ impl Ethtool {
         Ok(self.words(interface, &question, 2 + entries as usize)?.split_off(2))
     }
 
-    /// Writes that table; an empty one is the driver's own.
+    /// Writes that table; an empty one restores the driver's own.
     pub fn set_indirection(&self, interface: &str, table: &[u32]) -> io::Result<()> {
         let mut words = [&[SET_INDIRECTION, table.len() as u32], table].concat();
         self.ask(interface, &mut words)
@@ -221,7 +221,7 @@ impl Ethtool {
     }
 
     /// Values of the driver's statistics into `data`, as bytes for [`parse_values`]. Fails when
-    /// there are not as many as there were names.
+    /// their number differs from that of the names.
     pub fn values(&self, interface: &str, names: usize, data: &mut Vec<u8>) -> io::Result<()> {
         let count = self.count(interface)?;
         if count != names {
@@ -234,14 +234,14 @@ impl Ethtool {
         self.ask(interface, data)
     }
 
-    /// What the driver tells of its settings.
+    /// The settings that the driver reports.
     pub fn settings(&self, interface: &str) -> NicSettings {
         let words = |command: u32| self.words(interface, &[command], 2).ok();
         let switch = |command| words(command).map(|response| response[1] != 0);
         let structure = |layout| self.get(interface, layout).ok();
         let (ring, channels) = (structure(&RINGS), structure(&CHANNELS));
         let coalesce = structure(&COALESCING);
-        // A driver without one of the two says 0 of 0.
+        // A driver without one of the two reports 0 of 0.
         let setting = |response: &Option<Vec<u32>>, now: usize, max: usize| {
             let response = response.as_ref()?;
             (response[max] > 0).then(|| Setting { now: response[now], max: response[max] })
@@ -268,7 +268,7 @@ fn room(count: usize) -> usize {
     count * 4 + 4096
 }
 
-/// Parses the names of statistics; no bytes are no names.
+/// Parses the names of statistics; no bytes mean no names.
 pub fn parse_names(bytes: &[u8]) -> Result<Vec<String>, ParseError> {
     if bytes.is_empty() {
         return Ok(Vec::new());

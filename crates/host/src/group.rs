@@ -1,8 +1,8 @@
-//! A control group, held by its folder: what is read and written is in the folder that was
-//! checked, whatever becomes of its path.
+//! A control group, held by an open folder: reads and writes go to the folder that was checked,
+//! whatever happens to its path.
 //!
 //! Paths of groups may come from a journal, so a folder is a control group only when the kernel
-//! says that it is on a file system of that kind. No file is ever made, and no link followed. On a
+//! reports that it is on a file system of that kind. No file is created, and no link followed. On a
 //! host made up of files any folder will do.
 
 use crate::Root;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// See statfs(2).
 const CGROUP_SUPER_MAGIC: i64 = 0x27_e0eb;
 const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
-/// More than any list of processes.
+/// Longer than any list of processes.
 const FILE_MAX_BYTES: u64 = 16 << 20;
 /// The list of a group's processes.
 pub const PROCESSES: &str = "cgroup.procs";
@@ -38,12 +38,12 @@ impl GroupFolder {
         Ok(Self(File::from(folder)))
     }
 
-    /// Which group it is: one that is made later by the same name has another number.
+    /// Identifies the group: one that is made later with the same name has another number.
     pub fn inode(&self) -> io::Result<u64> {
         Ok(rustix::fs::fstat(&self.0)?.st_ino)
     }
 
-    /// What a file of the group says.
+    /// The content of a file of the group.
     pub fn read(&self, name: &str) -> io::Result<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&self.0, name, flags, Mode::empty())?);
@@ -59,9 +59,9 @@ impl GroupFolder {
         file.write_all(text.as_bytes())
     }
 
-    /// Puts a process into the group; one that has ended is nowhere.
+    /// Puts a process into the group; one that has ended is ignored.
     pub fn take_in(&self, pid: &str) -> io::Result<()> {
-        let wrong = |_| io::Error::other(format!("'{pid}' is no process"));
+        let wrong = |_| io::Error::other(format!("'{pid}' is not a process"));
         let pid: u32 = pid.parse().map_err(wrong)?;
         match self.write(PROCESSES, &pid.to_string()) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
@@ -75,7 +75,7 @@ pub fn members(folder: &Path) -> io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     let mut groups = vec![folder.to_path_buf()];
     while let Some(group) = groups.pop() {
-        // One below that was removed meanwhile has nobody.
+        // A group below that was removed meanwhile has no processes.
         let is_removed = |error: &io::Error| is_gone(error) && group != folder;
         let at = |error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", group.display()))
@@ -85,7 +85,7 @@ pub fn members(folder: &Path) -> io::Result<BTreeSet<u32>> {
             listed => listed.map_err(at)?,
         };
         for line in listed.lines() {
-            let wrong = |_| at(io::Error::other(format!("'{line}' is no process")));
+            let wrong = |_| at(io::Error::other(format!("'{line}' is not a process")));
             found.insert(line.trim().parse().map_err(wrong)?);
         }
         let entries = match fs::read_dir(&group) {
@@ -117,7 +117,7 @@ mod tests {
         let refused = GroupFolder::open(&Root::default(), &path).unwrap_err().to_string();
         assert!(refused.contains("not a control group"), "{refused}");
         let group = GroupFolder::open(&Root::below(folder.path()), Path::new("/a")).unwrap();
-        assert!(group.take_in("owned").unwrap_err().to_string().contains("'owned' is no process"));
+        assert!(group.take_in("owned").unwrap_err().to_string().contains("'owned' is not a"));
         group.take_in("4194304").unwrap();
         assert_eq!(group.read(PROCESSES).unwrap(), "4194304");
         assert!(group.write("cpu.max", "1 2").is_err() && !path.join("cpu.max").exists());

@@ -1,7 +1,7 @@
 //! A kernel file that stays open between reads.
 //!
 //! Looking a path up in `/proc` costs more than reading most of its files, so a file is opened once
-//! and read again from its beginning with pread, which makes the kernel produce it anew.
+//! and read again from its start with pread, which makes the kernel produce it anew.
 
 use crate::scan::ParseError;
 use model::facts::Unreadable;
@@ -11,10 +11,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// No kernel file of ours comes near this; one that does is refused rather than followed.
+/// No kernel file that we read comes near this; a longer one is refused rather than read on.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// Space that reads are made into, reused from one to the next.
+/// Space for reads, reused from one to the next.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Vec<u8>,
@@ -55,11 +55,11 @@ impl Buffer {
     }
 }
 
-/// How the kernel hands a file out (`fs/seq_file.c`, `seq_read_iter`).
+/// How the kernel produces a file (`fs/seq_file.c`, `seq_read_iter`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileLayout {
-    /// Produced as a whole (`single_open`), so that a short read is the whole of it, and asking
-    /// again for the end can be saved.
+    /// Produced as a whole (`single_open`), so a short read is the whole file, and a second read to
+    /// find its end is not needed.
     OnePiece,
     /// A page of records at a time: a short read is not the end.
     Records,
@@ -92,7 +92,7 @@ impl Kept {
         };
         let result = buffer.fill(file, self.shape);
         if result.is_err() {
-            // What failed once may be a file of something that ended; the next read asks the path.
+            // The file may belong to something that has ended; the next read opens the path again.
             self.file = None;
         }
         result
@@ -111,7 +111,7 @@ impl Kept {
         parse(bytes).map_err(|why| unreadable(&self.path, why))
     }
 
-    /// Lets the descriptor go; the next read opens the file again.
+    /// Closes the descriptor; the next read opens the file again.
     pub fn close(&mut self) {
         self.file = None;
     }
@@ -127,7 +127,7 @@ pub fn unreadable(path: &Path, why: impl Display) -> Unreadable {
     Unreadable { source: path.display().to_string(), why: why.to_string() }
 }
 
-/// Whether the error says that there is no such thing, or no longer: the path is not there, the
+/// Whether the error means that the thing does not exist, or no longer: the path is not there, the
 /// process has ended (ESRCH), or the control group was removed (ENODEV).
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV))

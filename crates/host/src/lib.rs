@@ -5,10 +5,10 @@
 //! says, as values, and its errors.
 //! Never: a journal, an opinion about a value, a change that no caller named.
 //!
-//! Parsers are our own where a crate would be wrong or slow here. `procfs` makes each line of
-//! `/proc/PID/stat` fifty fields and a string, from files that it opens again each time; the probe
+//! Parsers are our own where a crate would be wrong or slow here. `procfs` turns each line of
+//! `/proc/PID/stat` into fifty fields and a string, and opens the file again each time; the probe
 //! reads thousands of threads ten times a second, into one buffer, from files that stay open.
-//! `rtnetlink` wants an async runtime for three messages. Sockets, clocks, affinity and limits are
+//! `rtnetlink` needs an async runtime for three messages. Sockets, clocks, affinity and limits are
 //! those of `rustix`; the one call without a safe wrapper is SIOCETHTOOL, in [`ethtool`].
 
 pub mod background;

@@ -27,7 +27,7 @@ pub fn open_files(root: &Root, pid: u32) -> Result<(u64, u64), Unreadable> {
     process::read(&root.process(pid, "limits"), parse)
 }
 
-/// Sets both for a process of this host; the largest number is no limit.
+/// Sets both for a process of this host; the largest number means no limit.
 pub fn set_open_files(pid: u32, (soft, hard): (u64, u64)) -> io::Result<()> {
     let limit = |number| Some(number).filter(|number| *number < u64::MAX);
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);

@@ -1,5 +1,5 @@
-//! Network devices by the number that the kernel gives each once, and by their name, which is
-//! lent. Of the network namespace of the calling thread, or of a host made up of files.
+//! Network devices by their index, which the kernel assigns once, and by their name, which can
+//! change. In the network namespace of the calling thread, or on a host made up of files.
 
 use crate::Root;
 use rustix::fd::OwnedFd;
@@ -25,7 +25,7 @@ pub fn name(root: &Root, number: u32) -> Option<String> {
     netdevice::index_to_name(socket()?, number).ok()
 }
 
-/// What the kernel is asked through; it takes no port.
+/// A socket for the queries; it uses no port.
 fn socket() -> Option<OwnedFd> {
     net::socket(net::AddressFamily::INET, net::SocketType::DGRAM, None).ok()
 }

@@ -3,8 +3,8 @@
 //! `/proc/sys/net` follows the process. `/sys/class/net` belongs to whoever mounted it: after a
 //! bare `nsenter --net` it still shows the devices of the host, and a write would land there.
 //!
-//! Only threads that end enter a namespace, never a process: what other threads read, send and
-//! open stays where it was. See setns(2), network_namespaces(7).
+//! Only a thread that is about to end enters a namespace, never a process: what other threads read,
+//! send and open stays where it was. See setns(2), network_namespaces(7).
 
 #![allow(unsafe_code, reason = "mounts of a thread's own")]
 
@@ -32,7 +32,7 @@ pub fn of(root: &Root, kind: &str) -> Option<String> {
     link(root, "thread-self", kind)
 }
 
-/// The same of the first process that is seen from here.
+/// The same for the first process that is visible from here.
 pub fn of_first_process(root: &Root, kind: &str) -> Option<String> {
     link(root, "1", kind)
 }
@@ -42,13 +42,13 @@ fn link(root: &Root, process: &str, kind: &str) -> Option<String> {
     Some(link.display().to_string())
 }
 
-/// The same of any process; nothing when it has ended or may not be looked into.
+/// The same for any process; nothing when it has ended or we may not inspect it.
 pub fn of_process(root: &Root, kind: &str, pid: u32) -> Option<String> {
     link(root, &pid.to_string(), kind)
 }
 
-/// The network namespace of a process, where it is another than that of the calling thread. Of one
-/// that we may not look into the name is not known; but every namespace has files of its own below
+/// The network namespace of a process, where it differs from that of the calling thread. If we may
+/// not inspect the process, the name is not known; but every namespace has its own files below
 /// `/proc/PID/net`, which have other numbers (`fs/proc/generic.c`, `proc_register`).
 pub fn apart(root: &Root, pid: u32) -> Option<String> {
     if let (Some(theirs), Some(ours)) = (of_process(root, "net", pid), of(root, "net")) {
@@ -63,7 +63,7 @@ pub fn apart(root: &Root, pid: u32) -> Option<String> {
 }
 
 /// Network namespaces other than that of the calling thread, each with its processes in order, as
-/// far as we may look into them.
+/// far as we may inspect them.
 pub fn others() -> io::Result<BTreeMap<String, Vec<u32>>> {
     let root = Root::default();
     let ours = of(&root, "net");
@@ -80,8 +80,8 @@ pub fn others() -> io::Result<BTreeMap<String, Vec<u32>>> {
     Ok(others)
 }
 
-/// Makes the calling thread, and no other, one of the network namespace of a process. It cannot be
-/// trusted to come back, so it should end there.
+/// Moves the calling thread, and no other, into the network namespace of a process. It may not be
+/// able to return, so it should end there.
 pub fn enter(pid: u32) -> io::Result<()> {
     enter_kind(pid, "net", LinkNameSpaceType::Network)
 }
@@ -101,11 +101,11 @@ pub fn mount_own_sys() -> io::Result<()> {
     Ok(mount("sysfs", "/sys", "sysfs", flags, None::<&CStr>)?)
 }
 
-/// What a process calls its host; of the UTS namespace that it is in.
+/// The hostname as a process sees it, in its UTS namespace.
 pub fn hostname_of(pid: u32) -> io::Result<String> {
     in_thread(|| {
         enter_kind(pid, "uts", LinkNameSpaceType::HostNameAndNISDomainName)?;
-        // The kernel responds with the name of the namespace of who reads.
+        // The kernel returns the name of the reader's namespace.
         Ok(fs::read_to_string("/proc/sys/kernel/hostname")?.trim().to_string())
     })
 }
@@ -149,7 +149,7 @@ pub fn foreign_sys(root: &Root) -> Option<String> {
     })
 }
 
-/// Whether a device has the number in `/sys` that the kernel tells this process.
+/// Whether a device has the number in `/sys` that the kernel reports to this process.
 fn has_its_number(root: &Root, name: &str) -> bool {
     let shown = text(root, &format!("/sys/class/net/{name}/ifindex"));
     let shown = shown.and_then(|text| text.trim().parse::<u32>().ok());
@@ -164,12 +164,12 @@ fn has_its_number(root: &Root, name: &str) -> bool {
     told.is_none() || told == shown
 }
 
-/// The PID namespace in which all processes of a host are seen, and its number is fixed
+/// The PID namespace in which all processes of a host are visible; its number is fixed
 /// (`PROC_PID_INIT_INO` of the kernel).
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
-/// Whether a network namespace still has a process or a name; also when that cannot be told,
-/// because not all processes of the host are seen from this PID namespace.
+/// Whether a network namespace still has a process or a name; true also when that is not known,
+/// because not all processes of the host are visible from this PID namespace.
 pub fn is_alive(root: &Root, pid_namespace: &str, namespace: &str) -> bool {
     if !pid_namespace.is_empty() && pid_namespace != ALL_PROCESSES {
         return true;

@@ -1,7 +1,7 @@
 //! Netlink: questions to the kernel whose responses come as a stream of messages with attributes.
 //!
-//! `include/uapi/linux/netlink.h`; numbers are in the byte order of the machine. Messages are taken
-//! apart here and not by a crate: those that do copy each attribute, and sock_diag alone responds
+//! `include/uapi/linux/netlink.h`; numbers are in the byte order of the machine. Messages are
+//! parsed here and not by a crate: the crates copy each attribute, and sock_diag alone responds
 //! with fifty thousand messages in one round.
 
 use crate::scan::ParseError;
@@ -10,11 +10,11 @@ use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 
-/// What stands before every message.
+/// The header before every message.
 pub const MESSAGE_HEADER_BYTES: usize = 16;
-/// What stands before every attribute.
+/// The header before every attribute.
 pub const ATTRIBUTE_HEADER_BYTES: usize = 4;
-/// Bits of an attribute's kind that say how it is encoded.
+/// Bits of an attribute's kind that describe its encoding.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 /// The kernel fills chunks up to the size of the buffer offered, and not above 32 KiB.
 pub const CHUNK_BYTES: usize = 32 << 10;
@@ -31,7 +31,7 @@ pub enum More {
 }
 
 impl More {
-    /// The same, but what was given so far is enough.
+    /// The same, except that what was received so far is enough.
     pub fn or_enough(self) -> Self {
         if self == Self::Follows { Self::Nothing } else { self }
     }
@@ -41,7 +41,7 @@ impl More {
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
-    /// So many bytes.
+    /// `N` bytes at an offset.
     pub fn take<const N: usize>(&self, at: usize) -> Result<[u8; N], ParseError> {
         let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
         bytes.ok_or_else(|| ParseError::new("a longer netlink message", b"its end"))
@@ -92,7 +92,7 @@ pub fn messages(
     Ok(More::Follows)
 }
 
-/// Cuts attributes that stand one after the other: `on` gets the kind and the value of each.
+/// Cuts consecutive attributes: `on` gets the kind and the value of each.
 pub fn attributes(
     bytes: &[u8],
     mut on: impl FnMut(u16, &[u8]) -> Result<(), ParseError>,
@@ -112,7 +112,7 @@ fn aligned(length: usize) -> usize {
     length.saturating_add(3) & !3
 }
 
-/// The first bytes of a question that is `length` bytes long and asks for all there is.
+/// The first bytes of a question that is `length` bytes long and asks for everything.
 pub fn dump_header(length: usize, kind: u16) -> [u8; MESSAGE_HEADER_BYTES] {
     header(length, kind, libc::NLM_F_DUMP)
 }
@@ -127,8 +127,9 @@ pub fn header(length: usize, kind: u16, flags: i32) -> [u8; MESSAGE_HEADER_BYTES
     header
 }
 
-/// Asks, and gives the response chunk by chunk to `on`, which says whether it wants more; what the
-/// kernel has not produced by then it never does. A confirmation is a refusal with errno 0.
+/// Sends a question, and passes the response chunk by chunk to `on`, which returns whether it wants
+/// more; the kernel never produces the rest after a no. An acknowledgement is a refusal with errno
+/// 0.
 pub fn dump(
     protocol: i32,
     question: &[u8],
@@ -149,8 +150,8 @@ pub fn dump(
     }
 }
 
-/// One chunk. The kernel produces it before `send`, or the receive before this one, returns, so
-/// there is nothing to wait for and a response that is not there yet is an error.
+/// Receives one chunk. The kernel produces it before `send`, or the receive before this one,
+/// returns, so there is nothing to wait for, and a response that has not arrived is an error.
 fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
     let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
     let (_, length) = net::recv(netlink, &mut *chunk, flags)?;

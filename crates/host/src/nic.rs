@@ -1,10 +1,10 @@
 //! Network interfaces, from `/sys/class/net`, as facts.
 //!
 //! Queues are the folders `queues/rx-*` and `tx-*`, the driver is what `device/driver` links to.
-//! `speed` is believed only when a physical driver tells it on a physical host: virtual devices
+//! `speed` is believed only when a physical driver reports it on a physical host: virtual devices
 //! report constants (veth 10000, virtio -1), and inside a virtual machine even a real function
 //! reports the port of the host, not what the provider lets through. Rings, channels, coalescing
-//! and offloads are what the driver answers to ethtool; what it refuses to tell is left out.
+//! and offloads are what the driver reports to ethtool; what it refuses to report is left out.
 
 use crate::ethtool::Ethtool;
 use crate::kept::unreadable;
@@ -39,7 +39,7 @@ pub enum Speeds {
 pub fn read_all(speeds: Speeds) -> Result<Vec<Nic>, Unreadable> {
     let folder = Path::new("/sys/class/net");
     let entries = fs::read_dir(folder).map_err(|why| unreadable(folder, why))?;
-    // Files such as bonding_masters stand among the folders.
+    // Files such as bonding_masters are among the folders.
     let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     let ethtool = Ethtool::open().ok();
     let mut nics: Vec<Nic> = folders.map(|path| read(&path, speeds, ethtool.as_ref())).collect();
@@ -61,7 +61,7 @@ fn read(folder: &Path, speeds: Speeds, ethtool: Option<&Ethtool>) -> Nic {
         settings: ethtool.map(|ethtool| ethtool.settings(&interface)).unwrap_or_default(),
         name: interface,
         mtu: number("mtu"),
-        // A link that is down refuses to tell or says -1; neither is a number.
+        // A link that is down refuses to report or reports -1; neither is a number.
         speed_mbps: if is_trusted { number("speed").filter(|&speed| speed > 0) } else { None },
         driver,
         rx_queues,

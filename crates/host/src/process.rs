@@ -8,7 +8,7 @@ use model::secret;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The parts of a `stat` line, of a process or of a thread, that are of use here.
+/// The fields of a `stat` line, of a process or of a thread, that are used here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
     /// Process or thread.
@@ -25,7 +25,7 @@ pub struct Stat {
     pub system_ticks: u64,
     /// Threads of the process.
     pub threads: u32,
-    /// Start, clock ticks since boot; with the id it names a process for good.
+    /// Start, clock ticks since boot; with the id it identifies a process for good.
     pub started_ticks: u64,
 }
 
@@ -37,7 +37,7 @@ impl Stat {
 }
 
 /// Parses `/proc/PID/stat` or `/proc/PID/task/TID/stat` (`fs/proc/array.c`, `do_task_stat`). The
-/// name stands in parentheses and may contain some itself, so the last one closes it.
+/// name is in parentheses and may contain some itself, so the last one closes it.
 pub fn parse_stat(bytes: &[u8]) -> Result<Stat, ParseError> {
     let error = || ParseError::new("a line such as '12 (name) S 1 ...'", bytes);
     let open = bytes.iter().position(|&byte| byte == b'(').ok_or_else(error)?;
@@ -86,8 +86,8 @@ pub fn stat_on(host: &Root, pid: u32) -> Result<Stat, Unreadable> {
     read(&host.process(pid, "stat"), parse_stat)
 }
 
-/// The same of a process or a thread that may have ended: nothing when there is none any more. What
-/// cannot be read for another reason is no such response.
+/// The same for a process or a thread that may have ended: nothing when it does not exist any more.
+/// What cannot be read for another reason is an error.
 pub fn stat_if_there(id: u32) -> Result<Option<Stat>, Unreadable> {
     stat_if_there_on(&Root::default(), id)
 }
@@ -118,8 +118,8 @@ pub fn command(pid: u32) -> Result<String, Unreadable> {
     if line.is_empty() { Ok(format!("[{}]", stat(pid)?.name)) } else { Ok(line) }
 }
 
-/// Words that end with a zero byte, as people read them. Some programs write one line in their
-/// place, with spaces.
+/// Zero-terminated words, as readable text. Some programs write one line in their place, with
+/// spaces.
 fn shown(bytes: &[u8]) -> String {
     let words: Vec<String> =
         bytes.split(|&byte| byte == 0).map(|word| scan::text(word).to_string()).collect();
@@ -131,7 +131,7 @@ fn shown(bytes: &[u8]) -> String {
     secret::words(&words).join(" ").trim_end().to_string()
 }
 
-/// The same process as then, and alive; nothing when it is not, or cannot be told.
+/// The process with this start, if it is alive; nothing when it is not, or when that is not known.
 pub fn same(host: &Root, pid: u32, started_ticks: u64) -> Option<Stat> {
     let stat = stat_if_there_on(host, pid).ok().flatten();
     stat.filter(|stat| stat.started_ticks == started_ticks && stat.state != b'Z')

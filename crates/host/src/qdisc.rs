@@ -1,7 +1,7 @@
 //! The queueing discipline at the root of a device, through rtnetlink (`linux/rtnetlink.h`).
 //!
-//! Of the network namespace of the calling thread. By hand and not by the crate `rtnetlink`, which
-//! wants an async runtime, for three messages.
+//! It works in the network namespace of the calling thread. The three messages are made by hand:
+//! the crate `rtnetlink` needs an async runtime.
 
 use crate::netlink::{self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES};
 use crate::scan;
@@ -45,7 +45,7 @@ pub fn root(index: u32) -> io::Result<Option<RootQdisc>> {
     Ok(found)
 }
 
-/// Puts a discipline at the root, in the place of another with the same handle.
+/// Puts a discipline at the root, replacing one with the same handle.
 pub fn put(index: u32, root: &RootQdisc) -> io::Result<()> {
     let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE | libc::NLM_F_ACK;
     send(&request(NEW, flags, index, root.handle, Some(&root.kind)), |_, _| Ok(()))

@@ -6,7 +6,7 @@
 pub struct ParseError {
     /// What should have been there, as a noun phrase.
     pub expected: &'static str,
-    /// The beginning of what was there.
+    /// The start of what was there.
     pub found: String,
 }
 
@@ -17,7 +17,7 @@ impl ParseError {
     }
 }
 
-/// CPU numbers at or above this are not believed; the kernel's own limit is 8192.
+/// CPU numbers at or above this are refused; the kernel's own limit is 8192.
 const CPUS_MAX: u64 = 8192;
 
 /// The lines of a file, without the empty one after the last newline.

@@ -1,4 +1,4 @@
-//! What the tests of this crate and of those above it share: fixtures, folders, child processes.
+//! What the tests of this crate and of its users share: fixtures, folders, child processes.
 
 use crate::process;
 use crate::tree::Tree;
@@ -22,7 +22,7 @@ impl Child {
         Self(command.stdin(Stdio::null()).spawn().expect("spawn a child"))
     }
 
-    /// Its number.
+    /// Its pid.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -41,7 +41,7 @@ impl Child {
         }
     }
 
-    /// Waits until the tree below it has so many processes of that name.
+    /// Waits until the tree below it has this many processes of that name.
     pub fn wait_for(&self, name: &str, count: usize) {
         self.wait_until(name, |child| {
             let tree = Tree::of(child.id());
@@ -67,7 +67,7 @@ impl Drop for Child {
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty one of its own: tests of one program run side by side.
+    /// A new empty folder: tests of one program run side by side.
     pub fn new(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (pid, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -81,7 +81,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file, and makes the folders it is in.
+    /// Writes a file, and makes its folders.
     pub fn write(&self, file: &str, text: impl AsRef<[u8]>) {
         let path = self.0.join(file);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");

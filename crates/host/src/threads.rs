@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// The threads of a process; none of one that has ended.
+/// The threads of a process; none when it has ended.
 pub fn of(root: &Root, pid: u32) -> Result<Vec<u32>, Unreadable> {
     let tasks = root.process(pid, "task");
     match process::ids(&tasks) {
@@ -31,8 +31,8 @@ pub fn cpus(root: &Root, pid: u32) -> BTreeMap<u32, CpuSet> {
     of(root, pid).unwrap_or_default().into_iter().filter_map(of_thread).collect()
 }
 
-/// Lets a thread run on these CPUs. One that has ended is an error of the kind that
-/// [`is_gone`] knows, and so is number 0, which to the kernel is the calling thread.
+/// Lets a thread run on these CPUs. A thread that has ended is an error for which [`is_gone`] is
+/// true, and so is number 0, which the kernel takes for the calling thread.
 pub fn set_cpus(root: &Root, (pid, tid): (u32, u32), cpus: &CpuSet) -> io::Result<()> {
     if *root != Root::default() {
         let path = root.process(pid, &format!("task/{tid}/status"));

@@ -36,7 +36,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree that was not looked at yet.
+    /// A tree that has not been read yet.
     pub fn unseen(host: &Root, root: u32) -> Self {
         let pids = vec![root];
         Self { host: host.clone(), root, root_started_ticks: None, has_ended: false, pids }
@@ -52,8 +52,8 @@ impl Tree {
         self.root
     }
 
-    /// Looks again. Fails when the root has ended, also if another process got its number, and when
-    /// it cannot be read, which may pass: without descriptors nothing can.
+    /// Reads it again. Fails when the root has ended, even if another process got its number, and
+    /// when it cannot be read, which may pass: without free descriptors nothing can be read.
     pub fn refresh(&mut self) -> Result<(), Unreadable> {
         if self.has_ended {
             return Err(self.ended());
@@ -105,7 +105,7 @@ impl Tree {
 }
 
 /// Adds the children of all threads of a process: each thread lists those it forked itself. What
-/// ends meanwhile is left out; it is the next refresh that matters.
+/// ends meanwhile is left out; the next refresh decides.
 fn push_children(host: &Root, pid: u32, pids: &mut Vec<u32>) -> Result<(), Unreadable> {
     let tasks = host.process(pid, "task");
     for tid in seen(&tasks, process::ids(&tasks))? {
@@ -122,7 +122,8 @@ fn push_children(host: &Root, pid: u32, pids: &mut Vec<u32>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Nothing of what is gone or kept from us; what fails for another reason may be there next time.
+/// Empty for what is gone or not readable to us; what fails for another reason is an error, since
+/// it may be readable next time.
 fn seen<T: Default>(path: &Path, read: io::Result<T>) -> Result<T, Unreadable> {
     match read {
         Err(why) if is_gone(&why) || why.kind() == io::ErrorKind::PermissionDenied => {
@@ -150,7 +151,7 @@ pub fn parents(host: &Root) -> Result<BTreeMap<u32, u32>, Unreadable> {
     Ok(parents)
 }
 
-/// Processes below one, each with its start, by number; our own is left out.
+/// Processes below one, each with its start, by number; without our own.
 pub fn descendants(host: &Root, pid: u32) -> Vec<(u32, u64)> {
     let tree = Tree::on(host, pid);
     let below = tree.iter().flat_map(Tree::pids).filter(|below| **below != pid);

@@ -41,11 +41,11 @@ fn main() -> std::io::Result<()> {
         .collect::<std::io::Result<_>>()?;
     let mut server = Server::start(Command::new("unshare").arg("--net").arg(&program).arg(SLEEP))?;
     if server.wait_for_threads().is_err() {
-        println!("no server in a network namespace of its own: that takes root");
+        println!("no server in a network namespace of its own: that needs root");
         return Ok(());
     }
     let begin = Instant::now();
-    // An address that nobody has, so that every namespace is looked at.
+    // An address that no host has, so that every namespace is searched.
     let found = probe::find_server(([192, 0, 2, 1], 1).into());
     let looked_ms = begin.elapsed().as_secs_f64() * 1e3;
     println!("looked through {} namespaces once: {looked_ms:.1} ms ({found:?})", others.len() + 1);
@@ -54,7 +54,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// As in a probe of its own, which has no other use for descriptors.
+/// As in a separate probe process, which has no other use for descriptors.
 fn remote() -> Config {
     Config { kept_files: 8192, ..Config::default() }
 }

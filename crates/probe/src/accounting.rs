@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A configuration is about 300 kB; a file that unpacks to more than this is none.
+/// A configuration is about 300 kB; a file that unpacks to more than this is not one.
 const CONFIG_BYTES_MAX: u64 = 8 << 20;
 
 /// The options that decide.
@@ -39,7 +39,7 @@ pub fn parse(bytes: &[u8]) -> Result<Options, ParseError> {
             _ => {}
         }
     }
-    // Every kernel has one of the first three, so without them this is no configuration.
+    // Every kernel has one of the first three, so without them this is not a configuration.
     if options.tick || options.native || options.generic {
         Ok(options)
     } else {
@@ -90,7 +90,7 @@ pub fn read(release: &str) -> Result<CpuAccounting, Unreadable> {
                 let bytes = fs::read(&path).ok()?;
                 Some(parse(&bytes).map_err(|why| unreadable(&path, why)))
             });
-            // None of the three; the first is as good a name for that as any.
+            // None of the three can be read; the error names the first.
             found.unwrap_or_else(|| Err(unreadable(packed, not_packed)))?
         }
     };

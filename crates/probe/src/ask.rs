@@ -1,4 +1,4 @@
-//! One question to an HTTP endpoint beside the load, such as what a server's runtime tells.
+//! One request to an HTTP endpoint outside the load, such as the statistics of a server's runtime.
 
 use crate::scan;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ pub struct Patience {
     pub bytes_max: usize,
 }
 
-/// The body of the response to `GET path`, whose status must be 200. On a connection of its own,
+/// The body of the response to `GET path`, whose status must be 200. Each call opens a connection,
 /// which HTTP/1.0 closes after a response without chunks.
 pub fn get(address: SocketAddr, path: &str, patience: Patience) -> io::Result<Vec<u8>> {
     let response = exchange(address, path, patience)?;

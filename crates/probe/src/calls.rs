@@ -1,21 +1,21 @@
 //! Whether a TCP connection that the server opened waits for a response.
 //!
-//! In: `tcp_info` of one connection, and what was seen of it in the round before. Out: who spoke
-//! last.
+//! In: `tcp_info` of one connection, and its state in the round before. Out: which end sent last.
 //! Never: who the other end is.
 //!
 //! Times of `tcp_info` are in jiffies, and a server whose connections are all in use sends the next
-//! request in the jiffy of the response before. Then the counts tell. Whoever hears something and
-//! says nothing for 40 ms sends an acknowledgement without data (`TCP_DELACK_MIN`); a connection on
-//! which the server sent none, with longer than that between its requests, was never silent after
-//! a response: the last word is its request. Where the other end is quicker than that, it delays
-//! its acknowledgement as well, and the request is not acknowledged while it waits.
+//! request in the same jiffy as it got the response before. Then the counts decide. An end that
+//! receives data and sends none for 40 ms sends an acknowledgement without data (`TCP_DELACK_MIN`).
+//! If the server sent none on a connection, with longer than that between its requests, it was
+//! never silent after a response: the last data is its request. Where the other end responds sooner
+//! than that, it delays its acknowledgement as well, and the request is not acknowledged while it
+//! waits.
 
 use crate::source::sock_diag::TcpInfo;
 use model::units::NS_PER_MS;
 
-/// The kernel acknowledges data at the latest after this long, and not before it where it delays
-/// (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+/// A delayed acknowledgement of data comes after the first time at the earliest, and after the
+/// second at the latest (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
 const DELAYED_ACK_NS: u64 = 40 * NS_PER_MS;
 const ACKNOWLEDGED_MS: u32 = 200;
 
@@ -27,14 +27,14 @@ pub(crate) struct Call {
     data_out: u32,
     /// Segments without data that went out.
     bare_out: u32,
-    /// Whether the server spoke last.
+    /// Whether the server sent last.
     pub waits: bool,
 }
 
-/// Who spoke last.
+/// Which end sent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// The end that is looked at.
+    /// The end that we read.
     Us,
     Other,
     /// Both within one jiffy.
@@ -59,7 +59,7 @@ impl Call {
         Self { waits, ..now }
     }
 
-    /// Whether it waits, as the counts tell.
+    /// Whether it waits, by the counts.
     fn waits_since(&self, before: &Self) -> bool {
         let requests = u64::from(self.data_out.wrapping_sub(before.data_out));
         let is_same = requests == 0 && self.data_in == before.data_in;
@@ -69,8 +69,8 @@ impl Call {
     }
 }
 
-/// Who spoke last, by times alone. What acknowledges no data comes late: an idle connection is
-/// asked from time to time whether it is still there (`TCP_KEEPIDLE`, a second at least).
+/// Which end sent last, by times alone. What acknowledges no data comes late: an idle connection is
+/// probed from time to time (`TCP_KEEPIDLE`, a second at least).
 fn last(tcp: &TcpInfo) -> Last {
     let unheard = tcp.data_segments_out > 0 && tcp.data_segments_in == 0;
     let acknowledged_after_ms = tcp.last_received_ms.checked_sub(tcp.last_acknowledged_ms);

@@ -13,9 +13,9 @@ pub struct SourceCost {
     pub name: String,
     /// CPU time of one read, the middle one of several, nanoseconds.
     pub read_ns: u64,
-    /// How often the registry wants it read, nanoseconds apart.
+    /// The interval that the registry asks for, nanoseconds.
     pub every_ns: u64,
-    /// How often the sampler reads it, which is less often when it is costly.
+    /// The interval at which the sampler reads it, which is longer when it is costly.
     pub paced_ns: u64,
 }
 
@@ -26,8 +26,7 @@ impl SourceCost {
     }
 }
 
-/// Reads every source `reads` times and tells what that cost; those that cannot be read are left
-/// out.
+/// Reads every source `reads` times and returns the cost; sources that cannot be read are left out.
 pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
     let scope = config.scope();
     let tree = config.server_pid.map(|pid| Tree::on(&config.root, pid));

@@ -30,8 +30,8 @@ impl Collector {
     }
 }
 
-/// What this host is, with a list of what could not be read. Sources of readings are tried too,
-/// so that one which cannot work here is known before load runs.
+/// What this host is, with a list of what could not be read. Sources of readings are tried too, so
+/// that a source which cannot work here is known before load runs.
 pub fn host_facts() -> HostFacts {
     let pid = std::process::id();
     let mut collector = Collector::default();
@@ -70,9 +70,9 @@ fn speeds(virtual_machine: Option<bool>) -> Speeds {
     if virtual_machine == Some(false) { Speeds::Believed } else { Speeds::Doubted }
 }
 
-/// The host as it is seen from the network namespace of a process, when that is another: its
-/// interfaces, and the kernel parameters that it has of its own. Listed as unreadable is only what
-/// is missing because of that.
+/// The host as seen from the network namespace of a process, when that is another: its interfaces,
+/// and its own kernel parameters. Only what is missing because of the namespace is listed as
+/// unreadable.
 pub(crate) fn host_facts_inside(pid: u32) -> HostFacts {
     let mut facts = HostFacts { nics: Vec::new(), unreadable: Vec::new(), ..host_facts() };
     let speeds = speeds(facts.virtual_machine);
@@ -85,7 +85,7 @@ pub(crate) fn host_facts_inside(pid: u32) -> HostFacts {
     });
     match seen {
         Ok((nics, sysctls)) => {
-            // What a namespace does not have is of the whole host.
+            // What a namespace does not have of its own belongs to the whole host.
             facts.sysctls.extend(sysctls);
             match nics {
                 Ok(nics) => facts.nics = nics,
@@ -153,7 +153,7 @@ pub fn parse_memory(bytes: &[u8]) -> Result<u64, ParseError> {
 pub fn clock_tick_ns() -> u64 {
     // SAFETY: sysconf takes no pointers.
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    // Linux says 100 and cannot fail here; 100 is also what the kernel prints with.
+    // Linux returns 100 and cannot fail here; 100 is also what the kernel prints with.
     NS_PER_S / u64::try_from(ticks_per_s).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 

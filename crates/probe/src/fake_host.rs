@@ -1,7 +1,7 @@
 //! Files of a large host that does not exist, for tests and for measuring what reading costs.
 //!
-//! A file of ours is read from memory, where the kernel would write its text anew each time: what
-//! is measured on them is our part of the cost, not the kernel's.
+//! Reading such a file copies it from memory, where the kernel would write its text anew each time:
+//! a measurement on them shows our part of the cost, not the kernel's.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,7 +15,7 @@ pub struct Size {
     pub cpus: usize,
     /// Queues of its network device, each with an interrupt.
     pub queues: usize,
-    /// Device interrupts beside those.
+    /// Device interrupts in addition to those.
     pub other_interrupts: usize,
     /// Threads of the server.
     pub threads: u32,
@@ -97,7 +97,7 @@ fn online(cpus: usize, offline: &[usize]) -> impl Iterator<Item = usize> + Clone
     (0..cpus).filter(move |cpu| !offline.contains(cpu))
 }
 
-/// `/proc/stat` of a host with so many CPUs.
+/// `/proc/stat` of a host with this many CPUs.
 pub fn stat_text(cpus: usize, offline: &[usize]) -> String {
     let mut text = "cpu  1 2 3 4 5 6 7 8 9 10\n".to_string();
     for cpu in online(cpus, offline) {
@@ -120,7 +120,7 @@ pub fn softnet_text(cpus: usize, offline: &[usize]) -> String {
     text
 }
 
-/// `/proc/softirqs` of a host with so many CPUs.
+/// `/proc/softirqs` of a host with this many CPUs.
 pub fn softirqs_text(cpus: usize) -> String {
     let kinds = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED"];
     let mut text = " ".repeat(20);
@@ -132,7 +132,7 @@ pub fn softirqs_text(cpus: usize) -> String {
     text + "\n"
 }
 
-/// `/proc/interrupts` of a host with a network device of so many queues.
+/// `/proc/interrupts` of a host with a network device of this many queues.
 pub fn interrupts_text(cpus: usize, queues: usize, offline: &[usize]) -> String {
     let online = online(cpus, offline);
     let mut text = " ".repeat(12);

@@ -1,15 +1,15 @@
 //! Which process on this host listens on an address.
 //!
-//! sock_diag tells the listening sockets and their inodes, the links of `/proc/PID/fd` tell who
-//! holds them. Several may: children inherit the socket, or open their own with SO_REUSEPORT. The
-//! server is then the process at the top of them.
+//! sock_diag lists the listening sockets and their inodes, the links of `/proc/PID/fd` show which
+//! processes hold them. There may be several: children inherit the socket, or open their own with
+//! SO_REUSEPORT. The server is then the process at the top of them.
 //!
-//! Our own network namespace comes first. An address that is not ours, or on which nothing listens
-//! here, may be that of a container: then each other namespace that has a process is looked at, by
-//! the files below `/proc/PID/net`, for this address and a listener. What is not found so may be
-//! published: it is looked for where the kernel or docker's proxy passes connections on to. A
-//! server in two places is none: which of them is meant has to be said. All of this happens once,
-//! before the load.
+//! We search our own network namespace first. An address that is not ours, or on which nothing
+//! listens here, may be that of a container: then we search every other namespace that has a
+//! process, through the files below `/proc/PID/net`, for this address and a listener. If that
+//! fails, the port may be published: we search where the kernel or docker's proxy passes
+//! connections on to. If there is a server in two places, the user has to name the one that is
+//! meant. All of this happens once, before the load.
 
 #![allow(unsafe_code, reason = "a question to a socket")]
 
@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 pub enum FindError {
     /// The address belongs to another host.
     #[error(
-        "{0} is not an address of this host, nor of a container here that we may look into, so its \
-         server cannot be looked at from here"
+        "{0} is not an address of this host, nor of a container here that we may inspect, so its \
+         server cannot be observed from here"
     )]
     NotLocal(IpAddr),
     /// No socket listens there.
@@ -43,10 +43,10 @@ pub enum FindError {
          container, name it with --server-pid"
     )]
     NobodyListens(SocketAddr),
-    /// A program that passes connections on listens, and where to cannot be followed.
+    /// A program that passes connections on listens, and its destination is not known.
     #[error(
-        "{name} (process {pid}) listens on {address} for a container, and which process serves \
-         there is not known; name it with --server-pid"
+        "{name} (process {pid}) listens on {address} for a container, but it is not known which \
+         process serves there; name it with --server-pid"
     )]
     PassedOn {
         /// Where it listens.
@@ -67,7 +67,7 @@ pub enum FindError {
         /// One process of each.
         pids: Vec<u32>,
     },
-    /// A socket listens, and none of the processes we may look into holds it.
+    /// A socket listens, and none of the processes that we may inspect holds it.
     #[error(
         "a process of user {uid} listens on {address} and is not visible to us; run as that user \
          or as root, or look from its own process namespace"
@@ -86,7 +86,7 @@ pub enum FindError {
     Several {
         /// Where they listen.
         address: SocketAddr,
-        /// The processes, those below others left out.
+        /// The processes, without those below others.
         pids: Vec<u32>,
     },
     /// Connecting to a unix socket failed.
@@ -97,13 +97,13 @@ pub enum FindError {
         /// The operating system's reason.
         why: String,
     },
-    /// Whoever listens on a unix socket has no number here, or passes connections on.
+    /// The process that listens on a unix socket has no pid here, or passes connections on.
     #[error(
-        "the process that listens on {} is not visible, or is systemd for another one; name the \
-         server with --server-pid", .0.display()
+        "the process that listens on {} is not visible, or is systemd for another process; name \
+         the server with --server-pid", .0.display()
     )]
     PeerNotVisible(PathBuf),
-    /// The system refused to tell.
+    /// The system refused a part of the search.
     #[error("cannot look for the server: {}: {}; name it with --server-pid", .0.source, .0.why)]
     Unreadable(Unreadable),
 }
@@ -113,7 +113,7 @@ fn list(pids: &[u32]) -> String {
 }
 
 /// The process that listens on `address`, in our network namespace or in another of this host. Of
-/// several it is the one above all others, or the parent whose children are just the listeners.
+/// several it is the one above all others, or the parent whose only children are the listeners.
 pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
     let here = find_here(address);
     let missing = match here {
@@ -172,9 +172,10 @@ fn find_elsewhere(address: SocketAddr) -> Result<Option<u32>, FindError> {
     }
 }
 
-/// The sockets that would get a connection to an address of the namespace of some processes.
+/// The sockets that would get a connection to an address of the namespace that some processes
+/// share.
 fn accepting_inside(pids: &[u32], address: SocketAddr) -> Option<Vec<Socket>> {
-    // The first that has not ended meanwhile.
+    // The first process that has not ended meanwhile.
     let pid = *pids.iter().find(|pid| process::stat(**pid).is_ok())?;
     let ip = address.ip().to_canonical();
     if !addresses::of_folder(&process::path(pid, "net")).contains(&ip) {
@@ -184,7 +185,7 @@ fn accepting_inside(pids: &[u32], address: SocketAddr) -> Option<Vec<Socket>> {
     Some(accepting(&sockets, ip)).filter(|accepting| !accepting.is_empty())
 }
 
-/// Of the processes that hold one of the sockets the one above all others.
+/// Of the processes that hold one of the sockets, the one above all others.
 fn above_all(
     pids: &[u32],
     sockets: &[Socket],
@@ -200,13 +201,13 @@ fn above_all(
     found.map(Some).map_err(|pids| FindError::Several { address, pids })
 }
 
-/// The process that listens on a unix socket. The kernel keeps who called listen and tells every
-/// peer: SO_PEERCRED in unix(7).
+/// The process that listens on a unix socket. The kernel records which process called listen and
+/// reports it to every peer: SO_PEERCRED in unix(7).
 pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
     let no_peer = |why: io::Error| FindError::NoPeer { path: path.into(), why: why.to_string() };
     let stream = UnixStream::connect(path).map_err(no_peer)?;
-    // Not with `socket_peercred`: a process that is not seen from here has number 0, which its type
-    // does not have.
+    // Not with `socket_peercred`: a process that is not visible from here has pid 0, which its type
+    // cannot hold.
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of_val(&peer) as libc::socklen_t;
     // SAFETY: both outlive the call, and `length` is the size of `peer`.
@@ -217,7 +218,7 @@ pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
     if result != 0 {
         return Err(no_peer(io::Error::last_os_error()));
     }
-    // A process of another process namespace is number 0.
+    // A process of another process namespace has pid 0.
     match u32::try_from(peer.pid) {
         Ok(1) if is_systemd() => Err(FindError::PeerNotVisible(path.into())),
         Ok(pid) if pid > 0 => Ok(pid),
@@ -225,8 +226,8 @@ pub fn find_unix_server(path: &Path) -> Result<u32, FindError> {
     }
 }
 
-/// The addresses that some processes listen on and that can be reached from this host alone or
-/// from here, with the process that has them; by address.
+/// The addresses at which some processes listen and can be reached over loopback, each with the
+/// process that has it; by address.
 pub fn listened_by(pids: &[u32]) -> Result<BTreeMap<SocketAddr, u32>, Unreadable> {
     let sockets = sock_diag::all_listening(Network::Shared)?;
     let reach = |ip: IpAddr| match ip.to_canonical() {
@@ -238,7 +239,7 @@ pub fn listened_by(pids: &[u32]) -> Result<BTreeMap<SocketAddr, u32>, Unreadable
     let by_inode: BTreeMap<u32, SocketAddr> =
         sockets.iter().filter_map(|socket| Some((socket.inode, address(socket)?))).collect();
     let mut found = BTreeMap::new();
-    // Children come later in a tree: who inherited a socket is not asked for by it.
+    // Children come later in a tree, so a parent wins over children that inherited its socket.
     for pid in pids.iter().rev() {
         // Denied means another user's process, which is not ours to profile.
         let Ok(entries) = fs::read_dir(process::path(*pid, "fd")) else { continue };
@@ -253,9 +254,9 @@ fn refused(source: &str, why: &io::Error) -> FindError {
     FindError::Unreadable(Unreadable { source: source.to_string(), why: why.to_string() })
 }
 
-/// Whether packets to this address stay on this host: whether one may bind to it.
+/// Whether packets to this address stay on this host, which is whether we can bind to it.
 fn is_local(address: SocketAddr) -> io::Result<bool> {
-    // The port is of no matter, the scope of a link-local address is.
+    // The port does not matter; the scope of a link-local address does.
     let mut any_port = address;
     any_port.set_port(0);
     match UdpSocket::bind(any_port) {
@@ -276,7 +277,7 @@ fn accepting(sockets: &[Socket], ip: IpAddr) -> Vec<Socket> {
         let local = socket.local.to_canonical();
         let takes_other_family = socket.local.is_ipv6() && socket.v6_only != Some(true);
         match (asked.is_unspecified(), local.is_unspecified()) {
-            // A connection to 0.0.0.0 goes to loopback, but whoever listens somewhere will do.
+            // A connection to 0.0.0.0 goes to loopback, but any listener will do.
             (true, _) => Some(0),
             (false, false) => (local == asked).then_some(3),
             (false, true) if socket.local.is_ipv4() == asked.is_ipv4() => Some(2),
@@ -287,7 +288,7 @@ fn accepting(sockets: &[Socket], ip: IpAddr) -> Vec<Socket> {
     sockets.iter().filter(|socket| best.is_some() && score(socket) == best).copied().collect()
 }
 
-/// Which of the processes hold one of the sockets, as far as we may look.
+/// The processes that hold one of the sockets, as far as we may inspect them.
 fn owners(pids: &[u32], inodes: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut owners = BTreeSet::new();
     for &pid in pids {
@@ -314,7 +315,7 @@ fn is_systemd() -> bool {
     process::stat(1).is_ok_and(|stat| stat.name == "systemd")
 }
 
-/// systemd keeps the listening sockets it passed to a service, and is above everybody.
+/// systemd keeps the listening sockets it passed to a service, and is above every process.
 fn forget_socket_activation(owners: &mut BTreeSet<u32>) {
     if owners.len() > 1 && owners.contains(&1) && is_systemd() {
         owners.remove(&1);
@@ -336,7 +337,7 @@ fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<u32, Vec<
         children.map(|(child, _)| *child).collect::<Vec<_>>()
     };
     // A shell that started two servers has other children, ourselves among them; a master of
-    // prefork workers has none but these.
+    // prefork workers has only these.
     match parents.get(first).filter(|parent| **parent != 0) {
         Some(parent) if siblings(parent) == topmost => Ok(*parent),
         _ => Err(topmost),
@@ -345,7 +346,7 @@ fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<u32, Vec<
 
 fn has_ancestor_in(pid: u32, owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> bool {
     let mut above = parents.get(&pid);
-    // A snapshot of parents taken while processes end and start could hold a circle.
+    // A snapshot of parents taken while processes end and start could hold a cycle.
     for _ in 0..parents.len() {
         match above {
             Some(parent) if owners.contains(parent) => return true,
@@ -422,7 +423,7 @@ mod tests {
     fn addresses_of_this_host() {
         assert!(is_local("127.0.0.1:80".parse().unwrap()).unwrap());
         assert!(is_local("127.3.2.1:80".parse().unwrap()).unwrap());
-        // Addresses reserved for documentation are nobody's.
+        // No host has addresses that are reserved for documentation.
         assert!(!is_local("192.0.2.1:80".parse().unwrap()).unwrap());
         assert!(!is_local("[2001:db8::1]:80".parse().unwrap()).unwrap());
     }

@@ -1,11 +1,11 @@
-//! One list of every parser of this room, for all that feed them hostile bytes: the property tests
-//! here and the fuzz target outside.
+//! One list of every parser of this room, for the property tests here and the fuzz target outside,
+//! which feed them hostile bytes.
 
 use crate::source;
 use crate::{accounting, cgroup_path, container, ethtool, facts, interrupts, limits};
 use crate::{net_tcp, process, published, scan, translated, unix_diag};
 
-/// Runs every parser over the same bytes; what they return is their own tests' business.
+/// Runs every parser over the same bytes; their own tests check what they return.
 pub fn parse_as_everything(bytes: &[u8]) {
     source::parse_as_everything(bytes);
     let _ = net_tcp::parse(bytes);

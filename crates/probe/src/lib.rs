@@ -1,4 +1,4 @@
-//! What a host and a server process say about themselves while load runs.
+//! What a host and a server process report about themselves while load runs.
 //!
 //! What this room is for: reading the counters that tell which wall was hit, on either host.
 //! In: `/proc`, `/sys`, cgroups and sock_diag. Out: facts once, and raw counters with the time

@@ -5,7 +5,7 @@
 //! listener the receive queue is the connections waiting to be accepted. Kernel:
 //! `net/ipv4/tcp_ipv4.c`, `get_tcp4_sock`, `get_openreq4`, `get_timewait4_sock`.
 //!
-//! Caveats. The backlog, the cookie, times, windows and what limits a connection are not told. The
+//! Caveats. The backlog, the cookie, times, windows and what limits a connection are missing. The
 //! kernel walks its whole table for each read.
 
 use crate::kept::{is_gone, unreadable};
@@ -89,8 +89,8 @@ fn parse_pair(word: &[u8]) -> Option<(u32, u32)> {
     Some((scan::hex32(&word[..colon])?, scan::hex32(&word[colon + 1..])?))
 }
 
-/// Gives the sockets of a file one by one, until `on` has enough. A family that is switched off has
-/// no file and no sockets.
+/// Passes the sockets of a file to `on` one by one, until it has enough. A family that is switched
+/// off has no file and no sockets.
 pub(crate) fn each(path: &Path, mut on: impl FnMut(Socket) -> Then) -> Result<(), Unreadable> {
     let failed = |why: &dyn std::fmt::Display| unreadable(path, why);
     let mut file = match File::open(path) {

@@ -1,10 +1,11 @@
-//! Which network namespace a thread of the probe reads, and how far it sees.
+//! Which network namespace a thread of the probe reads, and how much of it is visible.
 //!
 //! A server in another network namespace of this host has interfaces, counters and sockets of its
-//! own. A second thread enters that namespace and reads them; the first goes on to read ours, which
-//! is the generator's. Without the right to enter, the files of `/proc/PID/net` tell the counters
-//! and, in part, the sockets; netlink, drivers and `/proc/sys` are then out of reach, and that is
-//! told. No figure is ever taken from another namespace than the one it is told of.
+//! own. A second thread enters that namespace and reads them; the first continues to read ours,
+//! which is the generator's. Without the right to enter, the files of `/proc/PID/net` give the
+//! counters and, in part, the sockets; netlink, drivers and `/proc/sys` are then out of reach, and
+//! the probe reports that. No figure is ever taken from another namespace than the one it is
+//! reported for.
 
 use crate::namespace;
 use model::facts::Unreadable;
@@ -34,16 +35,16 @@ impl Network {
         if apart.is_some() { Self::Apart } else { Self::Shared }
     }
 
-    /// Takes the calling thread, which ends with what it reads, into the namespace of a process. A
-    /// thread that may not enter sees what files tell, and why not more.
+    /// Moves the calling thread into the namespace of a process, for the rest of its life. A thread
+    /// that may not enter reads the files; the second value is why.
     pub fn enter(pid: u32) -> (Self, Option<Unreadable>) {
         match namespace::enter(pid) {
             Ok(()) => (Self::Entered, None),
             Err(why) => {
                 let why = format!(
                     "{why}; only /proc/{pid}/net is read: queueing disciplines, drivers, \
-                     conntrack, lengths of accept queues and times of connections are missing; as \
-                     root they are read"
+                     conntrack, lengths of accept queues and times of connections are missing; \
+                     root can read them"
                 );
                 let source = format!("network namespace of process {pid}");
                 (Self::Outside(pid), Some(Unreadable { source, why }))
@@ -51,12 +52,12 @@ impl Network {
         }
     }
 
-    /// Whether what is read is of the server's own namespace.
+    /// Whether the figures are those of the server's own namespace.
     pub fn is_inside(self) -> bool {
         matches!(self, Self::Entered | Self::Outside(_))
     }
 
-    /// Whether netlink, sockets and `/proc/sys` of the calling thread are of the namespace.
+    /// Whether netlink, sockets and `/proc/sys` of the calling thread belong to the namespace.
     pub fn is_ours(self) -> bool {
         !matches!(self, Self::Outside(_))
     }
@@ -96,6 +97,6 @@ mod tests {
     fn what_cannot_be_entered_is_told() {
         let (network, why) = Network::enter(u32::MAX - 1);
         assert_eq!(network, Network::Outside(u32::MAX - 1));
-        assert!(why.unwrap().why.contains("as root they are read"));
+        assert!(why.unwrap().why.contains("root can read them"));
     }
 }

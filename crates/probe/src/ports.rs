@@ -13,7 +13,7 @@ pub struct TakenPort {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
-    /// Until TIME_WAIT is over, nanoseconds; nothing when the connection is not yet there.
+    /// Until TIME_WAIT is over, nanoseconds; nothing in other states.
     pub time_wait_left_ns: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ pub fn privilege(server_pid: Option<u32>) -> Privilege {
     if parse(&status).is_some_and(sees_everything) {
         return Privilege::Root;
     }
-    // The links of this folder are as closely guarded as anything that is read of a process.
+    // The links of this folder are as closely guarded as anything that we read about a process.
     let may_look = |pid| fs::read_dir(process::path(pid, "fd")).is_ok();
     if server_pid.is_some_and(may_look) { Privilege::ReadOnly } else { Privilege::None }
 }

@@ -1,13 +1,14 @@
 //! Programs that listen for a server in another network namespace and pass its connections on.
 //!
-//! docker starts a `docker-proxy` for each published port, and its command line says for which
-//! address and port of a container: `-proto tcp -host-ip 0.0.0.0 -host-port 8080 -container-ip
-//! 172.17.0.2 -container-port 80`. The proxies of rootless podman and docker do not say it. podman
-//! as root starts none: `conmon` holds the port, so that no other program takes it, and the kernel
-//! translates the address (`translated.rs`).
+//! docker starts a `docker-proxy` for each published port, and its command line names the address
+//! and port of the container:
+//! `-proto tcp -host-ip 0.0.0.0 -host-port 8080 -container-ip 172.17.0.2 -container-port 80`. The
+//! proxies of rootless podman and docker do not show them. podman as root starts none: `conmon`
+//! holds the port, so that no other program takes it, and the kernel translates the address
+//! (`translated.rs`).
 //!
-//! A command line is what its process wants to be read. It only says where to look for a listener;
-//! what is found there is the server.
+//! A process can write anything to its command line. So it only shows where to look for a listener;
+//! the process that is found there is the server.
 
 use crate::{process, translated};
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ use std::path::Path;
 
 /// The program of docker; the kernel cuts names after 15 bytes.
 const DOCKER_PROXY: &str = "docker-proxy";
-/// Programs that pass connections on, or hold the port for the kernel that does, and do not say
+/// Programs that pass connections on, or hold the port for the kernel that does, and do not show
 /// where to.
 const FORWARDERS: [&str; 6] =
     ["rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2", "conmon"];
@@ -31,7 +32,7 @@ pub(crate) struct Published {
     pub to: SocketAddr,
 }
 
-/// Parses a command line, words that end with a zero byte.
+/// Parses a command line, zero-terminated words.
 pub fn parse(command: &[u8]) -> Option<Published> {
     let words: Vec<&str> =
         command.split(|&byte| byte == 0).map_while(|word| std::str::from_utf8(word).ok()).collect();
@@ -51,16 +52,16 @@ pub fn parse(command: &[u8]) -> Option<Published> {
     is_tcp.then_some(published)
 }
 
-/// Whether a process only passes connections on, and its name then.
+/// The name of a process that only passes connections on; nothing for any other.
 pub(crate) fn forwarder(pid: u32) -> Option<String> {
     let name = process::stat(pid).ok()?.name;
     let is_one = name == DOCKER_PROXY || FORWARDERS.contains(&name.as_str());
     is_one.then_some(name)
 }
 
-/// Where connections are passed on to that come to an address of this host: by the kernel, or else
-/// by docker. An address that docker publishes by itself is preferred to one that it publishes with
-/// all others.
+/// Where connections to an address of this host are passed on to: by the kernel, or else by docker.
+/// A port that docker publishes at this address is preferred to one that it publishes at all
+/// addresses.
 pub(crate) fn targets(address: SocketAddr) -> BTreeSet<SocketAddr> {
     match translated::target(address) {
         Some(target) => BTreeSet::from([target]),

@@ -1,7 +1,7 @@
-//! The way of readings from the probe's thread to whoever takes them, with a limit on its memory.
+//! The queue of readings from the probe's threads to the caller, with a limit on its memory.
 //!
 //! When readings are not taken the queue fills. The newest are then refused, never the oldest, and
-//! how many were refused is reported with the readings themselves.
+//! the number refused is reported with the readings themselves.
 
 use crate::clock;
 use model::facts::Unreadable;
@@ -26,7 +26,7 @@ pub struct Entrance {
     sender: Sender<Reading>,
     held: Arc<Held>,
     bytes_max: usize,
-    /// What is told of all of them.
+    /// Labels the data of every reading.
     label: Option<fn(Box<Data>) -> Data>,
 }
 
@@ -64,13 +64,14 @@ impl Entrance {
             self.held.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // The other end is gone only while the sampler is being dropped: it is not wanted any more.
+        // The other end is gone only while the sampler is being dropped; the reading is not needed
+        // then.
         let _ = self.sender.send(reading);
     }
 }
 
 impl Entrance {
-    /// Whether half of the room is taken: whoever can wait should.
+    /// Whether half of the room is taken: a caller that can wait should.
     pub fn is_filling(&self) -> bool {
         self.held.bytes.load(Ordering::Relaxed) > self.bytes_max / 2
     }

@@ -34,13 +34,13 @@ pub struct Config {
     /// Port on which a server in another network namespace listens there, when it is known
     /// ([`model::facts::ServerNetwork`]).
     pub inner_port: Option<u16>,
-    /// Where the server's runtime tells about itself: `GET /debug/runtime` there.
+    /// Address of the statistics of the server's runtime: `GET /debug/runtime` there.
     pub runtime: Option<SocketAddr>,
-    /// Files about threads of the server that may stay open between rounds. A process of its own
-    /// may take many, which makes reading thousands of threads cheap; in a generator descriptors
-    /// belong to connections.
+    /// Files about threads of the server that may stay open between rounds. A separate probe
+    /// process may keep many, which makes reading thousands of threads cheap; in a generator
+    /// descriptors belong to connections.
     pub kept_files: usize,
-    /// Where the files of the host are; elsewhere than `/` for a host made up for a test only.
+    /// Where the files of the host are; other than `/` only for a host made up for a test.
     pub root: Root,
     /// Which ends of the load are here.
     pub ends: Ends,
@@ -76,7 +76,7 @@ impl Config {
         Scope { server_pid, tool_pid, port, runtime, kept_files, ends, network, root }
     }
 
-    /// What the thread reads that is in the server's network namespace.
+    /// What the thread in the server's network namespace reads.
     fn inner_scope(&self, network: Network) -> Scope {
         Scope { port: self.inner_port, ends: Ends::Server, network, ..self.scope() }
     }
@@ -99,8 +99,8 @@ struct Reader {
 }
 
 impl Sampler {
-    /// Starts to read; the first round, of all sources, is at once. Should the system refuse a
-    /// thread, the readings say so and nothing else.
+    /// Starts to read; the first round, of all sources, is at once. If the system refuses a thread,
+    /// the readings hold that error and nothing else.
     pub fn start(config: Config) -> Self {
         let (entrance, arrived) = queue::queue(config.queue_bytes_max);
         let scope = config.scope();
@@ -138,14 +138,14 @@ impl Sampler {
     /// What has arrived since the last take, oldest first.
     pub fn take(&self) -> Vec<Reading> {
         let mut readings = self.arrived.take();
-        // Each thread tells its own in order.
+        // The readings of each thread are in order.
         if self.threads.len() > 1 {
             readings.sort_by_key(|reading| reading.begin_ns);
         }
         readings
     }
 
-    /// Makes the threads read everything once more and end, and gives what has arrived.
+    /// Makes the threads read everything once more and end, and returns what has arrived.
     pub fn stop(mut self) -> Vec<Reading> {
         let several = self.threads.len() > 1;
         let panicked = self.join();
@@ -184,7 +184,7 @@ struct Slot {
     cost_before_ns: u64,
 }
 
-/// Failures that were told already: each is reported once, by whichever source met it first.
+/// Failures that were reported already: each is reported once, by the source that met it first.
 #[derive(Debug, Default)]
 struct Told(Vec<Unreadable>);
 
@@ -201,18 +201,18 @@ impl Told {
     }
 }
 
-/// A source may use this share of one CPU, one part in so many; one that costs more is read less
-/// often. Together with their number it keeps a host with thousands of threads or interrupts
-/// from being measured to death.
+/// A source may use one part in this many of one CPU; a source that costs more is read less often.
+/// Together with the number of sources this bounds the cost on a host with thousands of threads or
+/// interrupts.
 const COST_SHARE: u64 = 800;
-/// The same for looking for new processes of the server, which are rarely any.
+/// The same for looking for new processes of the server, which are rare.
 const TREE_COST_SHARE: u64 = 1000;
 /// How often to look for them.
 const TREE_NS: u64 = NS_PER_S;
 /// How soon to try again what failed.
 const RETRY_NS: u64 = NS_PER_S;
 
-/// How long a source rests at least after a read that cost so much.
+/// How long a source rests at least after a read of this cost.
 pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
     cost_ns.saturating_mul(COST_SHARE)
 }
@@ -240,7 +240,7 @@ fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Ent
         };
         let now_ns = clock::monotonic_ns();
         let (due_ns, timeliness) = if stopping {
-            // The last round is of everything, so that every counter has a value at the end.
+            // The last round reads everything, so that every counter has a value at the end.
             slots.iter_mut().for_each(|slot| slot.due_ns = 0);
             (now_ns, Timeliness::OnTime)
         } else {
@@ -297,10 +297,10 @@ impl Slot {
     }
 }
 
-/// The server's process tree, looked at again from time to time.
+/// The server's process tree, refreshed from time to time.
 struct WatchedServer {
     tree: Tree,
-    /// Why the last look failed, when it did.
+    /// Why the last refresh failed, when it did.
     failed: Option<Unreadable>,
     due_ns: u64,
 }
@@ -346,7 +346,7 @@ impl Pace {
         self.start_ns + self.next * self.period_ns
     }
 
-    /// Begins the round that is due, and sets the next deadline after `now_ns`.
+    /// Starts the round that is due, and sets the next deadline after `now_ns`.
     fn begin(&mut self, now_ns: u64) -> Timeliness {
         let late_ns = now_ns.saturating_sub(self.due_ns());
         self.next += 1 + late_ns / self.period_ns;

@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
 
-/// Threads whose affinity is looked at.
+/// Most threads whose affinity is read.
 const THREADS_MAX: usize = 4096;
 
-/// Processes that are looked at one by one.
+/// Most processes that are read one by one.
 const PROCESSES_MAX: usize = 1024;
 
-/// A process, and when it started: its number alone may be another's later.
+/// A process, and when it started: its pid alone may belong to another one later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownProcess {
     pid: u32,
@@ -33,7 +33,7 @@ impl KnownProcess {
         Some(Self { pid, started_ticks: process::stat(pid).ok()?.started_ticks })
     }
 
-    /// Its number.
+    /// Its pid.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -50,15 +50,15 @@ pub enum ServerError {
     /// There is no such process, or no longer.
     #[error("no process {pid} runs on this host ({why})")]
     NoProcess {
-        /// The number asked for.
+        /// The pid asked for.
         pid: u32,
         /// The operating system's reason.
         why: String,
     },
 }
 
-/// What the process tree below `pid` is, with a list of what could not be read. `found_by` is
-/// kept as given. Without a port it listens on a unix socket, which is one.
+/// What the process tree below `pid` is, with a list of what could not be read. `found_by` is kept
+/// as given. Without a port the server listens on a unix socket, which counts as one listener.
 pub fn server_facts(
     pid: u32,
     port: Option<u16>,
@@ -91,8 +91,8 @@ pub fn server_facts(
         unreadable.extend(port.map(|port| Unreadable {
             source: network.namespace.clone(),
             why: format!(
-                "its processes listen on several ports there or on none, and not on {port}: which \
-                 of them that is is not known, so its queues and connections are not read"
+                "its processes listen on several ports there or on none, and not on {port}: it is \
+                 not known which one is meant, so its queues and connections are not read"
             ),
         }));
     }
@@ -117,15 +117,15 @@ pub fn server_facts(
     })
 }
 
-/// The network namespace of a process, when it is another than ours.
+/// The network namespace of a process, when it differs from ours.
 fn network(pid: u32, port: Option<u16>) -> Option<ServerNetwork> {
     let namespace = namespace::apart(&Root::default(), pid)?;
     let addresses = addresses::of_folder(&process::path(pid, "net")).into_iter().collect();
     Some(ServerNetwork { namespace, port, addresses, host: host_facts_inside(pid) })
 }
 
-/// The port on which a server listens, and all listening sockets of its network namespace. In
-/// another namespace than ours the port may be published, and then it is another there.
+/// The port on which a server listens, and all listening sockets of its network namespace. In a
+/// namespace other than ours the port may be published, and is then a different one there.
 fn listening(pid: u32, pids: &[u32], port: u16) -> Result<(Option<u16>, Vec<Socket>), Unreadable> {
     if namespace::apart(&Root::default(), pid).is_none() {
         return Ok((Some(port), sock_diag::listening(Network::Shared, port)?));
@@ -144,9 +144,10 @@ fn listening(pid: u32, pids: &[u32], port: u16) -> Result<(Option<u16>, Vec<Sock
     Ok((inner_port(port, &ports, &all, &published), sockets))
 }
 
-/// The port that a server listens on where its clients know it by another one: of the ports that
-/// its processes listen on, the same, the one that is published as it, or the only one. Where their
-/// descriptors cannot be read, the same when any process there listens on it.
+/// The port that a server listens on in its namespace, where clients may know it by another one. Of
+/// the ports that its processes listen on: the same, the one that is published as it, or the only
+/// one. If their descriptors cannot be read: the same, when any process there listens on it, or the
+/// published one.
 fn inner_port(
     port: u16,
     held: &BTreeSet<u16>,
@@ -163,8 +164,8 @@ fn inner_port(
     same.or(published).or_else(|| only(held.iter().copied().collect()))
 }
 
-/// The processes one by one, those left out that have ended. Without the inodes of the listening
-/// sockets it is not known which of its sockets those are.
+/// The processes one by one, without those that have ended. Without the inodes of the listening
+/// sockets it is not known which of a process's sockets those are.
 fn processes(pids: &[u32], listening: Option<&BTreeSet<u32>>) -> Vec<ProcessFacts> {
     let seen = pids.iter().take(PROCESSES_MAX).filter_map(|&pid| {
         let stat = process::stat(pid).ok()?;
@@ -187,7 +188,7 @@ fn held(pid: u32) -> Option<BTreeSet<u32>> {
     Some(links.filter_map(|link| socket_inode(&link)).collect())
 }
 
-/// Threads with an affinity of their own. A server of very many threads is looked through in part.
+/// Threads with an affinity of their own. Of very many threads only some are read.
 fn pinned_threads(pids: &[u32], of_root: &[u32]) -> BTreeMap<u32, Vec<u32>> {
     let threads = pids.iter().filter_map(|pid| process::ids(&process::path(*pid, "task")).ok());
     let masks = threads

@@ -36,7 +36,7 @@ pub struct Socket {
     pub tcp: Option<TcpInfo>,
 }
 
-/// The parts of `struct tcp_info` that are kept.
+/// The fields of `struct tcp_info` that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Segments sent and not acknowledged.

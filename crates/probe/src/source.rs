@@ -2,8 +2,8 @@
 //!
 //! A source is one file in this folder, always of the same shape: a header that says what is read
 //! and what the numbers mean, a `parse` from bytes to values, a declaration of its figures, and a
-//! small reader. To add one, write the file and add its line to [`REGISTRY`]; whatever draws or
-//! exports readings goes by the declaration.
+//! small reader. To add one, write the file and add its line to [`REGISTRY`]; code that draws or
+//! exports readings uses the declaration.
 
 pub mod conntrack;
 pub mod cpu_clocks;
@@ -49,17 +49,17 @@ use std::net::SocketAddr;
 pub enum Cadence {
     /// In every round.
     EveryRound,
-    /// Not more often than once in so many nanoseconds.
+    /// At most once in this many nanoseconds.
     AtMostEveryNs(u64),
 }
 
-/// What a source is of.
+/// What a source belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The host or the processes, wherever the probe is.
     Host,
-    /// A network namespace: it is read in that of the probe, and in that of the server when that
-    /// is another.
+    /// A network namespace: it is read in that of the probe, and also in that of the server when
+    /// that is another.
     Network,
 }
 
@@ -68,9 +68,9 @@ pub(crate) enum Of {
 pub struct SourceEntry {
     /// Its name, what it reads, and what its figures are.
     pub declared: fn() -> Declaration,
-    /// How often.
+    /// How often it is read.
     pub cadence: Cadence,
-    /// Where.
+    /// What it belongs to.
     pub(crate) of: Of,
     /// Makes the reader; nothing when there is no server, or no port, to read about.
     pub(crate) open: fn(&Scope) -> Option<Box<dyn Source>>,
@@ -79,10 +79,10 @@ pub struct SourceEntry {
 /// Which ends of the load are on this host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ends {
-    /// The generator, which is this process, and the server too if it is anywhere near.
+    /// The generator, which is this process, and the server too if it is on this host.
     #[default]
     Both,
-    /// Only the generator: who listens here is not the server.
+    /// Only the generator: a listener here is not the server.
     Client,
     /// Only the server: this process does nothing but probe.
     Server,
@@ -97,7 +97,7 @@ pub struct Scope {
     pub tool_pid: Option<u32>,
     /// Port under test.
     pub port: Option<u16>,
-    /// Where the server's runtime tells about itself, when it does.
+    /// Address of the statistics of the server's runtime, if it has any.
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open between rounds.
     pub kept_files: usize,
@@ -105,7 +105,7 @@ pub struct Scope {
     pub root: Root,
     /// Which ends are here.
     pub ends: Ends,
-    /// Which network namespace.
+    /// Which network namespace they are of.
     pub(crate) network: Network,
 }
 
@@ -131,7 +131,7 @@ impl Scope {
 pub(crate) struct Round<'a> {
     /// When the round was due, monotonic nanoseconds.
     pub due_ns: u64,
-    /// The server's process tree, or why there is none any more.
+    /// The server's process tree, or why there is none.
     pub server: Option<Result<&'a Tree, &'a Unreadable>>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) enum Whose {
 
 /// A reader of one source.
 pub(crate) trait Source: Send {
-    /// The counters as they are now, or why they cannot be had.
+    /// The counters as they are now, or why they cannot be read.
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable>;
 }
 

@@ -1,10 +1,10 @@
 //! Where the kernel sends connections whose address is translated on this host: the published port
 //! of a container, the address of a Kubernetes service, a redirected port.
 //!
-//! The rules may be anybody's (docker, podman, kube-proxy, nftables), so they are not read. One
-//! connection is made, the table of tracked connections tells where it went
-//! (`include/uapi/linux/netfilter/nfnetlink_conntrack.h`), and it is closed. Without that table no
-//! address is translated, and nothing is connected to.
+//! Any program may have set the rules (docker, podman, kube-proxy, nftables), so they are not read.
+//! The probe makes one connection, looks up where it went in the table of tracked connections
+//! (`include/uapi/linux/netfilter/nfnetlink_conntrack.h`), and closes it. Without that table no
+//! address is translated, and no connection is made.
 //!
 //! In: an address. Out: the translated one. Never: a change of the table or of a rule.
 
@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Is there when connections are tracked.
+/// Exists when connections are tracked.
 const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 /// A server on this host accepts at once; another host may have been meant.
 const CONNECT_WITHIN: Duration = Duration::from_millis(300);
@@ -52,7 +52,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Who replies to a connection, as the kernel tracks it.
+/// The address that replies to a connection, as the kernel tracks it.
 fn ask(from: SocketAddr, to: SocketAddr) -> io::Result<Option<SocketAddr>> {
     let mut found = None;
     let mut chunk = vec![0; netlink::CHUNK_BYTES];
@@ -131,7 +131,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Option<SocketAddr>, ParseError> {
     Ok(ip.zip(port).map(|(ip, port)| canonical(SocketAddr::new(ip, port))))
 }
 
-/// Gives the values of the attributes of one kind to `on`.
+/// Passes the values of the attributes of one kind to `on`.
 fn nested(
     bytes: &[u8],
     wanted: u16,

@@ -1,11 +1,11 @@
 //! unix_diag (netlink): stream sockets of the family unix, with their other ends and queues.
 //!
 //! The kernel responds with a `unix_diag_msg` for each socket of a network namespace. Attributes
-//! tell its name, the inode of its other end, bytes not read, and bytes that the other end has not
+//! hold its name, the inode of its other end, bytes not read, and bytes that the other end has not
 //! read; of a listener, the inodes of those that it has not accepted. Kernel: `net/unix/diag.c`.
 //!
-//! Caveats. An other end in another network namespace has an inode and no line of its own. An
-//! other end that was not accepted yet has inode 0. Nothing tells when bytes were sent.
+//! Caveats. An other end in another network namespace has an inode and no line of its own. An other
+//! end that was not accepted yet has inode 0. Nothing shows when bytes were sent.
 
 use crate::netlink::{self, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::ParseError;
@@ -51,7 +51,7 @@ const UNIX_DIAG_PEER: u16 = 2;
 const UNIX_DIAG_ICONS: u16 = 3;
 const UNIX_DIAG_RQLEN: u16 = 4;
 
-/// Parses one chunk as received: netlink messages one after the other.
+/// Parses one chunk as received: consecutive netlink messages.
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     let mut sockets = Vec::new();
     let more = netlink::messages(bytes, |kind, body| {
@@ -89,7 +89,7 @@ fn parse_socket(body: &[u8]) -> Result<Option<UnixSocket>, ParseError> {
     Ok(Some(socket))
 }
 
-/// A path ends where its first zero byte is, an abstract name begins with one.
+/// A path ends at its first zero byte, an abstract name starts with one.
 fn name(bytes: &[u8]) -> String {
     match bytes {
         [0, rest @ ..] => format!("@{}", String::from_utf8_lossy(rest)),

@@ -1,6 +1,6 @@
 //! The probe against the host it is tested on: real files, sockets and processes.
 //!
-//! Nothing here depends on how fast anything is: conditions are waited for, up to half a minute.
+//! Nothing here depends on how fast anything is: tests wait for conditions, with a long time limit.
 
 #![allow(unsafe_code, reason = "a listener with a backlog of its own")]
 
@@ -89,7 +89,7 @@ fn our_own_listener_is_found() {
     let (listener, address) = listen();
     assert_eq!(find_server(address), Ok(std::process::id()));
     drop(listener);
-    // A child that another test is just starting may hold a copy until it has become itself.
+    // A child that another test is just starting may hold a copy until it runs its own program.
     wait_for("the listener to close", || {
         (find_server(address) == Err(FindError::NobodyListens(address))).then_some(())
     });
@@ -174,7 +174,7 @@ fn a_listener_that_nobody_accepts_from_fills_up() {
     let (listener, address) = listen();
     // SAFETY: listen takes no pointers; on a socket that listens it changes the backlog.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4) }, 0);
-    // Of those that come at once some may be dropped; they try again after 1 s and 3 s.
+    // Of connections that arrive at once some may be dropped; they try again after 1 s and 3 s.
     let connecting = move || TcpStream::connect_timeout(&address, Duration::from_secs(4));
     let clients: Vec<_> = (0..8).map(|_| std::thread::spawn(connecting)).collect();
     let clients: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();

@@ -24,10 +24,10 @@ const NAME: &str = "ceiling-probe";
 /// Why a probe has no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The file.
+    /// The file cannot be read or made.
     #[error(transparent)]
     File(#[from] TokenError),
-    /// What is in it.
+    /// Its content cannot be used.
     #[error("{}: {why}; remove it, and ceiling makes a new one with a new pin", path.display())]
     Broken {
         /// Which file.

@@ -1,6 +1,6 @@
 //! Our end: a session with the probe on the server's host.
 //!
-//! A thread of its own reads, so that responses to pings are timed when they come. It passes
+//! A separate thread reads, so that responses to pings are timed when they arrive. It passes
 //! readings on through a queue of bounded memory; while that is full it stops reading, so that the
 //! probe's own queue fills, drops readings and reports it, with the times of its host.
 
@@ -59,7 +59,7 @@ pub struct Call {
     pub ends_after_ns: Option<u64>,
 }
 
-/// What the reader thread reports besides readings.
+/// What the reader thread reports in addition to readings.
 #[derive(Debug, Default)]
 struct Shared {
     estimator: Estimator,
@@ -157,7 +157,7 @@ impl Far {
 }
 
 impl Drop for Far {
-    /// The thread sees this and ends by itself; no wait is needed.
+    /// The thread sees this and ends by itself; there is no need to wait.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }

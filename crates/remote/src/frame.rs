@@ -40,7 +40,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// For messages of at most so many bytes.
+    /// For messages of at most this many bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self { buffer: Vec::new(), bytes_max }
     }
@@ -166,7 +166,7 @@ mod tests {
             prop_assert_eq!(through::<FromProbe>(&bytes, piece).unwrap(), back);
         }
 
-        /// A word that is no JSON of ours in the place of each part of an order.
+        /// A word that is not JSON of ours in place of each part of an order.
         #[test]
         fn an_order_with_other_parts_ends_in_an_error_or_in_nothing(
             part in 0usize..6,

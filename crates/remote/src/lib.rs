@@ -4,15 +4,15 @@
 //! needed.
 //! In: a listening address and a token on the server's host; an address, the same token and the
 //! certificate's pin on ours. Out: the far host's facts, its raw readings with its own times, and
-//! how far its clock is from ours, with the error of that.
-//! Never: a command of a client, a converted time; a change to the host, except of knobs that the
+//! the offset of its clock from ours, with the error of that offset.
+//! Never: a command from a client, a converted time; a change to the host, except of knobs that the
 //! tuner knows and servers that the starter lists, and only when the probe was started to allow it.
 //!
 //! # The protocol, version 5
 //!
 //! TLS 1.3 over TCP. The probe shows a certificate that it made itself; the client accepts only the
-//! one whose SHA-256 is the *pin*, and sends nothing before. Each message is four bytes of length,
-//! big-endian, and that many bytes of JSON: an object with a `kind`.
+//! one whose SHA-256 is the *pin*, and sends nothing before that. Each message is four bytes of
+//! length, big-endian, and that many bytes of JSON: an object with a `kind`.
 //!
 //! | from | kind | when |
 //! |---|---|---|
@@ -34,7 +34,8 @@
 //! A client's message has at most [`TO_PROBE_BYTES_MAX`] bytes, a probe's at most
 //! [`FROM_PROBE_BYTES_MAX`]; a longer one ends the connection. So does silence: the probe waits
 //! [`HELLO_WITHIN`] for the hello and [`IDLE_MAX`] for anything later, and the client counts the
-//! probe as lost after [`SILENCE_MAX`]. A change of a message or of a reading is a new version.
+//! probe as lost after [`SILENCE_MAX`]. Any change of a message or of a reading needs a new
+//! version.
 
 mod certificate;
 mod frame;
@@ -64,15 +65,15 @@ pub use token::TokenError;
 
 use std::time::Duration;
 
-/// Bytes of a client's message.
+/// Most bytes of a client's message.
 pub const TO_PROBE_BYTES_MAX: usize = 16 << 10;
-/// Bytes of a probe's message.
+/// Most bytes of a probe's message.
 pub const FROM_PROBE_BYTES_MAX: usize = 16 << 20;
-/// From the connection to the whole hello, and to the welcome. The host of a server that is at its
-/// limit may need seconds for the handshake.
+/// From the connection to the whole hello, and to the welcome. A host whose server is at its limit
+/// may need seconds for the handshake.
 pub const HELLO_WITHIN: Duration = IDLE_MAX;
 /// A client that sends nothing for this long is gone.
 pub const IDLE_MAX: Duration = Duration::from_secs(15);
-/// A probe that sends nothing for this long is gone. On a host that is at its limit it may get no
-/// CPU for seconds.
+/// A probe that sends nothing for this long is gone. On a host at its limit it may get no CPU for
+/// seconds.
 pub const SILENCE_MAX: Duration = Duration::from_secs(15);

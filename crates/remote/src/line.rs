@@ -127,7 +127,7 @@ impl Line {
             Err(error) => return Err(error.into()),
         }
         if let Err(error) = self.tls.process_new_packets() {
-            // The alert tells the other end; should it not arrive, nothing is lost.
+            // The alert informs the other end; if it does not arrive, nothing is lost.
             let _ = self.tls.write_tls(&mut self.socket);
             return Err(error.into());
         }

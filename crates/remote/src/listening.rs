@@ -1,4 +1,4 @@
-//! Sockets that listen: who knocks at ours, and which process has one.
+//! Listening sockets: connections to ours, and which process has one.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind};
@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// How soon a wish to stop is noticed, and how long to rest when no connection can be taken.
+/// How soon a stop is noticed, and how long to rest when no connection can be accepted.
 pub(crate) const NOTICE: Duration = Duration::from_millis(100);
 
-/// Whoever listens on a port: at the address that the client knows, when it is one of this host.
+/// The process that listens on a port, at the address that the client knows if this host has it.
 pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     match ip.map(|ip| probe::find_server(SocketAddr::new(ip, port))) {
@@ -18,8 +18,8 @@ pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
     }
 }
 
-/// Whoever knocks within the time. Without descriptors who knocks cannot be let in and goes on
-/// knocking, so a failure is reported after a rest.
+/// A connection that arrives within the time. Without free descriptors it cannot be accepted and
+/// stays pending, so a failure is reported after a rest.
 pub(crate) fn accept(
     listener: &TcpListener,
     wait: Duration,
@@ -36,7 +36,7 @@ pub(crate) fn accept(
     }
 }
 
-/// Whether only this one is not there, and the next may be.
+/// Whether only this connection failed, and the next may succeed.
 fn is_passing(why: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     matches!(why.kind(), ConnectionAborted | Interrupted | WouldBlock)

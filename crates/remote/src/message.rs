@@ -51,8 +51,8 @@ pub struct Hello {
     pub version: u32,
     /// The secret that both ends have.
     pub token: String,
-    /// The address that the client connects to, in case several servers listen on the port; it may
-    /// be unknown there.
+    /// The address that the client connects to, in case several servers listen on the port; the
+    /// probe's host may not have it.
     pub ip: Option<IpAddr>,
     /// Port under test: the server is the process that listens there.
     pub port: Option<u16>,
@@ -116,7 +116,7 @@ pub struct Started {
     pub name: String,
     /// Words it was started with; secrets are masked.
     pub words: Vec<String>,
-    /// HOST:PORT as it says itself; the host may be that of all its addresses.
+    /// HOST:PORT as the server reports it; the host may stand for all its addresses.
     pub addr: String,
     /// Its process on the probe's host.
     pub pid: u32,
@@ -144,7 +144,7 @@ pub struct Pong {
     pub sent_ns: u64,
     /// When the probe read the ping, on its clock.
     pub received_ns: u64,
-    /// Unix time of the probe's host between the two other times of it.
+    /// Unix time of the probe's host between its two other times.
     pub wall_ns: i64,
     /// When the probe wrote the response, on its clock.
     pub answered_ns: u64,
@@ -169,7 +169,7 @@ pub enum Refusal {
         /// The probe's.
         spoken: u32,
     },
-    /// Another token.
+    /// The token is another one.
     #[error(
         "wrong token; --probe-token-file here and --token-file on its host must hold the same one"
     )]

@@ -1,7 +1,7 @@
 //! The latest counters as text for Prometheus, over plain HTTP, without a token.
 //!
-//! So the address should be one that only this host reaches. The text is
-//! that of the exposition format 0.0.4.
+//! So the address should be one that only this host reaches. The text is that of the exposition
+//! format 0.0.4.
 
 mod http;
 mod text;
@@ -58,7 +58,7 @@ impl Exporter {
         while !stop.load(Ordering::Relaxed) {
             if looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
                 looked = Some(Instant::now());
-                // To look for a server is to look at every process: not while it runs.
+                // Finding a server reads every process, so not while the server runs.
                 if sampler.is_none() || !watched.as_ref().is_some_and(KnownProcess::runs) {
                     let found = self.server().and_then(KnownProcess::of);
                     // A server that is started again is another process.

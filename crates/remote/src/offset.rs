@@ -1,12 +1,12 @@
 //! How far the other host's clock is ahead of ours.
 //!
-//! Of a round trip four times are known: sent and back on our clock, received and answered on the
+//! Four times of a round trip are known: sent and back on our clock, received and answered on the
 //! other. The probe's times lie somewhere within the trip, so the offset is known to half of its
 //! length, whatever the delay of each way. The shortest trip is the most precise. Clocks also
 //! drift, so one trip before, one during and one after the run are kept, and the estimate spans all
 //! three.
 //!
-//! Events carry the Unix time of that host. Each trip says how far its wall clock is ahead of its
+//! Events carry the Unix time of that host. Each trip shows how far its wall clock is ahead of its
 //! monotonic one; that changes only when the wall clock is set.
 
 use model::facts::ClockOffset;
@@ -34,7 +34,7 @@ pub struct RoundTrip {
 /// nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallZero {
-    /// By the trip that knows it best.
+    /// The middle of what all trips allow.
     pub zero_ns: i64,
     /// It is not further off than this.
     pub error_ns: u64,

@@ -44,7 +44,7 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
     /// Carries out one order, which may take seconds; one at a time.
     fn carry_out(&self, order: &TuneOrder) -> TuneOutcome;
 
-    /// Begins to check the changed settings, for one client.
+    /// Starts to check the changed settings, for one client.
     fn watch(&self) -> Look;
 
     /// Carries out the steps of experiments on servers, for one client. What is taken is given back
@@ -54,8 +54,8 @@ pub trait Tuner: Send + Sync + std::fmt::Debug {
 
 /// Starts servers of a list of the probe's host.
 pub trait Starter: Send + Sync + std::fmt::Debug {
-    /// Starts one and waits until it listens; or what was asked and what the list allows, or why it
-    /// does not run. Once `stop` is set the wait ends.
+    /// Starts one and waits until it listens. An error is what was asked and what the list allows,
+    /// or why it does not run. Once `stop` is set the wait ends.
     fn start(&self, order: &StartOrder, stop: &AtomicBool) -> Result<Box<dyn Running>, String>;
 }
 
@@ -66,7 +66,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The file with the token; made when absent.
     pub token_file: PathBuf,
-    /// Clients at a time.
+    /// Most clients at a time.
     pub clients_max: u32,
     /// Where to serve Prometheus, if at all.
     pub prometheus: Option<SocketAddr>,
@@ -133,7 +133,7 @@ impl Probe {
         Ok(Self { settings, token, identity, listener, exporter, kept_files })
     }
 
-    /// Where it listens; the port is the true one.
+    /// Where it listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap_or(self.settings.listen)
     }
@@ -238,7 +238,7 @@ fn named(name: &str) -> thread::Builder {
 /// Where lines go.
 struct Log<'a> {
     tell: &'a (dyn Fn(&str) + Sync),
-    /// Begin of the minute, and lines about strangers in it.
+    /// Start of the minute, and lines about strangers in it.
     budget: Mutex<(Instant, u32)>,
 }
 

@@ -17,7 +17,7 @@ const RANDOM_BYTES: usize = 32;
 /// Why a file has no valid token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The system refused.
+    /// The system refused an operation.
     #[error("{}: {error}", path.display())]
     Io {
         /// Which file.
@@ -90,7 +90,7 @@ pub fn read_or_make(path: &Path) -> Result<String, TokenError> {
 /// cannot be exchanged in between.
 pub fn open_secret(path: &Path) -> Result<File, TokenError> {
     let foreign = |what| TokenError::Foreign { path: path.to_path_buf(), what };
-    // Without waiting for a writer, should it be a pipe.
+    // Without waiting for a writer, if it is a pipe.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {

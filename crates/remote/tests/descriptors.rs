@@ -69,7 +69,7 @@ fn without_descriptors_a_probe_rests_and_serves_when_there_are_some_again() {
         while begin.elapsed() < Duration::from_secs(2) {
             thread::sleep(Duration::from_millis(50));
         }
-        // Two loops that ask again at once would use two CPUs, or all that there is of them.
+        // Two loops that retry at once would use two CPUs, or all CPU time that there is.
         let used = cpu_time() - before;
         assert!(used < Duration::from_millis(600), "{used:?} in {:?}", begin.elapsed());
         assert!(has_told("cannot accept connections"), "{told:?}");

@@ -1,4 +1,4 @@
-//! Every knob ranked by what a run says of it. Pure: signals in, advice out.
+//! Ranks every knob by what a run says about it. Pure: signals in, advice out.
 
 use crate::knob::{Act, Knob};
 use crate::knobs::GENERATOR;
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 /// The load of a run as commands, so that a user can repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunCommands<'a> {
-    /// The run as one names it, for commands.
+    /// The name of the run, as commands take it.
     pub run: &'a str,
     /// The command of the run.
     pub command: &'a str,
@@ -57,7 +57,7 @@ fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advi
         let first = |one: &Candidate| !(signals.client_is_wall && one.knob == GENERATOR.id);
         let is_other = |one: &Candidate| !wall.is_some_and(|wall| relieves(knobs, one, wall));
         let key = |one: &Candidate| (first(one), is_other(one));
-        // What the wall itself asks for goes first among equals.
+        // Among equals, knobs that relieve the wall come first.
         let rank = |one: &Candidate| one.prediction.high.unwrap_or(f64::INFINITY);
         match first(left).cmp(&first(right)) {
             Ordering::Equal => rank(right).total_cmp(&rank(left)).then(key(left).cmp(&key(right))),
@@ -103,8 +103,8 @@ fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidat
     }
 }
 
-/// A knob of what the run did not use, or of what did not limit it, changes nothing, whatever its
-/// own figures say.
+/// A knob that acts on something that the run did not use, or that did not limit it, changes
+/// nothing, whatever its own figures say.
 fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
     let relieves = |wall: &WallId| match signals.wall {
         Some(Named::Wall(named)) => *wall == named,
@@ -114,11 +114,11 @@ fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Predict
     let is_loopback = signals.server.link.as_deref() == Some("lo");
     let why = match signals.wall {
         _ if knob.scope == Scope::Device && is_loopback => {
-            "the load went over loopback, and this is of a network device"
+            "the load went over loopback, and this knob acts on a network device"
         }
         _ if knob.relieves.iter().any(relieves) => return said,
         _ if signals.is_inside => {
-            "what limits is inside the application, where no setting of a host reaches"
+            "the limit is inside the application, where no host setting reaches"
         }
         Some(Named::None) => "no wall was reached: the rate was the load that was offered",
         _ => return said,
@@ -129,8 +129,8 @@ fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Predict
     Prediction::no_effect(predict::noise(signals), why.to_string(), &said.reconsider)
 }
 
-/// While the generator limits, nothing that is only of the server can show, whatever its counters
-/// say.
+/// While the generator is the wall, a knob that acts only on the server cannot change the rate,
+/// whatever the server's counters say.
 fn behind_the_generator(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
     let is_of_client = knob.relieves.iter().any(|wall| wall.side() == At::Client);
     if !signals.client_is_wall || is_of_client || said.basis != Basis::Bounded {
@@ -158,7 +158,7 @@ fn test_of(candidate: &Candidate, asked: RunCommands<'_>) -> String {
 /// The command that would measure the missing figures.
 fn settle(signals: &Signals, asked: RunCommands<'_>) -> String {
     if signals.client.cpus.is_none() && signals.server.cpus.is_none() {
-        // Our own host is always read: its readings are elsewhere.
+        // Our own host is always read, so its readings exist, but not in this record.
         let how = "give the directory of the run, because a lone record has no readings; or";
         return format!("{how} measure again: {}", asked.command);
     }

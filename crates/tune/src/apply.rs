@@ -1,4 +1,5 @@
-//! Changes, each written down before it is made, read back after, and all undone when one fails.
+//! Applies changes: each is journalled before it is made and read back after, and all are undone
+//! when one fails.
 
 use crate::clock;
 use crate::error::TuneError;
@@ -15,9 +16,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a disruptive change may stay without a word.
+/// How long a disruptive change stays unless the user keeps it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-/// The longest that can be asked for.
+/// The longest deadline that is accepted.
 pub const DEADLINE_MAX: Duration = Duration::from_secs(60);
 
 /// Whether changes are allowed that can cut connections.
@@ -30,7 +31,7 @@ pub enum Disruption {
     Allowed,
 }
 
-/// Starts a watchdog for a transaction; returns when it watches. See [`crate::guard`].
+/// Starts a watchdog for a transaction and returns once it is watching. See [`crate::guard`].
 pub type Watch<'a> = &'a dyn Fn(&str) -> Result<(), String>;
 
 /// How to apply.
@@ -38,27 +39,27 @@ pub type Watch<'a> = &'a dyn Fn(&str) -> Result<(), String>;
 pub struct ApplyOptions<'a> {
     /// Whether changes are allowed that can cut connections.
     pub disruption: Disruption,
-    /// When all is put back unless [`crate::keep`] is called; [`DEADLINE`] when not said and a
+    /// When everything is put back unless [`crate::keep`] is called. Not given: [`DEADLINE`] when a
     /// change can cut connections, otherwise none.
     pub deadline: Option<Duration>,
     /// Starts the watchdog; needed for any deadline.
     pub watch: Option<Watch<'a>>,
     /// Set by a caller to end early: everything is put back.
     pub stop: Option<&'a AtomicBool>,
-    /// What for; kept in the journal.
+    /// The purpose; kept in the journal.
     pub note: &'a str,
 }
 
 /// The result of an apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// Under which name it is put back.
+    /// The name by which `revert` puts it back.
     pub transaction: String,
-    /// Every change that was meant, with what became of it.
+    /// Every planned change, with what became of it.
     pub rows: Vec<Row>,
 }
 
-/// Makes the changes of a plan, all or none, but for disruptive ones that are not allowed.
+/// Makes the changes of a plan, all or none, except disruptive ones that are not allowed.
 /// Transactions whose deadline has passed are put back first. Each row is reported as it happens.
 pub fn apply(
     host: &Host,
@@ -77,13 +78,13 @@ pub fn apply(
     let Under { mut open, mut rows, tell, .. } = under;
     let transaction = open.story.id();
     if let Err(why) = done {
-        // What we have just written to and is gone now is not as it was before.
+        // A place that we have just written to and that is gone now is not as it was before.
         let back = revert::put_back_all(host, &mut open, Absent::Stays, tell);
         let is_left = |row: &&Row| row.fate != Fate::Reverted;
         let left = back.iter().filter(is_left).count();
         for row in back {
             match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
-                // A failed change is still reported as failed when its place is as it was.
+                // A failed change is still reported as failed even when its place is as it was.
                 Some(shown) if shown.fate == Fate::Failed && row.fate == Fate::Reverted => {
                     shown.now = row.now;
                 }
@@ -124,7 +125,8 @@ struct Todo<'a> {
     seen: Seen,
 }
 
-/// Looks at every place before anything is written. All rows with a change, and what to do.
+/// Looks at every place before anything is written. Returns all rows with a change, and the changes
+/// to make.
 fn look<'a>(
     host: &Host,
     journal: &Journal,
@@ -153,7 +155,7 @@ fn look<'a>(
         match stand(host, change, &stories, foreign.as_deref()) {
             _ if twice => {
                 is_refused = true;
-                add(row.now.clone(), Fate::Refused, "it is meant twice in one plan".to_string());
+                add(row.now.clone(), Fate::Refused, "the plan sets it twice".to_string());
             }
             Stand::Free(now) if now.value == change.place.settles_to(&change.wanted) => {
                 add(Some(now.value), Fate::Already, String::new());
@@ -183,7 +185,8 @@ enum Stand {
 fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>) -> Stand {
     let place = &change.place;
     let taken = stories.iter().find(|story| {
-        // A file of a namespace is another file in each; but for the host's, which all share.
+        // A file of a namespace is another file in each, except those of the whole host, which all
+        // share.
         let is_another = |open: &Recorded| {
             let is_shared = open.begin.scope == Scope::Host && place.device().is_none();
             place.is_of_network_namespace()
@@ -208,7 +211,7 @@ fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>)
     }
     match place.read(host) {
         Err(error) => Stand::Not(Fate::Refused, error.to_string()),
-        Ok(None) => Stand::Not(Fate::Gone, "it was there when it was planned".to_string()),
+        Ok(None) => Stand::Not(Fate::Gone, "it existed when the plan was made".to_string()),
         Ok(Some(now)) => match place.check_writable(host) {
             Err(error) => Stand::Not(Fate::Refused, error.to_string()),
             Ok(()) => Stand::Free(now),
@@ -216,7 +219,7 @@ fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>)
     }
 }
 
-/// How long it may stay.
+/// The deadline of the changes; none when nothing needs one.
 fn deadline(todo: &[Todo<'_>], options: &ApplyOptions<'_>) -> Result<Option<Duration>, TuneError> {
     let is_disruptive = todo.iter().any(|todo| todo.row.is_disruptive);
     let deadline = options.deadline.or(is_disruptive.then_some(DEADLINE));
@@ -261,7 +264,7 @@ struct Under<'a, 'b> {
 }
 
 impl Under<'_, '_> {
-    /// Before anything that needs it is written.
+    /// Starts the watchdog, before anything that needs it is written.
     fn watch(&self) -> Result<(), String> {
         let (Some(_), Some(watch)) = (self.deadline, self.options.watch) else { return Ok(()) };
         watch(&self.open.story.id()).map_err(|why| format!("the watchdog does not start: {why}"))
@@ -288,7 +291,8 @@ impl Under<'_, '_> {
         Ok(())
     }
 
-    /// One value: announced on disk, written, read back. What it reads as, and a word about it.
+    /// Makes one change: journals it, writes it, reads it back. Returns what it reads as, and a
+    /// note.
     fn change(
         &mut self,
         row: &Row,
@@ -329,7 +333,7 @@ impl Under<'_, '_> {
         (now, Ok(format!("was {}", shown(&was))))
     }
 
-    /// Whether the changes work, beyond their values; all are made by now.
+    /// Whether the changes work, beyond their values. All changes are made by now.
     fn judge(&mut self, todo: &[Todo<'_>]) -> Result<(), String> {
         let mut failed = Vec::new();
         for (todo, recorded) in todo.iter().zip(&self.open.story.changes) {
@@ -350,11 +354,12 @@ impl Under<'_, '_> {
     }
 }
 
-/// A value that is not the one from before this transaction must not be put back as such.
+/// Only the value from before this transaction may be put back; a value that changed since the
+/// first look is not that value.
 fn moved(seen: &Seen, now: &Seen) -> String {
     format!(
-        "it was '{}' at the first look and is '{}' now: another program set it, or a change \
-         before it in this plan moves it; then apply one after the other, with --only",
+        "it was '{}' at the first look and is '{}' now: another program set it, or an \
+         earlier change of this plan moved it; in that case apply one at a time, with --only",
         seen.value, now.value
     )
 }
@@ -385,7 +390,8 @@ fn sign_of(knob: &str) -> Option<Sign> {
     }
 }
 
-/// What shows of a change now. Nothing when its knob has no sign, or it could not be read.
+/// What the sign of a change shows now. Nothing when its knob has no sign, or the sign could not be
+/// read.
 pub(crate) fn effect(host: &Host, begin: &Begin) -> Option<Effect> {
     let sign = sign_of(&begin.knob)?;
     let before = begin.sign.as_ref()?;

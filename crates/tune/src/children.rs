@@ -6,13 +6,13 @@ use crate::journal::Recorded;
 use crate::place::Place;
 use ::host::tree;
 
-/// A process that starts another one meanwhile hands the value down; after so many rounds none is
-/// left.
+/// How many times the children are listed: a process may start another one meanwhile, which
+/// inherits the value.
 const ROUNDS: u32 = 8;
 /// Starts of processes are counted in hundredths of a second.
 const TICK_MS: u64 = 10;
 
-/// What those of a change have now.
+/// The values of the processes that inherited from a change.
 #[derive(Debug, Default)]
 struct Heirs {
     /// With exactly the value that we wrote.
@@ -36,21 +36,21 @@ fn heirs(host: &Host, change: &Recorded) -> Heirs {
             Ok(Some(seen)) if seen.value == begin.before.value => {}
             Ok(Some(seen)) if change.is_ours(&seen) => heirs.ours.push((pid, place)),
             Ok(Some(seen)) => heirs.others.push((pid, seen.value)),
-            // It has ended.
+            // The process has ended.
             Ok(None) | Err(_) => {}
         }
     }
     heirs
 }
 
-/// Gives those that have our value the old one; returns the note for the user. An error names the
-/// process that could not be put back.
+/// Gives the processes that inherited our value the old one; returns the note for the user. An
+/// error names the process that could not be put back.
 pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>, String> {
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
         let heirs = heirs(host, change);
         if heirs.ours.is_empty() {
-            return Ok(words(&done, "put back, too", &heirs.others));
+            return Ok(words(&done, "were put back, too", &heirs.others));
         }
         for (pid, place) in heirs.ours {
             let Ok(Some(now)) = place.read(host) else { continue };

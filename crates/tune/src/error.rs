@@ -5,7 +5,7 @@ use model::tuning::{Fate, Row};
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing is changed, or not all is as it should be.
+/// Why nothing was changed, or why not everything is as it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     /// The journal cannot be written or read; nothing is changed without it.
@@ -16,7 +16,7 @@ pub enum TuneError {
         /// The system's reason.
         error: io::Error,
     },
-    /// The journal is not one to trust.
+    /// The journal cannot be trusted.
     #[error("the journal of changes: {}: {why}", path.display())]
     Unsafe {
         /// File or folder.
@@ -38,8 +38,11 @@ pub enum TuneError {
         /// The fault.
         why: String,
     },
-    /// Another process changes or puts back right now.
-    #[error("another ceiling changes this host right now (it holds {}); try again", path.display())]
+    /// Another process is changing values or putting them back right now.
+    #[error(
+        "another ceiling is changing this host right now (it holds {}); try again",
+        path.display()
+    )]
     Busy {
         /// The lock.
         path: PathBuf,
@@ -50,7 +53,7 @@ pub enum TuneError {
         /// As asked for.
         transaction: String,
     },
-    /// Some of it cannot be, which was seen before anything was written.
+    /// Some change cannot be made; this was found before anything was written.
     #[error("nothing was changed: {}", refusals(.rows))]
     Refused {
         /// Every change of the request, with the reason against it.
@@ -85,13 +88,13 @@ pub enum TuneError {
         /// The reason.
         why: String,
     },
-    /// A place, outside of any transaction.
+    /// A place cannot be read or written, outside of any transaction.
     #[error(transparent)]
     Place(#[from] PlaceError),
 }
 
 impl TuneError {
-    /// Whether something on the host is neither as it was nor as it was meant.
+    /// Whether something on the host is neither as it was nor as intended.
     pub fn leaves_something(&self) -> bool {
         match self {
             Self::RolledBack { left, .. } => *left > 0,

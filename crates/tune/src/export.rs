@@ -1,4 +1,5 @@
-//! Settings in the forms in which operators keep them: ceiling itself makes nothing permanent.
+//! Exports settings in the forms in which operators keep them; ceiling itself makes nothing
+//! permanent.
 
 use crate::error::TuneError;
 use crate::journal::Journal;
@@ -20,7 +21,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// By the name that one types.
+    /// The forms, by the name that the user types.
     pub const ALL: &'static [(&'static str, Form)] = &[
         ("sysctl", Self::Sysctl),
         ("udev", Self::Udev),
@@ -36,9 +37,9 @@ pub struct Durable {
     pub knob: String,
     /// Its name.
     pub name: String,
-    /// Where.
+    /// The place of the value.
     pub place: Place,
-    /// What, normalised.
+    /// The value to write, normalised.
     pub wanted: String,
     /// The value before.
     pub before: Seen,
@@ -78,15 +79,15 @@ impl Durable {
         Ok(written.map(|change| of(&change.begin)).collect())
     }
 
-    /// The file and the bytes that say this value and the one before; or why there are none.
+    /// The file and the bytes for this value and for the one before; or why there are none.
     fn lines(&self) -> Result<Lines, String> {
         let Place::File { path, format } = &self.place else {
-            return Err("it is no file".to_string());
+            return Err("it is not a file".to_string());
         };
         let wanted = format.bytes(&self.wanted, &self.before.raw);
         let before = format.bytes(&self.before.value, &self.before.raw);
         if [path, &wanted, &before].iter().any(|text| !is_plain(text)) {
-            return Err("it has signs that do not belong into such a file".to_string());
+            return Err("it has characters that do not belong in such a file".to_string());
         }
         Ok(Lines { path: path.clone(), wanted, before })
     }
@@ -110,7 +111,7 @@ struct Lines {
     before: String,
 }
 
-/// Whether a text means itself in every form: no quotes, no expansions, no line ends.
+/// Whether a text is literal in every form: no quotes, no expansions, no line ends.
 fn is_plain(text: &str) -> bool {
     text.chars().all(|sign| sign.is_ascii_alphanumeric() || " \t_.,:/=+-@".contains(sign))
 }
@@ -145,7 +146,7 @@ fn sysctl(settings: &[Durable]) -> String {
                 // With slashes, because names of devices may have dots.
                 let _ = writeln!(text, "{name} = {}", lines.wanted);
             }
-            Ok((None, _)) => text += &cannot(setting, "it is no kernel parameter; see systemd"),
+            Ok((None, _)) => text += &cannot(setting, "it is not a kernel parameter; see systemd"),
             Err(why) => text += &cannot(setting, &why),
         }
     }
@@ -171,7 +172,7 @@ fn udev(settings: &[Durable]) -> String {
                 );
             }
             (Ok(_), None) => {
-                text += &cannot(setting, "it is no file of a network device; see systemd");
+                text += &cannot(setting, "it is not a file of a network device; see systemd");
             }
             (Err(why), _) => text += &cannot(setting, why),
         }

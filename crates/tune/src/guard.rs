@@ -1,5 +1,5 @@
 //! The watchdog: a separate process that puts a transaction back at its deadline, unless the user
-//! keeps it before.
+//! keeps it first.
 //!
 //! It shares only the journal with the process that applied, so it works after a cut connection, a
 //! closed shell or a killed process.
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the watchdog looks: seldom while the deadline is far, because it may run beside a
-/// server that is measured.
+/// How often the watchdog checks: rarely while the deadline is far, because it may run on the host
+/// of a server under measurement.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOK_FAR: Duration = Duration::from_millis(500);
-/// From when on it looks more often.
+/// The time left from which it checks more often.
 const NEAR_MS: u64 = 2_000;
-/// How often it tries again when the kernel or another process does not let it.
+/// How many times it retries when the kernel or another process prevents the revert.
 const TRIES: u32 = 120;
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -34,7 +34,7 @@ pub enum Watched {
     PutBack(Vec<Row>),
 }
 
-/// Says that a transaction may stay: its deadline no longer counts. It can still be put back.
+/// Lets a transaction stay: its deadline no longer counts. It can still be put back.
 pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>, TuneError> {
     let lock = journal.lock()?;
     let stories = match which {
@@ -55,7 +55,7 @@ pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>
     for story in stories {
         let transaction = story.id();
         if is_overdue(host, &story) {
-            let why = "its deadline has passed; it is put back".to_string();
+            let why = "its deadline has passed; it is being put back".to_string();
             return Err(TuneError::TooLate { transaction, why });
         }
         if left_ms(host, &story).is_some() {
@@ -68,8 +68,8 @@ pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>
     Ok(kept)
 }
 
-/// Moves the deadline of a transaction that has one: it is so far from now. An error when it is
-/// too late for that.
+/// Moves the deadline of a transaction that has one to `left` from now. An error when it is too
+/// late.
 pub fn extend(
     host: &Host,
     journal: &Journal,
@@ -84,7 +84,7 @@ pub fn extend(
     let story = journal.story(transaction)?;
     let story = story.ok_or_else(|| late("it was put back already"))?;
     if is_overdue(host, &story) {
-        return Err(late("its deadline has passed; it is put back"));
+        return Err(late("its deadline has passed; it is being put back"));
     }
     if left_ms(host, &story).is_none() {
         return Ok(());
@@ -96,7 +96,7 @@ pub fn extend(
 }
 
 /// Watches a transaction until it is kept, put back, or overdue; then puts it back. `ready` is
-/// called once it watches. `stop` makes it put everything back at once.
+/// called once it is watching. `stop` makes it put everything back at once.
 pub fn guard(
     host: &Host,
     journal: &Journal,
@@ -118,7 +118,7 @@ pub fn guard(
     put_back(host, journal, transaction)
 }
 
-/// Tries for a while: a device that is being set up again refuses for a moment.
+/// Retries for a while: a device that is being set up again refuses for a moment.
 fn put_back(host: &Host, journal: &Journal, transaction: &str) -> Result<Watched, TuneError> {
     let which = Which::Transaction(transaction.to_string());
     let mut tries = 0;
@@ -137,7 +137,7 @@ fn put_back(host: &Host, journal: &Journal, transaction: &str) -> Result<Watched
     }
 }
 
-/// Milliseconds since the boot of this host, in which deadlines are written.
+/// Milliseconds since the boot of this host, the clock of deadlines.
 pub fn now_boot_ms() -> u64 {
     clock::boot_ms()
 }

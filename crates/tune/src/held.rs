@@ -1,8 +1,10 @@
-//! A change that its own process puts back: what an experiment turns to and fro at a server.
+//! A change that its own process puts back, such as what an experiment turns back and forth on a
+//! server.
 //!
 //! It is a transaction like all others, under the same lock: `ceiling tune status` shows it,
 //! `ceiling tune revert` undoes it. It differs in how it ends. The process that made it puts it
-//! back, also when it fails or panics; when that process was killed, the next start does.
+//! back, also when it fails or panics. If that process was killed, the next start of `ceiling`
+//! does.
 
 use crate::apply::header;
 use crate::clock;
@@ -21,14 +23,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Changes under way in this process.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process has changed a server and has not put it back yet. A signal handler may ask.
+/// Whether this process has changed a server and has not put it back yet. Safe in a signal handler.
 pub fn is_changed() -> bool {
     UNDER_WAY.load(Ordering::SeqCst) > 0
 }
 
 /// What an experiment turns.
 pub(crate) struct Turn {
-    /// Its name, in the place of a knob's.
+    /// Its name, in place of a knob's.
     pub(crate) name: &'static str,
     /// Where it is.
     pub(crate) place: Place,
@@ -81,7 +83,7 @@ impl Held {
         };
         if let Some(story) = stories.iter().find(is_same) {
             let (shown, pid) = (place.show(), story.header.pid);
-            return Err(format!("{shown}: an experiment of process {pid} turns it now"));
+            return Err(format!("{shown}: an experiment of process {pid} is changing it now"));
         }
         place.check_sound()?;
         let before = place.read(&host).map_err(|why| why.to_string())?;
@@ -161,7 +163,7 @@ impl Held {
         }
         let which = Which::Transaction(self.transaction.to_string());
         let rows = match revert::revert(&self.host, &self.journal, &which, &mut |_| {}) {
-            // It was put back before us and is no longer kept.
+            // Another process put it back, and its journal entry is no longer kept.
             Err(TuneError::Unknown { .. }) => Vec::new(),
             rows => rows.map_err(|why| why.to_string())?,
         };
@@ -174,7 +176,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What fails here stays in the journal, and the next start tries again and tells.
+        // What fails here stays in the journal, and the next start tries again and reports it.
         let _ = self.put_back();
         UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
     }
@@ -186,7 +188,7 @@ fn trouble(rows: &[Row]) -> Option<String> {
     Some(format!("{}: {}", row.place, row.note))
 }
 
-/// Puts back what runs that were killed had changed; what to tell about it.
+/// Puts back what killed runs had changed; returns what to report about it.
 pub fn put_back_abandoned(root: &Root, folder: &Path) -> Vec<String> {
     let refused = |why: &dyn ToString| {
         let why = why.to_string();
@@ -194,7 +196,7 @@ pub fn put_back_abandoned(root: &Root, folder: &Path) -> Vec<String> {
     };
     let journal = match Journal::open(folder) {
         Ok(journal) => journal,
-        // It is root's, and we are not root.
+        // The folder belongs to root, and we are not root.
         Err(TuneError::Journal { error, .. }) if is_denied(&error) => return Vec::new(),
         Err(why) => return vec![refused(&why)],
     };

@@ -1,4 +1,4 @@
-//! What of a host matters to knobs, read once: CPUs, network devices, their queues and interrupts.
+//! What knobs need from a host, read once: CPUs, network devices, their queues and interrupts.
 
 use crate::cpus::CpuSet;
 use crate::process;
@@ -9,28 +9,28 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A host, or a folder made up like one.
+/// A host, or a folder of files laid out like one.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Where its files are.
     pub root: Root,
-    /// CPUs that can ever be: what masks are wide for.
+    /// Possible CPUs: they set the width of masks.
     pub cpus_possible: CpuSet,
-    /// CPUs that are.
+    /// CPUs that are online.
     pub cpus_online: CpuSet,
-    /// CPUs this process may use, which is less in a container.
+    /// CPUs this process may use; fewer in a container.
     pub cpus_allowed: CpuSet,
-    /// Network devices of this namespace that carry load, by name; loopback is none.
+    /// Network devices of this namespace that carry load, by name; without loopback.
     pub devices: Vec<Device>,
-    /// Processes of the server under test, the first the top of the tree; none when not known.
+    /// Processes of the server under test, the top of the tree first; empty when not known.
     pub servers: Vec<u32>,
-    /// Identifies the boot: settings that are not on disk end with it.
+    /// Identifies the boot: settings that are not on disk are lost with it.
     pub boot_id: String,
     /// Identifies the network namespace of this process.
     pub namespace: String,
-    /// Whether that is the one the host started with: some files can be written only there.
+    /// Whether that is the initial namespace of the host: some files can be written only there.
     pub is_initial_namespace: bool,
-    /// Identifies the PID namespace of this process: numbers of processes are of it.
+    /// Identifies the PID namespace of this process, to which pids belong.
     pub pid_namespace: String,
 }
 
@@ -43,11 +43,11 @@ pub struct Device {
     pub rx_queues: Vec<String>,
     /// Names of transmit queues.
     pub tx_queues: Vec<String>,
-    /// Interrupts of its queues; without the one that only manages it.
+    /// Interrupts of its queues; without those that only manage it.
     pub interrupts: Vec<Interrupt>,
     /// CPUs near it; all when the host has one node.
     pub near_cpus: CpuSet,
-    /// Whether a piece of hardware, virtual hardware included, stands behind it.
+    /// Whether hardware, virtual hardware included, backs it.
     pub is_hardware: bool,
 }
 
@@ -68,14 +68,14 @@ pub enum Profile {
     /// The most requests per second.
     #[default]
     Throughput,
-    /// The shortest responses at moderate load.
+    /// The lowest latency at moderate load.
     Latency,
     /// Many connections that come and go.
     Churn,
 }
 
 impl Profile {
-    /// By the name that one types.
+    /// The profiles, by the name that the user types.
     pub const ALL: &'static [(&'static str, Profile)] = &[
         ("seeds", Self::Seeds),
         ("throughput", Self::Throughput),
@@ -93,18 +93,18 @@ pub struct Split {
     pub server: CpuSet,
 }
 
-/// The user's wish.
+/// What the user asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// What for.
+    /// What to tune for.
     pub profile: Profile,
     /// Only this device; otherwise every one that carries load.
     pub device: Option<String>,
-    /// Which CPUs do what; all do everything when not said.
+    /// Which CPUs do what; all do everything when not given.
     pub split: Option<Split>,
     /// Only these knobs, by id or name; all when empty.
     pub only: Vec<String>,
-    /// Values that are set as they stand, by the word of their knob; see [`crate::planned`].
+    /// Values to set exactly as given, by the word for their knob; see [`crate::planned`].
     pub values: BTreeMap<String, String>,
 }
 
@@ -166,7 +166,8 @@ impl Host {
         fs::read_to_string(self.root.path(path)).ok()
     }
 
-    /// Names in a folder, in order; none when it is not there. Numbers at their ends count.
+    /// Names in a folder, sorted, with numbers at their ends in numeric order; none when the folder
+    /// does not exist.
     pub fn names_in(&self, folder: &str) -> Vec<String> {
         let mut names = names_in(&self.root.path(folder));
         names.sort_by_key(|name| (name.len(), name.clone()));
@@ -211,7 +212,7 @@ fn device(folder: &Path, name: String, table: &[Entry], online: &CpuSet) -> Devi
     }
 }
 
-/// Interrupts of a device's own functions, and with virtio of the PCI function that carries it.
+/// Interrupts of the device itself or, with virtio, of the PCI function that carries it.
 fn interrupts(folder: &Path, table: &[Entry]) -> Vec<Interrupt> {
     let own = names_in(&folder.join("device/msi_irqs"));
     let carrier = fs::canonicalize(folder.join("device")).ok();
@@ -228,7 +229,7 @@ fn interrupts(folder: &Path, table: &[Entry]) -> Vec<Interrupt> {
     found
 }
 
-/// The last word of what the kernel's table says of an interrupt.
+/// The last word of an interrupt's entry in the kernel's table.
 fn name_of(table: &[Entry], irq: u32) -> String {
     let entry = table.iter().find(|entry| entry.irq.parse() == Ok(irq));
     let word = entry.and_then(|entry| entry.device.split_whitespace().next_back());

@@ -1,10 +1,10 @@
 //! The journal: the value before each change, on disk before the change is made.
 //!
-//! A folder with one file for each transaction, `NUMBER.jsonl`, lines of JSON that are only ever
-//! appended. A line, and the folder that has the file, is on disk before what it announces is
-//! done. So a line that is torn announces something that was not done, and is dropped; a line
-//! that is damaged before the last one is reported and never guessed. A transaction that is closed
-//! moves to `done/`. A process that changes anything holds a lock, which ends with the process.
+//! A folder with one file per transaction, `NUMBER.jsonl`: lines of JSON that are only ever
+//! appended. A line, and the directory entry of its file, is on disk before what it announces is
+//! done. So a torn line announces something that was not done, and is dropped. A damaged line
+//! before the last one is reported; its meaning is never guessed. A closed transaction moves to
+//! `done/`. A process that changes anything holds a lock, which is released when the process ends.
 
 mod entry;
 mod story;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How long a process waits for the lock of another.
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(20);
-/// How many closed transactions are kept to look at.
+/// How many closed transactions are kept for inspection.
 const DONE_MAX: usize = 100;
 /// Most open transactions accepted; more cannot be real.
 const OPEN_MAX: usize = 10_000;
@@ -49,13 +49,13 @@ pub struct Journal {
     folder: PathBuf,
 }
 
-/// The right to change something, as long as it lives.
+/// The right to change something, while this value lives.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "it is held, not read")] File);
 
 impl Journal {
-    /// A journal in a folder, which is made when the first transaction begins. A folder that others
-    /// can write to is refused, because its values are later written to the kernel.
+    /// A journal in a folder, which is created with the first transaction. A folder that others can
+    /// write to is refused, because its values are later written to the kernel.
     pub fn open(folder: &Path) -> Result<Self, TuneError> {
         let journal = Self { folder: folder.to_path_buf() };
         match fs::symlink_metadata(folder) {
@@ -81,7 +81,7 @@ impl Journal {
         TuneError::Journal { path: path.to_path_buf(), error }
     }
 
-    /// Waits for the right to change something, though not for long.
+    /// Waits for the right to change something, for [`PATIENCE`] at most.
     pub(crate) fn lock(&self) -> Result<Lock, TuneError> {
         let path = self.folder.join("lock");
         let error = |error| self.error(&path, error);
@@ -110,7 +110,7 @@ impl Journal {
         let mut numbers = self.numbers(&self.folder)?;
         numbers.sort_unstable_by(|left, right| right.cmp(left));
         if numbers.len() > OPEN_MAX {
-            return Err(self.untrusted("it holds more transactions than anybody makes"));
+            return Err(self.untrusted("it holds implausibly many transactions"));
         }
         for number in numbers {
             match Story::read(&self.file(number), number) {
@@ -122,7 +122,7 @@ impl Journal {
         Ok((stories, damaged))
     }
 
-    /// One transaction that is not closed. Nothing when it is.
+    /// One transaction that is not closed. Nothing when it is closed.
     pub(crate) fn story(&self, transaction: &str) -> Result<Option<Story>, TuneError> {
         let unknown = || TuneError::Unknown { transaction: transaction.to_string() };
         let number: u64 = transaction.parse().map_err(|_| unknown())?;
@@ -137,7 +137,7 @@ impl Journal {
         Ok(story.filter(|story| !story.is_closed()))
     }
 
-    /// Begins a transaction: its header is on disk when this returns.
+    /// Starts a transaction: its header is on disk when this returns.
     pub(crate) fn begin(&self, _: &Lock, header: &Header) -> Result<Open, TuneError> {
         let mut numbers = self.numbers(&self.folder)?;
         numbers.extend(self.numbers(&self.done())?);
@@ -150,7 +150,7 @@ impl Journal {
         Ok(open)
     }
 
-    /// Moves a transaction that is closed out of the way.
+    /// Moves a closed transaction to `done/`.
     pub(crate) fn put_away(&self, _: &Lock, number: u64) -> Result<(), TuneError> {
         let done = self.done();
         let error = |error| self.error(&done, error);
@@ -162,14 +162,14 @@ impl Journal {
         numbers.sort_unstable();
         let surplus = numbers.len().saturating_sub(DONE_MAX);
         for number in &numbers[..surplus] {
-            // Only there to be looked at.
+            // They are kept for inspection only.
             let _ = fs::remove_file(done.join(name(*number)));
         }
         Ok(())
     }
 
-    /// Files left by processes that ended between closing a transaction and moving it, or before
-    /// they had written a header.
+    /// Clears files left by processes that ended between closing a transaction and moving it, or
+    /// before they had written a header.
     pub(crate) fn sweep(&self, lock: &Lock) -> Result<(), TuneError> {
         for number in self.numbers(&self.folder)? {
             let path = self.file(number);

@@ -10,13 +10,13 @@ use model::wall::WallId;
 pub struct Knob {
     /// Stable id, for example `T5`.
     pub id: &'static str,
-    /// Stable name, for example `rps`; what one types.
+    /// Stable name, for example `rps`; what the user types.
     pub name: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
     /// What a change touches.
     pub scope: Scope,
-    /// When a change works.
+    /// When a change takes effect.
     pub takes_effect: TakesEffect,
     /// Whether a change can cut connections, ours included.
     pub is_disruptive: bool,
@@ -24,7 +24,7 @@ pub struct Knob {
     pub relieves: &'static [WallId],
     /// What a change can cost.
     pub risk: &'static str,
-    /// How it is set, or said.
+    /// How it is set, or what is advised.
     pub act: Act,
     /// What a change would do to the rate of a run: pure arithmetic over what the run measured.
     pub predict: fn(&Signals) -> Prediction,
@@ -41,9 +41,9 @@ pub enum Act {
         /// How to see that a change works, beyond reading it back.
         sign: Option<Sign>,
     },
-    /// Programs or people decide it; it is predicted and reported.
+    /// A program or a person must change it; it is predicted and reported.
     Advice {
-        /// What there is now, when the host tells.
+        /// The current value, when the host shows it.
         now: fn(&Host) -> Option<String>,
         /// What to do, in a sentence.
         advice: &'static str,
@@ -82,19 +82,19 @@ impl Ask<'_> {
     }
 }
 
-/// The response.
+/// What a knob would do at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proposal {
-    /// This value, normalised.
+    /// Set this value, normalised.
     Set(String),
     /// The profile does not touch it, and why.
     Leave(String),
-    /// The profile would, and may not here, and why.
+    /// The profile would set it, but this is not possible here, and why.
     Refuse(String),
 }
 
 impl Proposal {
-    /// Sets a number unless there is as much already.
+    /// Sets a number unless the value is at least that already.
     pub fn at_least(now: &str, number: u64) -> Self {
         match now.parse::<u64>() {
             Ok(now) if now >= number => Self::Leave(format!("{now} is enough")),
@@ -110,7 +110,7 @@ pub struct Sign {
     pub what: &'static str,
     /// Reads it: any text that [`Sign::judge`] understands; nothing when it cannot be read.
     pub read: fn(&Host, &Place) -> Option<String>,
-    /// Compares it before the change and now, for the value meant.
+    /// Compares the reading before the change with the one now, for the wanted value.
     pub judge: fn(before: &str, now: &str, wanted: &str) -> Effect,
 }
 

@@ -1,8 +1,8 @@
 //! The registry: every knob, all of one shape.
 //!
 //! To add one, write its file and its line here; a knob that ceiling never sets is a constant in
-//! [`advice`] or [`left_alone`]. The header of the file, or of the constant, says what people need
-//! to know, under the same words in each: docs/reference/knobs.md is made of it.
+//! [`advice`] or [`left_alone`]. The header of the file, or of the constant, says what users need
+//! to know, under the same labels in each: docs/reference/knobs.md is made from it.
 
 mod advice;
 mod busy_poll;

@@ -1,8 +1,8 @@
 //! Where a value is, and how it is read and written.
 //!
-//! Values are compared by meaning: the kernel strips zeros, adds them, rounds, and shows choices
-//! in brackets. Each place therefore has a *normalised* value, a text that is equal when the
-//! meaning is, and knows which bytes say it.
+//! Values are compared by meaning: the kernel strips zeros, adds them, rounds, and shows choices in
+//! brackets. Each place therefore has a *normalised* value, a text that is equal when the meaning
+//! is, and can turn it into the bytes to write.
 
 pub mod daemon;
 pub mod ethtool;
@@ -38,14 +38,15 @@ pub enum Place {
     OpenFiles {
         /// The process.
         pid: u32,
-        /// When it started, in clock ticks since the boot: tells it from a later one with its pid.
+        /// When it started, in clock ticks since the boot: tells it from a later one with the same
+        /// pid.
         started_ticks: u64,
     },
     /// A setting of a network driver.
     Ethtool {
         /// Name of the device.
         device: String,
-        /// Which.
+        /// Which setting.
         setting: DriverSetting,
     },
     /// The queueing discipline at the root of a device.
@@ -75,7 +76,7 @@ pub enum Place {
     CpuMax {
         /// Its folder.
         folder: String,
-        /// Number of that folder, which another group of its name does not have.
+        /// Inode of that folder, which another group of the same name does not have.
         inode: u64,
     },
     /// The control group of version 1 that a process and its children are in.
@@ -89,7 +90,7 @@ pub enum Place {
         /// Folder of the group that is made for them.
         made: String,
     },
-    /// Control groups that are made for a server which is started in them.
+    /// Control groups made for a server that is started in them.
     ForServer {
         /// Their folders, one in each hierarchy that limits it.
         folders: Vec<String>,
@@ -116,7 +117,7 @@ pub enum PlaceError {
         /// The system's reason.
         error: io::Error,
     },
-    /// The place holds another kind of value than expected.
+    /// The place holds another kind of value than the expected one.
     #[error("{place}: {why}")]
     Value {
         /// The place, as shown.
@@ -126,13 +127,13 @@ pub enum PlaceError {
     },
 }
 
-/// What the errors of these files mean, which their names do not say.
+/// What the errors of these files mean, which the names of the errors do not say.
 fn meaning(error: &io::Error) -> String {
     let why = match error.raw_os_error() {
         Some(libc::EIO) => "the kernel manages this interrupt itself and does not let it be moved",
         Some(libc::EOVERFLOW) => "the mask names CPUs that this kernel cannot have",
         Some(libc::EROFS) => "the file system is read-only, as in a container; use the host",
-        Some(libc::EACCES | libc::EPERM) => "not allowed; it takes root of the host",
+        Some(libc::EACCES | libc::EPERM) => "not allowed; it needs root on the host",
         Some(libc::ENODEV) => "the device is gone",
         Some(libc::EOPNOTSUPP) => "the driver cannot do this",
         _ => return error.to_string(),
@@ -150,18 +151,18 @@ impl PlaceError {
     }
 }
 
-/// How often a driver is read again after a write, at [`PAUSE`] each.
+/// How many times a driver is read again after a write, [`PAUSE`] apart.
 const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Files of control groups, where all but containers have them.
+/// Control groups, at the place where all hosts have them, though not all containers.
 const GROUPS: &str = "/sys/fs/cgroup/";
 
-/// Files of the network, which are of one namespace.
+/// Files of the network, which belong to one namespace.
 const NETWORK_FILES: &[&str] = &["/proc/sys/net/", "/sys/class/net/"];
 
-/// Folders with files of knobs. `/proc/PID/root` leads to all files there are, so `/proc` as a
-/// whole is none of them.
+/// Folders with files of knobs. `/proc/PID/root` leads to every file, so `/proc` as a whole is not
+/// one of them.
 const FOLDERS: &[&str] = &[
     "/proc/sys/",
     "/proc/irq/",
@@ -235,7 +236,7 @@ impl Place {
         }
     }
 
-    /// The same right after a write: a driver that sets its device up again is waited for.
+    /// Reads it right after a write, and waits for a driver that is setting its device up again.
     pub(crate) fn read_back(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         for _ in 0..TRIES {
             match self.read(host) {
@@ -280,16 +281,16 @@ impl Place {
     pub fn check_writable(&self, host: &Host) -> Result<(), PlaceError> {
         match self {
             Self::File { path, .. } => file::check_writable(host, path),
-            // These say it when they are written.
+            // The others report it when they are written.
             _ => Ok(()),
         }
     }
 
-    /// Whether this program writes such a place: a journal is checked, not trusted.
+    /// Whether this program writes to such a place: a journal is checked, not trusted.
     pub(crate) fn check_sound(&self) -> Result<(), String> {
         match self {
             Self::File { path, .. } if !is_of_the_kernel(path) => {
-                Err(format!("'{path}' is no file of the kernel"))
+                Err(format!("'{path}' is not a file of the kernel"))
             }
             Self::CpuMax { folder, .. } => group::check_path(folder),
             Self::Group { from, made, .. } => group::check_made(from, made),
@@ -309,7 +310,7 @@ impl Place {
         Some(group::Move { pid: *pid, from, made })
     }
 
-    /// The file or folder of a control group that it is in, when it is in one.
+    /// The file or folder of the control group that it is in, when it is in one.
     pub(crate) fn in_control_group(&self) -> Option<&str> {
         match self {
             Self::File { path, .. } => Some(path.as_str()).filter(|path| path.starts_with(GROUPS)),
@@ -328,13 +329,13 @@ impl Place {
         }
     }
 
-    /// Whether it is of one network namespace, and in another one absent or another's.
+    /// Whether it belongs to one network namespace: in another it is absent or a different file.
     pub(crate) fn is_of_network_namespace(&self) -> bool {
         let is_below = |path: &str| NETWORK_FILES.iter().any(|folder| path.starts_with(folder));
         self.device().is_some() || self.path().is_some_and(is_below)
     }
 
-    /// The process it belongs to, and when that started, when it belongs to one.
+    /// The process it belongs to and the start of that process, when it belongs to one.
     pub(crate) fn process(&self) -> Option<(u32, u64)> {
         match self {
             Self::OpenFiles { pid, started_ticks }
@@ -346,7 +347,7 @@ impl Place {
         }
     }
 
-    /// The same of another process, for what a process hands down to those it starts.
+    /// The same place of another process, for values that a process passes on to its children.
     pub(crate) fn of_heir(&self, pid: u32, started_ticks: u64) -> Option<Self> {
         match self {
             Self::OpenFiles { .. } => Some(Self::OpenFiles { pid, started_ticks }),
@@ -355,7 +356,7 @@ impl Place {
         }
     }
 
-    /// Whether it is a file of network devices below `/sys`, which shows those of its mount.
+    /// Whether it is a file of network devices below `/sys`, which shows the devices of its mount.
     pub(crate) fn is_in_sys_of_devices(&self) -> bool {
         self.path().is_some_and(|path| path.starts_with("/sys/class/net/"))
     }
@@ -402,7 +403,7 @@ mod tests {
     #[test]
     fn no_way_leads_out_of_the_folders_of_the_kernel() {
         let is_sound = |path: &str| Place::number(path).check_sound().is_ok();
-        // What every process leads to: the root of its files, and where it works.
+        // Every process has links to its root and to its working directory.
         for link in ["root", "cwd"] {
             for of in ["self", "1", "thread-self"] {
                 let path = format!("/proc/{of}/{link}/etc/shadow");

@@ -6,10 +6,10 @@ use crate::knobs::REGISTRY;
 use crate::place::{Place, Seen};
 use model::tuning::{Fate, Prediction, Row, Signals};
 
-/// A row of a plan, and how to do it.
+/// A row of a plan, and the change to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// The rows to show.
+    /// The row to show.
     pub row: Row,
     /// What would be written; nothing when there is nothing to do.
     pub change: Option<Change>,
@@ -18,9 +18,9 @@ pub struct Planned {
 /// One value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
+    /// The place of the value.
     pub place: Place,
-    /// What, normalised.
+    /// The value to write, normalised.
     pub wanted: String,
     /// The value when it was planned.
     pub seen: Seen,
@@ -34,7 +34,7 @@ pub fn find(word: &str) -> Option<&'static Knob> {
 }
 
 /// What would be done on a host, one row for each place and piece of advice, in the order of the
-/// catalogue. Without signals nothing is known about what a change would do.
+/// catalogue. Without signals no row has a prediction.
 pub fn plan(host: &Host, wish: &Wish, signals: Option<&Signals>) -> Vec<Planned> {
     let is_meant = |knob: &&&Knob| {
         let mut words = wish.only.iter();
@@ -147,6 +147,6 @@ mod tests {
         made.write("/proc/sys/net/core/somaxconn", "many");
         let planned = plan(&made.host(), &wish("somaxconn"), None);
         assert_eq!(planned[0].row.fate, Fate::Refused);
-        assert!(planned[0].row.note.contains("'many' is no integer"), "{:?}", planned[0].row);
+        assert!(planned[0].row.note.contains("'many' is not an integer"), "{:?}", planned[0].row);
     }
 }

@@ -1,21 +1,21 @@
 //! The arithmetic of predictions: what a change can do to a rate, given what limits it.
 //!
-//! Six kinds, each a function with its figures spelled out in the response:
+//! Six kinds, each a function that spells out its figures in the prediction:
 //!
-//! - [`elsewhere`]: the wall is another one: nothing, within the noise of the run;
-//! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can
-//!   go: at most `c / (c - m) - 1`;
-//! - [`spread_of_softirq`]: work moves to other CPUs: `fullest / mean - 1` if a request goes on to
-//!   cost as much, more when threads find more requests each time they wake, and never more than
-//!   the next wall that is known;
-//! - [`waiting`], [`removed_waiting`]: of the time in the system a share goes: at most
+//! - [`elsewhere`]: another wall limits: no effect beyond the noise of the run;
+//! - [`work`], [`removed_work`]: of `c` microseconds per request on the CPU that limits, `m` can be
+//!   removed: at most `c / (c - m) - 1`;
+//! - [`spread_of_softirq`]: work moves to other CPUs: `fullest / mean - 1` if a request still costs
+//!   as much, more when threads find more requests each time they wake, and never more than the
+//!   next wall that is known;
+//! - [`waiting`], [`removed_waiting`]: a share of the time in the system can be removed: at most
 //!   `1 / (1 - share) - 1`;
-//! - [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to
-//!   the [`next_wall`]. How much is needed follows from Little's law: rate times holding time;
+//! - [`count`], [`room`]: a count runs into a limit: nothing until it does, then up to the
+//!   [`next_wall`]. How much is needed follows from Little's law: rate times holding time;
 //! - [`fewer_bytes`]: on a full link at most the ratio of the bytes.
 //!
-//! When nothing is known: what was not measured is never taken for zero. The prediction is unknown,
-//! with the command that would measure it.
+//! A figure that was not measured is never taken for zero: the prediction is unknown, with the
+//! command that would measure it.
 
 use model::tuning::{Basis, CpuSignal, Prediction, Signals};
 use model::verdict::Named;
@@ -27,11 +27,11 @@ const NOISE: f64 = 0.03;
 const FULL: f64 = 0.95;
 /// Share of a limit from which it counts as reached.
 const REACHED: f64 = 0.95;
-/// Share of the time from which waiting is worth a word.
+/// Share of the time from which waiting counts.
 const WAITING: f64 = 0.01;
 /// Share of softirq from which a full CPU is full of it.
 const SOFTIRQ: f64 = 0.5;
-/// Walls of a server whose CPU time limits, for whatever reason: less of it per request moves them.
+/// Walls of a server whose CPU time limits, for any reason: less CPU time per request moves them.
 const CPU_WALLS: &[WallId] = &[
     WallId::K4,
     WallId::K5,
@@ -59,7 +59,7 @@ pub fn noise(signals: &Signals) -> f64 {
     finite(signals.noise).unwrap_or(NOISE).clamp(0.01, 1.0)
 }
 
-/// A measured figure that one can calculate with; others were not measured.
+/// A figure that is finite and not negative; any other counts as not measured.
 pub fn finite(figure: Option<f64>) -> Option<f64> {
     figure.filter(|figure| figure.is_finite() && *figure >= 0.0)
 }
@@ -75,7 +75,8 @@ pub fn unknown(what: &str, reconsider: &str) -> Prediction {
     Prediction::unknown(format!("not measured: {what}"), &settle)
 }
 
-/// A prediction of nothing, when the generator, or a named wall that is none of `relieved`, limits.
+/// A prediction of no effect, when the generator, or a named wall that is not in `relieved`,
+/// limits.
 pub fn elsewhere(signals: &Signals, relieved: &[WallId], reconsider: &str) -> Option<Prediction> {
     let words = where_else(signals, relieved)?;
     Some(Prediction::no_effect(noise(signals), words, reconsider))
@@ -107,10 +108,10 @@ fn at_the_client(wall: WallId) -> bool {
     matches!(wall.side(), At::Client | At::Measurement)
 }
 
-/// A limit that is seen by how often it was hit.
+/// A limit that is observed by how often it was hit.
 #[derive(Debug, Clone, Copy)]
 pub struct Count<'a> {
-    /// Walls that the limit makes.
+    /// Walls that the limit causes.
     pub relieved: &'a [WallId],
     /// How often it was hit.
     pub hits: Option<u64>,
@@ -118,11 +119,11 @@ pub struct Count<'a> {
     pub what: &'a str,
     /// What goes away even when another wall limits the rate.
     pub removes: &'a str,
-    /// Which counter would change the response.
+    /// Which counter would change the prediction.
     pub reconsider: &'a str,
 }
 
-/// Nothing at zero; errors only while the wall is elsewhere; otherwise up to the next wall.
+/// No effect at zero; only fewer errors while the wall is elsewhere; otherwise up to the next wall.
 pub fn count(signals: &Signals, count: &Count<'_>) -> Prediction {
     let Count { relieved, hits, what, removes, reconsider } = *count;
     let noise = noise(signals);
@@ -149,10 +150,10 @@ pub fn count(signals: &Signals, count: &Count<'_>) -> Prediction {
     }
 }
 
-/// A limit that is seen by how much of it is in use.
+/// A limit that is observed by how much of it is in use.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage<'a> {
-    /// Walls that the limit makes.
+    /// Walls that the limit causes.
     pub relieved: &'a [WallId],
     /// Use as a share of the limit.
     pub used: Option<f64>,
@@ -160,17 +161,17 @@ pub struct Usage<'a> {
     pub what: &'a str,
     /// Rate and holding time in seconds of what fills it, where they are known.
     pub held: Option<(f64, f64)>,
-    /// Which counter would change the response.
+    /// Which counter would change the prediction.
     pub reconsider: &'a str,
 }
 
-/// Nothing while there is room; then up to the next wall.
+/// No effect while there is room; then up to the next wall.
 pub fn room(signals: &Signals, room: &Usage<'_>) -> Prediction {
     let Usage { relieved, used, what, held, reconsider } = *room;
     let noise = noise(signals);
     let held = held.and_then(|(rate, time_s)| Some((rate, time_s, needed(Some(rate), time_s)?)));
     let law = held.map(|(rate, time_s, all)| {
-        format!("; needed are {rate:.0}/s x {time_s:.0} s = {all:.0}, by Little's law")
+        format!("; {rate:.0}/s x {time_s:.0} s = {all:.0} are needed, by Little's law")
     });
     let law = law.unwrap_or_default();
     match (finite(used), where_else(signals, relieved)) {
@@ -199,7 +200,7 @@ pub fn room(signals: &Signals, room: &Usage<'_>) -> Prediction {
     }
 }
 
-/// A limit that only the verdict tells of.
+/// A limit that only the verdict shows.
 pub fn only_at(signals: &Signals, relieved: &[WallId], what: &str, reconsider: &str) -> Prediction {
     match signals.wall {
         Some(Named::Wall(wall)) if relieved.contains(&wall) => {
@@ -212,7 +213,7 @@ pub fn only_at(signals: &Signals, relieved: &[WallId], what: &str, reconsider: &
     }
 }
 
-/// It reaches to the next wall, which is named when the run shows how far that is.
+/// A prediction up to the next wall, which is named when the run shows how far away it is.
 pub fn up_to_the_next_wall(signals: &Signals, shown: &str, reconsider: &str) -> Prediction {
     let arithmetic = format!("{shown}, up to the next wall");
     match next_wall(signals) {
@@ -225,7 +226,7 @@ pub fn up_to_the_next_wall(signals: &Signals, shown: &str, reconsider: &str) -> 
     }
 }
 
-/// The most that the rate can gain before something else is full that the run measured: a link,
+/// The most that the rate can gain before something else that the run measured is full: a link,
 /// whose bytes per request stay, or a generator, whose threads may cost less. None when neither was
 /// measured.
 pub fn next_wall(signals: &Signals) -> Option<(f64, String)> {
@@ -247,14 +248,14 @@ pub fn next_wall(signals: &Signals) -> Option<(f64, String)> {
     link.into_iter().chain(thread).min_by(|left, right| left.0.total_cmp(&right.0))
 }
 
-/// Nothing, when the load met no wall.
+/// No effect, when the load reached no wall.
 fn no_wall(signals: &Signals, reconsider: &str) -> Option<Prediction> {
     let words = || "no wall was reached: the rate was the load that was offered".to_string();
     (signals.wall == Some(Named::None))
         .then(|| Prediction::no_effect(noise(signals), words(), reconsider))
 }
 
-/// CPUs of the server with shares that one can calculate with.
+/// CPUs of the server whose shares are finite and not negative.
 fn cpus_of_server(signals: &Signals) -> Option<Vec<CpuSignal>> {
     let is_right = |share: f64| share.is_finite() && share >= 0.0;
     let cpus = signals.server.cpus.as_ref()?.iter().copied();
@@ -268,8 +269,8 @@ pub fn mean_busy(signals: &Signals) -> Option<f64> {
     finite(Some(cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / cpus.len() as f64))
 }
 
-/// Nothing, where no wall is named and no CPU of the server is full: threads then wait for moments
-/// only, and not because CPUs are short.
+/// No effect, where no wall is named and no CPU of the server is full: threads then wait only for
+/// moments, and not because CPUs are short.
 pub fn cpus_have_time(signals: &Signals, reconsider: &str) -> Option<Prediction> {
     let is_named = matches!(signals.wall, Some(Named::Wall(_)));
     let cpus = cpus_of_server(signals).filter(|_| !is_named)?;
@@ -305,7 +306,7 @@ pub fn spread_of_softirq(signals: &Signals, reconsider: &str) -> Prediction {
     let even = full.busy / mean - 1.0;
     let batched = count * full.busy / (softirq + threads * BATCHED) - 1.0;
     let mut arithmetic = format!(
-        "{shown}: {:.2} / {mean:.2} - 1 = {even:.2} if a request goes on to cost as much; threads \
+        "{shown}: {:.2} / {mean:.2} - 1 = {even:.2} if a request still costs as much; threads \
          that find more requests each time they wake cost less, at best {BATCHED} of {threads:.2} \
          CPUs: at most {count:.0} x {:.2} / ({softirq:.2} + {threads:.2} x {BATCHED}) - 1 = \
          {batched:.2}",
@@ -325,8 +326,8 @@ fn at_least_noise(signals: &Signals, high: f64) -> f64 {
     high.clamp(noise(signals), 1e6)
 }
 
-/// A share of the CPU time of a request can go, which helps when the server's CPUs limit.
-/// `largest_share` is the most that can go; nothing when only a profile would tell.
+/// A share of the CPU time of a request can be removed, which helps when the server's CPUs limit.
+/// `largest_share` is the most that can be removed; `None` when only a profile would tell.
 pub fn work(
     signals: &Signals,
     relieved: &[WallId],
@@ -359,7 +360,7 @@ pub fn share_of_gain(gain: f64) -> f64 {
     1.0 - 1.0 / (1.0 + gain)
 }
 
-/// Of `us` microseconds of CPU per request on a host whose CPUs limit, `removed_us` can go.
+/// Of `us` microseconds of CPU per request on a host whose CPUs limit, `removed_us` can be removed.
 pub fn removed_work(
     signals: &Signals,
     us: f64,
@@ -402,7 +403,7 @@ pub fn waiting(
     }
 }
 
-/// A share of the time in the system that waiting takes can go.
+/// Waiting that takes a share of the time in the system can be removed.
 pub fn removed_waiting(signals: &Signals, share: f64, what: &str, reconsider: &str) -> Prediction {
     let Some(share) = finite(Some(share)) else { return unknown(what, reconsider) };
     let share = share.min(0.99);
@@ -472,10 +473,10 @@ pub fn limit_at(
     count(signals, &Count { relieved, hits, what, removes, reconsider })
 }
 
-/// Where packets are given to more CPUs. That pays where one CPU is seen to be full of softirq,
-/// however many queues there are. Otherwise, with as many queues as CPUs, every packet is on its
-/// CPU already, and moving it costs interrupts between CPUs; so it does where the CPUs are full of
-/// something else.
+/// Packets are steered to more CPUs. That pays where one CPU is full of softirq, whatever the
+/// number of queues. Otherwise, with as many queues as CPUs, every packet is already on its CPU,
+/// and moving it costs interrupts between CPUs. The same holds where the CPUs are full of other
+/// work.
 pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
     let spread = spread_of_softirq(signals, reconsider);
     if spread.basis == Basis::Bounded {
@@ -492,8 +493,8 @@ pub fn steered(signals: &Signals, reconsider: &str) -> Prediction {
     }
 }
 
-/// A prediction of nothing for what moves work, where full CPUs of the server are the wall: the
-/// work of moving comes on top.
+/// Adds the price of moving work to a prediction of no effect, where full CPUs of the server are
+/// the wall.
 fn priced(signals: &Signals, nothing: Prediction) -> Prediction {
     let is_cpu = |wall: WallId| wall.side() == At::Server && wall.id().starts_with('S');
     let is_full = mean_busy(signals).is_some_and(|busy| busy >= FULL)
@@ -501,7 +502,7 @@ fn priced(signals: &Signals, nothing: Prediction) -> Prediction {
     if nothing.basis != Basis::NoEffect || !is_full {
         return nothing;
     }
-    let arithmetic = format!("{}; moving packets costs CPU that is not there", nothing.arithmetic);
+    let arithmetic = format!("{}; moving packets costs CPU that is not free", nothing.arithmetic);
     let Prediction { high, reconsider, .. } = nothing;
     Prediction::bounded(-PRICE_OF_MOVING, high, arithmetic, &reconsider)
 }
@@ -562,7 +563,7 @@ pub fn gathered_at_readers(signals: &Signals, reconsider: &str) -> Prediction {
     Prediction::bounded(gathered, Some(high), arithmetic, reconsider)
 }
 
-/// On how many CPUs the server's threads run: as many as it has busy threads, where it may.
+/// How many CPUs the server's threads run on: one for each busy thread, within those it may use.
 fn readers(signals: &Signals) -> Option<f64> {
     let server = &signals.server;
     let hottest = finite(server.hottest_thread).filter(|share| *share > 0.01)?;

@@ -1,6 +1,6 @@
 //! Whether this process can see a change, and put it back, from its namespaces.
 //!
-//! A path means another file in another namespace, and none where nothing is mounted. So a missing
+//! A path is another file in another namespace, and no file where nothing is mounted. So a missing
 //! file counts as gone only where this process would see it if it existed.
 
 use crate::host::Host;
@@ -18,12 +18,12 @@ pub(crate) struct Reach<'a> {
     pub(crate) foreign: Option<&'a str>,
 }
 
-/// Why a place is not looked at.
+/// Why a place is not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
-    /// It is over, and so is its value.
+    /// The place is gone, and its value with it.
     Ended(String),
-    /// It may be as we left it; this process cannot see it.
+    /// It may be as we left it, but this process cannot see it.
     Hidden(String),
 }
 
@@ -36,7 +36,7 @@ impl Reach<'_> {
     pub(crate) fn elsewhere(&self, begin: &Begin) -> Option<Elsewhere> {
         let hidden = |why: &str| Some(Elsewhere::Hidden(why.to_string()));
         if self.host.boot_id.is_empty() {
-            return hidden("/proc is not readable here, so nothing is known of this host");
+            return hidden("/proc is not readable here, so nothing is known about this host");
         }
         if !self.is_earlier_boot() {
             let elsewhere = self.of_network(&begin.place).or_else(|| self.of_pids(&begin.place));
@@ -58,13 +58,13 @@ impl Reach<'_> {
             return None;
         }
         if !namespace::is_alive(&self.host.root, &self.host.pid_namespace, namespace) {
-            let why = "its network namespace is gone: no process and no name has it; its values \
-                       ended with it";
+            let why = "its network namespace is gone: no process and no name refers to it; its \
+                       values are gone too";
             return Some(Elsewhere::Ended(why.to_string()));
         }
         let how = if namespace::of_first_process(&self.host.root, "net").as_ref() == Some(namespace)
         {
-            "the host's own: revert outside of ip netns exec"
+            "the host's own: revert outside ip netns exec"
         } else {
             "revert there: ip netns exec NAME ceiling tune revert (of a process: first ip netns \
              attach NAME PID)"
@@ -77,13 +77,13 @@ impl Reach<'_> {
         let is_other = !namespace.is_empty() && *namespace != self.host.pid_namespace;
         (is_other && place.process().is_some()).then(|| {
             Elsewhere::Hidden(format!(
-                "its process is of PID namespace {namespace}, in which numbers mean others than \
-                 here; revert there"
+                "its process is of PID namespace {namespace}, where pids mean other processes \
+                 than here; revert there"
             ))
         })
     }
 
-    /// A name outlives its device: the next one may have it, and the device another.
+    /// A device can be renamed, and another device can take its name.
     fn of_device(&self, begin: &Begin) -> Option<Elsewhere> {
         let (name, then) = begin.place.device().zip(begin.device_index)?;
         let now = link::index(&self.host.root, name);
@@ -100,25 +100,25 @@ impl Reach<'_> {
         })
     }
 
-    /// What it means that a place which can be reached is not there.
+    /// Why a place that can be reached is absent.
     pub(crate) fn absence(&self, place: &Place) -> Elsewhere {
         let exists = |path: &str| fs::symlink_metadata(self.host.root.path(path)).is_ok();
         let hidden = |why: &str| Elsewhere::Hidden(why.to_string());
         let is_below = |folder: &str| place.path().is_some_and(|path| path.starts_with(folder));
         match place {
             Place::File { path, .. } if exists(path) => {
-                hidden("it is there and cannot be read: its device is being set up again")
+                hidden("it exists and cannot be read: its device is being set up again")
             }
             Place::Ethtool { device, .. } | Place::Qdisc { device }
                 if link::index(&self.host.root, device).is_some() =>
             {
-                hidden("the device is there and says nothing of it now")
+                hidden("the device exists and does not report it now")
             }
             _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
-                hidden("/sys is not mounted here, so nothing is known of it")
+                hidden("/sys is not mounted here, so nothing is known about it")
             }
             _ if place.in_control_group().is_some_and(|path| !self.has_control_groups(path)) => {
-                hidden("no control groups are mounted here, as inside of ip netns exec")
+                hidden("no control groups are mounted here, as inside ip netns exec")
             }
             _ => Elsewhere::Ended("what it belonged to is gone".to_string()),
         }

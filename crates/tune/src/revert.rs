@@ -1,4 +1,4 @@
-//! Putting back: newest first, in reverse order, by compare and swap.
+//! Puts changes back: newest first, in reverse order, by compare and swap.
 
 use crate::children;
 use crate::clock;
@@ -20,8 +20,8 @@ pub enum Which {
 }
 
 /// Puts changes back where no other program changed the value since. Each change is one row,
-/// reported as it happens. Works as well after a crash, in another process, and after a restart of
-/// the host.
+/// reported as it happens. Also works after a crash, in another process, and after a restart of the
+/// host.
 pub fn revert(
     host: &Host,
     journal: &Journal,
@@ -63,8 +63,8 @@ pub(crate) fn revert_locked(
     damaged.into_iter().next().map_or(Ok(rows), Err)
 }
 
-/// Puts back transactions whose deadline passed without a watchdog, and those whose process is gone
-/// and should have done it.
+/// Puts back transactions whose deadline passed without a watchdog, and those whose process ended
+/// without putting them back.
 pub(crate) fn overdue(
     host: &Host,
     journal: &Journal,
@@ -83,7 +83,7 @@ fn is_left(host: &Host, story: &Story) -> bool {
     is_overdue(host, story) || is_abandoned(host, story)
 }
 
-/// Whether a deadline has passed that the user did not lift.
+/// Whether the deadline has passed and the user did not keep the transaction.
 pub(crate) fn is_overdue(host: &Host, story: &Story) -> bool {
     left_ms(host, story) == Some(0)
 }
@@ -109,16 +109,16 @@ pub(crate) fn put_back_story(
     Ok(rows)
 }
 
-/// What becomes of a change whose place is not there any more.
+/// What happens to a change whose place does not exist any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// It is over.
+    /// It ends.
     Ends,
     /// It stays open: it was there a moment ago, when we wrote to it.
     Stays,
 }
 
-/// Every change of a transaction that is not over, the last one first.
+/// Puts back every change of a transaction that has not ended, the last one first.
 pub(crate) fn put_back_all(
     host: &Host,
     open: &mut Open,
@@ -133,7 +133,7 @@ pub(crate) fn put_back_all(
         let reach = Reach { host, header: &open.story.header, foreign };
         let (row, ended) = Around { reach, absent }.put_back(&change);
         if let Some(how) = ended {
-            // When this cannot be written, the next revert finds the value as it was before.
+            // If this cannot be written, the next revert finds the value as it was before.
             let _ = open.append(Entry::Ended { seq: change.begin.seq, how });
         }
         tell(&row);
@@ -220,7 +220,7 @@ impl Around<'_> {
         }
     }
 
-    /// A process that is as before has started others meanwhile, which have what it had then.
+    /// Also puts back processes that this one started meanwhile, which inherited its value.
     fn and_its_heirs(
         &self,
         change: &Recorded,
@@ -236,11 +236,11 @@ impl Around<'_> {
 /// The note on a change from before a reboot.
 fn since_the_restart(begin: &Begin, present: String) -> (Option<String>, Fate, String) {
     if present == begin.before.value {
-        let why = "the host was started again since, and it is as it was before";
+        let why = "the host was restarted since, and it is as it was before";
         return (Some(present), Fate::Gone, why.to_string());
     }
     let why = format!(
-        "the host was started again since; before our change it was '{}'; now another program set \
+        "the host was restarted since; before our change it was '{}'; now another program set \
          '{present}'",
         begin.before.value
     );
@@ -256,19 +256,19 @@ pub(crate) fn drifted(begin: &Begin, present: &str) -> String {
     )
 }
 
-/// A value in a sentence; an empty set of CPUs is one, too.
+/// A value in a sentence; an empty set of CPUs is a value, too.
 pub(crate) fn shown(value: &str) -> &str {
     if value.is_empty() { "none" } else { value }
 }
 
-/// The process that puts a transaction back at its own end, while it lives.
+/// The process that puts a transaction back when it ends, while it lives.
 pub(crate) fn holder(host: &Host, story: &Story) -> Option<u32> {
     let Header { pid, held_since_ticks, pid_namespace, boot_id, .. } = &story.header;
     let since = (*held_since_ticks)?;
     let is_seen = *pid_namespace == host.pid_namespace;
     let is_there = match process::stat_if_there_on(&host.root, *pid) {
         _ if *boot_id != host.boot_id => false,
-        // Also when that cannot be read: what another run has changed is not ours to put back.
+        // Also when that cannot be read: another run's change is not ours to put back.
         Err(_) => true,
         Ok(stat) => {
             stat.is_some_and(|stat| stat.started_ticks == since && !stat.has_ended()) || !is_seen
@@ -277,7 +277,7 @@ pub(crate) fn holder(host: &Host, story: &Story) -> Option<u32> {
     is_there.then_some(*pid)
 }
 
-/// Whether the process is gone that should have put a transaction back.
+/// Whether the process that should have put a transaction back is gone.
 pub(crate) fn is_abandoned(host: &Host, story: &Story) -> bool {
     story.header.held_since_ticks.is_some() && holder(host, story).is_none()
 }

@@ -19,22 +19,22 @@ use std::time::Duration;
 
 /// Length of a quota's period, microseconds.
 pub(crate) const PERIOD_US: u64 = 100_000;
-/// Least quota the kernel takes, microseconds.
+/// Smallest quota the kernel accepts, microseconds.
 pub(crate) const QUOTA_MIN_US: u64 = 1_000;
-/// How often a group's members are compared with the tree: processes come and go meanwhile.
+/// How many times a group's members are compared with the tree: processes come and go meanwhile.
 const LOOKS: u32 = 3;
 
 /// What a server is left with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Taken<'a> {
-    /// So many CPUs' worth of time.
+    /// This many CPUs' worth of time.
     CpuTime(f64),
     /// No other CPUs than these.
     Cpus(&'a [u32]),
 }
 
-/// A server that has less from [`ServerChange::begin`] to [`ServerChange::end`], until it is
-/// reverted.
+/// A server that is limited from [`ServerChange::begin`] to [`ServerChange::end`], until the change
+/// is reverted.
 #[derive(Debug)]
 pub struct ServerChange {
     held: Held,
@@ -93,19 +93,19 @@ impl ServerChange {
         Ok(Self { held, quota: None })
     }
 
-    /// Moves the tree to where it can be limited, if it has to be; no limit changes.
+    /// Moves the tree to a group where it can be limited, if it must move; no limit changes.
     pub fn enter(&self) -> Result<(), String> {
         if self.quota.is_some() { self.held.turn() } else { Ok(()) }
     }
 
-    /// Takes something from the server.
+    /// Limits the server.
     pub fn begin(&self) -> Result<(), String> {
         let Some((made, quota_us)) = &self.quota else { return self.held.turn() };
         set(made, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
         set(made, QUOTA, &quota_us.to_string())
     }
 
-    /// Lets it use what it could use before.
+    /// Lets the server use what it could use before.
     pub fn end(&self) -> Result<(), String> {
         match &self.quota {
             Some((made, _)) => set(made, QUOTA, "-1"),
@@ -113,7 +113,7 @@ impl ServerChange {
         }
     }
 
-    /// The same for good, and where it was before.
+    /// Ends the limit for good, and moves the tree back to where it was.
     pub fn revert(self) -> Result<(), String> {
         self.held.revert()
     }
@@ -135,7 +135,7 @@ fn one_group(tree: &Tree, own: &Group) -> Result<(), String> {
     for pid in tree.pids() {
         for tid in threads::of(&Default::default(), *pid).map_err(told)? {
             let chain = match cpu_groups(tid) {
-                // It has ended meanwhile.
+                // The thread has ended meanwhile.
                 Err(_) if process::stat_if_there(tid).map_err(told)?.is_none() => continue,
                 chain => chain.map_err(told)?,
             };
@@ -169,9 +169,9 @@ fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
         why = match (stranger, outside) {
             (None, None) => return Ok(()),
             (Some(pid), _) => format!(
-                "process {pid} is in the server's control group {} and not the server's, and \
-                 would be limited with it; start the server in a separate group, for example \
-                 with systemd-run --scope",
+                "process {pid} is in the server's control group {} but is not part of the \
+                 server, and would be limited with it; start the server in a separate group, for \
+                 example with systemd-run --scope",
                 own.path
             ),
             (None, Some(pid)) => format!(
@@ -184,7 +184,7 @@ fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
     Err(why)
 }
 
-/// Whether it is one that a group lists: those that have ended are in none.
+/// Whether a group lists the process: processes that have ended are in no group.
 fn runs(pid: u32) -> bool {
     process::stat_if_there(pid).map_or(true, |stat| stat.is_some_and(|stat| !stat.has_ended()))
 }

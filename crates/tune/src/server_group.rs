@@ -1,8 +1,8 @@
-//! A control group that is made for a server which we start, with limits, and removed after it.
+//! A control group with limits that is made for a server that we start, and removed after it.
 //!
-//! The journal knows of it before it is there, so that what a killed process leaves behind is
-//! removed by the next start. It is made below the group that we are in, or, with version 2, where
-//! groups may be made: a group with processes cannot have groups with limits below it.
+//! It is in the journal before it exists, so that the next start removes what a killed process
+//! leaves behind. It is made below the group that we are in, or, with version 2, where groups may
+//! be made: a group with processes cannot have groups with limits below it.
 
 use crate::held::{Held, Turn};
 use crate::host::Host;
@@ -33,8 +33,8 @@ struct Setting {
 }
 
 impl ServerGroup {
-    /// Makes what the limits need, with an entry in the journal of that folder; nothing when there
-    /// are none.
+    /// Makes the groups that the limits need, with an entry in the journal of that folder; nothing
+    /// when there are no limits.
     pub fn make(host: Host, journal: &Path, limits: &Limits) -> Result<Option<Self>, String> {
         let failed = |why: String| format!("its limits cannot be set: {why}");
         let settings = settings(limits).map_err(failed)?;
@@ -60,12 +60,12 @@ impl ServerGroup {
         Ok(Some(made))
     }
 
-    /// What the server must join before it runs.
+    /// Groups that the server must join before it runs.
     pub fn folders(&self) -> Vec<PathBuf> {
         self.folders.iter().map(PathBuf::from).collect()
     }
 
-    /// Removes them; nothing may run in them any more.
+    /// Removes them; nothing may still run in them.
     pub fn remove(self) -> Result<(), String> {
         self.held.revert()
     }
@@ -103,13 +103,13 @@ fn place(controller: &str, name: &str) -> Result<(String, u8), String> {
     let parent = chain.iter().find(|group| takes(group, controller)).ok_or_else(|| {
         let at = chain.last().map_or_else(String::new, |root| root.folder.display().to_string());
         format!(
-            "no control group above this process hands the {controller} controller on; as root: \
+            "no control group above this process delegates the {controller} controller; as root: \
              echo +{controller} > {at}/cgroup.subtree_control"
         )
     })?;
     access(&parent.folder, Access::WRITE_OK).map_err(|error| {
         let folder = parent.folder.display();
-        format!("a control group in {folder} is not ours to make ({error}); run this as root")
+        format!("cannot make a control group in {folder} ({error}); run this as root")
     })?;
     Ok((parent.folder.join(name).display().to_string(), parent.version))
 }

@@ -21,14 +21,14 @@ pub struct InForce {
     pub transaction: String,
     /// What it was for.
     pub note: String,
-    /// When it began, milliseconds since 1970.
+    /// When it started, milliseconds since 1970.
     pub at_unix_ms: u64,
     /// Its network namespace.
     pub namespace: String,
     /// How long until it is put back; zero is overdue; none when it stays until the user reverts
     /// it.
     pub left_ms: Option<u64>,
-    /// The process that puts it back at its own end, when one does.
+    /// The process that puts it back when it ends, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<u32>,
     /// Its changes as they are now.
@@ -80,7 +80,7 @@ pub fn drift(host: &Host, journal: &Journal) -> Result<Vec<Row>, TuneError> {
 fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
     let (begin, host) = (&change.begin, reach.host);
     if reach.is_earlier_boot() {
-        let note = "made before the host was started again; ceiling tune revert closes it";
+        let note = "made before the host was restarted; ceiling tune revert closes it";
         return begin.row(None, Fate::Gone, note.to_string());
     }
     if let Some(elsewhere) = reach.elsewhere(begin) {
@@ -93,7 +93,7 @@ fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
     };
     let now = Some(present.value.clone());
     if let Some(pid) = holder {
-        let note = format!("an experiment of process {pid}, which puts it back at its end");
+        let note = format!("an experiment of process {pid}, which puts it back when it ends");
         return begin.row(now, Fate::Applied, note);
     }
     if change.written.is_none() && present.value == begin.before.value {
@@ -106,12 +106,12 @@ fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
     match effect(host, begin) {
         None => begin.row(now, Fate::Applied, children::told(host, change).unwrap_or_default()),
         Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
-        // The value stands, and the kernel does something else: an interrupt that goes elsewhere.
+        // The value stands, but the kernel does something else: an interrupt that goes elsewhere.
         Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),
     }
 }
 
-/// A change that is not looked at, or not there.
+/// A change that is not read, or whose place is absent.
 fn absent(begin: &Begin, why: Elsewhere) -> Row {
     match why {
         Elsewhere::Ended(why) => begin.row(None, Fate::Gone, why),

@@ -1,4 +1,4 @@
-//! Hosts made up of plain files, signals of runs made up, and what knobs say to both; for tests.
+//! Made-up hosts of plain files, made-up signals of runs, and what knobs do with both; for tests.
 
 use crate::CpuSet;
 use crate::host::{Host, Profile, Split, Wish};
@@ -21,7 +21,7 @@ pub struct MadeUp {
 }
 
 impl MadeUp {
-    /// A host with so many CPUs, all possible, online and allowed.
+    /// A host with this many CPUs, all possible, online and allowed.
     pub fn new(name: &str, cpus: u32) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl MadeUp {
         self
     }
 
-    /// A device with so many queues in each direction, steering off.
+    /// A device with this many queues in each direction, steering off.
     pub fn device(self, name: &str, queues: u32) -> Self {
         // As wide as it will be written: a file keeps the zeros that the kernel would strip.
         let zero = vec!["00000000"; self.cpus.div_ceil(32) as usize].join(",");
@@ -56,8 +56,8 @@ impl MadeUp {
         self
     }
 
-    /// Hardware behind a device: interrupts from `first` on, one for each queue and one before
-    /// them that only manages, named and placed as the driver of Amazon's adapters does.
+    /// Hardware behind a device: interrupts from `first` on, one for each queue and one before them
+    /// that only manages, named and placed as the driver of Amazon's adapters does it.
     pub fn hardware(self, name: &str, first: u32, cpus_of_queues: &[u32]) -> Self {
         let device = format!("/sys/class/net/{name}/device");
         let mut table = format!("{:>10}", "");
@@ -139,7 +139,7 @@ impl MadeUp {
         Self::new("300", 300).device("eth0", 32).hardware("eth0", 64, &cpus).distribution()
     }
 
-    /// Looks at it.
+    /// The host as knobs see it.
     pub fn host(&self) -> Host {
         Host::look(Root::below(&self.folder))
     }
@@ -169,7 +169,7 @@ pub fn asked(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(Place, Proposal)> {
     places.iter().enumerate().filter_map(of).collect()
 }
 
-/// What one place would be set to; nothing when it would be left, or is not there.
+/// What one place would be set to; nothing when it would be left, or does not exist.
 pub fn wanted(knob: &Knob, host: &Host, wish: &Wish, place: &str) -> Option<String> {
     let all = asked(knob, host, wish);
     let (_, proposal) = all.into_iter().find(|(of, _)| of.show() == place)?;
@@ -191,7 +191,7 @@ pub fn writes(host: &Host, wish: &Wish) -> Vec<(String, String)> {
     all.filter_map(changed).collect()
 }
 
-/// A run at a wall: four CPUs, each so busy and so much of it in softirq.
+/// A run at a wall: four CPUs, each with this share busy and this share in softirq.
 pub fn at(wall: WallId, busy: f64, softirq: f64) -> Signals {
     let mut signals = Signals { wall: Some(Named::Wall(wall)), ..Signals::default() };
     let cpus = (0..4).map(|cpu| CpuSignal { cpu, busy, softirq });
@@ -237,14 +237,14 @@ impl Drop for MadeUp {
     }
 }
 
-/// Signals of a run that says where its wall is, and nothing else.
+/// Signals of a run that names its wall, and nothing else.
 pub fn at_wall(wall: WallId) -> Signals {
     let client_is_wall = matches!(wall.side(), model::wall::Side::Client);
     Signals { wall: Some(Named::Wall(wall)), client_is_wall, ..Signals::default() }
 }
 
-/// What the journal's runs on two large hosts of one LAN measured: a server that idles, a
-/// generator that is full, no counter above zero.
+/// What the journal's runs on two large hosts of one LAN measured: an idle server, a full
+/// generator, no counter above zero.
 pub fn seeds() -> Signals {
     let cpus = |busy| (0..128).map(|cpu| CpuSignal { cpu, busy, softirq: busy / 4.0 }).collect();
     let side = |busy| Side {
@@ -365,7 +365,7 @@ pub fn follows_wall(knob: &Knob, wall: WallId) {
     assert_eq!(found, [Basis::Bounded, Basis::NoEffect, Basis::Unknown], "{}", knob.id);
 }
 
-/// What an advice says there is now, on a host made up of these files.
+/// The current value that an advice shows, on a host made up of these files.
 pub fn now(knob: &Knob, files: &[(&str, &str)]) -> Option<String> {
     let made = MadeUp::new("now", 2);
     files.iter().for_each(|(path, text)| {

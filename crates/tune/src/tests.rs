@@ -311,7 +311,7 @@ fn an_interrupt_that_goes_elsewhere_has_drifted() {
     table("0 5000 0 0");
     let rows = drift(&host, &journal).unwrap();
     assert_eq!(rows[0].fate, Fate::Drifted);
-    assert!(rows[0].note.contains("interrupts come, and on CPU 1"), "{rows:?}");
+    assert!(rows[0].note.contains("interrupts still come on CPU 1"), "{rows:?}");
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn deadlines_that_cannot_be_are_refused() {
     assert_eq!(ground.values(), BEFORE);
 }
 
-/// A side effect of the kernel: another value moves with the one that is set.
+/// A side effect of the kernel: another value moves with the one being set.
 #[test]
 fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
     let ground = Ground::new();

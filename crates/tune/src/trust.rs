@@ -19,7 +19,7 @@ pub enum Distrust {
     #[error("others can write to it; chmod go-w")]
     Writable,
     /// A link, a pipe, a device, or a folder where a file was looked for.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NoFile,
     /// A link, or a file where a folder was looked for.
     #[error("it is not a folder")]
@@ -34,7 +34,7 @@ pub fn trusted(about: &fs::Metadata) -> Result<(), Distrust> {
     decided_by(about.uid(), about.mode(), rustix::process::geteuid().as_raw())
 }
 
-/// The same of an owner and a mode, asked by the user `own`.
+/// The same for an owner and a mode, as seen by the user `own`.
 fn decided_by(owner: u32, mode: u32, own: u32) -> Result<(), Distrust> {
     match owner {
         _ if owner != own && owner != 0 => Err(Distrust::Owner),
@@ -53,8 +53,8 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// The bytes of a trusted file: it is regular, no link, and not longer than `bytes_max`. A relative
-/// path is looked for in `folder`.
+/// The bytes of a trusted file, which must be regular, not a link, and not longer than `bytes_max`.
+/// A relative path is looked for in `folder`.
 pub fn read(folder: impl AsFd, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     // Opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -73,7 +73,7 @@ pub fn read(folder: impl AsFd, path: &Path, bytes_max: u64) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// What the kernel says of a link that may not be followed says little to a person.
+/// The kernel's error for a link that may not be followed tells a user little.
 fn told(error: io::Error, path: &Path, instead: Distrust) -> io::Error {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let errno = error.raw_os_error();

@@ -1,4 +1,4 @@
-//! Values that a plan gives as they stand, beside knobs whose values are proposed here.
+//! Values that a plan gives explicitly, next to knobs whose values are proposed here.
 //!
 //! Many knobs have values of several kinds, such as a number of packets and a time. One value is
 //! never written to all of them: such a knob takes each value with the name of its file.
@@ -47,7 +47,7 @@ pub fn check_values(host: &Host, wish: &Wish) -> Result<(), String> {
     Ok(())
 }
 
-/// The knob of a word that may have the name of a file behind a slash.
+/// The knob of a word, which may end with a slash and the name of a file.
 fn knob_of(word: &str) -> Result<&'static Knob, String> {
     let name = word.split_once('/').map_or(word, |(name, _)| name);
     find(name)
@@ -65,7 +65,7 @@ fn places(knob: &Knob, host: &Host, wish: &Wish) -> Result<Vec<Place>, String> {
     }
 }
 
-/// The name of a file; all that is no file of a knob is of one kind.
+/// The name of the file; all places that are not files of a knob are of one kind.
 fn kind(place: &Place) -> &str {
     place.path().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
 }
@@ -94,7 +94,7 @@ fn check_kind(knob: &Knob, word: &str, places: &[Place]) -> Result<(), String> {
     }
 }
 
-/// A value as it stands, at every place that is meant. What may not be set there stays refused.
+/// The given value, at every place that is meant. Places that may not be set stay refused.
 fn explicit(
     host: &Host,
     wish: &Wish,

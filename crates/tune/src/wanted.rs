@@ -1,4 +1,4 @@
-//! The user's request checked against a host: from a flag, a plan, or the line of a probe.
+//! The user's request checked against a host: from an option, a plan, or the line of a probe.
 
 use crate::cpus::CpuSet;
 use crate::host::{Host, Profile, Split, Wish};
@@ -7,7 +7,7 @@ use crate::plan::find;
 use model::tuning::Wanted;
 
 impl Wish {
-    /// The wish, if this host can have it. An error names the option, the accepted values and an
+    /// The wish, if this host can meet it. An error names the option, the accepted values and an
     /// example.
     pub fn resolve(wanted: &Wanted, host: &Host) -> Result<Self, String> {
         let profile = wanted.profile.as_deref().map_or(Ok(Profile::default()), Profile::parse)?;
@@ -25,13 +25,13 @@ impl Wish {
 }
 
 impl Profile {
-    /// By its name.
+    /// A profile by its name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|(name, _)| *name == text);
         found.map(|(_, profile)| *profile).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            format!("'{text}' is no profile; there are {names}; for example latency")
+            format!("'{text}' is not a profile; there are {names}; for example latency")
         })
     }
 }
@@ -64,7 +64,7 @@ fn check_device(name: &str, host: &Host) -> Result<(), String> {
     }
     let names: Vec<_> = host.devices.iter().map(|device| device.name.as_str()).collect();
     let here = match names[..] {
-        [] => "there is none here but lo".to_string(),
+        [] => "this host has only lo".to_string(),
         [first, ..] => format!("here are {}; for example --device {first}", names.join(", ")),
     };
     Err(format!("--device {name}: no such device; {here}"))

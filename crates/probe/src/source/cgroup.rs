@@ -1,6 +1,6 @@
 //! `cpu.stat` and the quota files of control groups: CPU bandwidth, per group of a chain.
 //!
-//! A group with a quota may use so much CPU time per period; when it is used up all its threads
+//! A group with a quota may use a fixed CPU time per period; when that is used up all its threads
 //! stop until the next period. Version 1: `cpu.cfs_quota_us` (-1 is no limit), `cpu.cfs_period_us`,
 //! `cpu.stat` with `throttled_time` in nanoseconds. Version 2: `cpu.max` ("max 100000" is no
 //! limit), `cpu.stat` with `throttled_usec` and `usage_usec`. Kernel: `kernel/sched/core.c`,
@@ -8,9 +8,9 @@
 //!
 //! Caveats. Any ancestor may throttle, so the whole chain is read, innermost first. Throttled time
 //! sums over CPUs and can grow faster than time passes. Version 2 prints usage even where the CPU
-//! controller is not enabled; there no period elapses, and zero periods are true. Version 1 tells
-//! usage only where cpuacct is mounted together with cpu. The quota is read every time, because
-//! it may be changed while we look.
+//! controller is not enabled; there no period elapses, and zero periods are true. Version 1 reports
+//! usage only where cpuacct is mounted together with cpu. The quota is read every time, because it
+//! may be changed while we measure.
 
 use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};
@@ -106,7 +106,7 @@ fn declared(name: &str, reads: &str, owner: &str) -> Declaration {
     Declaration::new(name, reads)
         .each("group")
         .counter("periods", Unit::Count, &periods)
-        .counter("throttled_periods", Unit::Count, "Those of them in which it was throttled.")
+        .counter("throttled_periods", Unit::Count, "Periods in which it was throttled.")
         .counter(
             "throttled_ns",
             Unit::Ns,
@@ -226,7 +226,7 @@ impl Source for Cgroups {
             Whose::Client => std::process::id(),
             Whose::Server => round.server()?.root(),
         };
-        // Asking takes the kernel's cgroup lock, so not in every round.
+        // This takes the kernel's cgroup lock, so not in every round.
         if round.due_ns >= self.chain_due_ns {
             let chain = cgroup_path::chain(&self.root, "cpu", pid)?;
             if chain != self.chain {

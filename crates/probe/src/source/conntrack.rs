@@ -4,11 +4,11 @@
 //! The statistics have a header of names and a line of hexadecimal words per CPU, which are summed
 //! (`net/netfilter/nf_conntrack_standalone.c`, `ct_cpu_seq_show`).
 //!
-//! Caveats. Of the network namespace of the calling thread only; the limit is that of the first
-//! one. The statistics are 32 bits wide and wrap. `drop` counts packets for which there was no
-//! room, `early_drop` entries that made some, `insert_failed` also harmless races. Without the
-//! module there is no table and no source. Kernels built without CONFIG_NF_CONNTRACK_PROCFS do not
-//! tell the statistics, and then nothing is reported.
+//! Caveats. It covers only the network namespace of the calling thread; the limit is that of the
+//! first one. The statistics are 32 bits wide and wrap. `drop` counts packets for which there was
+//! no room, `early_drop` entries that were removed to make room, `insert_failed` also harmless
+//! races. Without the module there is no table and no source. Kernels built without
+//! CONFIG_NF_CONNTRACK_PROCFS do not show the statistics, and then nothing is reported.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};

@@ -46,7 +46,7 @@ struct Cpu {
 }
 
 impl Cpu {
-    /// Nothing when the kernel tells nothing about this CPU.
+    /// Nothing when the kernel reports nothing about this CPU.
     fn of(cpus: &Path, cpu: u32) -> Option<Self> {
         let folder = cpus.join(format!("cpu{cpu}"));
         let file = |name| Some(folder.join(name)).filter(|path| path.exists());

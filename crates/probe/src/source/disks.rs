@@ -70,7 +70,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Disks {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let mut disks = self.file.parse(&mut self.buffer, parse)?;
-        // Of partitions there is no folder here. Slashes in names are written as exclamation marks.
+        // Partitions have no folder here. Slashes in names are written as exclamation marks.
         let blocks = self.root.path("/sys/block");
         disks.retain(|disk| blocks.join(disk.name.replace('/', "!")).exists());
         Ok(Data::Disks(disks))

@@ -3,17 +3,17 @@
 //!
 //! The kernel is asked for connections with the port under test at neither end, established or
 //! being opened (SYN_SENT), and for unix sockets; those whose inode is among the descriptors of the
-//! server's processes are counted by the address of the other end. One of TCP waits when the server
-//! spoke last (`calls.rs`). One of a unix socket waits while the other end has not accepted it or
-//! not read what was sent, and, where connections to that path live for a request each, while it
-//! is open.
+//! server's processes are counted by the address of the other end. A TCP connection waits when the
+//! server sent last (`calls.rs`). A unix connection waits while the other end has not accepted it
+//! or not read what was sent, and, where each connection to that path lives for one request, while
+//! it is open.
 //!
-//! Caveats. Of the network namespace of the calling thread only. Connections whose local port
-//! a process listens on were accepted, not opened, and are left out. Descriptors are looked through
-//! only when a connection is new, not more often than once a second, and so many of them at most;
-//! until then a new connection counts as the server's where most of those to its address were its
-//! own. Standard streams are left out: a journal takes them. A unix connection that is kept does
-//! not show that it waits once the other end has read all.
+//! Caveats. It covers only the network namespace of the calling thread. Connections whose local
+//! port a process listens on were accepted, not opened, and are left out. Descriptors are searched
+//! only when a connection is new, at most once a second, and only up to a limit; until then a new
+//! connection counts as the server's where most of those to its address were its own. Standard
+//! streams are left out: a journal reads them. A unix connection that is kept open does not show
+//! that it waits once the other end has read everything.
 
 use super::sock_diag::{self, Socket, TcpInfo};
 use super::{Round, Scope, Source};
@@ -32,17 +32,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 
-/// Connections looked at; most of a host's others are neither the server's nor the generator's.
+/// Most connections that are read; most of a host's others are neither the server's nor the
+/// generator's.
 const SOCKETS_MAX: usize = 8192;
-/// Descriptors looked at in one search, over all processes.
+/// Most descriptors that are read in one search, over all processes.
 const LINKS_MAX: usize = 20_000;
-/// Other ends told, those with most connections first.
+/// Most other ends that are reported, those with most connections first.
 const DOWNSTREAMS_MAX: usize = 64;
-/// How often descriptors may be looked through.
+/// How often descriptors may be searched.
 const SEARCH_NS: u64 = NS_PER_S;
-/// A connection that is closed before this was made for a request.
+/// A connection that is closed sooner than this was made for one request.
 const SHORT_NS: u64 = 5 * NS_PER_S;
-/// Descriptors that a process begins with.
+/// Descriptors that a process starts with.
 const STREAMS: [&str; 3] = ["0", "1", "2"];
 /// Other ends in another network namespace, which have no name here.
 const UNNAMED: &str = "(in another namespace)";
@@ -52,7 +53,7 @@ pub(super) fn declared() -> Declaration {
     Declaration::new("downstreams", "sock_diag, unix_diag and /proc/PID/fd")
         .each("to")
         .mean("connections", Unit::Count, "Connections that the server opened to another service.")
-        .mean("waiting", Unit::Count, "Those of them that wait for a response.")
+        .mean("waiting", Unit::Count, "Connections that wait for a response.")
         .mean("opening", Unit::Count, "Connections being opened.")
         .mean("rtt_us", Unit::Us, "Smoothed round trip.")
 }
@@ -79,7 +80,7 @@ enum State {
 struct Known {
     to: String,
     is_ours: bool,
-    /// Whether descriptors told whose it is.
+    /// Whether descriptors showed whose it is.
     is_sure: bool,
     since_ns: u64,
     call: Option<Call>,
@@ -88,7 +89,7 @@ struct Known {
 /// What is known of an address from earlier rounds.
 #[derive(Default)]
 struct Place {
-    /// Connections to it when descriptors were looked through: those of the server, and all.
+    /// Connections to it when descriptors were searched: those of the server, and all.
     ours: usize,
     all: usize,
     /// Connections of the server to it that were closed soon.
@@ -124,7 +125,7 @@ impl Source for Downstreams {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
         let sockets = sock_diag::connections_except(self.port, SOCKETS_MAX, &mut self.chunk)?;
-        // A kernel without unix_diag tells of TCP alone.
+        // A kernel without unix_diag reports TCP alone.
         let streams = unix_diag::streams(SOCKETS_MAX, &mut self.chunk).unwrap_or_default();
         let mut all: Vec<Connection> = sockets.iter().filter_map(of_tcp).collect();
         all.extend(of_unix(&streams));
@@ -149,7 +150,7 @@ impl Downstreams {
         });
     }
 
-    /// Finds out whose the connections are that were not seen before.
+    /// Finds out which new connections are the server's.
     fn learn(&mut self, all: &[Connection], pids: &[u32], now_ns: u64) -> Result<(), Unreadable> {
         for one in all {
             let is_ours = self.places.get(&one.to).is_some_and(|it| 2 * it.ours > it.all);
@@ -179,8 +180,8 @@ impl Downstreams {
         Ok(())
     }
 
-    /// Inodes of the sockets that the processes hold, but for their standard streams: what is
-    /// connected to those takes the log.
+    /// Inodes of the sockets that the processes hold, except their standard streams, which carry
+    /// the log.
     fn search(&self, pids: &[u32]) -> Result<BTreeSet<u32>, Unreadable> {
         let (mut held, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut left = LINKS_MAX;
@@ -193,8 +194,7 @@ impl Downstreams {
             };
             for entry in entries.flatten() {
                 left = left.checked_sub(1).ok_or_else(|| {
-                    let why =
-                        format!("more than {LINKS_MAX} descriptors: too many to look through");
+                    let why = format!("more than {LINKS_MAX} descriptors: too many to search");
                     unreadable(&folder, why)
                 })?;
                 let link = fs::read_link(entry.path()).ok();
@@ -243,8 +243,8 @@ struct Group {
     rtt_sum_us: u64,
     /// Time since bytes came in, of those that wait.
     heard_ms: Vec<u32>,
-    /// Unix sockets: with something that was not read; else those open for a short time, and for
-    /// longer.
+    /// Unix sockets: with something that was not read; otherwise those open for a short time, and
+    /// for longer.
     unread: u32,
     young: u32,
     old: u32,
@@ -285,8 +285,8 @@ fn of_tcp(socket: &Socket) -> Option<Connection> {
     Some(Connection { inode: socket.inode, to, from: Some(socket.local_port), state })
 }
 
-/// Those that were opened to a name. The end that was accepted has the name, the other has none;
-/// neither end of a pair has one.
+/// Connections that were opened to a name. The accepted end has the name, the other has none;
+/// neither end of a socket pair has one.
 fn of_unix(streams: &[UnixSocket]) -> Vec<Connection> {
     let by_inode: BTreeMap<u32, &UnixSocket> =
         streams.iter().map(|socket| (socket.inode, socket)).collect();
@@ -322,7 +322,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// Reads our own connections but those of `except` until what is said of `to` is right.
+    /// Reads our own connections except those of `except` until the result for `to` is right.
     fn wait_until(
         source: &mut dyn Source,
         to: SocketAddr,

@@ -7,9 +7,9 @@
 //! on). A counter that exists once per queue is summed over queues, with `N` in place of the
 //! number: `queue_N_tx_queue_stop`.
 //!
-//! Caveats. Of the network namespace of the calling thread only. Every driver gives its names a
-//! meaning of its own. Some take the values from firmware, which takes milliseconds. Most count up,
-//! `*_available` is a gauge. Counters of XDP are left out.
+//! Caveats. It covers only the network namespace of the calling thread. Every driver gives its
+//! names a meaning of its own. Some take the values from firmware, which takes milliseconds. Most
+//! count up, `*_available` is a gauge. Counters of XDP are left out.
 
 use super::{Round, Scope, Source, net_dev};
 use crate::ethtool::{Ethtool, parse_names, parse_values};
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Parses what a driver answers when asked for its names.
+/// Parses the names that a driver reports.
 pub fn parse(bytes: &[u8]) -> Result<Vec<DriverCounter>, ParseError> {
     let mut kept = Vec::<DriverCounter>::new();
     let mut places = BTreeMap::<String, usize>::new();
@@ -47,7 +47,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<DriverCounter>, ParseError> {
 pub struct DriverCounter {
     /// Its name, with `N` for the number of a queue.
     pub name: String,
-    /// Places of the statistics that are summed in it.
+    /// Indexes of the statistics that are summed in it.
     pub indexes: Vec<usize>,
 }
 
@@ -87,9 +87,9 @@ fn without_queue(name: &str) -> String {
     replaced
 }
 
-/// Counters told of one interface.
+/// Most counters reported of one interface.
 const NAMES_MAX: usize = 256;
-/// Interfaces asked; a host with hundreds of containers has as many.
+/// Most interfaces that are read; a host with hundreds of containers has hundreds.
 const INTERFACES_MAX: usize = 64;
 /// How often to look for new interfaces and names.
 const SCAN_NS: u64 = 10 * NS_PER_S;
@@ -98,7 +98,7 @@ const SCAN_NS: u64 = 10 * NS_PER_S;
 pub(super) fn declared() -> Declaration {
     Declaration::new(Values::DRIVERS, "SIOCETHTOOL, statistics")
         .each("interface")
-        .mean("{name}_available", Unit::Count, "What the driver says is left of an allowance.")
+        .mean("{name}_available", Unit::Count, "Rest of an allowance, as the driver reports it.")
         .counter("{name}", Unit::Count, "Losses and refusals as the driver names them, all queues.")
 }
 

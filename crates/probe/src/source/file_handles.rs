@@ -20,7 +20,7 @@ pub(super) fn declared() -> Declaration {
         .max("max", Unit::Count, "Open files that the host may have.")
 }
 
-/// What the limit is where there is none.
+/// The value when there is no limit.
 const UNLIMITED: u64 = i64::MAX as u64;
 
 /// Handles allocated, and the limit when there is one.

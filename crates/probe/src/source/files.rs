@@ -1,13 +1,13 @@
 //! `/proc/PID/fd` and `/proc/PID/limits`: open descriptors against the soft limit.
 //!
-//! Of a process tree, the process closest to its limit is the one told. Since Linux 6.2 the size
-//! of the folder is the number of open descriptors (`fs/proc/fd.c`, `proc_fd_getattr`); before,
-//! the entries are counted, which for 20 000 of them takes milliseconds, hence the slow cadence.
+//! Of a process tree, the process closest to its limit is reported. Since Linux 6.2 the size of the
+//! folder is the number of open descriptors (`fs/proc/fd.c`, `proc_fd_getattr`); before, the
+//! entries are counted, which for 20 000 of them takes milliseconds, hence the slow cadence.
 //!
-//! Caveats. The limit is on the highest descriptor number, so a process with gaps reaches it
-//! later, never earlier. Before 6.2 only root can count another user's descriptors. Those of the
-//! generator include what the probe keeps open: some fifty, and per thread of the server it watches
-//! two up to 256 threads, and up to three more files for what the threads do.
+//! Caveats. The limit is on the highest descriptor number, so a process with gaps reaches it later,
+//! never earlier. Before 6.2 only root can count another user's descriptors. Those of the generator
+//! include what the probe keeps open: about fifty, and per thread of the server it watches two up
+//! to 256 threads, and up to three more files for what the threads do.
 
 use super::{Round, Scope, Source};
 use crate::kept::{is_gone, unreadable};

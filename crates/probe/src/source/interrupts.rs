@@ -4,10 +4,10 @@
 //! of the handlers. Lines with a name instead of a number (`LOC`, `RES`, `CAL`, ...) belong to the
 //! architecture and are left out. Kernel: `kernel/irq/proc.c`, `show_interrupts`.
 //!
-//! Caveats. Network drivers that poll raise few interrupts under load, so the counts tell *where*
-//! a queue is served, not how much. Offline CPUs have no column. The text grows as interrupts x
-//! CPUs, about 400 kB on a host with 128 CPUs and 300 interrupts, hence the slow cadence.
-//! Host-wide, also inside a network namespace.
+//! Caveats. Network drivers that poll raise few interrupts under load, so the counts show *where* a
+//! queue is served, not how much. Offline CPUs have no column. The text grows as interrupts x CPUs,
+//! about 400 kB on a host with 128 CPUs and 300 interrupts, hence the slow cadence. Host-wide, also
+//! inside a network namespace.
 //!
 //! Which CPUs may serve an interrupt is in `/proc/irq/N/smp_affinity_list`, a file for each: those
 //! of the busiest interrupts are read, once in a while.
@@ -33,9 +33,9 @@ pub(super) fn declared() -> Declaration {
     )
 }
 
-/// Masks are read of so many interrupts: a network device seldom has more queues.
+/// Most interrupts whose masks are read: a network device seldom has more queues.
 const MASKS_MAX: usize = 128;
-/// Masks change seldom: when irqbalance moves an interrupt, or a person does.
+/// Masks change seldom: when irqbalance or a person moves an interrupt.
 const MASKS_EVERY_NS: u64 = 10 * NS_PER_S;
 
 struct Interrupts {

@@ -1,13 +1,14 @@
 //! `/tmp/hsperfdata_USER/PID`: what a Java virtual machine counts about itself (HotSpot).
 //!
 //! The file is the machine's own memory, mapped: a header and named entries in the byte order of
-//! the host (`perfMemory.hpp`). Kept is `sun.rt.safepointTime`, in ticks of
-//! `sun.os.hrt.frequency`: the time in which all threads of the application were stopped, for a
-//! collector or for anything else that needs it.
+//! the host (`perfMemory.hpp`). We keep `sun.rt.safepointTime`, in ticks of `sun.os.hrt.frequency`:
+//! the time in which all threads of the application were stopped, for a collector or for anything
+//! else that needs it.
 //!
-//! Caveats. A machine that was started with `-XX:-UsePerfData` has no such file, and others than
-//! HotSpot have other names. The name is the process's number in its own namespace, below its own
-//! `/tmp`. Collectors that work beside the application count there only with what they stop it for.
+//! Caveats. A machine that was started with `-XX:-UsePerfData` has no such file, and machines other
+//! than HotSpot use other names. The file is named by the process's pid in its own namespace, below
+//! its own `/tmp`. Concurrent collectors count there only with the time for which they stop the
+//! application.
 
 use crate::process::parse_status;
 use crate::scan::{self, ParseError};
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 
 /// Length of the header, whose last field is the number of entries.
 const HEADER: usize = 32;
-/// Entries believed of one file; there are about 250.
+/// Most entries accepted from one file; there are about 250.
 const ENTRIES_MAX: usize = 4096;
 /// The type of an entry that is a 64-bit number.
 const LONG: u8 = b'J';
@@ -48,7 +49,7 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
 /// An entry that is a number, with its name.
 type Number<'a> = (&'a [u8], i64);
 
-/// Length of the entry that begins here, and the number that it is.
+/// Length of the entry that starts here, and the number that it is.
 fn entry<'a>(fields: &Fields<'a>, at: usize) -> Option<(usize, Option<Number<'a>>)> {
     let (length, name) = (fields.size(at)?, fields.size(at + 4)?);
     let is_number = fields.size(at + 8)? == 0 && *fields.bytes.get(at + 12)? == LONG;
@@ -91,7 +92,7 @@ impl Fields<'_> {
 pub(super) fn file_of(root: &Root, pids: &[u32]) -> Option<PathBuf> {
     pids.iter().find_map(|&pid| {
         let status = fs::read(root.process(pid, "status")).ok()?;
-        // In each namespace from ours inwards it has a number.
+        // A process has a pid in each namespace from ours inwards.
         let number = scan::words(parse_status(&status, "NSpid")?).last().map(scan::text)?;
         let folders = fs::read_dir(root.process(pid, "root/tmp")).ok()?.flatten();
         let mut of_users = folders

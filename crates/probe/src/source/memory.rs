@@ -1,10 +1,11 @@
 //! `/proc/vmstat`, the part about reclaim, and `memory.*` of the server's innermost control group.
 //!
-//! Kept of vmstat are pages looked at and taken back (`pgscan_*`, `pgsteal_*`), stalls of those who
-//! had to do it themselves (`allocstall_*`), pages that were needed again (`workingset_refault_*`),
-//! swapping, major faults, and kills (`mm/vmstat.c`). Of the group, with `server.` before the name:
-//! `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how often the limit was hit,
-//! version 2 counts `events_high`, `events_max`, `events_oom` and `events_oom_kill`.
+//! Kept of vmstat are pages scanned and reclaimed (`pgscan_*`, `pgsteal_*`), stalls of tasks that
+//! had to reclaim themselves (`allocstall_*`), pages that were needed again
+//! (`workingset_refault_*`), swapping, major faults, and kills (`mm/vmstat.c`). Of the group, with
+//! `server.` before the name: `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how
+//! often the limit was hit, version 2 counts `events_high`, `events_max`, `events_oom` and
+//! `events_oom_kill`.
 //!
 //! Caveats. vmstat is host-wide. Usage includes the page cache and is a gauge. Without a limit
 //! there is no `limit_bytes`. A group above may have the limit that counts; it is not read here.
@@ -21,7 +22,7 @@ use model::root::Root;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 
-/// What is kept of vmstat: names that begin so.
+/// The names of vmstat that are kept start with one of these.
 const NAMES: [&[u8]; 9] = [
     b"allocstall_",
     b"compact_stall",
@@ -69,7 +70,7 @@ fn parse_counts(
     Ok(counts)
 }
 
-/// Parses a file that holds one number; `max`, and what is as good as that, is none.
+/// Parses a file that holds one number; `max`, or a number that means no limit, is none.
 pub fn parse_limit(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
     match bytes.trim_ascii() {
         b"max" => Ok(None),
@@ -111,7 +112,7 @@ impl MemoryFiles {
         Self { group, usage, limit, events }
     }
 
-    /// Adds what the group tells. The root of version 2, and groups without the controller, have
+    /// Adds what the group reports. The root of version 2, and groups without the controller, have
     /// no such files.
     fn read(
         &mut self,
@@ -167,12 +168,12 @@ impl Source for Memory {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let counters = self.vmstat.parse(&mut self.buffer, parse)?;
         let mut all: BTreeMap<String, u64> = counters.into_iter().collect();
-        // About the host this goes on when the server has ended.
+        // The host's counters go on when the server has ended.
         if let Some(Ok(tree)) = round.server {
             if round.due_ns >= self.group_due_ns {
                 self.group_due_ns = round.due_ns + 5 * NS_PER_S;
-                // A host without the controller has no such group: nothing to tell. What cannot be
-                // read is reported, and the next rounds have the counters of the host all the same.
+                // A host without the controller has no such group: nothing to report. What cannot
+                // be read is reported, and the next rounds still have the counters of the host.
                 let chain = cgroup_path::chain_if_there(&self.root, "memory", tree.root())?;
                 let group = chain.and_then(|chain| chain.into_iter().next());
                 if group.as_ref() != self.server.as_ref().map(|files| &files.group) {

@@ -76,7 +76,7 @@ impl Source for Pressure {
                 Ok(bytes) => parse(bytes).map_err(|why| file.unreadable(why))?,
                 // Only cpu is always there when anything is.
                 Err(why) if is_gone(&why) && *resource != "cpu" => continue,
-                // irq can exist and be refused where interrupt time is not measured after all.
+                // irq can exist and refuse reads where interrupt time is not measured after all.
                 Err(_) if *resource == "irq" => continue,
                 Err(why) => return Err(file.unreadable(why)),
             };

@@ -4,11 +4,11 @@
 //! bytes and packets let through and the queue: length, backlog, drops, requeues, overlimits.
 //! Kernel: `net/sched/sch_api.c`, `tc_fill_qdisc`; `net/core/gen_stats.c`.
 //!
-//! Caveats. Of the network namespace of the calling thread only. Drops, requeues, overlimits and,
-//! on kernels before 5.5, packets are 32 bits wide and wrap. A root such as `mq` sums up those
+//! Caveats. It covers only the network namespace of the calling thread. Drops, requeues, overlimits
+//! and, on kernels before 5.5, packets are 32 bits wide and wrap. A root such as `mq` sums up those
 //! below it, so children without a handle of their own are left out; those with one (classes of
-//! `htb`) count what their parent counts once more. `noqueue` queues nothing and is left out.
-//! Offloads make one packet of many.
+//! `htb`) repeat what their parent counts. `noqueue` queues nothing and is left out. Offloads make
+//! one packet of many.
 
 use super::{Round, Scope, Source};
 use crate::link;
@@ -26,7 +26,7 @@ use std::io;
 pub struct QdiscRow {
     /// Number of the interface.
     pub index: u32,
-    /// Handle of what it hangs on; all ones for the root of an interface.
+    /// Handle of its parent; all ones for the root of an interface.
     pub parent: u32,
     /// The counters; the interface has no name yet.
     pub qdisc: Qdisc,
@@ -78,7 +78,7 @@ fn put(qdisc: &mut Qdisc, kind: u16, value: &[u8]) -> Result<(), ParseError> {
             qdisc.bytes = fields.u64(0)?;
             qdisc.packets = u64::from(fields.u32(8)?);
         }
-        // Stands after the basic ones where the count does not fit those.
+        // Comes after the basic ones where the count does not fit those.
         TCA_STATS_PKT64 => qdisc.packets = fields.u64(0)?,
         TCA_STATS_QUEUE => {
             qdisc.backlog_packets = fields.u32(0)?;
@@ -92,7 +92,7 @@ fn put(qdisc: &mut Qdisc, kind: u16, value: &[u8]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Disciplines kept; a host with hundreds of containers has as many.
+/// Most disciplines kept; a host with hundreds of containers has hundreds.
 const QDISCS_MAX: usize = 256;
 
 /// Whether the row says something that no other row of its interface says.

@@ -1,7 +1,7 @@
-//! What reading costs: CPU time of the probe's thread, and rounds that began late.
+//! What reading costs: CPU time of the probe's thread, and rounds that started late.
 //!
 //! The clock is CLOCK_THREAD_CPUTIME_ID, exact whatever the accounting mode. It has no line in the
-//! registry, because it is read last, about all others.
+//! registry, because it is read last and covers all others.
 //!
 //! Caveats. Kernel work that our reads cause elsewhere is not in it: flushing per-CPU statistics,
 //! locks that others wait for.
@@ -10,7 +10,7 @@ use crate::clock;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, ProbeCost};
 
-/// Counts rounds and knows when the thread began.
+/// Counts rounds and remembers when the thread started.
 #[derive(Debug)]
 pub(crate) struct SelfCost {
     begin_ns: u64,
@@ -19,7 +19,7 @@ pub(crate) struct SelfCost {
     late_rounds: u64,
 }
 
-/// Whether a round began within a period of its deadline.
+/// Whether a round started within a period of its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timeliness {
     OnTime,
@@ -42,7 +42,7 @@ impl SelfCost {
         Self { begin_ns, begin_cpu_ns, rounds: 0, late_rounds: 0 }
     }
 
-    /// Counts a round that begins now.
+    /// Counts a round that starts now.
     pub fn round(&mut self, timeliness: Timeliness) {
         self.rounds += 1;
         self.late_rounds += u64::from(timeliness == Timeliness::Late);

@@ -1,13 +1,12 @@
-//! `GET /debug/runtime` at the server: what its language runtime tells about itself. Of a Java
-//! virtual machine that is not asked, the file that it keeps for that (`jvm.rs`).
+//! `GET /debug/runtime` at the server: what its language runtime reports about itself. For a Java
+//! virtual machine without such an address, the file that it keeps for this purpose (`jvm.rs`).
 //!
 //! The response is one flat JSON object of numbers, such as `gc_pause_seconds` or `goroutines`; the
 //! names are the server's own. Targets written in Go have it with `--debug-addr`; a server of yours
-//! needs a handler of a few lines. Asked for only when its address is given.
+//! needs a handler of a few lines. It is requested only when its address is given.
 //!
-//! Caveats. Answering costs the server a little and takes its turn behind other work. Names and
-//! meanings are those of the runtime: Go brings CPU seconds up to date at each garbage collection
-//! only.
+//! Caveats. The response costs the server a little and waits behind its other work. Names and
+//! meanings are those of the runtime: Go updates CPU seconds only at each garbage collection.
 
 use super::{Round, Scope, Source, jvm};
 use crate::ask::{self, Patience};
@@ -23,16 +22,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Figures believed of one server.
+/// Most figures accepted from one server.
 const FIGURES_MAX: usize = 256;
-/// The sources behind this one wait for the response, and a longer one is none of ours.
+/// The sources behind this one wait for the response, and a longer one is not what we asked for.
 const PATIENCE: Patience = Patience {
     step: Duration::from_millis(50),
     whole: Duration::from_millis(200),
     bytes_max: 64 << 10,
 };
 
-/// Parses a flat JSON object of numbers; what stands in it beside numbers is refused.
+/// Parses a flat JSON object of numbers; anything but numbers in it is refused.
 pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     let error = || ParseError::new("a JSON object of numbers", bytes);
     let inner = bytes.trim_ascii().strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
@@ -48,7 +47,7 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
         let is_number = value.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
         let value = std::str::from_utf8(value).ok().filter(|_| is_number);
         let value = value.and_then(|value| value.parse::<f64>().ok());
-        // `1e999` becomes infinite, for which JSON has no word: it could not be written down.
+        // `1e999` becomes infinite, which JSON cannot represent: it could not be written down.
         let value = value.filter(|value| value.is_finite()).ok_or_else(error)?;
         if figures.len() >= FIGURES_MAX {
             return Err(ParseError::new("at most 256 figures", b"more"));
@@ -62,7 +61,7 @@ fn is_plain(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_./-".contains(byte)
 }
 
-/// Parses a whole response, whose status must be 200. A body that was cut is no object any more.
+/// Parses a whole response, whose status must be 200. A truncated body is not an object any more.
 pub fn parse_response(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     let body = ask::body(bytes);
     parse(body.ok_or_else(|| ParseError::new("an HTTP response with status 200", bytes))?)
@@ -73,13 +72,13 @@ pub(super) fn declared() -> Declaration {
     Declaration::new(Values::SERVER_RUNTIME, "GET /debug/runtime, hsperfdata of Java")
         .counter("{name}_seconds", Unit::Seconds, "Time that the runtime of the server counted.")
         .counter("{name}_cycles", Unit::Count, "Cycles that the runtime of the server counted.")
-        .max("{name}_bytes", Unit::Bytes, "Memory as the runtime of the server tells.")
+        .max("{name}_bytes", Unit::Bytes, "Memory as the runtime of the server reports it.")
         .max("{name}", Unit::Count, "Other figures of the runtime of the server.")
 }
 
-/// Who tells.
+/// Where the figures come from.
 enum ServerRuntime {
-    /// The server, when it is asked at this address.
+    /// The server, at this address.
     Server(SocketAddr),
     /// The file of its Java virtual machine.
     Jvm(PathBuf),

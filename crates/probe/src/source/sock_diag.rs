@@ -6,17 +6,17 @@
 //! attribute holds `struct tcp_info`. Kernel: `net/ipv4/inet_diag.c`, `inet_diag_dump_icsk`;
 //! `net/ipv4/tcp.c`, `tcp_get_info`.
 //!
-//! Caveats. Of the network namespace of the calling thread only. A queue of backlog 4 holds 5. The
-//! kernel walks its whole connection table even if few sockets match, so connections are read
-//! slowly, and only so many of them: a dump that has given enough is abandoned by closing its
-//! socket. The table is ordered by a hash, so the sample is arbitrary and stays the same while
-//! the connections do; on recent kernels the client's ends stand in it in the order of their ports.
-//! Connections that nobody has accepted yet are among them. `tcp_info` counts the times spent
-//! limited in jiffies, and only since Linux 4.10.
+//! Caveats. It covers only the network namespace of the calling thread. A queue of backlog 4 holds
+//! 5. The kernel walks its whole connection table even if few sockets match, so connections are
+//! read rarely, and only up to a limit: a dump that has given enough is abandoned by closing its
+//! socket. The table is ordered by a hash, so the sample is arbitrary and stays the same while the
+//! connections do; on recent kernels the client's ends are in it in the order of their ports.
+//! Connections that are not accepted yet are among them. `tcp_info` counts the times spent limited
+//! in jiffies, and only since Linux 4.10.
 //!
 //! Where the kernel does not respond, and for a namespace that cannot be entered, the sockets are
-//! those of `/proc/net/tcp` and `tcp6`, with what these lack left out: a listener's backlog is
-//! taken to be somaxconn, and of connections only the two queues are reported.
+//! those of `/proc/net/tcp` and `tcp6`, without what these lack: a listener's backlog is taken to
+//! be somaxconn, and of connections only the two queues are reported.
 
 use super::{Ends, Round, Scope, Source};
 use crate::clock;
@@ -56,13 +56,13 @@ const INET_DIAG_SKV6ONLY: u16 = 11;
 const INET_DIAG_REQ_BYTECODE: u16 = 1;
 const TCP_ESTABLISHED: u32 = 1;
 const TCP_LISTEN: u32 = 10;
-/// States of a connection of which one end is ours: from ESTABLISHED and SYN_SENT to CLOSING, but
-/// for CLOSE and LISTEN.
+/// States of a connection of which one end is ours: from ESTABLISHED and SYN_SENT to CLOSING,
+/// except CLOSE and LISTEN.
 const CONNECTED: u32 = 0b1011_0111_1110;
 /// Up to and including `tcpi_sndbuf_limited`.
 const TCP_INFO_BYTES: usize = 192;
 
-/// Parses one chunk as received: netlink messages one after the other.
+/// Parses one chunk as received: consecutive netlink messages.
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     let mut sockets = Vec::new();
     let more = netlink::messages(bytes, |kind, body| {
@@ -172,7 +172,7 @@ pub(super) fn connections_declared() -> Declaration {
 }
 
 /// A question to the kernel: sockets in some states, of one family, with one port at one end; port
-/// 0 is any.
+/// 0 means any.
 #[derive(Debug, Clone, Copy)]
 struct Question {
     family: i32,
@@ -187,7 +187,7 @@ struct Question {
 const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
 
 impl Question {
-    /// Whether a socket that was found otherwise is what is asked for.
+    /// Whether a socket from another source matches the question.
     fn fits(&self, socket: &Socket) -> bool {
         let port = if self.end == LocalEnd::Local { socket.local_port } else { socket.remote_port };
         let is_in_state = 1u32.checked_shl(u32::from(socket.state)).unwrap_or(0) & self.states != 0;
@@ -217,9 +217,9 @@ impl Question {
 }
 
 /// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`, `inet_diag_bc_run`):
-/// neither port is `port`. An instruction is a code, how far to go when it holds, and how far when
-/// not; comparisons have the port in a second word. To go beyond the end is to refuse the socket.
-/// Equality is spelled as two comparisons, which kernels before 5.7 know too.
+/// neither port is `port`. An instruction is a code, how far to jump when it holds, and how far
+/// when not; comparisons have the port in a second word. A jump beyond the end refuses the socket.
+/// Equality is written as two comparisons, which kernels before 5.7 know too.
 fn filter_except(port: u16) -> [u8; 40] {
     const JUMP: u8 = 1;
     const SOURCE_GE: u8 = 2;
@@ -251,8 +251,7 @@ const LISTENERS_MAX: usize = 4096;
 /// A sample holds at most this many connections per end, so at most 200 together.
 const CONNECTIONS_PER_END_MAX: usize = 100;
 
-/// Asks, and gives at most `count_max` sockets; what the kernel has not produced by then it never
-/// does.
+/// Asks, and returns at most `count_max` sockets; the kernel never produces the rest.
 fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
     let mut sockets = Vec::new();
     netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
@@ -264,22 +263,22 @@ fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec
     Ok(sockets)
 }
 
-/// IPv6 may be switched off, which the kernel says in one of these ways.
+/// IPv6 may be switched off, which the kernel reports in one of these ways.
 fn is_absent_family(family: i32, error: &io::Error) -> bool {
     let absent = [libc::ENOENT, libc::EAFNOSUPPORT, libc::EINVAL];
     family == libc::AF_INET6 && error.raw_os_error().is_some_and(|errno| absent.contains(&errno))
 }
 
-/// How long a question without a response is not asked again while others have some. Each walks a
-/// whole table of the kernel, milliseconds when there are many connections, and on most hosts one
-/// family and one end is all there is.
+/// How long a question that found nothing is not asked again while others find some. Each walks a
+/// whole table of the kernel, which takes milliseconds with many connections, and most hosts use
+/// only one family and one end.
 const UNANSWERED_NS: u64 = 10 * NS_PER_S;
 
-/// Asks the same questions again and again.
+/// Asks the same questions repeatedly.
 struct Asker {
     network: Network,
     questions: Vec<Question>,
-    /// Those that had a response when all were asked; when there is none left, all are asked again.
+    /// Those that found sockets when all were asked; when none is left, all are asked again.
     answered: Vec<Question>,
     all_due_ns: u64,
     /// Sockets per end.
@@ -334,7 +333,7 @@ impl Asker {
     }
 }
 
-/// What the kernel responds; where it does not, what its files tell.
+/// The kernel's response or, where there is none, the content of its files.
 fn read_responses(
     network: Network,
     question: Question,
@@ -355,7 +354,7 @@ fn read_responses(
     }
 }
 
-/// The same question put to `/proc/net/tcp` or `tcp6`.
+/// The same question, to `/proc/net/tcp` or `tcp6`.
 fn read_file(
     network: Network,
     question: Question,
@@ -393,7 +392,7 @@ fn remember_missing(why: &io::Error) {
     }
 }
 
-/// Asks what every kernel with sock_diag responds to.
+/// Asks a question that every kernel with sock_diag responds to.
 fn try_once() -> io::Result<()> {
     if is_missing() {
         return Err(io::Error::from_raw_os_error(libc::ENOENT));
@@ -403,19 +402,19 @@ fn try_once() -> io::Result<()> {
     ask(question, 1, &mut vec![0; CHUNK_BYTES]).map(|_| ())
 }
 
-/// Why sockets are read from files, and what is lost by that; nothing where sock_diag responds.
+/// Why sockets are read from files, and what is missing then; nothing where sock_diag responds.
 pub(crate) fn lost() -> Option<Unreadable> {
     let why = try_once().inspect_err(remember_missing).err()?;
     let why = format!(
         "{}; sockets are those of /proc/net/tcp and tcp6, without lengths of accept queues \
-         (somaxconn is taken), times, windows and limits of connections, and without calls of the \
-         server to other services",
+         (somaxconn is assumed), times, windows and limits of connections, and without calls of \
+         the server to other services",
         reason(&why)
     );
     Some(Unreadable { source: "sock_diag".into(), why })
 }
 
-/// A kernel that has no module for the question says only that there is no such file.
+/// A kernel that has no module for the question reports only that there is no such file.
 fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT) => {
@@ -456,7 +455,7 @@ fn everything(
 }
 
 /// At most `count_max` connections of this network namespace that are established or being opened
-/// and have `except` at neither end. Only sock_diag tells whether they wait.
+/// and have `except` at neither end. Only sock_diag shows whether they wait.
 pub(super) fn connections_except(
     except: Option<u16>,
     count_max: usize,
@@ -495,7 +494,7 @@ struct Connections {
 
 pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
     let network = scope.network;
-    // Who listens here is not the server when that is elsewhere.
+    // A listener here is not the server when the server is in another namespace.
     if scope.ends == Ends::Client || network == Network::Apart {
         return None;
     }
@@ -507,7 +506,7 @@ pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
     let network = scope.network;
     let ends: &[LocalEnd] = match network {
         Network::Shared => &[LocalEnd::Local, LocalEnd::Remote],
-        // What has the port here is a proxy at most.
+        // A listener with the port here can only be a proxy.
         Network::Apart => &[LocalEnd::Remote],
         Network::Entered | Network::Outside(_) => &[LocalEnd::Local],
     };
@@ -518,7 +517,7 @@ pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Listeners {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
-        // Only sock_diag tells backlogs and cookies.
+        // Only sock_diag reports backlogs and cookies.
         let needs_limit = sockets.iter().any(|(_, socket)| socket.cookie == 0);
         let limit = if needs_limit && self.network.is_ours() { somaxconn() } else { None };
         let limit = limit.unwrap_or(SOMAXCONN);
@@ -531,7 +530,7 @@ impl Source for Listeners {
     }
 }
 
-/// What Linux takes when it is not set (since 5.4).
+/// The default of Linux (since 5.4).
 const SOMAXCONN: u32 = 4096;
 
 fn somaxconn() -> Option<u32> {
@@ -552,7 +551,7 @@ impl Source for Connections {
 }
 
 /// A socket that closed between being found and being described has no `tcp_info` and is left out.
-/// Files tell the queues of all.
+/// Files have the queues of all.
 fn connection(socket: &Socket, end: LocalEnd) -> Option<SocketSample> {
     let server_side = end == LocalEnd::Local;
     if socket.cookie == 0 {

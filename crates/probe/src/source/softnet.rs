@@ -18,7 +18,7 @@ use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Softnet};
 
-/// Whether the kernel said which CPU a line is about.
+/// Whether the kernel prints which CPU a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// `Softnet::cpu` is the CPU.

@@ -3,9 +3,9 @@
 //! Every `cpuN` line counts time since boot in ten states, in units of USER_HZ (10 ms on Linux
 //! whatever the kernel's own HZ). Kernel: `fs/proc/stat.c`, `show_stat`.
 //!
-//! Caveats. Without CONFIG_IRQ_TIME_ACCOUNTING the states are samples taken at the timer tick, so
-//! a state that is in phase with the tick is counted wrongly and soft interrupts are charged to
-//! whom they interrupted (`kernel/sched/cputime.c`, `account_process_tick`); the mode is in
+//! Caveats. Without CONFIG_IRQ_TIME_ACCOUNTING the states are samples taken at the timer tick, so a
+//! state that is in phase with the tick is counted wrongly and soft interrupts are charged to the
+//! task that they interrupted (`kernel/sched/cputime.c`, `account_process_tick`); the mode is in
 //! `HostFacts::cpu_accounting`. `iowait` and `idle` may even run backwards on a tickless kernel.
 //! `guest` and `guest_nice` are already inside `user` and `nice` and are left out. Host-wide, also
 //! inside a network namespace or a container.

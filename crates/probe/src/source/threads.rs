@@ -7,10 +7,10 @@
 //! the load in its place. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
-//! accounted apart. A thread that started and ended between two scans, a second apart, is not seen;
-//! what a thread did after the last read before its end is lost. Of more than 256 threads name,
-//! user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat` needs
-//! CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
+//! accounted separately. A thread that started and ended between two scans, a second apart, is not
+//! seen; what a thread did after the last read before its end is lost. With more than 256 threads,
+//! name, user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat`
+//! needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source, Whose};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
@@ -50,14 +50,14 @@ pub fn parse(bytes: &[u8]) -> Result<Schedstat, ParseError> {
 /// Files of our own threads that stay open, two each.
 const OWN_KEPT_FILES: usize = 512;
 
-/// Of more threads than this, few have their `stat` read in each round, in turn: it takes longer
-/// than `schedstat` and has nothing but the name and the sampled split.
+/// With more threads than this, only a few have their `stat` read in each round, in turn: it takes
+/// longer than `schedstat` and has nothing but the name and the sampled split.
 const STAT_EVERY_ROUND_MAX: usize = 256;
 const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
-/// The same of a tool, which starts its threads while it is watched and may run for seconds only.
+/// The same for a tool, which starts its threads while it is watched and may run for seconds only.
 const TOOL_SCAN_NS: u64 = 200 * NS_PER_MS;
 
 /// What the figures are.
@@ -121,7 +121,7 @@ struct Threads {
 struct Files {
     schedstat: Kept,
     stat: Kept,
-    /// What `stat` said last.
+    /// The last content of `stat`.
     last: Option<Stat>,
 }
 
@@ -222,7 +222,7 @@ impl Files {
         }
     }
 
-    /// Closes what may not stay open, and gives how many more files may. Where `stat` is read in
+    /// Closes what may not stay open, and returns how many more files may. Where `stat` is read in
     /// turns it is not worth a descriptor.
     fn keep(&mut self, left: usize, turns: usize) -> usize {
         if left == 0 {

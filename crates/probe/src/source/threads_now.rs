@@ -1,19 +1,20 @@
 //! `/proc/PID/task/TID/{syscall,stat,wchan}`: what threads of the server do at this instant.
 //!
-//! `syscall` says `running`, or the number of the system call that a sleeping thread is in and its
-//! arguments (`fs/proc/base.c`, `proc_pid_syscall`); the numbers are those of the architecture. A
-//! read or write says only which descriptor, so the link of the descriptor tells a socket from a
-//! pipe. Whether a whole process is stopped is asked once per process and round. A sleep on a futex
-//! has its time-out in the memory of the process (`/proc/PID/mem`, which needs the same rights).
+//! `syscall` holds `running`, or the number of the system call that a sleeping thread is in and its
+//! arguments (`fs/proc/base.c`, `proc_pid_syscall`); the numbers are those of the architecture. For
+//! a read or write it shows only which descriptor, so the link of the descriptor tells a socket
+//! from a pipe. Whether a whole process is stopped is asked once per process and round. A sleep on
+//! a futex has its time-out in the memory of the process (`/proc/PID/mem`, which needs the same
+//! rights).
 //!
-//! Caveats. A snapshot of one thread after the other, not of all at once. Of more than 256 threads
-//! each round looks at the next 256. Asking about a sleeping thread takes the lock of its run queue
-//! for a moment. A stopped or frozen thread shows the call it was stopped in; a single thread held
-//! by a debugger is taken for asleep in that call. Numbers of 32-bit programs on a 64-bit kernel
-//! are others and come out as something else. `syscall` needs the rights of a debugger: without
-//! them, which is reported once, the state letter and the wait channel have to do, a kernel
-//! function whose name changes between versions, and whose name too may be refused (then it reads
-//! `0`).
+//! Caveats. A snapshot of one thread after the other, not of all at once. With more than 256
+//! threads each round reads the next 256. Asking about a sleeping thread takes the lock of its run
+//! queue for a moment. A stopped or frozen thread shows the call it was stopped in; a single thread
+//! held by a debugger is taken for asleep in that call. 32-bit programs on a 64-bit kernel have
+//! other numbers and come out as something else. `syscall` needs the rights of a debugger: without
+//! them, which is reported once, the state letter and the wait channel are used instead. The
+//! channel is a kernel function whose name changes between versions, and the kernel may refuse it
+//! as well (then it reads `0`).
 
 #![allow(unsafe_code, reason = "a test stops a child")]
 
@@ -33,7 +34,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What a `syscall` file says.
+/// The content of a `syscall` file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// The thread runs or wants to.
@@ -49,7 +50,7 @@ pub enum Call {
         /// Its fourth argument: the address of the time-out of a futex.
         fourth: u64,
     },
-    /// It sleeps outside of a call, for example to get a page from storage.
+    /// It sleeps outside a call, for example to get a page from storage.
     Outside,
 }
 
@@ -72,7 +73,7 @@ pub fn parse(bytes: &[u8]) -> Result<Call, ParseError> {
     }
 }
 
-/// What a call alone says.
+/// What a call alone means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Known(Doing),
@@ -119,7 +120,8 @@ fn meaning(number: i64) -> Meaning {
     }
 }
 
-/// What a descriptor is of, as `/proc/PID/fd/N` links to it. A pipe with a name links to its path.
+/// The target of a descriptor, as `/proc/PID/fd/N` links to it. A pipe with a name links to its
+/// path.
 fn link_of(descriptor: &Path) -> Option<String> {
     let is_pipe = || fs::metadata(descriptor).is_ok_and(|file| file.file_type().is_fifo());
     match fs::read_link(descriptor).ok()?.to_string_lossy().into_owned() {
@@ -128,7 +130,7 @@ fn link_of(descriptor: &Path) -> Option<String> {
     }
 }
 
-/// What a read or a write waits for, by what its descriptor is of.
+/// What a read or a write waits for, by the target of its descriptor.
 fn by_link(meaning: Meaning, link: &str) -> Doing {
     let is_write = meaning == Meaning::Writes;
     match link {
@@ -137,13 +139,13 @@ fn by_link(meaning: Meaning, link: &str) -> Doing {
         _ if link.starts_with("pipe:") && is_write => Doing::PipeWrite,
         "anon_inode:[timerfd]" => Doing::Timer,
         _ if link.starts_with("anon_inode:") => Doing::Events,
-        // A regular file never makes its reader sleep but for storage. Devices are terminals.
+        // A regular file makes its reader sleep only for storage. Devices are terminals.
         _ if link.starts_with('/') && !link.starts_with("/dev/") => Doing::Storage,
         _ => Doing::Other,
     }
 }
 
-/// What a wait channel says: the kernel function a thread sleeps in. Names are those of Linux 3.10
+/// What a wait channel means: the kernel function a thread sleeps in. Names are those of Linux 3.10
 /// to 6.18, cut where versions differ.
 pub fn by_channel(channel: &[u8]) -> Doing {
     const NAMES: [(&[u8], Doing); 28] = [
@@ -180,7 +182,7 @@ pub fn by_channel(channel: &[u8]) -> Doing {
     known.map_or(Doing::Other, |(_, doing)| *doing)
 }
 
-/// Threads looked at in one round.
+/// Most threads that are read in one round.
 const SAMPLED_MAX: usize = 256;
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
@@ -203,7 +205,7 @@ struct ThreadsNow {
     root: Root,
     /// Threads by process and number.
     threads: BTreeMap<(u32, u32), Files>,
-    /// Of so many threads the files stay open.
+    /// For this many threads the files stay open.
     kept_threads: usize,
     /// Where the last sample ended.
     last: (u32, u32),
@@ -212,14 +214,14 @@ struct ThreadsNow {
     buffer: Buffer,
 }
 
-/// The files of one thread, each opened when it is needed first.
+/// The files of one thread, each opened when it is first needed.
 struct Files {
     syscall: Kept,
     stat: Kept,
     wchan: Kept,
 }
 
-/// What was learnt in this round already.
+/// What is known in this round already.
 #[derive(Default)]
 struct Learnt {
     stopped: BTreeMap<u32, bool>,
@@ -269,7 +271,7 @@ impl ThreadsNow {
         }
     }
 
-    /// All threads, or the next ones of very many, in a circle.
+    /// All threads, or the next ones of very many, in turn.
     fn sample(&mut self) -> Vec<(u32, u32)> {
         let (pid, tid) = self.last;
         let after = self.threads.range((pid, tid.saturating_add(1))..);
@@ -303,8 +305,8 @@ impl ThreadsNow {
         Ok(now)
     }
 
-    /// What its `syscall` file says; nothing when it has ended. A refusal is reported once, by
-    /// failing.
+    /// The content of its `syscall` file; nothing when it has ended. A refusal is reported once, as
+    /// an error.
     fn call(&mut self, thread: (u32, u32)) -> Result<Option<Call>, Unreadable> {
         let Some(files) = self.threads.get_mut(&thread) else { return Ok(None) };
         let file = &mut files.syscall;
@@ -363,7 +365,7 @@ impl ThreadsNow {
         }
     }
 
-    /// Whether the process as a whole is stopped, as its first thread tells, or frozen.
+    /// Whether the process as a whole is stopped, as its first thread shows, or frozen.
     fn is_stopped(&mut self, pid: u32, learnt: &mut Learnt) -> bool {
         if let Some(&known) = learnt.stopped.get(&pid) {
             return known;
@@ -374,7 +376,7 @@ impl ThreadsNow {
         is_stopped
     }
 
-    /// What state and wait channel say; nothing when the thread has ended.
+    /// What state and wait channel mean; nothing when the thread has ended.
     fn by_state_and_channel(&mut self, thread: (u32, u32)) -> Option<Doing> {
         let files = self.threads.get_mut(&thread)?;
         let state = parse_stat(files.stat.read(&mut self.buffer).ok()?).ok()?.state;
@@ -386,7 +388,7 @@ impl ThreadsNow {
         }
         let channel = files.wchan.read(&mut self.buffer);
         let doing = channel.map_or(Doing::Other, by_channel);
-        // Uninterruptible sleep is storage unless the wait channel knows better.
+        // Uninterruptible sleep is storage unless the wait channel shows something else.
         let is_storage = state == b'D' && doing == Doing::Other;
         Some(if is_storage { Doing::Storage } else { doing })
     }
@@ -477,7 +479,8 @@ mod tests {
         }
     }
 
-    /// Waits until what the threads of a tree do is right; what they did instead, if it never is.
+    /// Waits until what the threads of a tree do is right; returns what they did instead, if it
+    /// never is.
     fn seen(
         tree: &Tree,
         rights: Rights,

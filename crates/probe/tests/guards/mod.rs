@@ -33,7 +33,7 @@ impl Drop for Guard {
     }
 }
 
-/// How long something may take that has to happen; only a hang takes longer.
+/// How long something that must happen may take; only a hang takes longer.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -47,7 +47,7 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until `pick` finds something in the readings that arrive, and gives all of them too.
+/// Waits until `pick` finds something in the readings that arrive, and returns all of them too.
 pub fn wait_for_reading<T>(
     sampler: &Sampler,
     what: &str,

@@ -160,7 +160,7 @@ fn a_server_in_another_namespace_is_found_by_its_address() {
     assert_eq!(facts.processes[0].listeners, Some(1));
     assert!(network.addresses.contains(&contained.address.ip()), "{:?}", network.addresses);
     let mut nics: Vec<&str> = network.host.nics.iter().map(|nic| nic.name.as_str()).collect();
-    // Devices that modules make in every namespace are of no matter.
+    // Devices that modules make in every namespace do not matter.
     nics.retain(|name| ["lo", "v0", "v1"].contains(name));
     assert_eq!(nics, ["lo", "v0", "v1"]);
     assert!(network.host.sysctls.contains_key("net.core.somaxconn"));
@@ -193,7 +193,7 @@ fn a_port_that_docker_publishes_leads_to_the_container() {
     let (ip, port) = (contained.address.ip(), contained.address.port());
     let folder = std::env::temp_dir().join(format!("probe-published-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    // Whatever a process of this name does, its command line is what is read.
+    // Of a process of this name only its command line is read, whatever it does.
     let proxy = folder.join("docker-proxy");
     std::fs::copy(std::fs::canonicalize("/bin/sh").unwrap(), &proxy).unwrap();
     let line = format!(
@@ -237,7 +237,7 @@ fn an_address_that_the_kernel_translates_leads_to_the_container() {
     });
 }
 
-/// What a reading says of the server's own namespace.
+/// What a reading contains about the server's own namespace.
 fn inside(data: &Data) -> Option<&Data> {
     match data.opened() {
         (data, true) => Some(data),

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 /// Why there is no session with a probe.
 #[derive(Debug, thiserror::Error)]
 pub enum FarError {
-    /// Our copy of the token.
+    /// Our copy of the token cannot be used.
     #[error("--probe-token-file {0}")]
     Token(#[from] TokenError),
     /// No connection to that address.
@@ -75,7 +75,7 @@ pub enum FarError {
         /// Its name.
         server: String,
     },
-    /// What the server writes cannot be kept.
+    /// The output of the server cannot be kept.
     #[error("cannot write {path}: {why}")]
     Log {
         /// The file.
@@ -104,7 +104,7 @@ pub fn io_reason(error: &io::Error) -> String {
     }
 }
 
-/// What an end before the welcome means.
+/// The error for a connection that ends before the welcome.
 pub fn of_end(address: &str, pin: &str, end: LineEnd, refused: Option<String>) -> FarError {
     let (address, pin) = (address.to_string(), pin.to_string());
     if let Some(found) = refused {

@@ -26,8 +26,8 @@ fn trip(pong: Pong) -> RoundTrip {
     RoundTrip { sent_ns, received_ns, wall_ns, answered_ns, back_ns: monotonic_ns() }
 }
 
-/// One ping and its response, before load. The first readings come in between: they say what the
-/// sources are.
+/// One ping and its response, before load. The first readings come in between: they declare the
+/// sources.
 pub fn exchange(line: &mut Line, entrance: &Entrance) -> Result<Option<RoundTrip>, String> {
     line.send(&ToProbe::Ping { sent_ns: monotonic_ns() });
     let begin = Instant::now();
@@ -98,7 +98,7 @@ impl Listener {
         }
     }
 
-    /// Reads one message, unless those before it fill the queue; the reason when there will be no
+    /// Reads one message, unless those before it fill the queue; an error when there will be no
     /// more.
     fn turn(&mut self, part: Part) -> Result<(), Over> {
         if self.entrance.is_filling() {
@@ -133,7 +133,7 @@ impl Listener {
             }
             FromProbe::Bye { why: Farewell::Asked } => return Err(Over::AsAsked),
             FromProbe::Bye { why } => return Err(Over::Lost(why.to_string())),
-            // Not of this session.
+            // Not part of this session.
             _ => {}
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A server on the probe's host, started and ended by the probe for us.
 //!
-//! A thread of its own shows the probe that we are there, and keeps what the server writes. The
-//! server ends with the session: when we ask, when we are gone, and when the probe is.
+//! A separate thread shows the probe that we are there, and keeps what the server writes. The probe
+//! ends the server with the session: when we ask, when we are gone, and when the probe itself ends.
 
 use super::{Call, FarError, greet, of_end};
 use crate::SILENCE_MAX;
@@ -28,7 +28,7 @@ const PING: Duration = Duration::from_secs(1);
 /// How long a server may take to end, its services and what they left behind included.
 const END_WITHIN: Duration = Duration::from_secs(60);
 
-/// Bytes of a log: whatever the other end sends, the disk is ours.
+/// Most bytes of a log: whatever the other end sends, the disk is ours.
 const LOG_BYTES_MAX: usize = 8 << 20;
 
 /// A server that a probe has started. It ends when dropped.
@@ -46,8 +46,8 @@ fn lock(fate: &Mutex<Option<TargetExit>>) -> MutexGuard<'_, Option<TargetExit>> 
 }
 
 impl FarServer {
-    /// Has the server started, and waits until it listens. What it writes on standard error goes to
-    /// the log. Once `stop` is set the wait ends.
+    /// Makes the probe start the server, and waits until it listens. What it writes on standard
+    /// error goes to the log. Once `stop` is set the wait ends.
     pub fn start(
         call: &Call,
         order: &StartOrder,
@@ -79,7 +79,7 @@ impl FarServer {
         Ok(Self { started, addr, stop, fate, thread: Some(thread) })
     }
 
-    /// What the list of the probe calls it.
+    /// Its name in the list of the probe.
     pub fn name(&self) -> &str {
         &self.started.name
     }
@@ -133,7 +133,7 @@ impl FarServer {
 }
 
 impl Drop for FarServer {
-    /// Waits until the probe says that it has ended: the next one finds an idle host.
+    /// Waits until the probe reports its end, so that the next one finds an idle host.
     fn drop(&mut self) {
         self.finish();
     }
@@ -154,7 +154,7 @@ impl Session {
         Self { line, log, logged: 0, pinged: now, heard: now }
     }
 
-    /// The next message that is no sign of life and no line of the server; or why there is none.
+    /// The next message other than a sign of life or a line of the server; or why there is none.
     fn turn(&mut self) -> Result<Option<FromProbe>, crate::LineEnd> {
         if self.pinged.elapsed() > PING && !self.line.is_blocked() {
             self.pinged = Instant::now();
@@ -197,7 +197,7 @@ impl Session {
         let (address, server) = (call.address.clone(), order.server.clone());
         loop {
             if stop.load(Ordering::Relaxed) {
-                // The connection closes, and the probe ends what it has begun.
+                // The connection closes, and the probe ends what it has started.
                 return Err(FarError::Interrupted { server });
             }
             match self.turn() {
@@ -217,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Stays until the server has ended: as asked, or by itself.
+    /// Stays until the server has ended, as requested or by itself.
     fn attend(&mut self, stop: &AtomicBool) -> TargetExit {
         let lost = |why: String| TargetExit {
             stopped: None,
@@ -248,7 +248,7 @@ impl Session {
     }
 }
 
-/// What the probe tells of it, safe for a terminal.
+/// What the probe reports about the server, safe for a terminal.
 fn shown(started: Started) -> Started {
     let safe = |text: &String| printable(text);
     Started {

@@ -1,11 +1,11 @@
-//! Counters as text, by what their sources declare. All are raw: Prometheus makes rates of them.
+//! Counters as text, as their sources declare them. All are raw: Prometheus makes rates of them.
 
 use super::Latest;
 use model::metric::{Declaration, Kind, Metric, Rows, Sample, Unit};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Everything that was read lately. `clock_tick_ns` is the unit of CPU times.
+/// Everything that was read recently. `clock_tick_ns` is the unit of CPU times.
 pub fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> String {
     let mut page = String::new();
     for source in declared {
@@ -18,8 +18,8 @@ pub fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> St
     page
 }
 
-/// What was read of a source lately; of the server's own network namespace with a label that says
-/// so.
+/// What was recently read of a source; figures of the server's own network namespace have a label
+/// for that.
 fn samples<'a>(source: &'a Declaration, latest: &Latest) -> Vec<Sample<'a>> {
     let read = |is_inside| {
         let reading = latest.get(&(source.name.clone(), is_inside));
@@ -32,7 +32,7 @@ fn samples<'a>(source: &'a Declaration, latest: &Latest) -> Vec<Sample<'a>> {
     samples
 }
 
-/// One metric with all its values. Of rows that come and go by the thousand there is the sum or the
+/// One metric with all its values. For rows that come and go by the thousand it is the sum or the
 /// mean; counters of such rows have no sum that only grows, and are left out.
 fn family<'a>(
     page: &mut String,
@@ -98,7 +98,7 @@ fn name(source: &Declaration, metric: &Metric) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")
 }
 
-/// A label whose value may be anything.
+/// A label with any value, escaped.
 fn label(name: &str, value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("{name}=\"{value}\"")

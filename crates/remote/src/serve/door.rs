@@ -5,12 +5,13 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Connections that have not shown a token yet, at a time.
+/// Most connections that have not shown a token yet.
 const STRANGERS_MAX: usize = 32;
-/// Threads whose closed connection they have not noticed yet; beyond them no stranger is admitted.
+/// Most threads that have not noticed yet that their connection is closed; beyond them no stranger
+/// is admitted.
 const LEAVING_MAX: u32 = 32;
 
-/// Admitted connections at a time, without those of clients.
+/// Most admitted connections, without those of clients.
 pub const INSIDE_BESIDE_CLIENTS: usize = STRANGERS_MAX + LEAVING_MAX as usize;
 
 /// Counts admitted connections.

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 const STUCK_MAX: Duration = Duration::from_secs(10);
 /// How often changed settings of the host are checked, while a client observes.
 const LOOK: Duration = Duration::from_millis(500);
-/// Least and greatest period that a client may request, nanoseconds.
+/// Smallest and largest period that a client may request, nanoseconds.
 const PERIOD_NS: (u64, u64) = (10 * NS_PER_MS, 10 * NS_PER_S);
 /// Readings held for a client that reads slowly, approximate bytes.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
@@ -171,8 +171,8 @@ impl Session<'_> {
     }
 
     /// Carries out orders, one at a time, until the client closes or falls silent. Changes stay,
-    /// but for those of experiments: the journal of this host has them, and every client with the
-    /// token can restore them.
+    /// except those of experiments: the journal of this host records them, and every client with
+    /// the token can restore them.
     fn take_orders(&self, line: &mut Line, tuner: &dyn Tuner) {
         let peer = self.peer;
         let mut heard = Instant::now();

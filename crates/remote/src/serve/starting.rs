@@ -1,4 +1,5 @@
-//! A session in which a client has one server started. The server lives as long as the session.
+//! A session in which the probe starts one server for a client. The server lives as long as the
+//! session.
 
 use super::last_words::{TURN, say};
 use super::{Log, Starter};
@@ -12,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the server runs, and what it has written.
+/// How often the probe checks whether the server runs, and what it has written.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A server that was started for a client. It ends when dropped.
 pub trait Running: Send {
-    /// What the client may know of it.
+    /// What the client may know about it.
     fn started(&self) -> Started;
 
     /// Lines that it wrote since the last call, without secrets; a bounded number in all.
@@ -48,7 +49,7 @@ pub(super) struct Attendant<'a, 'b> {
 }
 
 impl Attendant<'_, '_> {
-    /// Serves the client until it has gone; nothing that was started runs then.
+    /// Serves the client until it has gone; by then nothing that was started runs any more.
     pub(super) fn run(mut self) {
         let peer = self.peer;
         match self.attend() {
@@ -75,7 +76,7 @@ impl Attendant<'_, '_> {
         self.stay(server, &order.server)
     }
 
-    /// The next word of the client; signs of life are answered here.
+    /// The next message of the client; pings get their response here.
     fn hear(&mut self) -> Result<Heard, LineEnd> {
         if self.line.is_blocked() {
             // Responses to a client that reads nothing would pile up.
@@ -102,7 +103,7 @@ impl Attendant<'_, '_> {
         (self.heard.elapsed() > IDLE_MAX).then_some(Farewell::Unheard)
     }
 
-    /// Starts it, while the client is listened to; when that goes, so does what was begun.
+    /// Starts it while listening to the client; if the client goes, what was started is ended.
     fn start(&mut self, order: &StartOrder) -> Result<Option<Box<dyn Running>>, LineEnd> {
         let (peer, log) = (self.peer, self.log);
         log.tell(&format!("{peer}: asks for {}", shown(order)));
@@ -129,7 +130,7 @@ impl Attendant<'_, '_> {
         }
     }
 
-    /// Until the client asks to end it, is gone, or the server has ended.
+    /// Stays until the client asks to end it or is gone, or the server has ended.
     fn stay(&mut self, mut server: Box<dyn Running>, name: &str) -> Result<Farewell, LineEnd> {
         let mut looked = Instant::now();
         let why = loop {
@@ -162,7 +163,7 @@ impl Attendant<'_, '_> {
         }
     }
 
-    /// Ends it, while the client is listened to.
+    /// Ends it while listening to the client.
     fn end(&mut self, server: Box<dyn Running>, name: &str) -> TargetExit {
         let ((exit, last), _) = self.meanwhile(move || server.end(), None);
         self.pass_on(last);
@@ -172,8 +173,8 @@ impl Attendant<'_, '_> {
         TargetExit { fault: exit.fault.map(|fault| secret::text(&fault)), ..exit }
     }
 
-    /// What takes a while, with signs of life meanwhile. Sets the flag when the client is gone or
-    /// wants no more, or the probe is to end; an end of the connection is returned too.
+    /// Does work that takes a while, and responds to pings meanwhile. Sets the flag when the client
+    /// is gone or asks to stop, or the probe is to end; an end of the connection is returned too.
     fn meanwhile<T: Send>(
         &mut self,
         work: impl FnOnce() -> T + Send,
@@ -202,7 +203,7 @@ impl Attendant<'_, '_> {
             }
             worker.join()
         });
-        // A panic there is one here.
+        // A panic of the worker goes on here.
         (done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gone)
     }
 }

@@ -1,4 +1,4 @@
-//! Knobs made up for ranking, and the ones there are against a few kinds of run.
+//! Ranking of made-up knobs, and of the real ones against a few kinds of run.
 
 use super::*;
 use model::tuning::{CpuSignal, Scope, TakesEffect};
@@ -133,7 +133,7 @@ fn every_knob_is_in_one_place() {
     }
 }
 
-/// What the journal of "one million requests" states of its pinning of interrupts, transcribed: it
+/// Transcribed from what the journal of "one million requests" states about pinning interrupts: it
 /// published no record. What it does not state is absent, and shares of CPU time in interrupts are
 /// the most that its figures allow.
 mod pinning {
@@ -199,7 +199,7 @@ mod pinning {
         }
     }
 
-    /// The same host when the CPUs that take interrupts are full of them: now it matters.
+    /// The same host with the CPUs that take interrupts full of softirq: now pinning matters.
     #[test]
     fn with_cpus_full_of_softirq_it_is_worth_trying() {
         let mut signals = thirty_two_cpus();

@@ -96,7 +96,7 @@ fn status_shows_it_and_revert_undoes_it() {
     let ground = Ground::new();
     let held = ground.begin().unwrap();
     let again = ground.begin().unwrap_err();
-    assert!(again.contains("turns it now"), "{again}");
+    assert!(again.contains("is changing it now"), "{again}");
     held.turn().unwrap();
     let rows = status(&ground.host(), &ground.journal()).unwrap();
     assert_eq!((rows.len(), rows[0].fate), (1, Fate::Applied));
@@ -180,17 +180,17 @@ fn what_others_could_have_written_is_not_believed() {
     mode(&ground.folder, 0o700).unwrap();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace(GROUP, "/a/../b")).unwrap();
-    refused("is no path of a control group");
+    refused("is not the path of a control group");
     let aside = ground.folder.join("aside");
     fs::write(&aside, &text).unwrap();
     fs::remove_file(&file).unwrap();
     symlink(&aside, &file).unwrap();
-    refused("no regular file");
+    refused("not a regular file");
     fs::remove_file(&file).unwrap();
     fs::write(&file, text.replace("max 100000", "owned")).unwrap();
     mode(&file, 0o600).unwrap();
-    refused("'owned' is no limit");
-    // A link in the place of the kernel's file is not written through.
+    refused("'owned' is not a limit");
+    // A link in place of the kernel's file is not written through.
     fs::write(&file, &text).unwrap();
     fs::rename(&limit, &victim).unwrap();
     symlink(&victim, &limit).unwrap();

@@ -17,17 +17,17 @@ pub(crate) enum Entry {
     Begin(Begin),
     /// It was written, and this is what it reads as.
     Written { seq: usize, seen: Seen },
-    /// It is over with a change.
+    /// A change has ended.
     Ended { seq: usize, how: ChangeEnd },
-    /// Another deadline counts, milliseconds since the boot.
+    /// The deadline moved to this, milliseconds since the boot.
     Extended { deadline_boot_ms: u64 },
     /// The deadline no longer counts.
     Kept,
-    /// It is over with all of them.
+    /// All changes have ended.
     Closed,
 }
 
-/// Whose transaction it is, and where it counts.
+/// Who made the transaction, and where it applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// Format of the file.
@@ -41,23 +41,23 @@ pub(crate) struct Header {
     /// PID namespace of the process; empty when an earlier program wrote it.
     #[serde(default)]
     pub(crate) pid_namespace: String,
-    /// When it began, milliseconds since 1970.
+    /// When it started, milliseconds since 1970.
     pub(crate) at_unix_ms: u64,
     /// Which program.
     pub(crate) program: String,
     /// Which process.
     pub(crate) pid: u32,
-    /// When that process started, ticks since the boot, when it puts all back at its own end: once
-    /// it is gone, the next `ceiling` does.
+    /// Present when that process puts everything back when it ends: the start of the process, ticks
+    /// since the boot. Once the process is gone, the next `ceiling` puts everything back.
     #[serde(default)]
     pub(crate) held_since_ticks: Option<u64>,
-    /// When all is put back unless it is kept, milliseconds since the boot.
+    /// When everything is put back unless it is kept, milliseconds since the boot.
     pub(crate) deadline_boot_ms: Option<u64>,
-    /// What for.
+    /// The purpose.
     pub(crate) note: String,
 }
 
-/// A change, with all that is needed to put it back without knowing its knob.
+/// A change, with everything needed to put it back without knowing its knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begin {
     /// Which change of the transaction, from 0.
@@ -68,13 +68,13 @@ pub(crate) struct Begin {
     pub(crate) name: String,
     /// What it touches.
     pub(crate) scope: Scope,
-    /// When it works.
+    /// When it takes effect.
     pub(crate) takes_effect: TakesEffect,
     /// Whether it can cut connections.
     pub(crate) is_disruptive: bool,
     /// What it can cost.
     pub(crate) risk: String,
-    /// Where.
+    /// The place it changes.
     pub(crate) place: Place,
     /// The value before.
     pub(crate) before: Seen,
@@ -82,9 +82,9 @@ pub(crate) struct Begin {
     pub(crate) wanted: String,
     /// What that reads as once the kernel has taken it.
     pub(crate) settles_to: String,
-    /// What showed the effect before.
+    /// The reading of its sign before the change.
     pub(crate) sign: Option<String>,
-    /// Number of its device, which another device of that name would not have.
+    /// Index of its device, which another device of the same name would not have.
     #[serde(default)]
     pub(crate) device_index: Option<u32>,
     /// When it was announced, milliseconds since the boot: a process that starts later inherits the
@@ -93,7 +93,7 @@ pub(crate) struct Begin {
     pub(crate) at_boot_ms: Option<u64>,
 }
 
-/// How it ended with a change.
+/// How a change ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ChangeEnd {

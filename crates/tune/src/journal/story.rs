@@ -1,4 +1,4 @@
-//! A transaction as its lines tell it, and the file they are appended to.
+//! A transaction rebuilt from its lines, and the file they are appended to.
 
 use super::entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 use crate::error::TuneError;
@@ -24,7 +24,7 @@ pub(crate) struct Story {
     pub(crate) changes: Vec<Recorded>,
     /// Where it stands.
     stage: ChangeState,
-    /// How much of the file is whole lines.
+    /// How many bytes of the file are whole lines.
     whole_bytes: u64,
 }
 
@@ -40,7 +40,7 @@ enum ChangeState {
 pub(crate) struct Recorded {
     /// The announced change.
     pub(crate) begin: Begin,
-    /// What it read as afterwards; nothing when that was not reached.
+    /// What it read as afterwards; nothing when it did not get that far.
     pub(crate) written: Option<Seen>,
     /// How it ended.
     pub(crate) ended: Option<ChangeEnd>,
@@ -75,7 +75,7 @@ impl Story {
         self.stage == ChangeState::Kept
     }
 
-    /// Changes that are not over.
+    /// Changes that have not ended.
     pub(crate) fn open_changes(&self) -> impl DoubleEndedIterator<Item = &Recorded> {
         self.changes.iter().filter(|change| change.ended.is_none())
     }
@@ -104,23 +104,23 @@ impl Story {
                     check(&header, number).map_err(corrupt)?;
                     story = Some(Self::begun(header));
                 }
-                (None, _) => return Err(corrupt("it is no header".to_string())),
+                (None, _) => return Err(corrupt("it is not a header".to_string())),
                 (Some(story), entry) => story.take(entry).map_err(corrupt)?,
             }
         }
         Ok(story.map(|story| Self { whole_bytes: whole as u64, ..story }))
     }
 
-    /// Believes a line, if it can follow those before.
+    /// Accepts an entry if it can follow those before.
     fn take(&mut self, entry: Entry) -> Result<(), String> {
         if self.is_closed() {
-            return Err("it stands after the end".to_string());
+            return Err("it comes after the end".to_string());
         }
         let of = |seq: usize| format!("it is about change {seq}, which was not begun");
         match entry {
             Entry::Header(_) => return Err("it is a second header".to_string()),
             Entry::Begin(begin) if begin.seq != self.changes.len() => {
-                return Err(format!("it begins change {} out of turn", begin.seq));
+                return Err(format!("it starts change {} out of order", begin.seq));
             }
             Entry::Begin(begin) => {
                 begin.place.check_sound()?;
@@ -137,7 +137,7 @@ impl Story {
             }
             Entry::Kept => self.stage = ChangeState::Kept,
             Entry::Closed if self.open_changes().next().is_some() => {
-                return Err("it closes a transaction with changes that are not over".to_string());
+                return Err("it closes a transaction with changes that have not ended".to_string());
             }
             Entry::Closed => self.stage = ChangeState::Closed,
         }
@@ -176,7 +176,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Goes on with a transaction that another process began. The lock must be held. A torn line is
+    /// Continues a transaction that another process started. The lock must be held. A torn line is
     /// cut off, so that the next one does not become a part of it.
     pub(crate) fn resume(path: &Path, story: Story) -> Result<Self, TuneError> {
         let error = |error| TuneError::Journal { path: path.to_path_buf(), error };
@@ -203,7 +203,7 @@ impl Open {
         line.push(b'\n');
         let put = self.file.write_all(&line).and_then(|()| self.file.sync_all());
         if put.is_err() {
-            // Half a line must not be what the next one is glued to.
+            // The next line must not follow half a line.
             let _ = self.file.set_len(self.story.whole_bytes);
         }
         put.map_err(error)?;

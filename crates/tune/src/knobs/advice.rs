@@ -1,4 +1,4 @@
-//! Knobs that programs or people turn: each is predicted and reported, and ceiling changes none.
+//! Knobs that a program or a person must turn: ceiling predicts and reports each, and changes none.
 //!
 //! To add one, write its constant with its page above it, a line in [`REGISTRY`](super::REGISTRY),
 //! and what it must predict in the table of the test.
@@ -15,7 +15,8 @@ use model::wall::WallId;
 /// Matters when: one thread that accepts or dispatches is full while CPUs idle (S2, K14).
 /// Predicts: at most fullest over mean of the CPUs, less 1; nothing where the network or the
 /// generator limits.
-/// Risk: uneven shares by hash; connections stuck behind a worker that stalls; shorter queues each.
+/// Risk: uneven shares by hash; connections stuck behind a worker that stalls; a shorter queue for
+/// each worker.
 /// Verify: as many LISTEN sockets as workers; connections per worker.
 /// With: the backlog (T30), which is per listener; choice of the listener (T14).
 /// Source: socket(7), SO_REUSEPORT.
@@ -63,11 +64,11 @@ fn listeners(signals: &Signals) -> Prediction {
 /// Path: the server: SO_ATTACH_REUSEPORT_CBPF or SO_INCOMING_CPU on its listeners.
 /// Matters when: the server's CPUs limit, a request costs few microseconds, one worker is pinned
 /// per CPU with one queue per CPU.
-/// Predicts: at most 38 %, what others published for a server of 5 microseconds per request;
-/// a larger one measured nothing.
-/// Risk: workers in another order than CPUs send everything to the wrong place.
+/// Predicts: at most 38 %, which others published for a server of 5 microseconds per request; a
+/// larger one measured nothing.
+/// Risk: workers that are not in the order of the CPUs send everything to the wrong place.
 /// Verify: connections accepted on the CPU of their worker, above 95 %.
-/// With: pinned workers (T12), interrupts (T1), XPS (T8); makes RFS (T6) needless.
+/// With: pinned workers (T12), interrupts (T1), XPS (T8); makes RFS (T6) unnecessary.
 /// Source: socket(7), SO_INCOMING_CPU; a published account of 1.2 million requests per second.
 pub const LISTENER_BY_CPU: Knob = Knob {
     id: "T14",
@@ -81,7 +82,7 @@ pub const LISTENER_BY_CPU: Knob = Knob {
     act: Act::Advice {
         now: |_| None,
         advice: "After pinning one worker and one queue per CPU, choose the listener by the CPU \
-            that received.",
+            that received the packet.",
     },
     predict: |signals| {
         let reconsider = "CPUs of the server above 95 % with a few microseconds per request";
@@ -95,17 +96,17 @@ pub const LISTENER_BY_CPU: Knob = Knob {
 
 /// Gain that others published, with pinning and XPS together.
 const BY_CPU_GAIN: f64 = 0.38;
-/// Where the published server stood, microseconds of CPU per request; costlier ones gain less.
+/// CPU time per request of the published server, microseconds; costlier servers gain less.
 const BY_CPU_US: f64 = 6.63;
 
 /// T15: one wake-up per connection: EPOLLEXCLUSIVE, an accept mutex.
 ///
 /// Path: the server: EPOLLEXCLUSIVE when it adds its listener to epoll.
-/// Matters when: workers share one listener and more than two wake for each connection that comes.
-/// Predicts: nothing while connections stay; then what a profile says of wake-ups.
+/// Matters when: workers share one listener and more than two wake for each new connection.
+/// Predicts: nothing while connections stay; then what a profile says about wake-ups.
 /// Risk: connections pile up at the worker that wakes first.
 /// Verify: context switches per accepted connection.
-/// With: a listener per worker (T13), which makes it needless.
+/// With: a listener per worker (T13), which makes it unnecessary.
 /// Source: epoll_ctl(2), EPOLLEXCLUSIVE.
 pub const EXCLUSIVE_WAKEUPS: Knob = Knob {
     id: "T15",
@@ -149,7 +150,7 @@ pub const EXCLUSIVE_WAKEUPS: Knob = Knob {
 /// needs, up to the next wall.
 /// Risk: longer queues hide a slow acceptor behind latency.
 /// Verify: Send-Q of the LISTEN socket, `ss -ltn`, after a restart.
-/// With: somaxconn (T29): the smaller one rules.
+/// With: somaxconn (T29): the smaller one applies.
 /// Source: listen(2), ss(8).
 pub const LISTEN_BACKLOG: Knob = Knob {
     id: "T30",
@@ -183,11 +184,11 @@ pub const LISTEN_BACKLOG: Knob = Knob {
 ///
 /// Path: `/proc/sys/net/ipv4/tcp_fin_timeout`, seconds.
 /// Matters when: orphans in FIN_WAIT_2 pile up because peers do not close. It does not shorten
-/// TIME_WAIT, which is 60 s by the source of the kernel.
+/// TIME_WAIT, which is 60 s in the kernel's source.
 /// Predicts: nothing, and no port comes back sooner.
-/// Risk: peers that respond late find a reset.
+/// Risk: peers that respond late get a reset.
 /// Verify: the number of sockets in FIN_WAIT_2.
-/// With: ports (T34, T35), for which it is turned in vain.
+/// With: ports (T34, T35), which it does not free.
 /// Source: Linux Documentation/networking/ip-sysctl.rst, include/net/tcp.h, TCP_TIMEWAIT_LEN.
 pub const TCP_FIN_TIMEOUT: Knob = Knob {
     id: "T36",
@@ -197,7 +198,7 @@ pub const TCP_FIN_TIMEOUT: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: &[WallId::K13],
-    risk: "peers that respond late find a reset",
+    risk: "peers that respond late get a reset",
     act: Act::Advice {
         now: |host| {
             let text = host.text("/proc/sys/net/ipv4/tcp_fin_timeout")?;
@@ -210,7 +211,7 @@ pub const TCP_FIN_TIMEOUT: Knob = Knob {
         let held = predict::needed(signals.connection_rate, 60.0)
             .map(|held| format!(": {held:.0} sockets at this rate, before and after"));
         let arithmetic =
-            format!("TIME_WAIT lasts 60 s whatever this says{}", held.unwrap_or_default());
+            format!("TIME_WAIT lasts 60 s whatever this value is{}", held.unwrap_or_default());
         Prediction::no_effect(predict::noise(signals), arithmetic, reconsider)
     },
 };
@@ -222,9 +223,9 @@ pub const TCP_FIN_TIMEOUT: Knob = Knob {
 /// trips, CPU on both sides, and ports.
 /// Predicts: nothing when connections stay; otherwise up to the next wall, usually the largest
 /// effect of this group.
-/// Risk: another workload when real clients do not keep their connections.
+/// Risk: a different workload when real clients do not keep their connections.
 /// Verify: connections per second fall while requests per second do not.
-/// With: ports (T34, T35) and accept queues (T29, T30), which it makes needless.
+/// With: ports (T34, T35) and accept queues (T29, T30), which it makes unnecessary to raise.
 /// Source: RFC 9112 section 9.3.
 pub const KEEP_ALIVE: Knob = Knob {
     id: "T38",
@@ -234,7 +235,7 @@ pub const KEEP_ALIVE: Knob = Knob {
     takes_effect: TakesEffect::Restart,
     is_disruptive: false,
     relieves: &[WallId::A8],
-    risk: "another workload when real clients close",
+    risk: "a different workload when real clients close",
     act: Act::Advice {
         now: |_| None,
         advice: "Keep connections on both sides: more requests per connection, a longer idle \
@@ -265,9 +266,9 @@ const CHURN: f64 = 0.01;
 /// listener.
 /// Matters when: short connections over a path of more than 5 ms. Rare on a LAN.
 /// Predicts: at most one round trip of the time of each new connection.
-/// Risk: the first data may arrive twice; some boxes on the path drop such SYNs.
+/// Risk: the first data may arrive twice; some middleboxes on the path drop such SYNs.
 /// Verify: TCPFastOpenPassive of /proc/net/netstat grows.
-/// With: connections that stay (T38), which make it needless.
+/// With: connections that stay (T38), which make it unnecessary.
 /// Source: RFC 7413, Linux Documentation/networking/ip-sysctl.rst.
 pub const TCP_FASTOPEN: Knob = Knob {
     id: "T40",
@@ -323,7 +324,7 @@ fn tcp_fastopen(signals: &Signals) -> Prediction {
 /// its profile.
 /// Predicts: with m microseconds of copies of c per request, at most c / (c - m) - 1; unknown
 /// without a profile.
-/// Risk: for responses below some 10 kB zero copy costs more than the copy.
+/// Risk: for responses below about 10 kB zero copy costs more than the copy.
 /// Verify: the share of copies in a profile, before and after.
 /// With: none.
 /// Source: Linux Documentation/networking/msg_zerocopy.rst.
@@ -338,8 +339,8 @@ pub const ZERO_COPY: Knob = Knob {
     risk: "small responses cost more than their copy",
     act: Act::Advice {
         now: |_| None,
-        advice: "Take a profile; where copies or system calls are above a tenth, write larger or \
-            without a copy.",
+        advice: "Take a profile; where copies or system calls are above a tenth, write more at \
+            once or without a copy.",
     },
     predict: |signals| {
         let reconsider = "copies or system calls above 10 % of a profile at a CPU wall";
@@ -348,7 +349,7 @@ pub const ZERO_COPY: Knob = Knob {
     },
 };
 
-/// T50: audits, seccomp, tracing and packet sockets of others.
+/// T50: audits, seccomp, tracing and packet sockets of other programs.
 ///
 /// Path: `auditctl -s`, seccomp of the container, tracing programs, `/proc/net/packet`.
 /// Matters when: the server's CPUs limit and system calls or packets pass through a filter.
@@ -387,14 +388,14 @@ pub const WATCHERS: Knob = Knob {
 /// Gains that others published for audits with seccomp, and for a packet socket.
 const WATCHERS_GAIN: f64 = 1.11 * 1.06 - 1.0;
 
-/// T53: mitigations of faults of the CPU.
+/// T53: mitigations of vulnerabilities of the CPU.
 ///
 /// Path: `mitigations=` on the command line of the kernel; reported from
 /// `/sys/devices/system/cpu/vulnerabilities/*`.
 /// Matters when: the server's CPUs limit and requests are mostly system calls.
 /// Predicts: at most 28 %, what others published for a CPU of 2018; newer ones lose far
 /// less.
-/// Risk: every process of the host may read what it should not. Never changed by us.
+/// Risk: every process of the host may read what it should not. Ceiling never changes it.
 /// Verify: the same files after a restart.
 /// With: none.
 /// Source: Linux Documentation/admin-guide/hw-vuln, a published account of 1.2 million requests per
@@ -419,8 +420,8 @@ pub const MITIGATIONS: Knob = Knob {
             let on = names.iter().filter(is_on).count();
             (!names.is_empty()).then(|| format!("{on} of {} faults mitigated", names.len()))
         },
-        advice: "Leave them on. On a host that runs only a trusted test, compare once to \
-            know their price.",
+        advice: "Leave them on. On a host that runs only a trusted test, compare once \
+            without them to know their price.",
     },
     predict: |signals| {
         let reconsider =
@@ -437,10 +438,10 @@ const MITIGATIONS_GAIN: f64 = 0.28;
 /// T59: CPUs that the kernel leaves alone: nohz_full, isolcpus, rcu_nocbs.
 ///
 /// Path: the command line of the kernel; reported from `/proc/cmdline`.
-/// Matters when: threads of the kernel on the server's CPUs make its tail jitter. It moves no rate
-/// that CPUs do not limit.
+/// Matters when: kernel threads on the server's CPUs make its tail latency jitter. It does not move
+/// a rate that CPUs do not limit.
 /// Predicts: at most the share of the time in which threads waited for a CPU.
-/// Risk: isolated CPUs get no load by themselves: everything must be pinned.
+/// Risk: the scheduler puts no load on isolated CPUs: everything must be pinned.
 /// Verify: `/sys/devices/system/cpu/isolated`, `nohz_full`; interrupts of the timer per CPU.
 /// With: placement of the server (T12).
 /// Source: Linux Documentation/admin-guide/kernel-parameters.rst.
@@ -462,7 +463,7 @@ pub const ISOLATED_CPUS: Knob = Knob {
             let found: Vec<&str> = line.split_whitespace().filter(is_one).collect();
             Some(if found.is_empty() { "none".to_string() } else { found.join(" ") })
         },
-        advice: "Only for a tail that threads of the kernel make; pin the server to the isolated \
+        advice: "Only against tail latency from kernel threads; pin the server to the isolated \
             CPUs.",
     },
     predict: |signals| {
@@ -493,7 +494,7 @@ pub const ISOLATED_CPUS: Knob = Knob {
 /// without a profile.
 /// Risk: memory.
 /// Verify: the share of the collector in a profile, before and after.
-/// With: limits of the control group (T58), by which runtimes count CPUs.
+/// With: limits of the control group (T58), from which runtimes count CPUs.
 /// Source: the documentation of the runtime.
 pub const RUNTIME: Knob = Knob {
     id: "T60",
@@ -511,15 +512,15 @@ pub const RUNTIME: Knob = Knob {
     },
     predict: |signals| {
         let reconsider = "a collector above 10 % of a profile at a CPU wall, or pauses (A5)";
-        predict::work(signals, RUNTIME.relieves, None, "collection of memory", reconsider)
+        predict::work(signals, RUNTIME.relieves, None, "garbage collection", reconsider)
     },
 };
 
 /// T61: more of the generator: threads, processes, hosts.
 ///
 /// Path: `--threads` of ceiling, more generator hosts.
-/// Matters when: the generator is the wall (C1 to C10). Always the first to look at: until it is
-/// not, no change of the server shows.
+/// Matters when: the generator is the wall (C1 to C10). Look at it first: while it is the wall, no
+/// change of the server shows.
 /// Predicts: up to the next wall: by the CPUs of the server at most 1 / busy - 1.
 /// Risk: on one host it takes CPUs from the server.
 /// Verify: the generator's CPUs below 80 %, the generator delay gone.
@@ -565,15 +566,16 @@ fn generator(signals: &Signals) -> Prediction {
         format!("its server's CPUs are {:.1} % busy: 1 / {busy:.3} - 1 = {most:.1}", busy * 100.0)
     });
     let shown = shown.unwrap_or("the server's CPUs were not measured".to_string());
-    let arithmetic = format!("the generator was the wall; {shown}, and the next wall before it");
+    let arithmetic =
+        format!("the generator was the wall; {shown}, or less if another wall is nearer");
     Prediction::bounded(-noise, most, arithmetic, reconsider)
 }
 
-/// T62: several requests under way on one connection: pipelining, streams.
+/// T62: several requests in flight on one connection: pipelining, streams.
 ///
 /// Path: settings of the generator and the client.
-/// Matters when: never to compare: it is another workload. It moves the packet rate (K9, C6) and
-/// the round trip (N1), not the bandwidth.
+/// Matters when: never for a comparison: it is a different workload. It moves the packet rate (K9,
+/// C6) and the round trip (N1), not the bandwidth.
 /// Predicts: up to the next wall where packets or round trips limit; nothing elsewhere.
 /// Risk: a figure that no real client reaches.
 /// Verify: packets per request fall.
@@ -582,12 +584,12 @@ fn generator(signals: &Signals) -> Prediction {
 pub const PIPELINING: Knob = Knob {
     id: "T62",
     name: "pipelining",
-    about: "requests under way per connection",
+    about: "requests in flight per connection",
     scope: Scope::Process,
     takes_effect: TakesEffect::Restart,
     is_disruptive: false,
     relieves: &[WallId::K9, WallId::C6, WallId::N1, WallId::C3],
-    risk: "a figure of another workload",
+    risk: "a figure of a different workload",
     act: Act::Advice {
         now: |_| None,
         advice: "Only where real clients do it; report it as a separate experiment.",
@@ -596,7 +598,7 @@ pub const PIPELINING: Knob = Knob {
         predict::only_at(
             signals,
             PIPELINING.relieves,
-            "fewer packets and round trips per request, for another workload",
+            "fewer packets and round trips per request, for a different workload",
             "the packet rate or the round trip as wall (K9, C6, N1)",
         )
     },
@@ -609,7 +611,7 @@ pub const PIPELINING: Knob = Knob {
 /// Predicts: at most the ratio of the bytes, less 1; a price in CPU on both hosts.
 /// Risk: a generator that must decompress can lose half of its rate.
 /// Verify: bytes per response and link use fall.
-/// With: bodies compressed once and kept cost the server nothing.
+/// With: bodies that are compressed once and kept cost the server nothing.
 /// Source: RFC 9110 section 8.4.
 pub const COMPRESSION: Knob = Knob {
     id: "T63",
@@ -622,7 +624,7 @@ pub const COMPRESSION: Knob = Knob {
     risk: "CPU on both hosts; a weak client can halve the rate",
     act: Act::Advice {
         now: |_| None,
-        advice: "On a full link send bodies compressed beforehand; elsewhere leave it.",
+        advice: "On a full link send precompressed bodies; elsewhere leave it.",
     },
     predict: |signals| {
         let reconsider = "a link above 95 % of its speed (K8, C5)";
@@ -635,11 +637,11 @@ pub const COMPRESSION: Knob = Knob {
     },
 };
 
-/// How much text shrinks, at best as a rule.
+/// How much text usually shrinks at best.
 const RATIO: f64 = 4.0;
-/// Bytes of a response that no compression touches: its head.
+/// Bytes of a response that are never compressed: its head.
 const HEAD: f64 = 120.0;
-/// What a client that must decompress can lose.
+/// Share of the rate that a client that must decompress can lose.
 const PRICE: f64 = 0.5;
 
 /// T64: less writing: log level, access logs.

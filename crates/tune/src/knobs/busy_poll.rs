@@ -1,12 +1,12 @@
-//! T20: busy polling: a reader that finds nothing asks the device itself for a while.
+//! T20: busy polling: a reader that finds nothing polls the device itself for a while.
 //!
 //! Path: `/proc/sys/net/core/busy_poll`, microseconds in poll and select, and `busy_read`, in
 //! reads of sockets opened afterwards; zero is off.
 //! Matters when: responses take less than 100 us, CPUs idle, and a real device is polled.
 //! Predicts: at most half of the time that a response takes; a loss where CPUs limit.
-//! Risk: CPUs look busy and are; where they limit, requests pay for it.
+//! Risk: CPUs look busy and are busy; where they limit, requests pay for it.
 //! Verify: BusyPollRxPackets of /proc/net/netstat.
-//! With: use of CPUs means nothing any more; idle states (T52) are not entered.
+//! With: CPU use means nothing any more; CPUs do not enter idle states (T52).
 //! Source: Linux Documentation/admin-guide/sysctl/net.rst, networking/napi.rst.
 
 use crate::host::{Host, Profile, Wish};
@@ -19,7 +19,7 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T20",
     name: "busy-poll",
-    about: "readers ask the device themselves",
+    about: "readers poll the device themselves",
     scope: Scope::Host,
     takes_effect: TakesEffect::NewSockets,
     is_disruptive: false,
@@ -31,11 +31,11 @@ pub const KNOB: Knob = Knob {
 
 /// Walls of concurrency: a shorter response is a higher rate there.
 const RELIEVES: &[WallId] = &[WallId::C3, WallId::N1, WallId::S9];
-/// What guides advise.
+/// The value that tuning guides recommend.
 const POLL_US: u64 = 50;
 /// Responses that take longer wait for something else.
 const SHORT_NS: u64 = 100_000;
-/// Mean use of CPUs above which none has time to poll.
+/// Mean use of CPUs above which no CPU has time to poll.
 const IDLE_MIN: f64 = 0.7;
 /// What polling may cost where CPUs limit.
 const LOSS: f64 = -0.35;
@@ -54,7 +54,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
 }
 
-/// Packets found by asking, in this namespace.
+/// Packets found by polling, in this namespace.
 const SIGN: Sign = Sign { what: "BusyPollRxPackets", read: polled, judge };
 
 fn polled(host: &Host, _: &Place) -> Option<String> {
@@ -69,7 +69,7 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
     match before.parse::<u64>().ok().zip(now.parse::<u64>().ok()) {
         _ if wanted == "0" => Effect::NotYet("off; the counter stays as it is".to_string()),
         Some((before, now)) if now > before => {
-            Effect::Seen(format!("{} packets were found by asking", now - before))
+            Effect::Seen(format!("{} packets were found by polling", now - before))
         }
         _ => Effect::NotYet("BusyPollRxPackets will grow with sockets opened now".to_string()),
     }

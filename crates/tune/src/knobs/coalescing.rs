@@ -4,9 +4,9 @@
 //! Matters when: CPUs limit and more than a tenth of their time goes to interrupts (raise it), or
 //! responses take less than 200 us on idle CPUs (lower it).
 //! Predicts: at most half the share of softirq; nothing below a tenth, or while CPUs have time.
-//! Risk: throughput against the longest responses; some drivers restart their queues.
+//! Risk: throughput is traded against the longest responses; some drivers restart their queues.
 //! Verify: packets per interrupt.
-//! With: busy polling (T20) and deferred interrupts (T19) response the same question.
+//! With: busy polling (T20) and deferred interrupts (T19) address the same problem.
 //! Source: ethtool(8).
 
 use crate::host::{Host, Profile, Wish};
@@ -29,7 +29,7 @@ pub const KNOB: Knob = Knob {
     predict,
 };
 
-/// Time that throughput takes, which still is short for a network.
+/// The wait for throughput, which is still short for a network.
 const THROUGHPUT_US: u32 = 64;
 /// Share of softirq below which its interrupts do not matter.
 const SOFTIRQ_MIN: f64 = 0.1;

@@ -4,10 +4,10 @@
 //! `/sys/module/nf_conntrack/parameters/hashsize`, buckets; both only in the initial namespace.
 //! Matters when: the table is full (K10). Tracking itself costs CPU on every packet, which no size
 //! of the table removes.
-//! Predicts: nothing while there is room; needed are connections plus new ones per second x 120 s.
-//! Risk: memory, some 300 bytes per entry.
+//! Predicts: nothing while there is room; connections plus new ones per second x 120 s are needed.
+//! Risk: memory, about 300 bytes per entry.
 //! Verify: nf_conntrack_count below the maximum, no `table full` in the kernel's log.
-//! With: rules without tracking (notrack) remove the cost; a firewall is not ours to change.
+//! With: rules without tracking (notrack) remove the cost; ceiling does not change a firewall.
 //! Source: Linux Documentation/networking/nf_conntrack-sysctl.rst.
 
 use crate::host::{Host, Profile, Wish};
@@ -20,12 +20,12 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T49",
     name: "conntrack-table",
-    about: "room of the connection tracking table",
+    about: "size of the connection tracking table",
     scope: Scope::Host,
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "memory, some 300 bytes per entry",
+    risk: "memory, about 300 bytes per entry",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
@@ -45,7 +45,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let wanted = if ask.index == 0 { 1_048_576 } else { 262_144 };
     match ask.wish.profile {
         Profile::Throughput | Profile::Churn if !ask.host.is_initial_namespace => Proposal::Refuse(
-            "it can be written only in the network namespace the host started with".to_string(),
+            "it can be written only in the initial network namespace of the host".to_string(),
         ),
         Profile::Throughput | Profile::Churn => Proposal::at_least(ask.now, wanted),
         Profile::Seeds | Profile::Latency => {

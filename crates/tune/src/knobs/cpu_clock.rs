@@ -41,7 +41,7 @@ fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let word = |path| Place::File { path, format: Format::Word };
     let mut places = Vec::new();
     for policy in host.names_in(FOLDER).iter().filter(|name| name.starts_with("policy")) {
-        // The governor is put back first, and then the preference that it has moved.
+        // The governor is put back first, then the preference that it moved.
         places.push(word(format!("{FOLDER}/{policy}/{PREFERENCE}")));
         places.push(word(format!("{FOLDER}/{policy}/{GOVERNOR}")));
     }
@@ -78,7 +78,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
 }
 
-/// Whether turbo can be had: without it the driver refuses the write.
+/// Whether turbo is available: without it the driver refuses the write.
 fn has_turbo(host: &Host) -> bool {
     let text = host.text("/proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();

@@ -7,7 +7,7 @@
 //! Predicts: nothing where CPUs are more than half busy; else unknown, because the probe does not
 //! measure wake-ups.
 //! Risk: power and heat; less boost for busy CPUs.
-//! Verify: `usage` of the disabled states stands still.
+//! Verify: `usage` of the disabled states no longer grows.
 //! With: clocks (T51); virtual machines show only the state of the hypervisor.
 //! Source: Linux Documentation/admin-guide/pm/cpuidle.rst.
 

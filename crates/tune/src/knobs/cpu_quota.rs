@@ -1,12 +1,12 @@
 //! T58: the quota of CPU time of the server's control group.
 //!
 //! Path: `cpu.max` of version 2, `max` or a quota and a period; `cpu.cfs_quota_us` of version 1, -1
-//! without; of the server's group and those above it.
+//! for none; of the server's group and those above it.
 //! Matters when: the group was throttled (S3). The most common wall in containers.
 //! Predicts: nothing without throttling; then up to the next wall.
-//! Risk: neighbours of the host lose what the server gains.
+//! Risk: neighbours on the host lose what the server gains.
 //! Verify: nr_throttled of cpu.stat no longer grows.
-//! With: who made the container may set it again.
+//! With: the program that made the container may set it again.
 //! Source: Linux Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst.
 
 use crate::host::{Host, Profile, Wish};

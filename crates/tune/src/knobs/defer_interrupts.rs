@@ -1,11 +1,11 @@
-//! T19: deferred interrupts: after a poll that found packets, the next poll comes by a timer.
+//! T19: deferred interrupts: after a poll that found packets, a timer starts the next poll.
 //!
 //! Path: `/sys/class/net/DEVICE/napi_defer_hard_irqs`, empty polls, and `gro_flush_timeout`,
 //! nanoseconds; zero is off, and one without the other does nothing.
 //! Matters when: CPUs limit, traffic is steady, and interrupts dominate.
 //! Predicts: at most half the share of softirq; nothing while CPUs have time.
 //! Risk: responses take up to the timeout longer.
-//! Verify: interrupts per second fall while packets stay.
+//! Verify: interrupts per second fall while packets per second do not.
 //! With: coalescing (T16) does it in the device; busy polling (T20) needs it.
 //! Source: Linux Documentation/networking/napi.rst.
 

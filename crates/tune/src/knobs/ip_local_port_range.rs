@@ -5,7 +5,7 @@
 //! of TIME_WAIT exceed the range. On a server only for its own outgoing connections.
 //! Predicts: nothing while ports are free; then up to the next wall.
 //! Risk: ports of services that start later may be taken.
-//! Verify: both numbers read back; a single one would be taken in silence for the first.
+//! Verify: both numbers read back; the kernel silently takes a single number for the first one.
 //! With: the first must not be below ip_unprivileged_port_start; ends of different parity, because
 //! the kernel gives odd and even ports to bind and connect; ip_local_reserved_ports; tcp_tw_reuse
 //! (T35); more source addresses.
@@ -35,7 +35,7 @@ const WALLS: &[WallId] = &[WallId::C7];
 
 /// How long a closed connection keeps its port.
 const TIME_WAIT_S: f64 = 60.0;
-/// Below it well-known services listen.
+/// Well-known services listen below it.
 const FIRST: u32 = 10_240;
 const LAST: u32 = 65_535;
 
@@ -58,7 +58,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let now = ask.now.split_once(' ');
     let now = now.and_then(|(first, last)| Some((number(first)?, number(last)?)));
     let (low, high) = now.unwrap_or((LAST, 0));
-    // No port is given up that is there already.
+    // No port that is in the range already is given up.
     let first = even(first.min(low).max(unprivileged), unprivileged);
     match now {
         _ if first >= LAST => Proposal::Refuse("no unprivileged ports are left".to_string()),

@@ -6,7 +6,8 @@
 //! with the server's threads for a CPU.
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing elsewhere. At 22 000
 //! interrupts per second and queue with idle CPUs: nothing.
-//! Risk: a list of several CPUs still lands on one; disjoint CPUs for packets cost the server's.
+//! Risk: an interrupt with a list of several CPUs still lands on one; CPUs kept for packets are
+//! lost to the server.
 //! Verify: effective_affinity_list, and /proc/interrupts counts on the CPU meant.
 //! With: irqbalance (T2) moves them back within seconds; RPS (T5) and XPS (T8) build on it.
 //! Source: Linux Documentation/core-api/irq/irq-affinity.rst, networking/scaling.rst.
@@ -109,7 +110,7 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
             Effect::NotYet(format!("still CPU {effective}; it moves with one of the next"))
         }
         false => {
-            Effect::Missing(format!("interrupts come, and on CPU {effective}: {elsewhere} since"))
+            Effect::Missing(format!("interrupts still come on CPU {effective}: {elsewhere} since"))
         }
     }
 }

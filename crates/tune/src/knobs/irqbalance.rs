@@ -1,14 +1,14 @@
 //! T2: irqbalance, the daemon that moves interrupts between CPUs: paused while we measure.
 //!
-//! Path: SIGSTOP to the process; SIGCONT puts it back. Not stopped by its service manager: that
-//! starts it again, or leaves it off after a crash of ours. Its own ban lists are not used: they
-//! take a file and a restart, which moves every interrupt once more.
+//! Path: SIGSTOP to the process; SIGCONT puts it back. Its service manager is not used: it would
+//! start it again, or leave it off if ceiling crashed. Its own ban lists are not used: they take a
+//! file and a restart, which moves every interrupt once more.
 //! Matters when: interrupts are placed (T1), or blocks of a run differ because it moved some.
 //! Predicts: nothing by itself: it keeps what T1 does in place.
 //! Risk: interrupts pile up on one CPU for as long as it is paused.
 //! Verify: its state is stopped, and effective affinities stay as they are.
-//! With: T1, before which it is paused and after which it goes on. Drift of the affinity voids a
-//! block. The pause ends with a reboot.
+//! With: it is paused before T1 and resumed after it. Drift of the affinity voids a block. The
+//! pause ends with a reboot.
 //! Source: irqbalance(1), signal(7).
 
 use crate::host::{Host, Wish};

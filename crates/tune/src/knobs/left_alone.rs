@@ -14,7 +14,7 @@ fn leave(why: &str) -> Proposal {
 /// T10: flow limit: one large flow is dropped first when a CPU's backlog fills.
 ///
 /// Path: `/proc/sys/net/core/flow_limit_cpu_bitmap`, a mask of CPUs, zero is off; and
-/// `flow_limit_table_len`, a power of two that holds for CPUs switched on afterwards.
+/// `flow_limit_table_len`, a power of two that takes effect for CPUs switched on afterwards.
 /// Matters when: one flow floods the backlog of a CPU and starves others (K5).
 /// Predicts: nothing until packets are dropped at the backlog; then up to the next wall.
 /// Risk: the large flow loses packets that would have had room.
@@ -32,12 +32,12 @@ pub const FLOW_LIMIT: Knob = Knob {
     risk: "the large flow loses packets that would have had room",
     act: Act::Settable {
         places: |_, _| {
-            // The length first: it holds for CPUs that are switched on after it.
+            // The length first: it takes effect for CPUs that are switched on after it.
             let length = Place::file("/proc/sys/net/core/flow_limit_table_len", Format::Number);
             let cpus = Place::file("/proc/sys/net/core/flow_limit_cpu_bitmap", Format::Mask);
             vec![length, cpus]
         },
-        propose: |_| leave("a load of many alike connections has no large flow"),
+        propose: |_| leave("a load of many similar connections has no large flow"),
         sign: None,
     },
     predict: |signals| {
@@ -49,10 +49,10 @@ pub const FLOW_LIMIT: Knob = Knob {
     },
 };
 
-/// T23: byte queue limits: how much the kernel gives a transmit ring ahead.
+/// T23: byte queue limits: how much the kernel queues ahead in a transmit ring.
 ///
 /// Path: `/sys/class/net/DEVICE/queues/tx-N/byte_queue_limits/limit_max`, bytes.
-/// Matters when: a transmit ring runs empty although packets wait, on a link in full use (K8).
+/// Matters when: a transmit ring runs empty although packets wait, on a fully used link (K8).
 /// Predicts: at most what the link has left; nothing below nine tenths of it.
 /// Risk: more latency in the ring.
 /// Verify: `inflight` of the queue stays below its `limit`.
@@ -61,7 +61,7 @@ pub const FLOW_LIMIT: Knob = Knob {
 pub const BYTE_LIMITS: Knob = Knob {
     id: "T23",
     name: "byte-limits",
-    about: "bytes given to a transmit ring ahead",
+    about: "bytes queued ahead in a transmit ring",
     scope: Scope::Device,
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
@@ -114,7 +114,7 @@ fn byte_limits(signals: &Signals) -> Prediction {
 /// backlog of RPS and `dev_weight_tx_bias` for queueing disciplines.
 /// Matters when: rounds of softirq end early (K6) while one device starves another, and the ring
 /// drops packets meanwhile. Rare.
-/// Predicts: as the budget (T26): nothing while the ring drops nothing, or while the wall is
+/// Predicts: like the budget (T26): nothing while the ring drops nothing, or while the wall is
 /// elsewhere; then up to the next wall.
 /// Risk: one device keeps the others waiting.
 /// Verify: the third column of /proc/net/softnet_stat.
@@ -173,10 +173,10 @@ pub const NETDEV_TSTAMP_PREQUEUE: Knob = Knob {
     },
 };
 
-/// T33: what a full accept queue responds, tcp_abort_on_overflow.
+/// T33: how a full accept queue responds, tcp_abort_on_overflow.
 ///
 /// Path: `/proc/sys/net/ipv4/tcp_abort_on_overflow`, 0 or 1.
-/// Matters when: never for the rate. It turns a silent second of waiting into a visible error: a
+/// Matters when: never for the rate. It turns a silent second of waiting into a visible error, for
 /// diagnosis.
 /// Predicts: nothing; with overflows errors instead of late responses.
 /// Risk: clients see resets in a burst that they would have survived.
@@ -244,14 +244,14 @@ pub const TCP_LIMIT_OUTPUT_BYTES: Knob = Knob {
             Some(bytes) => {
                 let noise = predict::noise(signals);
                 let arithmetic =
-                    format!("a response of {bytes:.0} bytes: only one flow alone feels it");
+                    format!("a response of {bytes:.0} bytes: it affects only one flow alone");
                 Prediction::bounded(-noise, Some(noise), arithmetic, reconsider)
             }
         }
     },
 };
 
-/// Bytes of which several responses fit the smallest limit that kernels came with.
+/// A size of which several responses fit the smallest limit that kernels have had by default.
 const LARGE: f64 = 65_536.0;
 
 /// T47: memory of all TCP sockets, tcp_mem.
@@ -277,7 +277,7 @@ pub const TCP_MEM: Knob = Knob {
             let path = "/proc/sys/net/ipv4/tcp_mem".to_string();
             vec![Place::File { path, format: Format::Numbers }]
         },
-        propose: |_| leave("the kernel chose it by the memory there is"),
+        propose: |_| leave("the kernel chose it by the size of memory"),
         sign: None,
     },
     predict: |signals| {
@@ -294,9 +294,9 @@ pub const TCP_MEM: Knob = Knob {
 ///
 /// Path: `/sys/devices/system/cpu/smt/control`: on, off; other words where it cannot be changed.
 /// Matters when: siblings contend for one core (S7, S8). It changes the number of CPUs, so figures
-/// with and without are not of one host.
+/// with and without it are not from the same host.
 /// Predicts: at a wall of contention anything between half of the rate and up to the next wall.
-/// Risk: half of the CPUs go; masks, interrupts and worker counts no longer fit.
+/// Risk: half of the CPUs disappear; masks, interrupts and worker counts no longer fit.
 /// Verify: `smt/active`, and CPUs online.
 /// With: every mask of CPUs (T1, T5, T8, T12).
 /// Source: Linux Documentation/ABI/testing/sysfs-devices-system-cpu.
@@ -308,7 +308,7 @@ pub const SMT: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: &[WallId::S7, WallId::S8],
-    risk: "half of the CPUs go, and masks and workers no longer fit",
+    risk: "half of the CPUs disappear, and masks and workers no longer fit",
     act: Act::Settable {
         places: |_, _| {
             let path = "/sys/devices/system/cpu/smt/control".to_string();

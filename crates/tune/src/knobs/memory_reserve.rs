@@ -38,7 +38,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     match (ask.wish.profile, ask.index, ask.now.parse::<u64>()) {
         (Profile::Latency, 0, Ok(now)) if now > 10 => Proposal::Set("10".to_string()),
         (_, 0, _) => Proposal::Leave("nothing is swapped while memory is free".to_string()),
-        _ => Proposal::Leave("the kernel chose it by the memory there is".to_string()),
+        _ => Proposal::Leave("the kernel chose it by the size of memory".to_string()),
     }
 }
 

@@ -7,9 +7,9 @@
 //! Predicts: nothing while the ring drops nothing; then up to the next wall. It rarely moves the
 //! rate.
 //! Risk: threads on that CPU wait longer.
-//! Verify: the third column of /proc/net/softnet_stat, time_squeeze, grows slower.
-//! With: both rule, whichever ends first, so both are raised. The default of the time depends on
-//! HZ.
+//! Verify: the third column of /proc/net/softnet_stat, time_squeeze, grows more slowly.
+//! With: both limits apply, whichever is reached first, so both are raised. The default of the time
+//! depends on HZ.
 //! Source: Linux Documentation/admin-guide/sysctl/net.rst, net/core/dev.c, net_rx_action.
 
 use crate::host::{Host, Profile, Wish};

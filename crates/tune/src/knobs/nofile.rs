@@ -1,8 +1,8 @@
 //! T39: how many files a process may open, nofile.
 //!
 //! Path: prlimit(2) of a running process, soft and hard; `/proc/sys/fs/nr_open` is the ceiling.
-//! Matters when: a process of the server runs out of descriptors (K3): one per connection, and
-//! some. The generator raises its own limit by itself.
+//! Matters when: a process of the server runs out of descriptors (K3): one per connection, and a
+//! few more. The generator raises its own limit itself.
 //! Predicts: nothing while files are free; then up to the next wall.
 //! Risk: a process that reserves memory per possible descriptor. A hard limit is raised only with
 //! CAP_SYS_RESOURCE, and never lowered, as it might not come back.
@@ -32,7 +32,7 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::K3];
 
-/// What the largest fleets of connections of one process need.
+/// Enough for the most connections that one process holds.
 const FILES: u64 = 1_048_576;
 
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
@@ -49,7 +49,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let wanted = if may_raise(ask.host) { wanted } else { wanted.min(hard) };
     match ask.wish.profile {
         _ if soft >= wanted && wanted < ceiling.min(FILES) => {
-            Proposal::Refuse(format!("above {hard} takes the capability CAP_SYS_RESOURCE"))
+            Proposal::Refuse(format!("above {hard} needs the capability CAP_SYS_RESOURCE"))
         }
         _ if soft >= wanted => Proposal::Leave(format!("{soft} is enough")),
         Profile::Latency => Proposal::Leave("few connections need few files".to_string()),

@@ -5,9 +5,9 @@
 //! the kernel's default is: deleting ours brings that back.
 //! Matters when: disciplines drop packets, or their lock shows in a profile; `fq` for paced flows.
 //! Predicts: nothing until packets are dropped there; then up to the next wall.
-//! Risk: a discipline that is changed drops what it holds; long queues hold latency.
-//! Verify: read back; drops of the discipline stay.
-//! With: congestion control (T45) that paces wants `fq`; several queues want `mq`, the default.
+//! Risk: changing a discipline drops the packets it holds; long queues add latency.
+//! Verify: read back; drops of the discipline no longer grow.
+//! With: congestion control (T45) that paces needs `fq`; several queues need `mq`, the default.
 //! Source: tc(8), Linux Documentation/admin-guide/sysctl/net.rst.
 
 use crate::host::{Host, Profile, Wish};
@@ -25,7 +25,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: true,
     relieves: &[WallId::K9, WallId::N2],
-    risk: "packets that wait are dropped; long queues hold latency",
+    risk: "packets that wait are dropped; long queues add latency",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
@@ -56,7 +56,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
             Proposal::Leave(format!("one discipline would join {queues} queues in one lock"))
         }
         Profile::Latency if !qdisc::has_kind(ask.host, DISCIPLINE) => {
-            Proposal::Leave(format!("the kernel does not say that it has {DISCIPLINE}"))
+            Proposal::Leave(format!("the kernel does not list {DISCIPLINE}"))
         }
         Profile::Latency => Proposal::Set(DISCIPLINE.to_string()),
         _ => Proposal::Leave("a queue that drops nothing needs no other order".to_string()),

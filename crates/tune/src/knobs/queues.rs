@@ -6,7 +6,7 @@
 //! efficient number is the smallest that does not overflow.
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing with as many queues
 //! as CPUs, or at another wall.
-//! Risk: the link goes down for a moment; tables of RSS, RPS and XPS start anew.
+//! Risk: the link goes down for a moment; tables of RSS, RPS and XPS are reset.
 //! Verify: read back; counters of the new queues move.
 //! With: interrupts of new queues need T1; plan steering (T4, T5, T6, T8) again afterwards.
 //! Source: ethtool(8), Linux Documentation/networking/scaling.rst.
@@ -26,7 +26,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: true,
     relieves: &[WallId::K4, WallId::C10],
-    risk: "the link goes down for a moment, steering tables start anew",
+    risk: "the link goes down for a moment, steering tables are reset",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
@@ -47,7 +47,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let device = ask.place.device().unwrap_or_default();
     let most = ethtool::most(ask.host, device, &DriverSetting::Channels).unwrap_or_default();
     let mut wanted = ask.now.to_string();
-    // Drivers refuse a mix: those that use combined queues say zero for the others.
+    // Drivers refuse a mix: those that use combined queues report zero for the others.
     let is_combined = ethtool::field(ask.now, "combined").is_some_and(|queues| queues > 0);
     let kinds: &[&str] = if is_combined { &["combined"] } else { &["rx", "tx"] };
     for name in kinds {

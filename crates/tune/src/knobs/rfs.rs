@@ -6,7 +6,7 @@
 //! Matters when: CPUs limit, threads stay where they are, and packets are taken in on other CPUs
 //! than their readers'.
 //! Predicts: at most half the share of softirq; nothing while CPUs have time.
-//! Risk: memory of the tables; threads that wander are chased.
+//! Risk: memory of the tables; packets chase threads that migrate.
 //! Verify: read back; received_rps follows a thread that is moved.
 //! With: needs RPS (T5); a listener for each CPU (T14) makes it redundant.
 //! Source: Linux Documentation/networking/scaling.rst.
@@ -26,7 +26,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: &[WallId::S1, WallId::K4],
-    risk: "memory of two tables; threads that wander are chased",
+    risk: "memory of two tables; packets chase threads that migrate",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };

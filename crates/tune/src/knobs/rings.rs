@@ -3,9 +3,9 @@
 //! Path: `ethtool -G`, by SIOCETHTOOL: `rx 1024 tx 1024`.
 //! Matters when: the device drops packets in bursts (K7); steady drops need CPU instead.
 //! Predicts: nothing until the device drops; then up to the next wall.
-//! Risk: the link goes down for a moment; longer rings hold more latency and less in the cache.
-//! Verify: read back; drops of the device stay.
-//! With: the budget of softirq (T26) says how much of a ring is taken in at once.
+//! Risk: the link goes down for a moment; longer rings add latency and fit the cache less.
+//! Verify: read back; drops of the device no longer grow.
+//! With: the budget of softirq (T26) limits how much of a ring is taken in at once.
 //! Source: ethtool(8).
 
 use crate::host::{Host, Profile, Wish};

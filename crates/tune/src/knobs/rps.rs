@@ -5,7 +5,7 @@
 //! as many queues as CPUs it only adds interrupts between them.
 //! Predicts: about the ratio of the fullest CPU to the mean of all it may use; nothing elsewhere.
 //! Risk: more CPU per packet; wake-ups of other CPUs.
-//! Verify: `received_rps` of /proc/net/softnet_stat grows on the CPUs named.
+//! Verify: `received_rps` of /proc/net/softnet_stat grows on the CPUs of the mask.
 //! With: RFS (T6) needs it; a hash of few flows spreads unevenly.
 //! Source: Linux Documentation/networking/scaling.rst.
 

@@ -1,7 +1,7 @@
-//! T9: the steering that network devices are born with in this namespace.
+//! T9: the steering that new network devices in this namespace start with.
 //!
 //! Path: `/proc/sys/net/core/rps_default_mask`, a mask of CPUs; zero is off.
-//! Matters when: devices come and go, as those of containers do, and one CPU is full of softirq.
+//! Matters when: devices come and go, as with containers, and one CPU is full of softirq.
 //! Predicts: what RPS (T5) does, for devices made afterwards.
 //! Risk: more CPU per packet on every new device of the namespace.
 //! Verify: rps_cpus of the next device that is made.
@@ -18,7 +18,7 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T9",
     name: "rps-default",
-    about: "steering that new devices are born with",
+    about: "steering that new devices start with",
     scope: Scope::Namespace,
     takes_effect: TakesEffect::Now,
     is_disruptive: false,

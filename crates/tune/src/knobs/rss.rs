@@ -1,11 +1,12 @@
 //! T4: RSS indirection: which receive queue gets which part of the hashes of flows.
 //!
-//! Path: `ethtool -X DEVICE equal N`, by SIOCETHTOOL; a table, `equal N` when all have their turn.
+//! Path: `ethtool -X DEVICE equal N`, by SIOCETHTOOL; a table, `equal N` when the queues take
+//! turns.
 //! Matters when: packets of the queues differ by more than 2, with more than 8 flows each (K14).
 //! Predicts: about the ratio of the fullest CPU to the mean of all; nothing when packets are even.
 //! Risk: flows change their queue, so some packets come out of order once.
 //! Verify: the table reads back; counters of the queues grow alike.
-//! With: T3 sets it back; T1 says which CPU a queue means.
+//! With: T3 resets it; T1 decides which CPU a queue means.
 //! Source: ethtool(8), Linux Documentation/networking/scaling.rst.
 
 use crate::host::{Host, Profile, Wish};
@@ -23,12 +24,12 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: true,
     relieves: &[WallId::K4, WallId::K14, WallId::C10],
-    risk: "flows change their queue; some drivers start their queues anew",
+    risk: "flows change their queue; some drivers restart their queues",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };
 
-/// How often the fullest may have the mean before it is uneven.
+/// The ratio of the fullest to the mean above which packets are uneven.
 const UNEVEN: f64 = 2.0;
 
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {

@@ -3,7 +3,7 @@
 //! Path: sched_setaffinity of every thread of every process of the server; a list.
 //! Matters when: threads wait for a CPU, or share one with interrupts, and cost per request varies
 //! with where they run.
-//! Predicts: what the waiting for a CPU takes; at worst the CPUs that are taken away.
+//! Predicts: the time spent waiting for a CPU; at worst the loss of the CPUs that are taken away.
 //! Risk: the server loses CPUs; runtimes that count CPUs at their start keep the old number.
 //! Verify: Cpus_allowed_list of all threads.
 //! With: T1 puts interrupts on the other CPUs. Threads that are pinned one by one are left alone.

@@ -8,7 +8,7 @@
 //! Risk: longer queues hide a slow acceptor behind latency.
 //! Verify: the limit of the listener (Send-Q of a LISTEN socket in `ss -ltn`) after the next
 //! `listen()`; /proc/net/tcp does not show it.
-//! With: the application's own backlog (T30): the smaller one rules.
+//! With: the application's own backlog (T30): the smaller one applies.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, listen(2).
 
 use crate::host::{Host, Profile, Wish};

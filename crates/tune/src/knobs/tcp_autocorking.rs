@@ -7,7 +7,7 @@
 //! Predicts: nothing unless the run has such a stall (A7), which a median of less than 40 ms cannot
 //! hold.
 //! Risk: more and smaller segments.
-//! Verify: TCPAutoCorking of /proc/net/netstat stands still; the stall of 40 ms is gone.
+//! Verify: TCPAutoCorking of /proc/net/netstat no longer grows; the stall of 40 ms is gone.
 //! With: TCP_NODELAY of server and generator, which removes the other half of such stalls.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, net/ipv4/tcp.c, tcp_should_autocork.
 
@@ -22,7 +22,7 @@ use model::wall::WallId;
 pub const KNOB: Knob = Knob {
     id: "T46",
     name: "tcp-autocorking",
-    about: "small writes held back while others are under way",
+    about: "small writes held back while others are in flight",
     scope: Scope::Namespace,
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
@@ -34,7 +34,7 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::A7];
 
-/// Least delay of a delayed acknowledgement.
+/// Shortest delay of a delayed acknowledgement.
 const STALL_NS: f64 = 40e6;
 
 fn places(_: &Host, _: &Wish) -> Vec<Place> {
@@ -62,7 +62,7 @@ fn predict(signals: &Signals) -> Prediction {
         return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
     }
     if signals.wall != Some(Named::Wall(WallId::A7)) {
-        // A server that takes as long by itself looks the same to the median.
+        // A server that takes as long by itself has the same median.
         return predict::only_at(signals, WALLS, "the stall goes", reconsider);
     }
     let what = "is a delayed acknowledgement";

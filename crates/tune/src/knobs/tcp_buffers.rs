@@ -8,8 +8,8 @@
 //! Predicts: at most the share of the time that senders waited. Nothing for small bodies on a LAN.
 //! Risk: memory times connections.
 //! Verify: rwnd_limited and sndbuf_limited of `ss -ti` fall.
-//! With: tcp_mem (T47), tcp_moderate_rcvbuf; a program that sets SO_RCVBUF switches tuning by the
-//! kernel off.
+//! With: tcp_mem (T47), tcp_moderate_rcvbuf; a program that sets SO_RCVBUF turns off the kernel's
+//! tuning.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, tcp(7).
 
 use crate::host::{Host, Profile, Wish};
@@ -53,11 +53,11 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     match ask.wish.profile {
         Profile::Throughput if !is_cap => larger(ask.now),
         Profile::Throughput if !ask.host.is_initial_namespace => Proposal::Refuse(
-            "it can be written only in the network namespace the host started with".to_string(),
+            "it can be written only in the initial network namespace of the host".to_string(),
         ),
         Profile::Throughput => Proposal::at_least(ask.now, LARGEST),
         Profile::Seeds | Profile::Latency | Profile::Churn => {
-            Proposal::Leave("small bodies fit the buffers there are".to_string())
+            Proposal::Leave("small bodies fit the present buffers".to_string())
         }
     }
 }

@@ -4,9 +4,9 @@
 //! Matters when: segments are lost or the path is long (N2). On a LAN with small bodies no window
 //! is ever full.
 //! Predicts: nothing without loss on a short path; else up to the next wall.
-//! Risk: bbr without the queueing discipline fq paces by timers of each socket, which costs CPU.
-//! Namespaces other than the first take only `tcp_allowed_congestion_control`; a former default of
-//! the first one stays in that list.
+//! Risk: bbr without the queueing discipline fq paces with a timer for each socket, which costs
+//! CPU. Namespaces other than the first accept only `tcp_allowed_congestion_control`; a former
+//! default of the first one stays in that list.
 //! Verify: `ss -ti` names it for new connections; the file reads back.
 //! With: the queueing discipline fq (T22).
 //! Source: Linux Documentation/networking/ip-sysctl.rst, net/ipv4/tcp_bbr.c.
@@ -33,7 +33,7 @@ pub const KNOB: Knob = Knob {
 
 const WALLS: &[WallId] = &[WallId::N2, WallId::N3];
 
-/// Share of segments sent again from which loss is worth a word.
+/// Share of segments sent again from which loss counts.
 const LOSS: f64 = 0.001;
 /// Round trip from which a path is long, microseconds.
 const LONG_US: f64 = 5_000.0;
@@ -55,8 +55,8 @@ fn propose(ask: &Ask<'_>) -> Proposal {
             if !lists("ipv4/tcp_available_congestion_control", "cubic") {
                 return Proposal::Refuse("this kernel has no cubic".to_string());
             }
-            // Outside of the first namespace the kernel takes only what that one allowed, and
-            // what it does not take could not be put back either.
+            // Outside of the first namespace the kernel accepts only what that one allowed, and
+            // what it does not accept could not be put back either.
             match ["cubic", ask.now].iter().find(|name| !is_open(name)) {
                 Some(name) => Proposal::Refuse(format!("{name} cannot be set in this namespace")),
                 None => Proposal::Set("cubic".to_string()),

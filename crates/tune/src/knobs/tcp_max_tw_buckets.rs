@@ -3,8 +3,8 @@
 //! Path: `/proc/sys/net/ipv4/tcp_max_tw_buckets`, of the namespace, and `tcp_max_orphans`, of the
 //! host.
 //! Matters when: a cap was reached (K13): TCPTimeWaitOverflow or TCPAbortOnMemory grew.
-//! Predicts: nothing until a cap is reached; needed are closed connections per second x 60 s.
-//! Risk: 64 kB of memory that cannot be swapped per orphan at worst.
+//! Predicts: nothing until a cap is reached; closed connections per second x 60 s are needed.
+//! Risk: at worst 64 kB of memory per orphan that cannot be swapped.
 //! Verify: TCPTimeWaitOverflow of /proc/net/netstat no longer grows.
 //! With: tcp_mem (T47).
 //! Source: Linux Documentation/networking/ip-sysctl.rst.
@@ -50,7 +50,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let needed = predict::needed(signals.connection_rate, TIME_WAIT_S);
-    let needed = needed.map(|needed| format!(" (needed are {needed:.0} at this rate x 60 s)"));
+    let needed = needed.map(|needed| format!(" ({needed:.0} are needed at this rate x 60 s)"));
     let count = Count {
         relieved: WALLS,
         hits: signals.server.time_wait_overflows,

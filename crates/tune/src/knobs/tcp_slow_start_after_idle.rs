@@ -34,7 +34,7 @@ const WALLS: &[WallId] = &[WallId::N1, WallId::N2];
 
 /// Ten segments, bytes: what goes out before the first acknowledgement.
 const INITIAL_WINDOW: f64 = 14_480.0;
-/// Least retransmission timeout of Linux, seconds.
+/// Smallest retransmission timeout of Linux, seconds.
 const PAUSE_S: f64 = 0.2;
 
 fn places(_: &Host, _: &Wish) -> Vec<Place> {

@@ -1,9 +1,9 @@
 //! T32: SYN cookies, tcp_syncookies.
 //!
 //! Path: `/proc/sys/net/ipv4/tcp_syncookies`: 0 off, 1 when the queue is full, 2 always, for tests.
-//! Matters when: SYNs are dropped with cookies off (K2). Legal load should not need them.
+//! Matters when: SYNs are dropped with cookies off (K2). Legitimate load should not need them.
 //! Predicts: nothing without drops; then up to the next wall.
-//! Risk: connections made by a cookie lose options of TCP when time stamps are off.
+//! Risk: connections made by a cookie lose TCP options when time stamps are off.
 //! Verify: SyncookiesSent of /proc/net/netstat.
 //! With: the length of the queue (T31), which matters only without cookies.
 //! Source: Linux Documentation/networking/ip-sysctl.rst.
@@ -23,7 +23,7 @@ pub const KNOB: Knob = Knob {
     takes_effect: TakesEffect::Now,
     is_disruptive: false,
     relieves: WALLS,
-    risk: "connections by cookie can lose options of TCP",
+    risk: "connections by cookie can lose TCP options",
     act: Act::Settable { places, propose, sign: None },
     predict,
 };

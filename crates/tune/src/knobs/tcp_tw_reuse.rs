@@ -51,7 +51,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
 }
 
-/// Ports taken again, of the namespace.
+/// Ports reused in the namespace.
 const SIGN: Sign = Sign { what: "TWRecycled", read: recycled, judge };
 
 fn recycled(host: &Host, _: &Place) -> Option<String> {
@@ -66,7 +66,7 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
     match before.parse::<u64>().ok().zip(now.parse::<u64>().ok()) {
         _ if wanted != "1" => Effect::NotYet("off; TWRecycled stays as it is".to_string()),
         Some((before, now)) if now > before => {
-            Effect::Seen(format!("{} ports were taken again", now - before))
+            Effect::Seen(format!("{} ports were reused", now - before))
         }
         _ => Effect::NotYet("TWRecycled will grow when ports run out".to_string()),
     }

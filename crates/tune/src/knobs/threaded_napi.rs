@@ -47,7 +47,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 const SIGN: Sign = Sign { what: "napi threads", read: threads, judge };
 
 fn threads(host: &Host, place: &Place) -> Option<String> {
-    // A name has 15 letters at most, so that a long name of a device is cut.
+    // A thread name has at most 15 characters, so a long device name is cut.
     let start: String = format!("napi/{}-", place.device()?).chars().take(15).collect();
     let is_its = |pid: &u32| {
         host.text(&format!("/proc/{pid}/comm")).is_some_and(|name| name.starts_with(&start))

@@ -48,7 +48,8 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         Profile::Seeds => Proposal::Leave("the journal left it to the driver".to_string()),
         Profile::Throughput | Profile::Latency | Profile::Churn => {
             let queues = device.tx_queues.len();
-            // All that may send, not only those for packets; near ones do not matter for it.
+            // All CPUs that may send, not only those for packets; nearness to the device does not
+            // matter here.
             let cpus = ask.host.usable_cpus();
             let its = cpus.iter().enumerate().filter(|(at, _)| at % queues == queue as usize);
             let its: CpuSet = its.map(|(_, cpu)| cpu).collect();
@@ -67,7 +68,7 @@ fn predict(signals: &Signals) -> Prediction {
         let arithmetic = "1 transmit queue: there is nothing to choose".to_string();
         return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
     }
-    predict::halved_softirq(signals, "no lock is shared, packets end where they began", reconsider)
+    predict::halved_softirq(signals, "no lock is shared, packets complete on their CPU", reconsider)
 }
 
 #[cfg(test)]

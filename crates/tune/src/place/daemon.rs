@@ -1,7 +1,7 @@
-//! A process of the host that is paused while we measure, and goes on afterwards.
+//! A process of the host that is paused while we measure and resumed afterwards.
 //!
-//! SIGSTOP and SIGCONT: nothing of it outlives a reboot or needs its service manager, and if all
-//! else is lost, one signal by hand puts it right.
+//! With SIGSTOP and SIGCONT nothing outlives a reboot or needs the service manager, and if all else
+//! fails, one signal by hand resumes it.
 
 use super::{PlaceError, Seen};
 use crate::host::Host;
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub const RUNNING: &str = "running";
 /// It does nothing until SIGCONT.
 pub const PAUSED: &str = "paused";
-/// How often the state is read until the signal shows, at [`PAUSE`] each.
+/// How many times the state is read until the signal shows, [`PAUSE`] apart.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -53,7 +53,7 @@ pub(super) fn write(
         return in_a_file(host, pid, value).map_err(io);
     }
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
-    // Opened first and looked at then: the signal goes to the process that was looked at.
+    // Opened before it is checked, so the signal goes to the process that was checked.
     let process = pidfd_open(id, PidfdFlags::empty()).map_err(|error| io(error.into()))?;
     process::same(&host.root, pid, started_ticks).ok_or_else(gone)?;
     pidfd_send_signal(process, signal).map_err(|error| io(error.into()))?;

@@ -1,7 +1,8 @@
-//! Settings of network drivers, as [`::host::ethtool`] has them.
+//! Settings of network drivers, through [`::host::ethtool`].
 //!
-//! Of the network namespace of the calling thread. What a driver does not have is absent. A host
-//! made up of files has them below `/ethtool/DEVICE/`, and the most of each in `SETTING.most`.
+//! They belong to the network namespace of the calling thread. What a driver does not have is
+//! absent. A host made up of files has them below `/ethtool/DEVICE/`, and the maximum of each in
+//! `SETTING.most`.
 
 use super::{PlaceError, Seen};
 use crate::host::Host;
@@ -65,7 +66,7 @@ pub fn with_field(value: &str, name: &str, number: u32) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// The most that a driver takes, in the form of a value; nothing when it does not say.
+/// The maximum that a driver accepts, in the form of a value; nothing when it does not report one.
 pub fn most(host: &Host, device: &str, setting: &DriverSetting) -> Option<String> {
     if host.is_made_up() {
         let text = host.text(&format!("{}.most", made_up(device, setting)))?;
@@ -107,8 +108,8 @@ pub(super) fn read(
     }
 }
 
-/// What an error says: nothing when the driver has no such setting, or there is no such device.
-/// The kernel says the same of a device that is there and is being set up again.
+/// What an error means: nothing when the driver has no such setting, or there is no such device.
+/// The kernel returns the same error for a device that exists and is being set up again.
 fn unanswered(
     host: &Host,
     device: &str,
@@ -139,7 +140,7 @@ pub(super) fn write(
         return fs::write(path, format!("{value}\n")).map_err(io);
     }
     let wrong =
-        || PlaceError::Value { place: place(), why: format!("'{value}' is no such setting") };
+        || PlaceError::Value { place: place(), why: format!("'{value}' is not a valid value") };
     let driver = Ethtool::open().map_err(io)?;
     match (setting, setting.layout()) {
         (DriverSetting::Feature(name), _) => {
@@ -173,14 +174,14 @@ pub(super) fn write(
     }
 }
 
-/// Fields of a structure; those that the driver has none of are left out.
+/// Fields of a structure, without those that the driver does not have.
 fn shown(layout: &Layout, words: &[u32]) -> Option<String> {
     let there = layout.fields.iter().filter(|(.., most)| most.is_none_or(|most| words[most] > 0));
     let pairs: Vec<_> = there.map(|&(name, at, _)| format!("{name} {}", words[at])).collect();
     (!pairs.is_empty()).then(|| pairs.join(" "))
 }
 
-/// A table that gives every queue its turn is as equal as can be.
+/// A table that takes the queues in turn is shown as `equal`.
 fn table_shown(table: &[u32]) -> String {
     let queues = table.iter().max().map_or(0, |last| last + 1);
     if table.iter().zip(0..).all(|(queue, at): (_, u32)| *queue == at % queues) {

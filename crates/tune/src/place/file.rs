@@ -70,7 +70,7 @@ impl Format {
 }
 
 fn integer(text: &str) -> Result<String, String> {
-    let number = text.parse::<i128>().map_err(|_| format!("'{text}' is no integer"))?;
+    let number = text.parse::<i128>().map_err(|_| format!("'{text}' is not an integer"))?;
     Ok(number.to_string())
 }
 
@@ -89,7 +89,7 @@ pub(super) fn read(host: &Host, path: &str, format: &Format) -> Result<Option<Se
     Ok(Some(Seen { raw, value }))
 }
 
-/// Opening says whether writing is allowed; these files change nothing until they are written to.
+/// Opening shows whether writing is allowed; these files change nothing until they are written to.
 pub(super) fn check_writable(host: &Host, path: &str) -> Result<(), PlaceError> {
     let opened = OpenOptions::new().write(true).open(host.root.path(path));
     opened.map(drop).map_err(|error| PlaceError::Io { place: path.to_string(), error })
@@ -104,7 +104,8 @@ pub(super) fn write(host: &Host, path: &str, text: &str) -> Result<(), PlaceErro
     if written < line.len() {
         return Err(error(io::Error::other("the kernel took only a part of the value")));
     }
-    // A host made up of plain files keeps the end of a longer value; the kernel has no length.
+    // A plain file of a made-up host keeps the end of a longer value; the kernel's files have no
+    // length.
     let is_plain =
         file.metadata().is_ok_and(|about| about.len() > written as u64 && about.is_file());
     if is_plain && host.is_made_up() {

@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 pub const CPU_MAX: &str = "cpu.max";
 /// The quota of a group of version 1; -1 is none.
 pub const QUOTA: &str = "cpu.cfs_quota_us";
-/// What the name of a group that is made begins with.
+/// How the name of a group that we make starts.
 pub const MADE: &str = "ceiling-";
-/// What the name of a group begins with that is made for a server which is started in it.
+/// How the name of a group starts that is made for a server that we start in it.
 pub const FOR_SERVER: &str = "ceiling-server-";
 /// Values of such a group.
 pub const THERE: &str = "there";
 const ABSENT: &str = "absent";
-/// A group is empty a moment after its last process has left.
+/// How long a group may take to become empty after its last process has left.
 const EMPTY_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) fn show_limit(folder: &str) -> String {
@@ -42,7 +42,7 @@ fn io_at(place: &str) -> impl Fn(io::Error) -> PlaceError {
     move |error| PlaceError::Io { place: place.to_string(), error }
 }
 
-/// The group, if it is the one that was meant, and there.
+/// The group, if it exists and is the one that was meant.
 fn open(host: &Host, folder: &str, inode: u64) -> io::Result<Option<GroupFolder>> {
     match GroupFolder::open(&host.root, Path::new(folder)) {
         Err(error) if is_gone(&error) => Ok(None),
@@ -77,7 +77,7 @@ pub(super) fn write_limit(
 ) -> Result<(), PlaceError> {
     let place = show_limit(folder);
     if !is_limit(value) {
-        let why = format!("'{}' is no limit", value.escape_debug());
+        let why = format!("'{}' is not a limit", value.escape_debug());
         return Err(PlaceError::Value { place, why });
     }
     let gone = || io::Error::from_raw_os_error(libc::ENOENT);
@@ -101,10 +101,10 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
     if path.starts_with('/') && is_down && !path.chars().any(char::is_control) {
         return Ok(());
     }
-    Err(format!("'{}' is no path of a control group", path.escape_debug()))
+    Err(format!("'{}' is not the path of a control group", path.escape_debug()))
 }
 
-/// The same of a group that was made below another.
+/// The same for a group that was made below another.
 pub(super) fn check_made(from: &str, made: &str) -> Result<(), String> {
     check_path(from)?;
     check_path(made)?;
@@ -112,17 +112,17 @@ pub(super) fn check_made(from: &str, made: &str) -> Result<(), String> {
     let number = below.and_then(|name| name.strip_prefix('/')?.strip_prefix(MADE));
     match number.map(str::parse::<u32>) {
         Some(Ok(_)) => Ok(()),
-        _ => Err(format!("{made} is no group that ceiling makes below {from}")),
+        _ => Err(format!("{made} is not a group that ceiling makes below {from}")),
     }
 }
 
-/// The same of groups that are made for a server that is started in them.
+/// The same for groups that are made for a server that is started in them.
 pub(super) fn check_for_server(folders: &[String]) -> Result<(), String> {
     for folder in folders {
         check_path(folder)?;
         let name = Path::new(folder).file_name().unwrap_or_default().to_string_lossy();
         if !name.starts_with(FOR_SERVER) {
-            return Err(format!("{folder} is no group that ceiling makes for a server"));
+            return Err(format!("{folder} is not a group that ceiling makes for a server"));
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ impl ForServer<'_> {
         format!("control group {}", self.0.join(" and "))
     }
 
-    /// Whether one of them is there.
+    /// Whether one of them exists.
     pub(super) fn read(&self, host: &Host) -> Seen {
         let is_there = self.0.iter().any(|folder| host.root.path(folder).exists());
         let value = if is_there { THERE } else { ABSENT };
@@ -157,7 +157,7 @@ impl ForServer<'_> {
     }
 }
 
-/// Removes a group, which is empty a moment after its last process has ended.
+/// Removes a group, which becomes empty a moment after its last process has ended.
 fn remove_empty(host: &Host, folder: &str) -> Result<(), PlaceError> {
     let begin = Instant::now();
     loop {
@@ -182,7 +182,7 @@ pub(super) struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// The made group while it is there, and else the one before.
+    /// The made group while it exists, otherwise the one before.
     pub(super) fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         let is_there = |folder: &str| match GroupFolder::open(&host.root, Path::new(folder)) {
             Err(error) if is_gone(&error) => Ok(false),
@@ -210,7 +210,7 @@ impl Move<'_> {
     fn enter(&self, host: &Host) -> io::Result<()> {
         fs::create_dir(host.root.path(self.made))?;
         let group = GroupFolder::open(&host.root, Path::new(self.made))?;
-        // A group without the controller has no such file: that is known before anything moves.
+        // A group without the controller has no such file, so this fails before anything moves.
         group.write(QUOTA, "-1")?;
         let told = |why: model::facts::Unreadable| {
             io::Error::other(format!("{}: {}", why.source, why.why))
@@ -224,7 +224,7 @@ impl Move<'_> {
         Ok(())
     }
 
-    /// Moves all that is in the made group back, and removes it.
+    /// Moves everything in the made group back, and removes the group.
     fn leave(&self, host: &Host) -> Result<(), PlaceError> {
         let begin = Instant::now();
         loop {
@@ -310,13 +310,13 @@ mod tests {
         };
         assert_eq!(moved("/a", "/a/ceiling-7"), Ok(()));
         let why = moved("/a\n/b", "/a\n/b/ceiling-1").unwrap_err();
-        assert!(why.contains(r"'/a\n/b' is no path"), "{why}");
+        assert!(why.contains(r"'/a\n/b' is not the path"), "{why}");
         for (from, made) in [("a", "a/ceiling-1"), ("/a/../b", "/a/../b/ceiling-1")] {
-            assert!(moved(from, made).unwrap_err().contains("is no path"), "{from}");
+            assert!(moved(from, made).unwrap_err().contains("is not the path"), "{from}");
         }
         for (from, made) in [("/a", "/b/ceiling-1"), ("/a", "/a/other"), ("/a", "/ab/ceiling-1")] {
             let why = moved(from, made).unwrap_err();
-            assert!(why.contains("no group that ceiling makes"), "{why}");
+            assert!(why.contains("not a group that ceiling makes"), "{why}");
         }
     }
 
@@ -363,7 +363,7 @@ mod tests {
         let seen = place.read(&host).unwrap().unwrap();
         assert_eq!(seen.value, to);
         let why = place.write(&host, &from, &seen).unwrap_err().to_string();
-        assert!(why.contains("'owned' is no process") && why.contains("then remove it"), "{why}");
+        assert!(why.contains("'owned' is not a") && why.contains("then remove it"), "{why}");
         assert!(place.write(&host, "/sys/fs/cgroup/b", &seen).is_err());
         fs::remove_dir_all(host.root.path(&to)).unwrap();
         assert_eq!(place.read(&host).unwrap().unwrap().value, from);

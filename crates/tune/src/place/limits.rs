@@ -1,7 +1,7 @@
-//! The limit of open files of a process that runs: read from `/proc/PID/limits`, set by prlimit(2).
+//! The limit of open files of a running process: read from `/proc/PID/limits`, set by prlimit(2).
 //!
-//! A value is `soft hard`. A process is known by its pid and the time it started, because a pid
-//! comes back.
+//! A value is `soft hard`. A process is identified by its pid and its start, because pids are
+//! reused.
 
 use super::{PlaceError, Seen};
 use crate::host::Host;
@@ -64,7 +64,7 @@ fn parse(value: &str) -> Result<(u64, u64), String> {
     let number = |word: &str| if word == UNLIMITED { Some(u64::MAX) } else { word.parse().ok() };
     let words = value.split_once(' ');
     let pair = words.and_then(|(soft, hard)| Some((number(soft)?, number(hard)?)));
-    let (soft, hard) = pair.ok_or_else(|| format!("'{value}' is no pair of limits"))?;
+    let (soft, hard) = pair.ok_or_else(|| format!("'{value}' is not a pair of limits"))?;
     if soft > hard {
         return Err(format!("'{value}' has a soft limit above the hard one"));
     }

@@ -1,9 +1,9 @@
 //! CPUs that each thread of a process tree may use, kept on fewer of them for a while.
 //!
-//! Unlike [`super::threads`] the threads may differ, which is why the place says what each of them
-//! had. The value has two states: what they had, or the CPUs that they are kept on. A thread that
-//! may run on none of those stays where it is. A thread that was started since has what the one had
-//! that started it. One that was given other CPUs since is left alone.
+//! Unlike in [`super::threads`] the threads may differ, so the place records what each of them had.
+//! The value has two states: what they had, or the CPUs that they are kept on. A thread that may
+//! run on none of those stays where it is. A thread started since inherited the CPUs of the thread
+//! that started it. A thread that was given other CPUs since is left alone.
 
 use super::{PlaceError, Seen, threads::MIXED};
 use crate::cpus::CpuSet;
@@ -14,12 +14,12 @@ use model::facts::Unreadable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// How often threads are looked for that were started meanwhile by one whose turn had not come. A
-/// server that starts threads all the time is never looked through to the end.
+/// How many times the threads are listed, to find those started meanwhile by a thread that had not
+/// been changed yet. For a server that keeps starting threads there is no complete list.
 const LOOKS: u32 = 10;
 
-/// Threads by the list of CPUs that they may use: number, and start in clock ticks since the boot,
-/// which tells a thread from a later one with its number.
+/// Threads by the list of CPUs that they may use: tid, and start in clock ticks since the boot,
+/// which tells a thread from a later one with the same tid.
 pub type Lists = BTreeMap<String, Vec<(u32, u64)>>;
 
 pub(super) fn show(pid: u32) -> String {
@@ -65,7 +65,7 @@ struct Pair {
     kept: CpuSet,
 }
 
-/// The place taken apart.
+/// The fields of the place.
 pub(super) struct Masks<'a> {
     pub(super) pid: u32,
     pub(super) started_ticks: u64,
@@ -74,7 +74,7 @@ pub(super) struct Masks<'a> {
 }
 
 impl Masks<'_> {
-    /// Whether a journal can hold it.
+    /// Whether its lists can be parsed, since it may come from a journal.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut lists = self.before.keys().map(String::as_str).chain([self.to]);
         lists.try_for_each(|list| CpuSet::parse_list(list).map(drop))
@@ -103,8 +103,8 @@ impl Masks<'_> {
         process::same(&host.root, self.pid, self.started_ticks).is_some()
     }
 
-    /// Threads that are there now, known and new, each with its pair; new ones have that of one
-    /// with the same CPUs, the first thread before all others.
+    /// Threads that exist now, known and new, each with its pair. A new thread gets the pair of a
+    /// known one with the same CPUs; the first thread of the tree is tried first.
     fn now(&self, host: &Host) -> Result<Vec<Thread>, String> {
         let told = |why: Unreadable| format!("{}: {}", why.source, why.why);
         let pairs = self.pairs()?;
@@ -124,7 +124,7 @@ impl Masks<'_> {
             return Ok(found);
         }
         let listed = match all(host, self.pid) {
-            // It has ended in between.
+            // The process ended in between.
             Err(_) if !self.has_root(host) => Vec::new(),
             listed => listed.map_err(told)?,
         };
@@ -140,8 +140,8 @@ impl Masks<'_> {
         Ok(found)
     }
 
-    /// The CPUs they are kept on while any of them is, and else what they had. Nothing when none of
-    /// them is there any more.
+    /// The CPUs they are kept on while any of them is, otherwise what they had. Nothing when none
+    /// of them exists any more.
     pub(super) fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         let wrong = |why| PlaceError::Value { place: show(self.pid), why };
         let now = self.now(host).map_err(wrong)?;
@@ -153,7 +153,7 @@ impl Masks<'_> {
         Ok(Some(Seen { raw: value.clone(), value }))
     }
 
-    /// Goes on past what fails, and tells the first failure.
+    /// Continues after a failure, and returns the first one.
     pub(super) fn write(&self, host: &Host, value: &str) -> Result<(), PlaceError> {
         let wrong = |why| PlaceError::Value { place: show(self.pid), why };
         let mut first = Ok(());
@@ -181,7 +181,7 @@ impl Masks<'_> {
     }
 }
 
-/// A thread that is there now.
+/// A thread that exists now.
 struct Thread {
     tid: u32,
     pair: Pair,

@@ -1,9 +1,10 @@
 //! The queueing discipline at the root of a device, through [`::host::qdisc`].
 //!
-//! Its value is `default` while it is the one the kernel made (its handle is zero), and else its
-//! kind. Ours has a fixed handle, so that only ours is ever deleted: then the kernel makes its
-//! default again. A foreign one is named with its handle and left alone.
-//! Of the network namespace of the calling thread. A fake host of files has `/qdisc/DEVICE`.
+//! Its value is `default` while it is the one the kernel made (its handle is zero), otherwise its
+//! kind. Ours has a fixed handle, so only ours is ever deleted; the kernel then makes its default
+//! again. A foreign one is shown with its handle and left alone.
+//! It belongs to the network namespace of the calling thread. A fake host of files has
+//! `/qdisc/DEVICE`.
 
 use super::{PlaceError, Seen};
 use crate::host::Host;
@@ -12,10 +13,10 @@ use ::host::qdisc::{self, RootQdisc};
 use std::fs;
 use std::io;
 
-/// What the value is while the kernel's own is there.
+/// The value while the kernel's own discipline is in place.
 pub const DEFAULT: &str = "default";
 
-/// Handle of those we make; unlikely to be another's, and numbers from 8000: are the kernel's.
+/// Handle of those we make; others are unlikely to use it, and the kernel uses numbers from 8000:.
 const OURS: u32 = 0x7ce1_0000;
 
 fn seen(root: &RootQdisc) -> Seen {
@@ -72,8 +73,8 @@ fn made_up_root(raw: &str) -> RootQdisc {
     RootQdisc { kind: kind.to_string(), handle: major << 16 }
 }
 
-/// Whether the kernel has a discipline, built in or as a module, as its lists of modules say. One
-/// that is not found might still be there; asking for it is the only other way to know.
+/// Whether the kernel has a discipline, built in or as a module, according to its lists of modules.
+/// One that is not listed might still exist; asking for it is the only other way to know.
 pub fn has_kind(host: &Host, kind: &str) -> bool {
     let default = host.text("/proc/sys/net/core/default_qdisc");
     if default.is_some_and(|default| default.trim() == kind) {

@@ -1,4 +1,4 @@
-//! CPUs that all threads of a process may use, while they may use the same.
+//! CPUs that all threads of a process may use, while they may all use the same.
 //!
 //! Threads that are pinned one by one were placed on purpose; their value is not a list, and no
 //! knob touches them.
@@ -12,16 +12,16 @@ use ::host::threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// What stands before the lists of threads that are pinned differently.
+/// Comes before the lists of threads that are pinned differently.
 pub const MIXED: &str = "threads differ:";
-/// A thread that starts meanwhile inherits the old set; after so many rounds none is left.
+/// How many times the threads are listed: a thread that starts meanwhile inherits the old set.
 const ROUNDS: u32 = 8;
 
 pub(super) fn show(pid: u32) -> String {
     format!("threads of process {pid}")
 }
 
-/// List of each thread.
+/// The list of CPUs of each thread.
 fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
     threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).collect()
 }
@@ -60,7 +60,7 @@ pub(super) fn write(
         }
         for tid in left {
             match threads::set_cpus(&host.root, (pid, tid), &set) {
-                // It ended meanwhile.
+                // The thread ended meanwhile.
                 Err(error) if is_gone(&error) => {}
                 done => done.map_err(io)?,
             }

@@ -123,7 +123,7 @@ fn what_rps_was_measured_to_gain_is_within_what_is_predicted() {
     assert!(gain.high.unwrap() < 2.0 * even, "{}", gain.arithmetic);
 }
 
-/// One CPU of many that is full says that there is room, and not how much a generator can send.
+/// One full CPU of many shows that there is room, not how much a generator can send.
 #[test]
 fn one_full_cpu_of_many_is_worth_what_the_next_wall_allows() {
     let cpus = |cpu| match cpu {

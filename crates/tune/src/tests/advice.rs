@@ -20,7 +20,7 @@ fn server(wall: Option<WallId>, measured: Side) -> Signals {
     Signals { server: measured, ..wall.map_or_else(Signals::default, at_wall) }
 }
 
-/// A run with so many connections and requests per second.
+/// A run with this many connections and requests per second.
 fn churn(wall: Option<WallId>, connection_rate: Option<f64>, rate: f64) -> Signals {
     let wall = wall.map_or_else(Signals::default, at_wall);
     Signals { rate: Some(rate), connection_rate, ..wall }

@@ -1,4 +1,5 @@
-//! Changes that are looked at, or put back, from somewhere else, or while a device is not itself.
+//! Changes that are read or put back from another namespace, or while a device is being set up
+//! again.
 
 use super::{Ground, fates};
 use crate::apply::{ApplyOptions, Disruption, apply};
@@ -63,7 +64,7 @@ fn a_value_of_the_host_is_not_gone_where_its_file_is_not_shown() {
     let (backlog, flows) = (ground.text(BACKLOG), ground.text(FLOWS));
     assert_ne!((backlog.as_str(), flows.as_str()), ("1000", "0"));
 
-    // Inside of another namespace there is no backlog, and a device of the same name is another.
+    // In another namespace there is no backlog, and the device of the same name is another one.
     fs::remove_file(ground.host().root.path(BACKLOG)).unwrap();
     ground.made.write(FLOWS, "0");
     let there = within(&ground, THERE);
@@ -72,7 +73,7 @@ fn a_value_of_the_host_is_not_gone_where_its_file_is_not_shown() {
     assert_eq!(drift(&there, &ground.journal()).unwrap(), [], "it is not looked at from there");
     let rows = put_back(&ground, &there);
     assert!(rows.iter().all(|row| row.fate == Fate::Refused), "{rows:#?}");
-    assert!(rows[0].note.contains("outside of ip netns exec"), "{}", rows[0].note);
+    assert!(rows[0].note.contains("outside ip netns exec"), "{}", rows[0].note);
 
     ground.made.write(BACKLOG, &backlog).write(FLOWS, &flows);
     let rows = put_back(&ground, &within(&ground, HERE));
@@ -134,7 +135,7 @@ fn a_quota_is_not_gone_where_no_control_groups_are_mounted() {
     ground.made.write("/sys/fs/cgroup/a/cpu.max", "150000 100000");
     let host = Host { servers: vec![7], ..ground.host() };
     apply_only(&ground, &host, &["T58"]);
-    // As inside of ip netns exec, which mounts its own /sys with nothing in it.
+    // As inside ip netns exec, which mounts its own /sys with nothing in it.
     let folder = ground.host().root.path("/sys/fs/cgroup/a");
     let aside = ground.host().root.path("/aside");
     fs::rename(&folder, &aside).unwrap();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// The kernel's `bitmap_parse`, written from its rules and not from our own: groups of at most
-/// 8 hexadecimal digits, the lowest last; no more groups than the CPUs need; no bit of a CPU
-/// that cannot be. An error is the kernel's errno.
+/// The kernel's `bitmap_parse`, written from its rules and not from our own: groups of at most 8
+/// hexadecimal digits, the lowest last; no more groups than the CPUs need; no bit of an impossible
+/// CPU. An error is the kernel's errno.
 pub fn bitmap_parse(text: &str, cpus: u32) -> Result<BTreeSet<u32>, i32> {
     let line = text.split('\n').next().unwrap_or_default();
     let mut groups_left = cpus.div_ceil(32);
@@ -27,8 +27,8 @@ pub fn bitmap_parse(text: &str, cpus: u32) -> Result<BTreeSet<u32>, i32> {
     }
 }
 
-/// A mask as a file of a kernel with so many CPUs shows it: the first group is as narrow as
-/// its bits allow.
+/// A mask as a file of a kernel with this many CPUs shows it: the first group is as narrow as its
+/// bits allow.
 pub fn as_the_kernel_shows(set: &BTreeSet<u32>, cpus: u32) -> String {
     let shown = |group: u32| {
         let bits = (cpus - 32 * group).min(32);
@@ -40,7 +40,7 @@ pub fn as_the_kernel_shows(set: &BTreeSet<u32>, cpus: u32) -> String {
     format!("{}\n", groups.join(","))
 }
 
-/// Said of a kernel with two CPUs, and seen on one.
+/// For a kernel with two CPUs, and observed on one.
 pub const OF_TWO_CPUS: &[(&str, Result<&[u32], i32>)] = &[
     ("3", Ok(&[0, 1])),
     ("00000003", Ok(&[0, 1])),

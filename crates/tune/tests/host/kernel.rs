@@ -56,7 +56,7 @@ fn proposals(knob: &Knob, host: &Host, place: &Place, index: usize, now: &str) -
     Profile::ALL.iter().filter_map(of).collect()
 }
 
-/// Another value that the kernel takes at the place.
+/// Another value that the kernel accepts at the place.
 fn another(place: &Place, now: &str) -> String {
     let path = place.show();
     let has = |name: &str| path.ends_with(name);
@@ -65,7 +65,7 @@ fn another(place: &Place, now: &str) -> String {
         return "20000 50001".to_string();
     }
     if has("tcp_congestion_control") {
-        // A namespace takes only what the first one allowed.
+        // A namespace accepts only what the first one allowed.
         let all = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
         let all = fs::read_to_string(all).unwrap();
         return all.split_whitespace().find(|word| *word != now).unwrap_or(now).to_string();
@@ -122,7 +122,7 @@ fn what_belongs_to_a_namespace_is_changed_and_put_back_byte_for_byte() {
         for name in ["core/somaxconn", "ipv4/ip_local_port_range", "ipv4/tcp_rmem"] {
             assert!(changed.contains(&format!("/proc/sys/net/{name}")), "{name}");
         }
-        assert!(refused.iter().all(|why| why.contains("mem_max") && why.contains("root of the")));
+        assert!(refused.iter().all(|why| why.contains("mem_max") && why.contains("root on the")));
     });
 }
 
@@ -175,7 +175,7 @@ fn open_files_of_a_process_that_runs_are_changed_and_put_back() {
     let knob = REGISTRY.iter().find(|knob| knob.name == "nofile").unwrap();
     let place = places(knob, &host).remove(0);
     let before = place.read(&host).unwrap().unwrap();
-    // The hard limit stays: lowered, it takes a capability to come back.
+    // The hard limit stays: once lowered, raising it takes a capability.
     let (_, hard) = before.value.split_once(' ').unwrap();
     let low = format!("333 {hard}");
     place.write(&host, &low, &before).unwrap();
@@ -191,7 +191,7 @@ fn open_files_of_a_process_that_runs_are_changed_and_put_back() {
     assert!(place.write(&host, &before.value, &before).is_err());
 }
 
-/// A control group of version 1 or 2 with the controller of CPU time, gone with the test.
+/// A control group of version 1 or 2 with the controller of CPU time, removed with the test.
 struct Group(String);
 
 impl Group {
@@ -221,7 +221,7 @@ impl Drop for Group {
 fn the_quota_of_a_group_is_lifted_and_put_back() {
     let child = Sleeper::new();
     let Some(group) = Group::new(child.0.id()) else {
-        // Looked up in another way than above: it must not be what skips its own test.
+        // Checked in another way than above, so that a fault there cannot skip its own test.
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let has_groups = mounts.lines().any(|line| {
             line.contains(" - cgroup2 ")

@@ -1,4 +1,4 @@
-//! Knobs and places on the kernel that is there, as root: `make test-host`.
+//! Knobs and places on the running kernel, as root: `make test-host`.
 
 #[path = "../bitmap/mod.rs"]
 mod bitmap;

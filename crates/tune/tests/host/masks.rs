@@ -25,7 +25,8 @@ fn this_kernel_takes_and_refuses_what_the_model_says() {
             let meant = bitmap_parse(text, cpus);
             assert_eq!(response.map(drop), meant.clone().map(drop), "{text:?} on {cpus} CPUs");
             let Ok(meant) = meant else { continue };
-            // RPS leaves out CPUs that are not online; all are here that can be, or none is named.
+            // RPS leaves out CPUs that are not online; here all possible CPUs are online, or none
+            // is named.
             assert_eq!(shown(), as_the_kernel_shows(&meant, cpus), "{text:?}");
         }
         let all: CpuSet = (0..cpus).collect();

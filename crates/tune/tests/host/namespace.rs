@@ -28,8 +28,8 @@ pub fn shell(line: &str) -> bool {
     Command::new("sh").args(["-c", line]).status().expect("run sh").success()
 }
 
-/// `/sys/class/net` shows the namespace in which it was mounted, so it is mounted again, visible to
-/// this process only.
+/// `/sys/class/net` shows the namespace in which it was mounted, so it is mounted again, visible
+/// only to this process.
 fn enter() -> io::Result<()> {
     let done = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     // SAFETY: unshare takes no pointers, and moves this thread only.

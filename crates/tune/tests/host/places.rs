@@ -45,7 +45,7 @@ fn another(place: &Place, now: &str) -> String {
 fn every_place_is_written_read_and_put_back_to_the_byte() {
     with_four_queues(|| {
         let (host, wish) = look();
-        // A virtual pair polls, and so has threads to poll with, only while it joins segments.
+        // A virtual pair polls, and so has polling threads, only while it joins segments.
         let gro = DriverSetting::Feature("rx-gro".to_string());
         let gro = Place::Ethtool { device: "v0".to_string(), setting: gro };
         gro.write(&host, "on", &gro.read(&host).unwrap().unwrap()).unwrap();
@@ -158,7 +158,8 @@ fn a_device_that_vanishes_is_absent_and_refuses() {
     });
 }
 
-/// Knobs whose places are of this host and can be changed for a moment without a connection cut.
+/// Knobs whose places are on this host and can be changed for a moment without cutting a
+/// connection.
 const OF_THE_HOST: &[&str] = &["T1", "T5", "T6", "T9", "T10", "T11", "T19", "T20", "T22", "T23"];
 
 #[test]
@@ -207,6 +208,6 @@ fn places_of_this_host_are_written_and_put_back() {
             }
         }
     }
-    // These are there on every kernel with a network.
+    // These exist on every kernel with a network.
     assert!(changed.contains(&"T10") && changed.contains(&"T20"), "{changed:?}");
 }

@@ -5,12 +5,12 @@ use tune::{Host, Place, Seen};
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Who writes them is alone with them meanwhile.
+/// Held while a test writes them.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts a value back, also when the test fails in between.
+/// Puts a value back, even when the test fails in between.
 pub struct PutBack<'a> {
     pub host: &'a Host,
     pub place: &'a Place,

@@ -1,4 +1,4 @@
-//! How long a thread sleeps on a futex at most: runtimes make it sleep for a time this way.
+//! The longest that a thread sleeps on a futex: runtimes make it sleep for a time this way.
 //!
 //! In: the arguments of its call (`futex(2)`) and the memory of its process, where the time-out is.
 //! Out: what is left of it; all of it where it was given as a duration. The kernel keeps no other
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Flags beside the operation: private to a process, and by the clock that people set.
+/// Flags beside the operation: private to a process, and by the wall clock.
 const FUTEX_CLOCK_REALTIME: u64 = 256;
 const FLAGS: u64 = 128 | FUTEX_CLOCK_REALTIME;
 /// Waits for a duration.
