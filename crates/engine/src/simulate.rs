@@ -85,7 +85,7 @@ pub struct Account {
     pub witness: Witness,
     /// Ticks received.
     pub ticks: u64,
-    /// Connections that devices started in [`AFTER_NS`] after the end; 0 without devices.
+    /// Connections that devices started in `AFTER_NS` after the end; 0 without devices.
     pub begun_after: u64,
 }
 
