@@ -1,7 +1,7 @@
 //! One alarm per connection, the next one first.
 //!
-//! A binary heap that knows where each connection stands in it, so that an alarm can be set anew
-//! or taken back, and no more memory is needed than one place per connection.
+//! A binary heap that also stores the index of each connection in it, so that an alarm can be moved
+//! or cleared. It needs memory for one entry per connection.
 
 use crate::driver::SlotId;
 
@@ -11,7 +11,7 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Alarms {
     heap: Vec<SlotId>,
-    /// Where a connection stands in the heap.
+    /// Index of each connection in the heap.
     at: Vec<u32>,
     due_ns: Vec<u64>,
 }
@@ -33,7 +33,7 @@ impl Alarms {
         (self.at[slot as usize] != NOWHERE).then(|| self.due_ns[slot as usize])
     }
 
-    /// Sets the alarm of a connection, in place of the one it had.
+    /// Sets the alarm of a connection, replacing any earlier one.
     pub fn set(&mut self, slot: SlotId, due_ns: u64) {
         self.clear(slot);
         self.due_ns[slot as usize] = due_ns;
@@ -42,7 +42,7 @@ impl Alarms {
         self.rise(self.heap.len() - 1);
     }
 
-    /// Takes back the alarm of a connection, if it has one.
+    /// Clears the alarm of a connection, if it has one.
     pub fn clear(&mut self, slot: SlotId) {
         let index = self.at[slot as usize];
         if index == NOWHERE {

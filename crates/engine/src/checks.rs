@@ -1,6 +1,6 @@
-//! The responses of one worker held against the rules of the tape, when there are any.
+//! Checks the responses of one worker against the rules of the tape, if it has any.
 //!
-//! Without rules there is no memory per connection, and the session shows bodies to nothing.
+//! Without rules there is no memory per connection, and the session passes bodies to no witness.
 //!
 //! Hot: runs for every response.
 
@@ -15,7 +15,7 @@ use wire::tape::Tape;
 #[derive(Debug)]
 pub struct Checks {
     tape: Arc<Tape>,
-    /// One for each connection; none without rules.
+    /// One per connection; empty without rules.
     progress: Vec<BodyProgress>,
 }
 
@@ -54,7 +54,7 @@ impl Checks {
         }
     }
 
-    /// A connection begins anew.
+    /// Forgets the body under way on a connection.
     pub fn restart(&mut self, slot: SlotId) {
         if let Some(progress) = self.progress.get_mut(slot as usize) {
             progress.restart();

@@ -1,7 +1,7 @@
 //! The one clock of the data plane: CLOCK_MONOTONIC in nanoseconds.
 //!
-//! It is not stepped by anyone, it is the same on every CPU, and reading it is a function call
-//! into the vDSO, not a system call.
+//! It cannot be stepped, it is the same on every CPU, and reading it is a function call into the
+//! vDSO, not a system call.
 
 #![allow(unsafe_code, reason = "the cycle counter")]
 
@@ -35,17 +35,17 @@ pub fn thread_cpu_ns() -> (u64, u64) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// Sleeps for a bounded time. Only for pauses that were asked for; waiting is the drivers' work.
+/// Sleeps for a fixed time. Only for pauses that a job asks for; all other waits are the driver's.
 pub fn pause_ns(duration_ns: u64) {
     let duration = libc::timespec {
         tv_sec: (duration_ns / 1_000_000_000) as _,
         tv_nsec: (duration_ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: `duration` outlives the call, and the remainder is not asked for.
+    // SAFETY: `duration` outlives the call, and no remainder is requested.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &duration, std::ptr::null_mut()) };
 }
 
-/// Makes the calling thread's sleeps end when they should, not up to 50 us later (prctl(2)).
+/// Makes the calling thread's sleeps end on time instead of up to 50 us late (prctl(2)).
 pub fn sleep_precisely() {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

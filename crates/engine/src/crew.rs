@@ -1,4 +1,5 @@
-//! The workers of a run as the control plane sees them: started, ordered about, listened to.
+//! The workers of a run as the control plane uses them: it starts them, orders them, reads their
+//! ticks.
 
 use crate::driver::{Carrier, Driver, epoll::Epoll, null::Null, uring::Uring};
 use crate::driver::{tls::Tls, tunnel::Tunnel};
@@ -18,7 +19,7 @@ use std::thread::{self, JoinHandle};
 use wire::http1::Http1;
 use wire::sse::Events;
 
-/// Orders that may be on the road to a worker at once.
+/// Orders that may be queued for a worker at once.
 const ORDERS: usize = 8;
 
 /// Why a crew did not start.
@@ -35,12 +36,12 @@ pub enum StartError {
     /// The driver could not be set up.
     #[error("driver {driver}: {error}")]
     Driver {
-        /// Which one.
+        /// The driver's name.
         driver: &'static str,
         /// The system's reason.
         error: io::Error,
     },
-    /// No thread could be made.
+    /// A thread could not be created.
     #[error("cannot start a worker thread: {0}")]
     Thread(io::Error),
     /// The driver runs in tests only.
@@ -49,7 +50,7 @@ pub enum StartError {
     /// Workers on other hosts did not start.
     #[error("{why}")]
     Far {
-        /// Why, for people.
+        /// The reason, as text.
         why: String,
         /// Whether that is because the server does not respond to them.
         is_unreachable: bool,
@@ -63,14 +64,14 @@ pub enum Role {
     Asking,
     /// They listen to streams of events, each to one of the tape's requests.
     Listening {
-        /// What the clock that events are stamped by shows when ours shows zero, nanoseconds;
-        /// nothing when that is not known.
+        /// What the clock that stamps events shows when ours shows zero, nanoseconds; `None` if
+        /// that is not known.
         stamps_ns: Option<i64>,
     },
 }
 
 impl Role {
-    /// What its threads are called, before their number.
+    /// Name of its threads, without their number.
     fn name(self) -> &'static str {
         match self {
             Self::Asking => ThreadKind::Requesting.name(),
@@ -79,21 +80,21 @@ impl Role {
     }
 }
 
-/// Workers on other hosts, which to whoever orders them are one worker.
+/// Workers on other hosts, which their caller treats as one worker.
 ///
-/// It answers as one worker would: its ticks are those of worker 0, each with the connections of
-/// all of them as they stand, and after the order that ends a level exactly one is the last.
+/// They behave like one worker: their ticks are those of worker 0, each with the current
+/// connections of all workers, and after the order that ends a level exactly one tick is the last.
 pub trait FarCrew {
     /// Sends an order, in sizes of the whole load and in times of this host. It does not wait.
     fn order(&mut self, order: &Order);
 
     /// Shows all ticks that have arrived to `read`, merged and in times of this host.
     ///
-    /// What comes later than the tick of its tenth is a tick of its own with the same begin, and it
-    /// ends when it begins.
+    /// Data that arrives after the tick of its tenth of a second was shown is a tick of its own: it
+    /// has the same start, and its end equals its start.
     fn drain(&mut self, read: &mut dyn FnMut(&Tick));
 
-    /// Whether nothing more can come of any of them.
+    /// Whether no worker can send anything more.
     fn is_lost(&self) -> bool;
 }
 
@@ -104,9 +105,9 @@ struct Member {
     body: Body,
 }
 
-/// What turns a worker.
+/// What runs a worker.
 enum Body {
-    /// A thread of its own, until it is joined.
+    /// Its own thread, until it is joined.
     Thread(Option<JoinHandle<()>>),
     /// A world in virtual time.
     World,
@@ -121,11 +122,11 @@ pub struct Crew {
 /// Workers of this process. Dropping them ends them.
 struct Members(Vec<Member>);
 
-/// Who does the work.
+/// Where the workers are.
 enum Hands {
     /// Workers of this process, in their order.
     Near(Members),
-    /// Those of other hosts.
+    /// Workers of other hosts.
     Far(Box<dyn FarCrew>),
 }
 
@@ -135,7 +136,7 @@ impl Crew {
         Self::start_as(job, Role::Asking)
     }
 
-    /// The same with connections that are for something else.
+    /// The same, for connections with another role.
     pub fn start_as(job: &Job, role: Role) -> Result<Self, StartError> {
         let threads = job.share.workers();
         let mut members = Members(Vec::with_capacity(threads as usize));
@@ -158,7 +159,8 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Workers that a world in virtual time turns: the near ends of their roads, in their order.
+    /// Workers that a world in virtual time runs: the control plane's ends of their channels, in
+    /// order.
     pub(crate) fn of_world(roads: Vec<(Producer<Order>, Feed)>, job: &Job) -> Self {
         let shards = Shard::all_of(&job.share).into_iter();
         let member = |(shard, (orders, feed))| Member { shard, orders, feed, body: Body::World };
@@ -166,12 +168,12 @@ impl Crew {
         Self { hands: Hands::Near(members), seed: job.seed }
     }
 
-    /// Workers on other hosts, as one.
+    /// Workers on other hosts, treated as one.
     pub fn far(far: Box<dyn FarCrew>, seed: u64) -> Self {
         Self { hands: Hands::Far(far), seed }
     }
 
-    /// How many workers there are; those of other hosts are one.
+    /// How many workers there are; those of other hosts count as one.
     pub fn workers(&self) -> u32 {
         match &self.hands {
             Hands::Near(members) => members.0.len() as u32,
@@ -179,8 +181,8 @@ impl Crew {
         }
     }
 
-    /// Gives an order for the whole load: every worker of this process gets its share of it. Orders
-    /// come far apart compared to how often workers look for them; a full road is a bug.
+    /// Gives an order for the whole load: every worker of this process gets its share. Orders are
+    /// rare compared to how often workers look for them, so a full queue is a bug.
     pub fn order(&mut self, order: &Order) {
         let members = match &mut self.hands {
             Hands::Near(members) => &mut members.0,
@@ -192,7 +194,7 @@ impl Crew {
         }
     }
 
-    /// Orders a level: connections are shared out exactly.
+    /// Orders a level: connections are divided exactly among the workers.
     pub fn order_connect(&mut self, load: u32, level: &Level) {
         let pace = match &level.arrival {
             Arrival::Closed => Pace::Closed,
@@ -212,7 +214,7 @@ impl Crew {
         });
     }
 
-    /// Orders a measured window: a budget of requests is shared out exactly.
+    /// Orders a measured window: a budget of requests is divided exactly among the workers.
     pub fn order_measure(
         &mut self,
         begin_ns: u64,
@@ -231,7 +233,7 @@ impl Crew {
         }
     }
 
-    /// Whether a worker ended without being told to.
+    /// Whether a worker ended without an order to.
     pub fn has_lost_member(&self) -> bool {
         match &self.hands {
             Hands::Near(members) => members.0.iter().any(Member::is_over),
@@ -260,7 +262,7 @@ impl Drop for Crew {
 impl Drop for Members {
     fn drop(&mut self) {
         for member in &mut self.0 {
-            // A full road belongs to a worker that is gone; joining it is all that is left.
+            // The queue is full only if the worker is gone; then it only has to be joined.
             let _ = member.orders.push(Order::Quit);
         }
         for member in &mut self.0 {
@@ -299,7 +301,7 @@ fn run_member(
     }
 }
 
-/// Where a driver is put to work.
+/// Everything a worker needs besides its driver.
 struct Place<'a> {
     job: &'a Job,
     role: Role,
@@ -311,7 +313,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Puts around a carrier what the job asks for, from the inside out.
+    /// Wraps a carrier in what the job asks for: first the tunnel, then TLS.
     fn carry<D: Carrier>(self, driver: io::Result<D>) {
         match (driver, &self.job.tunnel) {
             (Ok(driver), None) => self.secure(driver),

@@ -1,10 +1,9 @@
 //! Requests in flight, with the stamps that make their latency.
 //!
-//! Requests that one send handed over share their stamps, so they are kept as one batch with a
-//! count. Each connection is a queue of batches. Where responses come back in order, as those of
-//! HTTP/1.1 do (RFC 9112 section 9.3), only its front is looked at. Where they come in any order,
-//! each request is its own batch, found by its number. The memory of all queues is taken at the
-//! start.
+//! Requests that were sent together share their stamps, so they are kept as one batch with a count.
+//! Each connection has a queue of batches. Where responses come back in order, as in HTTP/1.1 (RFC
+//! 9112 section 9.3), only its front is used. Where they come in any order, each request is its own
+//! batch, found by its number. The memory of all queues is taken at the start.
 //!
 //! Hot: runs for every request.
 
@@ -14,17 +13,17 @@ use wire::session::RequestId;
 /// Requests sent together on one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// When they were handed over, nanoseconds.
+    /// When they were handed to the driver, nanoseconds.
     pub sent_ns: u64,
-    /// When they were due, nanoseconds; in closed loop the same.
+    /// When they were due, nanoseconds; in closed loop the same as `sent_ns`.
     pub planned_ns: u64,
-    /// Place on the tape of the first one without a response.
+    /// Position on the tape of the first one without a response.
     pub position: u32,
     /// How many have no response yet.
     pub count: u32,
     /// Which part of which level they were sent in.
     pub epoch: u32,
-    /// Number on its connection of the one that was sent first; [`Flights::push`] gives it.
+    /// Number, on its connection, of the one that was sent first; [`Flights::push`] sets it.
     pub number: u32,
 }
 
@@ -77,7 +76,7 @@ impl Flights {
         has_batches.then(|| &self.batches[self.index(slot, 0)])
     }
 
-    /// The batch that holds a request of a connection, if that is in flight.
+    /// The batch that contains a request of a connection, if that request is in flight.
     #[inline]
     pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Batch> {
         match request {
@@ -105,8 +104,8 @@ impl Flights {
         queue.requests += batch.count;
     }
 
-    /// The first `count` requests of the batch that holds a request got their responses; `next` is
-    /// the place on the tape of the one after them.
+    /// The first `count` requests of the batch that contains a request got their responses; `next`
+    /// is the tape position of the request after them.
     #[inline]
     pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
         if let RequestId::Number(number) = request {
@@ -125,7 +124,7 @@ impl Flights {
         }
     }
 
-    /// Moves a batch to the front of its queue, past those before it, which are the fewer.
+    /// Moves a batch to the front of its queue, past the batches before it, which are few.
     fn bring_forward(&mut self, slot: SlotId, number: u32) {
         let nth = self.batches(slot).position(|batch| batch.number == number);
         for nth in (0..nth.unwrap_or(0) as u32).rev() {
@@ -134,12 +133,12 @@ impl Flights {
         }
     }
 
-    /// A connection was opened anew: its requests are counted from 0 again.
+    /// A connection was opened again: its requests are counted from 0.
     pub fn restart(&mut self, slot: SlotId) {
         self.queues[slot as usize].sent = 0;
     }
 
-    /// Removes the oldest batch of a connection whole.
+    /// Removes the oldest batch of a connection.
     pub fn pop_batch(&mut self, slot: SlotId) -> Option<Batch> {
         let batch = *self.oldest(slot)?;
         let queue = &mut self.queues[slot as usize];
@@ -157,7 +156,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// The queues behave like plain ones that hold each request by itself.
+        /// The queues behave like plain queues of single requests.
         #[test]
         fn queues_keep_order(steps in prop::collection::vec((0u32..3, 0u32..4, 1u32..6), 1..200)) {
             const DEPTH: u32 = 7;
@@ -193,7 +192,7 @@ mod tests {
             }
         }
 
-        /// Requests that are answered in any order behave like a list of them.
+        /// Requests that are answered in any order behave like a plain list.
         #[test]
         fn numbers_find_their_request(
             steps in prop::collection::vec((0u32..2, 0usize..7), 1..200)

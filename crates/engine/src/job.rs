@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wire::tape::Tape;
 use wire::tls::Recipe;
 
-/// Everything a crew needs to know before it starts. All memory is taken from these numbers.
+/// Everything a crew needs before it starts. All memory is sized from these numbers.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// How bytes move.
@@ -18,7 +18,7 @@ pub struct Job {
     pub routes: Vec<Route>,
     /// What to send.
     pub tape: Arc<Tape>,
-    /// The worker threads, and which part of the load is theirs.
+    /// The worker threads, and which part of the load they send.
     pub share: Share,
     /// CPUs the workers are pinned to, in turn; empty means not pinned.
     pub cpus: Vec<usize>,
@@ -34,14 +34,14 @@ pub struct Job {
     pub coalesce_ns: u64,
     /// Seed of everything random.
     pub seed: u64,
-    /// How connections are encrypted; not at all when absent.
+    /// How connections are encrypted; absent for plain connections.
     pub tls: Option<Arc<Recipe>>,
-    /// The request for a tunnel, when `addresses` are those of a proxy.
+    /// The request for a tunnel, when `routes` lead to a proxy.
     pub tunnel: Option<Arc<[u8]>>,
 }
 
 impl Job {
-    /// A job of tests: a simulated server, one worker, one connection. A test says what it changes.
+    /// A job for tests: a simulated server, one worker, one connection. Tests override the rest.
     pub fn for_tests(tape: Tape) -> Self {
         Self {
             driver: DriverKind::Sim,
@@ -64,11 +64,11 @@ impl Job {
 /// How the requests of a level become due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {
-    /// When a response frees a place.
+    /// When a response frees a slot.
     Closed,
     /// On a schedule that all workers share.
     Open {
-        /// Asked rate of all workers over time.
+        /// Planned rate of all workers over time.
         curve: Arc<Curve>,
         /// How due instants are spread around it.
         arrivals: Spacing,
@@ -77,47 +77,46 @@ pub enum Pace {
     },
 }
 
-/// What a crew is told, in sizes of the whole load; and what a worker is, in those of its own
-/// share.
+/// An order to a crew, in sizes of the whole load, or to one worker, in sizes of its share.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
-    /// Begin a level: hold this many connections, send nothing yet.
+    /// Start a level: hold this many connections, send nothing yet.
     Connect {
-        /// Number of the level's visit, above any before.
+        /// Number of the level's visit, larger than any before.
         load: u32,
         /// Connections.
         connections: u32,
-        /// Connections that may be open when requests wait for one.
+        /// Connections that may be open at most, when requests wait for one.
         connections_max: u32,
         /// Requests in flight per connection.
         depth: u32,
         /// How requests become due.
         pace: Pace,
-        /// What becomes of connections.
+        /// When connections are opened and closed.
         life: Life,
     },
     /// Send without measuring.
     Warm,
     /// Measure what is sent from `begin_ns` until `end_ns` or until `budget` requests were sent;
-    /// then await responses for at most `drain_ns`.
+    /// then wait at most `drain_ns` for responses.
     Measure {
-        /// Monotonic begin of the window.
+        /// Monotonic start of the window.
         begin_ns: u64,
         /// Monotonic end of the window; the far future when the budget decides.
         end_ns: u64,
-        /// Requests to send; as many as possible when absent.
+        /// Requests to send; no limit when absent.
         budget: Option<u64>,
-        /// How long responses are awaited after the last send.
+        /// How long to wait for responses after the last send.
         drain_ns: u64,
     },
     /// End a measured window now and drain as ordered; stop a warm-up.
     Stop,
-    /// Close everything and end.
+    /// Close all connections and end.
     Quit,
 }
 
 impl Order {
-    /// The part of an order for the whole load that one worker gets.
+    /// One worker's share of an order for the whole load.
     pub fn share(&self, shard: &Shard) -> Self {
         let mut order = self.clone();
         match &mut order {
@@ -132,8 +131,8 @@ impl Order {
     }
 }
 
-/// The route of a worker's first connection: workers go on where those before them end, so that
-/// over all of them every route has its share.
+/// The route of a worker's first connection. Each worker continues where the workers before it end,
+/// so that all routes get their share of the connections.
 pub fn first_route(job: &Job, shard: &Shard) -> u32 {
     let before = shard.before(u64::from(job.connections_max));
     (before % job.routes.len().max(1) as u64) as u32

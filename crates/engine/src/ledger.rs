@@ -1,8 +1,8 @@
-//! The account of requests: every one that is sent is later completed, failed or unanswered.
+//! The account of requests: every request sent is later completed, failed or unanswered.
 //!
 //! Load comes in parts: the warm-up of a level, then its measured window. Each request belongs to
-//! the part it was sent in, whenever its response comes. When a level is closed, what is still in
-//! flight is written off as unanswered, and a response that comes later finds no account.
+//! the part it was sent in, whenever its response comes. When a level is closed, requests still in
+//! flight are written off as unanswered, and a response that comes later is not booked.
 //!
 //! Hot: runs for every response.
 
@@ -10,10 +10,10 @@ use model::check::Check;
 use model::tick::{Counters, ErrorClass, Tick};
 use wire::response::Response;
 
-/// A part of the load by number; 0 belongs to nothing.
+/// Number of a part of the load; 0 is no part.
 pub type Epoch = u32;
 
-/// One part that is open.
+/// An open part.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part {
     epoch: Epoch,
@@ -34,19 +34,19 @@ pub struct Ledger {
 pub struct Stamp {
     /// When it was due, nanoseconds; in closed loop when it was sent.
     pub planned_ns: u64,
-    /// When it was handed over, nanoseconds.
+    /// When it was handed to the driver, nanoseconds.
     pub sent_ns: u64,
     /// The part it was sent in.
     pub epoch: Epoch,
 }
 
-/// From which instants latency counts.
+/// From which instant latency counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Timing {
     /// From the send.
     #[default]
     FromSend,
-    /// From the planned instant, and service beside it from the send.
+    /// From the planned instant; service time is recorded too, from the send.
     FromPlan,
 }
 
@@ -61,7 +61,7 @@ pub struct Streak {
 }
 
 impl Ledger {
-    /// From which instants the latency of the next level counts.
+    /// Sets from which instant the latency of the next level counts.
     pub fn set_timing(&mut self, timing: Timing) {
         self.timing = timing;
     }
@@ -78,7 +78,7 @@ impl Ledger {
         self.window = Part { epoch: self.last_epoch, in_flight: 0 };
     }
 
-    /// Closes both accounts at `at_ns`; what is in flight becomes unanswered.
+    /// Closes both accounts at `at_ns`; requests in flight become unanswered.
     pub fn close(&mut self, tick: &mut Tick, at_ns: u64) {
         if self.window.in_flight > 0 {
             tick.fate_ns = at_ns;
@@ -88,13 +88,13 @@ impl Ledger {
         (self.window, self.warmup) = (Part::default(), Part::default());
     }
 
-    /// Requests in flight of the measured window.
+    /// Requests of the measured window that are in flight.
     #[inline]
     pub fn window_in_flight(&self) -> u64 {
         self.window.in_flight
     }
 
-    /// Requests in flight of both accounts.
+    /// Requests of both accounts that are in flight.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.window.in_flight + self.warmup.in_flight
@@ -118,7 +118,7 @@ impl Ledger {
         self.window.epoch
     }
 
-    /// Takes requests out of flight and gives the counters they belong to, if any.
+    /// Takes requests out of flight and returns the counters they belong to, if any.
     #[inline]
     fn land<'a>(
         &mut self,
@@ -145,7 +145,7 @@ impl Ledger {
         epoch == self.window.epoch && epoch != 0
     }
 
-    /// Books requests that failed without a response, which was known at `at_ns`.
+    /// Books requests that failed without a response; `at_ns` is when that was known.
     pub fn fail(
         &mut self,
         tick: &mut Tick,
@@ -161,7 +161,8 @@ impl Ledger {
         }
     }
 
-    /// Notes when a measured request met its fate: a window with a budget ends with the last one.
+    /// Notes when the outcome of a measured request was known: a window with a budget ends with the
+    /// last.
     #[inline]
     fn note_fate(&self, tick: &mut Tick, at_ns: u64, epoch: Epoch) {
         if self.is_window(epoch) {
@@ -169,7 +170,7 @@ impl Ledger {
         }
     }
 
-    /// Responses to requests with this stamp follow.
+    /// Starts a streak of responses to requests with this stamp.
     #[inline]
     pub fn streak(&self, stamp: Stamp) -> Streak {
         let is_measured = u64::from(self.is_window(stamp.epoch));
@@ -195,8 +196,8 @@ impl Ledger {
         streak.is_measured
     }
 
-    /// Books one response that failed: a check, or by its status when `check` is nothing. Returns 1
-    /// when it answers a measured request, else 0.
+    /// Books one response that failed `check`, or failed by its status when `check` is `None`.
+    /// Returns 1 when it answers a measured request, else 0.
     pub fn bad(
         &mut self,
         tick: &mut Tick,
@@ -252,7 +253,7 @@ impl Ledger {
     }
 }
 
-/// Place of a status in [`Counters::status`].
+/// Index of a status in [`Counters::status`].
 #[inline]
 fn class_of(status: u16) -> usize {
     usize::from(status / 100 - 2)

@@ -1,6 +1,6 @@
 //! The data plane: drives load and stamps every request.
 //!
-//! What this room is for: moving bytes as cheaply as the kernel allows, and knowing for each
+//! What this room is for: moving bytes as cheaply as the kernel allows, and recording for each
 //! request when it was sent and when its response was complete.
 //! In: a job (routes, encoded requests, sizes) and orders (connect, warm up, measure, stop).
 //! Out: ticks, one per worker and tenth of a second.

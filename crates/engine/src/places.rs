@@ -1,8 +1,8 @@
 //! Which connections can take a request now, in the order in which they became free.
 //!
-//! Two queues: connections with nothing in flight, and connections with requests in flight and
-//! room for more. The first is used up before the second; in each, the one that is free for the
-//! longest time comes first, so that all connections are used in turn and none goes stale.
+//! Two queues: connections with nothing in flight, and connections with requests in flight and room
+//! for more. The first is used up before the second; in each, the connection that has been free
+//! longest comes first, so that all are used in turn and none goes stale.
 //!
 //! Hot: runs for every request of an open loop.
 
@@ -54,7 +54,7 @@ impl Places {
         self.queues[0].first == NONE && self.queues[1].first == NONE
     }
 
-    /// A connection has room; what was known about it before is forgotten.
+    /// Marks a connection as having room, in place of what was known about it before.
     #[inline]
     pub fn put(&mut self, slot: SlotId, room: Room) {
         if self.links[slot as usize].queue == Some(room) {
@@ -79,7 +79,7 @@ impl Places {
         Some(first)
     }
 
-    /// A connection has no room any more, or never had.
+    /// A connection has no room any more, or never had any: removes it.
     #[inline]
     pub fn remove(&mut self, slot: SlotId) {
         let Neighbours { before, after, queue } = self.links[slot as usize];
@@ -96,7 +96,7 @@ impl Places {
         self.links[slot as usize].queue = None;
     }
 
-    /// No connection has room.
+    /// Removes all connections.
     pub fn clear(&mut self) {
         (0..self.links.len() as SlotId).for_each(|slot| self.remove(slot));
     }

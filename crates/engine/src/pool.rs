@@ -1,11 +1,11 @@
 //! The connections of one worker over their whole life: wanted, opened, lost, opened again.
 //!
 //! For: the two loops ([`crate::worker`] and [`crate::subscriber`]), which keep only what they do
-//! with an open connection, in a state `T` of their own for each slot.
-//! In: how many connections a level wants, what the driver says of attempts, and which connection
-//! is of no more use.
+//! with an open connection, as a state `T` per slot.
+//! In: how many connections a level wants, what the driver reports about attempts, and which
+//! connections are no longer usable.
 //! Out: orders to the driver to open and to close, the counts of connections and attempts, and when
-//! the slots must be looked through again.
+//! the slots must be scanned again.
 //! Never: bytes, requests, protocols, or the reason why a connection is given up.
 
 use crate::driver::{Driver, SlotId};
@@ -14,9 +14,9 @@ use crate::shard::Shard;
 use model::tick::{Connections, Tick};
 use std::collections::VecDeque;
 
-/// Connections of one worker being opened at once: fewer than any sensible accept queue.
+/// Connections that one worker opens at once: fewer than any sensible accept queue.
 pub(crate) const OPENING_MAX: u64 = 128;
-/// How often slots are looked through while some wait for their next attempt, nanoseconds.
+/// How often slots are scanned while some wait for their next attempt, nanoseconds.
 const BACKOFF_SCAN_NS: u64 = 5_000_000;
 /// First pause before an attempt is repeated, nanoseconds; doubled each time.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
@@ -51,10 +51,10 @@ enum SlotOutcome {
     Opened,
 }
 
-/// What a slot must do when a level begins.
+/// What a slot must do when a level starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// Nothing: it is not wanted, or on its way to be open.
+    /// Nothing: it is not wanted, or already being opened.
     Nothing,
     /// Nothing: it is open, and the level uses it.
     Kept,
@@ -67,7 +67,7 @@ pub enum Duty {
 /// What a scan finds at a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing to be done.
+    /// Nothing to do.
     Nothing,
     /// An open connection.
     Open,
@@ -75,16 +75,16 @@ pub enum Found {
     Overdue,
 }
 
-/// One connection, and what its loop keeps of it.
+/// One connection, with what its loop keeps for it.
 #[derive(Debug)]
 pub struct Slot<T> {
     link: Link,
     fate: SlotOutcome,
     /// Route of the latest attempt.
     route: u32,
-    /// Connections in a row that failed or ended before they served anything.
+    /// Connections in a row that failed, or ended before they served anything.
     fruitless: u32,
-    /// When the attempt began, nanoseconds.
+    /// When the attempt started, nanoseconds.
     opening_ns: u64,
     /// When to try again, nanoseconds.
     retry_ns: u64,
@@ -104,7 +104,7 @@ impl<T> Slot<T> {
         self.link
     }
 
-    /// Pause before the next attempt, nanoseconds. `random` spreads the slots over half of it.
+    /// Pause before the next attempt, nanoseconds. `random` spreads slots over half of the pause.
     fn backoff_ns(&self, random: u64) -> u64 {
         let doublings = self.fruitless.saturating_sub(1).min(16);
         let pause_ns = (BACKOFF_FIRST_NS << doublings).min(BACKOFF_MAX_NS);
@@ -116,14 +116,14 @@ impl<T> Slot<T> {
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<Slot<T>>,
-    /// Slots that the level wants: those below this number.
+    /// The level wants the slots below this number.
     wanted: u32,
     counts: Connections,
     queue: VecDeque<SlotId>,
     in_backoff: u64,
-    /// Ways to connect, and the one that the next connection takes. They are taken in turn and not
-    /// kept by slots: a closed connection may hold its port for a minute, so its successor belongs
-    /// where the last one is longest ago, however few slots there are.
+    /// Number of routes, and the one that the next connection takes. Routes are taken in turn and
+    /// not bound to slots: a closed connection may hold its port for a minute, so the next
+    /// connection takes the route that was used longest ago, however few slots there are.
     routes: u32,
     next_route: u32,
     connect_timeout_ns: u64,
@@ -133,8 +133,9 @@ pub struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// Takes the memory of `slots` connections of the worker of a shard, each with the state that
-    /// its number gives. `scan_ns` is how often they are looked through while none is in backoff.
+    /// Takes the memory of `slots` connections of a shard's worker, each with the state that
+    /// `state` gives for its number. `scan_ns` is how often they are scanned while none is in
+    /// backoff.
     pub fn new(
         job: &Job,
         (slots, shard): (u32, &Shard),
@@ -170,13 +171,13 @@ impl<T> Pool<T> {
         &mut self.slots[slot as usize]
     }
 
-    /// What the loop keeps of a slot.
+    /// The loop's state of a slot.
     #[inline]
     pub fn state(&mut self, slot: SlotId) -> &mut T {
         &mut self.slots[slot as usize].state
     }
 
-    /// The same, to look at.
+    /// The same, read-only.
     #[inline]
     pub fn state_of(&self, slot: SlotId) -> &T {
         &self.slots[slot as usize].state
@@ -188,7 +189,7 @@ impl<T> Pool<T> {
         self.slots[slot as usize].link
     }
 
-    /// What the loop keeps of the slots that the level wants.
+    /// The loop's states of the slots that the level wants.
     pub fn wanted_states(&self) -> impl Iterator<Item = &T> {
         self.slots[..self.wanted as usize].iter().map(|slot| &slot.state)
     }
@@ -204,7 +205,7 @@ impl<T> Pool<T> {
         self.counts
     }
 
-    /// The same, for what the loop counts itself.
+    /// The same, mutable, for counts that the loop keeps itself.
     pub fn counts_mut(&mut self) -> &mut Connections {
         &mut self.counts
     }
@@ -222,8 +223,8 @@ impl<T> Pool<T> {
         self.random
     }
 
-    /// A level begins that wants so many connections. Every slot must be asked for its
-    /// [`Pool::duty`] then.
+    /// Starts a level that wants this many connections. [`Pool::duty`] must then be called for
+    /// every slot.
     pub fn begin_level(&mut self, wanted: u32) {
         assert!(wanted as usize <= self.slots.len());
         self.wanted = wanted;
@@ -231,7 +232,7 @@ impl<T> Pool<T> {
         self.counts = Connections { open, opening, ..Connections::default() };
     }
 
-    /// What a slot must do now that a level begins.
+    /// What a slot must do now that a level starts.
     pub fn duty(&mut self, slot: SlotId) -> Duty {
         let is_wanted = slot < self.wanted;
         let one = &mut self.slots[slot as usize];
@@ -248,24 +249,24 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Wants one connection more, now.
+    /// Wants one more connection, now.
     pub fn grow(&mut self) {
         self.queue(self.wanted);
         self.wanted += 1;
     }
 
-    /// Wants a connection as soon as not too many are being opened.
+    /// Queues a slot, to be opened as soon as few enough others are being opened.
     pub fn queue(&mut self, slot: SlotId) {
         self.slots[slot as usize].link = Link::Queued;
         self.queue.push_back(slot);
     }
 
-    /// Wants a connection when the alarm of the slot rings.
+    /// Marks a slot to be opened when its alarm rings.
     pub fn postpone(&mut self, slot: SlotId) {
         self.slots[slot as usize].link = Link::Waiting;
     }
 
-    /// Does not want a connection that is not open, after all.
+    /// Stops wanting a slot that is not open.
     pub fn forget(&mut self, slot: SlotId) {
         self.slots[slot as usize].link = Link::Closed;
     }
@@ -281,7 +282,7 @@ impl<T> Pool<T> {
         None
     }
 
-    /// Begins to open a slot.
+    /// Starts to open a slot.
     pub fn open(&mut self, slot: SlotId, driver: &mut impl Driver, tick: &mut Tick, now_ns: u64) {
         let route = self.next_route;
         self.next_route = (route + 1) % self.routes;
@@ -293,7 +294,7 @@ impl<T> Pool<T> {
         driver.open(slot, route);
     }
 
-    /// A slot is open since `connected_ns`.
+    /// A slot has been open since `connected_ns`.
     pub fn opened(&mut self, slot: SlotId, connected_ns: u64, tick: &mut Tick) {
         let one = &mut self.slots[slot as usize];
         tick.connect.record_n(connected_ns.saturating_sub(one.opening_ns), 1);
@@ -312,7 +313,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// An attempt to open a slot failed; it must be closed then.
+    /// An attempt to open a slot failed; the caller must then close the slot.
     pub fn failed(&mut self, slot: SlotId, tick: &mut Tick) {
         tick.turnover.failed += 1;
         let one = &mut self.slots[slot as usize];
@@ -322,7 +323,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Closes a slot in whatever state it is, and says in which it was.
+    /// Closes a slot in any state, and returns that state.
     pub fn close(&mut self, slot: SlotId, driver: &mut impl Driver) -> Link {
         driver.close(slot);
         let link = std::mem::replace(&mut self.slots[slot as usize].link, Link::Closed);
@@ -335,13 +336,13 @@ impl<T> Pool<T> {
         link
     }
 
-    /// A connection ended as it should, so the next attempt that fails is the first in a row.
+    /// A connection ended as it should, so the next failed attempt counts as the first in a row.
     pub fn was_fruitful(&mut self, slot: SlotId) {
         self.slots[slot as usize].fruitless = 0;
     }
 
-    /// Opens a closed slot again after a pause, which is the longer the more attempts in a row came
-    /// to nothing; `served` is what the connection before did.
+    /// Opens a closed slot again after a pause, which grows with the number of fruitless attempts
+    /// in a row; `served` is how much the last connection served.
     pub fn back_off(&mut self, slot: SlotId, served: u64, now_ns: u64) {
         let random = self.draw();
         let one = &mut self.slots[slot as usize];
@@ -352,19 +353,19 @@ impl<T> Pool<T> {
         self.look_by(now_ns + BACKOFF_SCAN_NS);
     }
 
-    /// When the slots must be looked through again, nanoseconds.
+    /// When the slots must be scanned again, nanoseconds.
     #[inline]
     pub fn next_scan_ns(&self) -> u64 {
         self.next_scan_ns
     }
 
-    /// The slots must be looked through at `at_ns` at the latest.
+    /// The slots must be scanned at `at_ns` at the latest.
     pub fn look_by(&mut self, at_ns: u64) {
         self.next_scan_ns = self.next_scan_ns.min(at_ns);
     }
 
-    /// Looks at one slot; queues it when its pause is over. A scan looks at each, then ends with
-    /// [`Pool::end_scan`].
+    /// Looks at one slot, and queues it when its pause is over. A scan looks at every slot, then
+    /// ends with [`Pool::end_scan`].
     pub fn look(&mut self, slot: SlotId, now_ns: u64) -> Found {
         let one = &self.slots[slot as usize];
         match one.link {
@@ -381,7 +382,7 @@ impl<T> Pool<T> {
         Found::Nothing
     }
 
-    /// All slots were looked at.
+    /// Ends a scan of all slots.
     pub fn end_scan(&mut self, now_ns: u64) {
         let is_waited = self.in_backoff > 0;
         let pause_ns = if is_waited { self.scan_ns.min(BACKOFF_SCAN_NS) } else { self.scan_ns };

@@ -1,8 +1,8 @@
-//! The worker's end of the road to the control plane: fill a tick, hand it over, take an empty one.
+//! The worker's end of the channel to the control plane: fill a tick, send it, take an empty one.
 //!
 //! Ticks circulate through two single-writer rings and are never allocated after the start. When
-//! the control plane is late and no empty tick is there, the current one simply goes on: it covers
-//! a longer interval, and nothing is lost.
+//! the control plane is late and there is no empty tick, the current one continues: it covers a
+//! longer interval, and nothing is lost.
 //!
 //! Hot: runs for every response.
 
@@ -10,12 +10,12 @@ use model::sample::CAUGHT_MAX;
 use model::tick::{Phase, Tick};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Ticks per worker: one being filled, the others on the road.
+/// Ticks per worker: one being filled, the others in the rings.
 const TICKS: usize = 4;
 
 /// Worker's end.
 pub struct Recorder {
-    /// The interval under way.
+    /// The current interval.
     pub tick: Box<Tick>,
     full: Producer<Box<Tick>>,
     empty: Consumer<Box<Tick>>,
@@ -28,8 +28,8 @@ pub struct Feed {
     empty: Producer<Box<Tick>>,
 }
 
-/// Both ends of one worker's road, for a job of so many routes.
-// Cold: takes all ticks there will ever be.
+/// Both ends of one worker's channel, for a job with this many routes.
+// Cold: allocates all ticks.
 pub fn road(worker: u32, routes: usize) -> (Recorder, Feed) {
     let (full_in, full_out) = RingBuffer::new(TICKS);
     let (mut empty_in, empty_out) = RingBuffer::new(TICKS);
@@ -46,13 +46,14 @@ pub fn road(worker: u32, routes: usize) -> (Recorder, Feed) {
 }
 
 impl Recorder {
-    /// Begins the first interval. `cpu_ns` is the worker's CPU time so far, user and kernel.
+    /// Starts the first interval. `cpu_ns` is the worker's CPU time so far, user and kernel.
     pub fn begin(&mut self, now_ns: u64, cpu_ns: (u64, u64)) {
         self.tick.begin_ns = now_ns;
         self.cpu_ns = cpu_ns;
     }
 
-    /// Hands the current tick over; false when no empty one is there to go on with.
+    /// Sends the current tick to the control plane; false when there is no empty tick to continue
+    /// with.
     pub fn hand_over(&mut self, now_ns: u64, cpu_ns: (u64, u64), phase: Phase, load: u32) -> bool {
         let Ok(mut next) = self.empty.pop() else { return false };
         let tick = &mut self.tick;

@@ -1,17 +1,17 @@
-//! The first response of each kind that a person may want to read: failures and redirects.
+//! The first response of each kind that a user may want to read: failures and redirects.
 //!
 //! For: statuses and checks that failed, and status 3xx. One response of each kind per worker and
-//! level goes along with the tick under way.
-//! In: the bytes of those responses, and where responses began that arrived in pieces.
+//! level goes along with the current tick.
+//! In: the bytes of those responses, and the first pieces of responses that arrive in pieces.
 //! Out: entries of [`Tick::caught`], which has memory for them from the start.
-//! Never: bytes of any other response; a parse (the control plane does that).
+//! Never: bytes of any other response; parsing (the control plane does that).
 //!
-//! A response that arrives whole is taken at once. Of one that arrives in pieces the first are gone
-//! when its status is known. So the next responses in pieces are followed, one connection at a
-//! time, until one of the kind that was missed comes whole.
+//! A response that arrives whole is copied at once. When a response arrives in pieces, its first
+//! pieces are gone by the time its status is known. So from then on responses in pieces are
+//! followed, one connection at a time, until one of the missed kind is complete.
 //!
-//! Hot: nothing here runs for other responses, but for one test of [`Samples::is_following`] when a
-//! response is in pieces.
+//! Hot: for other responses only the test of [`Samples::is_following`] runs, when a response is in
+//! pieces.
 
 use crate::driver::SlotId;
 use model::check::Check;
@@ -19,7 +19,7 @@ use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
 use model::tick::Tick;
 use wire::response::Response;
 
-/// What makes two samples the same.
+/// Samples with the same kind are duplicates.
 type Kind = (u16, Option<Check>);
 
 /// A response: its connection, and how many responses that connection had before.
@@ -30,17 +30,17 @@ pub type Place = (SlotId, u64);
 pub struct Samples {
     /// Kinds that were caught in this level.
     caught: Vec<Kind>,
-    /// A kind was seen whose bytes were gone: responses in pieces are followed from now on.
+    /// A kind was missed because its bytes were gone: responses in pieces are now followed.
     is_following: bool,
-    /// The response that is followed.
+    /// The response being followed.
     followed: Option<Place>,
-    /// Its bytes so far, as far as they are kept, and how many there were.
+    /// Its bytes so far, up to the limit, and how many there were.
     pieces: Vec<u8>,
     pieces_bytes: u64,
 }
 
 impl Samples {
-    /// Takes the memory it will ever need.
+    /// Takes all memory it will ever need.
     pub fn new() -> Self {
         Self {
             caught: Vec::with_capacity(CAUGHT_MAX),
@@ -51,20 +51,20 @@ impl Samples {
         }
     }
 
-    /// A level begins: every kind is new again.
+    /// Starts a level: every kind is new again.
     pub fn begin(&mut self) {
         self.caught.clear();
         self.is_following = false;
         self.forget();
     }
 
-    /// Whether [`Samples::piece`] wants to see responses in pieces.
+    /// Whether [`Samples::piece`] must see responses in pieces.
     #[inline]
     pub fn is_following(&self) -> bool {
         self.is_following
     }
 
-    /// A read of a connection ended inside a response, and these are its bytes of that response.
+    /// A read ended inside a response; `bytes` are the bytes of that response in the read.
     #[cold]
     pub fn piece(&mut self, place: Place, bytes: &[u8]) {
         if self.followed.is_some_and(|followed| followed.0 == place.0 && followed != place) {
@@ -77,7 +77,7 @@ impl Samples {
         }
     }
 
-    /// A connection is of no more use.
+    /// A connection is no longer usable.
     pub fn leave(&mut self, slot: SlotId) {
         if self.followed.is_some_and(|followed| followed.0 == slot) {
             self.forget();
@@ -117,7 +117,7 @@ impl Samples {
             self.is_following = true;
             return;
         }
-        // Whatever else was missed is followed when it is missed again.
+        // Other kinds that were missed are followed when they are missed again.
         self.is_following = false;
         self.caught.push(kind);
         tick.caught.push(caught);

@@ -1,9 +1,10 @@
 //! When requests of an open loop are due: one schedule, of which each worker takes its share.
 //!
 //! Requests have numbers, and each number belongs to one worker ([`crate::shard`]). Every worker
-//! walks the whole schedule and keeps its own numbers, so that how many workers there are, and on
-//! how many hosts, changes nothing about when requests are due. Random gaps are drawn from the
-//! number alone, on the scale on which the curve asks for one request per unit (time rescaling;
+//! walks the whole schedule and keeps its own numbers, so the number of workers and hosts does not
+//! change when requests are due. Random gaps are drawn from the number alone, on the scale on which
+//! the curve asks for one request per unit (time rescaling; Daley and Vere-Jones, An Introduction
+//! to the Theory of Point Processes, 7.4).
 //! Daley and Vere-Jones, An Introduction to the Theory of Point Processes, 7.4).
 //!
 //! Hot: runs for every request of an open loop.
@@ -13,7 +14,7 @@ use model::curve::{Curve, Walk};
 use model::load::Spacing;
 use std::sync::Arc;
 
-/// The due instants of one worker, in order, nanoseconds from the begin.
+/// The due instants of one worker, in order, nanoseconds from the start.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     curve: Arc<Curve>,
@@ -21,19 +22,19 @@ pub struct Schedule {
     spacing: Spacing,
     seed: u64,
     shard: Shard,
-    /// The first number of the round under way.
+    /// The first number of the current round.
     round_begin: u64,
-    /// Which place of the round is next of this worker's.
+    /// Index of this worker's next place in the round.
     nth: usize,
-    /// The first number whose gap is not drawn yet.
+    /// The first number whose gap has not been drawn.
     number: u64,
-    /// Where the last one lies on the scale of one request per unit.
+    /// Where the last number lies on the scale of one request per unit.
     at: f64,
     last_ns: u64,
 }
 
 impl Schedule {
-    /// The share of the worker whose numbers `shard` has.
+    /// The due instants of the worker that `shard` belongs to.
     pub fn new(curve: &Arc<Curve>, spacing: Spacing, seed: u64, shard: Shard) -> Self {
         Self {
             curve: Arc::clone(curve),
@@ -49,7 +50,7 @@ impl Schedule {
         }
     }
 
-    /// When the next request is due; nothing when there are no more.
+    /// When the next request is due; `None` when there are no more.
     #[inline]
     pub fn next_ns(&mut self) -> Option<u64> {
         let x = self.next_place();
@@ -130,8 +131,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Due instants never go back, and add up to what the curve asks for: exactly for equal
-        /// gaps, within six standard deviations for random ones.
+        /// Due instants never decrease, and there are as many as the curve asks for: exactly for
+        /// equal gaps, within six standard deviations for random ones.
         #[test]
         fn instants_are_in_order_and_add_up(curve in shapes(), seed: u64, end_ns in 1u64..3 * S) {
             let asked = curve.planned_until(end_ns);
@@ -141,7 +142,7 @@ mod tests {
                 prop_assert!(due.is_sorted());
                 let off = (due.len() as f64 - asked).abs();
                 let allowed = match spacing {
-                    // Number 0 is due at the begin; a rounded instant may fall beside the end.
+                    // Number 0 is due at the start; rounding may move an instant across the end.
                     Spacing::Fixed => 1.0 + curve.peak_rate() * 1e-9,
                     Spacing::Poisson | Spacing::Uniform => 6.0 * asked.sqrt() + 6.0,
                 };
@@ -149,8 +150,8 @@ mod tests {
             }
         }
 
-        /// However many workers there are, on however many hosts and of whatever weights, together
-        /// they have the same due instants.
+        /// Any number of workers, on any number of hosts and with any weights, have together the
+        /// same due instants.
         #[test]
         fn sharding_changes_nothing(curve in shapes(), seed: u64, shards in all_shards()) {
             let curve = Arc::new(curve);

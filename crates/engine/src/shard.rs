@@ -1,14 +1,14 @@
-//! Which numbers of a load are whose.
+//! Which worker owns which numbers of a load.
 //!
-//! Requests, connections and budgets of a load have numbers from 0, and all are dealt out alike: in
-//! rounds, in which each worker takes as many as its weight says, spread over the round. A worker
-//! knows its own from the shares of the load alone, wherever it runs, so that the workers of many
-//! hosts send what those of one would.
+//! The requests, connections and budgets of a load are numbered from 0 and all dealt out alike: in
+//! rounds, in which each worker takes as many as its weight, spread over the round. A worker
+//! derives its own numbers from the shares of the load alone, on any host, so the workers of many
+//! hosts send what those of one host would send.
 
 use model::fleet::{Part, Share, lowest_terms};
 use std::sync::Arc;
 
-/// The numbers of one worker: of each round those at its places.
+/// The numbers of one worker: those at its places in each round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
     /// Its places in a round, in order; at least one.
@@ -20,24 +20,24 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All numbers, of one worker.
+    /// All numbers, for one worker.
     pub fn whole() -> Self {
         Self::of(&Share::alone(1), 0)
     }
 
-    /// Those of worker `index` of the workers of a share.
+    /// The numbers of worker `index` of a share.
     pub fn of(share: &Share, index: u32) -> Self {
         assert!(index < share.workers());
         Self::owned(&owners(share.parts()), share.first_worker() + index)
     }
 
-    /// Those of all workers of a share, in order.
+    /// The numbers of each worker of a share, in order.
     pub fn all_of(share: &Share) -> Vec<Self> {
         let (owners, first) = (owners(share.parts()), share.first_worker());
         (first..first + share.workers()).map(|worker| Self::owned(&owners, worker)).collect()
     }
 
-    /// All numbers of a share, as if one worker had them: the first one.
+    /// All numbers of a share, as if its first worker had them all.
     pub fn all_together(share: &Share) -> Self {
         let (owners, worker) = (owners(share.parts()), share.first_worker());
         let here = worker..worker + share.workers();
@@ -75,8 +75,8 @@ impl Shard {
         nth / each * self.round() + u64::from(self.places[(nth % each) as usize])
     }
 
-    /// How many of the first `total` numbers are its own: exact, so that over all workers they add
-    /// up.
+    /// How many of the first `total` numbers are its own: exact, so that the counts of all workers
+    /// add up to `total`.
     pub fn share(&self, total: u64) -> u64 {
         let (rounds, rest) = (total / self.round(), total % self.round());
         let in_rest = self.places.partition_point(|place| u64::from(*place) < rest);
@@ -92,9 +92,9 @@ impl Shard {
     }
 }
 
-/// Who owns each place of a round. The places of a worker of weight `w` lie in the middle of `w`
-/// equal parts of the round, as near as the others allow; where several want the same place the
-/// first worker gets it.
+/// The owner of each place of a round. The places of a worker of weight `w` lie in the middle of
+/// `w` equal parts of the round, as near as the others allow; where several workers compete for a
+/// place, the first one gets it.
 fn owners(parts: &[Part]) -> Arc<[u32]> {
     let parts = lowest_terms(parts);
     let weights = parts
@@ -113,7 +113,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The shards of all workers of a load that is shared by some hosts.
+    /// The shards of all workers of a load that several hosts share.
     pub(crate) fn all_shards() -> impl Strategy<Value = Vec<Shard>> {
         let part = (1u32..6, 1u32..9).prop_map(|(workers, weight)| Part { workers, weight });
         prop::collection::vec(part, 1..6).prop_map(|parts| {
@@ -139,7 +139,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// Never is a worker more than one number and its part of the others' ahead or behind.
+        /// No worker is ahead or behind by more than one number plus its part of the others'.
         #[test]
         fn numbers_are_dealt_out_evenly(shards in all_shards(), total in 0u64..10_000) {
             for shard in &shards {

@@ -1,7 +1,7 @@
-//! Load in virtual time: for tests, fuzzing and nothing else.
+//! Load in virtual time, for tests and fuzzing only.
 //!
-//! Here is one level on one worker against a server that misbehaves byte by byte; [`world`] is a
-//! whole world, for runs of the lab.
+//! This file runs one level on one worker against a server that misbehaves byte by byte; [`world`]
+//! simulates a whole world, for runs of the lab.
 
 mod driver;
 pub mod generator;
@@ -30,52 +30,52 @@ pub struct Level {
     pub connections_max: u32,
     /// Requests in flight per connection.
     pub depth: u32,
-    /// Rate of an open loop, requests per second, and how they are spread; closed when absent.
+    /// Rate of an open loop, requests per second, and its spacing; closed loop when absent.
     pub rate: Option<(f64, Spacing)>,
-    /// What becomes of connections.
+    /// When connections are opened and closed.
     pub life: Life,
-    /// Time to connect before load begins.
+    /// Time to connect before load starts.
     pub connect_ns: u64,
     /// Load that is not measured; 0 for none.
     pub warmup_ns: u64,
     /// Load that is measured.
     pub window_ns: u64,
-    /// Requests to send in the window; as many as possible when absent.
+    /// Requests to send in the window; no limit when absent.
     pub budget: Option<u64>,
-    /// How long responses are awaited.
+    /// How long to wait for responses.
     pub drain_ns: u64,
 }
 
-/// What a simulated level came to.
+/// The result of a simulated level.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Requests of the window.
     pub measured: Counters,
     /// Requests of the warm-up.
     pub unmeasured: Counters,
-    /// Good responses that arrived in the window, whenever they were asked for.
+    /// Good responses that arrived in the window, whenever their requests were sent.
     pub arrived: u64,
-    /// When the latest fate of a measured request was known, from the begin of the window.
+    /// When the last outcome of a measured request was known, from the start of the window.
     pub last_fate_ns: u64,
-    /// How long after the window the level was over.
+    /// How long after the window the level ended.
     pub drained_ns: u64,
     /// Connections at the end.
     pub connections: Connections,
     /// What happened to connections, from the first to the last instant.
     pub turnover: Turnover,
-    /// Connections that were due in the window, where devices begin on a schedule.
+    /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
     /// Time from the planned instant until they were open.
     pub planned_connect: Summary,
     /// Latency of completed measured requests.
     pub latency: Summary,
-    /// From the send; open loop only.
+    /// Service time; open loop only.
     pub service: Summary,
-    /// Sent minus planned; open loop only.
+    /// Send delay; open loop only.
     pub release_lag: Summary,
     /// Generator delay; open loop only.
     pub lateness: Summary,
-    /// How long requests without a response waited at least.
+    /// How long requests without a response waited, at least.
     pub at_least: Summary,
     /// By target: requests of the window and latency of the completed ones; empty with one target.
     pub targets: Vec<(Counters, Summary)>,
@@ -83,13 +83,13 @@ pub struct Account {
     pub accounting: Loop,
     /// What the simulated server saw.
     pub witness: Witness,
-    /// Ticks handed over.
+    /// Ticks received.
     pub ticks: u64,
-    /// Connections that devices begin in a while after the end; others may try again.
+    /// Connections that devices started in `AFTER_NS` after the end; 0 without devices.
     pub begun_after: u64,
 }
 
-/// How long a worker is watched after the end of its level.
+/// How long a worker with devices is watched after the end of its level.
 const AFTER_NS: u64 = 20_000_000;
 
 /// Runs one level against a server with faults. The same job, level and faults give the same
@@ -197,7 +197,7 @@ fn script(job: &Job, level: Level, begin_ns: u64) -> Vec<(u64, Order)> {
     let connect = Order::Connect { load, connections, connections_max, depth, pace, life };
     let mut script = vec![
         (
-            // Ahead of the window, as live orders are.
+            // Before the window starts, as live orders are.
             if level.warmup_ns == 0 { begin_ns } else { warm_ns },
             Order::Measure {
                 begin_ns: window_ns,

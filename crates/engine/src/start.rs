@@ -1,10 +1,10 @@
-//! Where on the tape each connection begins.
+//! Where on the tape each connection starts.
 //!
-//! If all began at the same place, a mix would come in waves: everybody's first request, then
-//! everybody's second. So each connection begins elsewhere, spread evenly from a seeded first
-//! place (the fractional parts of n times the golden ratio fill a circle most evenly). A
-//! connection that is opened again goes on where it was, so that one request per connection still
-//! walks the whole tape.
+//! If all connections started at the same position, a mix would come in waves: every connection's
+//! first request, then every connection's second. So each connection starts at another position,
+//! spread evenly from a seeded first one (the fractional parts of multiples of the golden ratio
+//! spread most evenly over a circle). A connection that is opened again continues where it was, so
+//! that one request per connection still covers the whole tape.
 
 use crate::job::Job;
 
@@ -13,7 +13,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The first position of connection `number`, counted over all workers.
 pub fn position(job: &Job, number: u32) -> u32 {
-    // From a seed to a first place: one step of splitmix64 (Steele, Lea and Flood 2014).
+    // From the seed to the first position: one step of splitmix64 (Steele, Lea and Flood 2014).
     let mut first = job.seed.wrapping_add(GOLDEN);
     first = (first ^ (first >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     first = (first ^ (first >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,17 +1,17 @@
-//! One worker whose connections listen: each sends one request, and its response never ends.
+//! A worker whose connections listen: each sends one request, and its response never ends.
 //!
-//! For: holding subscriptions, and asking for a stream again that ended.
-//! In: orders of the control plane, events of the driver. Out: ticks, and with the last of a level
-//! what each subscription received.
-//! Never: a deadline for a response, or how often a connection is tried again ([`crate::pool`]).
+//! For: holding subscriptions, and subscribing again when a stream ended.
+//! In: orders of the control plane, events of the driver. Out: ticks, and with the last tick of a
+//! level what each subscription received.
+//! Never: a deadline for a response, or how often a connection is retried ([`crate::pool`]).
 //!
-//! The loop is that of [`crate::worker`] without what belongs to requests: nothing is sent but the
-//! subscription, nothing is awaited but the next event, and there are no deadlines after the
-//! connect. Events are counted where they arrive; what they say of delivery is kept as a few
-//! numbers for each connection and handed over with the last tick of a level.
+//! The loop is that of [`crate::worker`] without requests: it sends only the subscription, waits
+//! only for the next event, and has no deadlines after the connect. Events are counted where they
+//! arrive; what they say about delivery is kept as a few numbers per connection and sent with the
+//! last tick of a level.
 //!
-//! A stream that ends is asked for again after a pause. Its numbers go on where they were, so that
-//! events which were sent meanwhile are missing.
+//! When a stream ends, the worker subscribes again after a pause. The numbers of the stream
+//! continue where they were, so events that were sent meanwhile count as missing.
 //!
 //! Hot: runs for every event.
 
@@ -35,7 +35,7 @@ use wire::tape::Tape;
 /// Longest wait, so that orders are seen, nanoseconds.
 const WAIT_MAX_NS: u64 = 2_000_000;
 
-/// Where a level stands.
+/// The state of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Before a window, or after the level.
@@ -47,15 +47,15 @@ enum Stage {
     Drain {
         until_ns: u64,
     },
-    /// Over, but the last tick is not yet handed over.
+    /// Over, but the last tick is not yet sent.
     Report,
 }
 
-/// What a subscriber keeps of one connection.
+/// What a subscriber keeps for each connection.
 #[derive(Debug)]
 struct Stream<S> {
     session: S,
-    /// The response under way is a stream of events.
+    /// The current response is a stream of events.
     is_stream: bool,
     /// This connection's stream was counted as accepted.
     is_counted: bool,
@@ -64,7 +64,7 @@ struct Stream<S> {
     seen: Subscription,
 }
 
-/// See the module. It moves bytes by `D` and listens by `S`.
+/// See the module. It moves bytes with driver `D` and speaks `S`.
 pub struct Subscriber<D, S: Session = Events> {
     driver: D,
     tape: Arc<Tape>,
@@ -72,12 +72,12 @@ pub struct Subscriber<D, S: Session = Events> {
     pool: Pool<Stream<S>>,
     recorder: Recorder,
     orders: Consumer<Order>,
-    /// What the server's clock of stamps shows at our zero; nothing when that is not known.
+    /// What the clock that stamps events shows when ours shows zero; `None` if that is not known.
     stamps_ns: Option<i64>,
 
     load: u32,
     stage: Stage,
-    /// Begin of a window that was ordered and has not begun.
+    /// Start of a window that was ordered and has not started.
     window: Option<(u64, Stage)>,
     is_warm: bool,
     turn_begin_ns: u64,
@@ -87,7 +87,7 @@ pub struct Subscriber<D, S: Session = Events> {
 
 impl<D: Driver, S: Session> Subscriber<D, S> {
     /// Takes all memory a worker with `slots` connections will need. `stamps_ns` is what the clock
-    /// that events are stamped by shows when ours shows zero.
+    /// that stamps events shows when ours shows zero.
     pub fn new(
         job: &Job,
         slots: u32,
@@ -98,7 +98,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     ) -> Self {
         let now_ns = driver.now_ns();
         let shard = Shard::of(&job.share, index);
-        // Streams are taken in turn over all workers.
+        // Streams are assigned in turn over all workers.
         let stream =
             |slot: SlotId| (shard.number(u64::from(slot)) % u64::from(job.tape.period())) as u32;
         let fresh = |slot| Stream {
@@ -126,12 +126,12 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
     }
 
-    /// The driver, to ask it what it saw.
+    /// The driver, so that a caller can ask it what it saw.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// Runs until told to quit.
+    /// Runs until ordered to quit.
     pub fn run(&mut self) {
         self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
         while self.turn() {}
@@ -142,14 +142,14 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         let now_ns = self.driver.now_ns();
         let mut until_ns = self.attend(now_ns);
         if self.quit {
-            // What the closes left to hand over.
+            // Submits what the closes queued.
             self.driver.wait(now_ns, now_ns);
             return false;
         }
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
         while let Some(event) = self.driver.next() {
-            // A server that writes as fast as it is read never leaves a socket empty, and a driver
-            // goes on until it is: the clock is not kept waiting for that.
+            // While a server writes as fast as the driver reads, the socket is never empty and the
+            // driver never stops reading: do what is due without waiting for that.
             let at_ns = at_ns(&event);
             if at_ns >= until_ns && !self.quit {
                 until_ns = self.attend(at_ns);
@@ -163,7 +163,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         true
     }
 
-    /// Between two turns: orders and what is due by the clock; returns when the next of it is.
+    /// Between two turns: takes orders and does what is due; returns when something is due next.
     fn attend(&mut self, now_ns: u64) -> u64 {
         let turn_ns = now_ns.saturating_sub(self.turn_begin_ns);
         let accounting = &mut self.recorder.tick.accounting;
@@ -194,7 +194,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
     }
 
-    /// Stage changes, ticks, attempts and scans; returns when the next of them is due.
+    /// Changes stages, sends ticks, opens connections and scans; returns when one of these is due
+    /// next.
     fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
         self.change_stage(now_ns);
         if now_ns >= self.next_tick_ns {
@@ -333,7 +334,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     #[inline]
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
         if self.pool.link(slot) != Link::Open {
-            // Given up between its arrival and now.
+            // The connection was given up after the bytes arrived.
             return self.driver.release(buffer);
         }
         let tick = &mut *self.recorder.tick;
@@ -379,7 +380,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         self.lose(slot, class, at_ns);
     }
 
-    /// A connection is of no more use; it is tried again after a pause.
+    /// A connection is no longer usable; it is retried after a pause.
     fn lose(&mut self, slot: SlotId, class: ErrorClass, now_ns: u64) {
         let tick = &mut self.recorder.tick;
         tick.measured.errors.add(class, 1);
@@ -392,7 +393,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
     }
 
-    /// Looks for attempts that took too long, and for those that are due again.
+    /// Looks for attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
         for slot in self.pool.all() {
             if self.pool.look(slot, now_ns) == Found::Overdue {

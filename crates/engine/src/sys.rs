@@ -17,7 +17,7 @@ pub struct RawAddress {
 }
 
 impl RawAddress {
-    /// Converts an address; a unix path may be too long for the kernel.
+    /// Converts an address; fails when a Unix path is too long for the kernel.
     pub fn new(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => Ok(Self::of_tcp(address)),
@@ -49,7 +49,7 @@ impl RawAddress {
         let mut raw = libc::sockaddr_un { sun_family: family, sun_path: [0; 108] };
         // The last byte stays zero, which ends the path.
         if bytes.len() >= raw.sun_path.len() {
-            let why = format!("{} is longer than the path of a socket may be", path.display());
+            let why = format!("{} is too long for the path of a socket", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         for (to, from) in raw.sun_path.iter_mut().zip(bytes) {
@@ -75,12 +75,12 @@ impl RawAddress {
         libc::c_int::from(self.storage.ss_family)
     }
 
-    /// For calls that take a pointer.
+    /// The address, for calls that take a pointer.
     pub fn as_ptr(&self) -> *const libc::sockaddr {
         (&raw const self.storage).cast()
     }
 
-    /// For calls that take a length.
+    /// Its length, for calls that take one.
     pub fn length(&self) -> libc::socklen_t {
         self.length
     }
@@ -121,9 +121,9 @@ pub fn stream_socket(route: &RawRoute) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Binds to an address and leaves the choice of a port to `connect`, which knows the other end:
-/// ports chosen by bind are good for one connection, to whatever target. See
-/// IP_BIND_ADDRESS_NO_PORT in ip(7); the option of this level serves IPv6 sockets too.
+/// Binds to an address and leaves the choice of a port to `connect`, which knows the other end: a
+/// port chosen by bind serves one connection only, whatever its target. See IP_BIND_ADDRESS_NO_PORT
+/// in ip(7); the option of the IP level works for IPv6 sockets too.
 fn bind(socket: &OwnedFd, from: &RawAddress) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
     // SAFETY: the address outlives the call.
@@ -144,7 +144,7 @@ fn set_option(
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Starts connecting; completion is announced by writability.
+/// Starts connecting; the socket becomes writable when that is done.
 pub fn connect(socket: &OwnedFd, address: &RawAddress) -> io::Result<()> {
     // SAFETY: the address outlives the call.
     let result = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr(), address.length()) };
@@ -167,7 +167,7 @@ pub fn pending_error(fd: RawFd) -> i32 {
     if result == 0 { value } else { libc::EBADF }
 }
 
-/// Sends what the kernel takes at once; returns how much that is. An error is that of the system.
+/// Sends as much as the kernel takes at once; returns how many bytes. The error is the `errno`.
 pub fn send_now(fd: RawFd, bytes: &[u8]) -> Result<usize, i32> {
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the bytes outlive the call.
@@ -179,7 +179,7 @@ fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Which class of the record an operating-system error of a connection attempt belongs to.
+/// The error class in the record of an operating-system error of a connection attempt.
 pub fn attempt_class(errno: i32) -> ErrorClass {
     match errno {
         libc::EADDRNOTAVAIL => ErrorClass::Ports,

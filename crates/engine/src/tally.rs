@@ -1,8 +1,8 @@
-//! What became of the requests of each target in the measured window.
+//! Outcomes of the requests of each target in the measured window.
 //!
 //! Kept only when the tape has more than one target. A board of counters and distributions is
-//! large, so it is not part of every tick: a worker fills one over the whole window and hands it
-//! over with the last tick of the level; it comes back empty with that tick.
+//! large, so it is not part of every tick: a worker fills one over the whole window and sends it
+//! with the last tick of the level; the board comes back empty with that tick.
 //!
 //! Hot: runs for every request of a mix.
 
@@ -19,13 +19,13 @@ use wire::tape::Tape;
 pub struct Tally {
     tape: Arc<Tape>,
     places: u32,
-    /// Of the window under way.
+    /// The board of the current window.
     board: Vec<TargetTally>,
-    /// Empty ones.
+    /// Empty boards.
     spare: Vec<Vec<TargetTally>>,
 }
 
-/// How many targets of a tape are reported: the last one stands for all that follow it.
+/// How many targets of a tape are reported; the last one includes all targets after it.
 pub fn reported(tape: &Tape) -> u32 {
     tape.targets().min(TARGETS_REPORTED_MAX)
 }
@@ -37,7 +37,7 @@ pub fn place(tape: &Tape, position: u32) -> usize {
 }
 
 impl Tally {
-    /// Takes two boards: one is filled while the other may still be on the road.
+    /// Takes two boards: one is filled while the control plane may still have the other.
     pub fn new(tape: &Arc<Tape>) -> Self {
         let places = reported(tape);
         let mut tally =
@@ -48,7 +48,7 @@ impl Tally {
         tally
     }
 
-    // Cold: at the start, and should the control plane keep both boards over a whole level.
+    // Cold: at the start, and if the control plane keeps both boards over a whole level.
     fn empty(&self) -> Vec<TargetTally> {
         (0..self.places).map(|_| TargetTally::default()).collect()
     }
@@ -59,14 +59,14 @@ impl Tally {
         self.places > 1
     }
 
-    /// A measured window begins.
+    /// Starts a measured window.
     pub fn begin(&mut self) {
         if self.is_kept() && self.board.is_empty() {
             self.board = self.spare.pop().unwrap_or_else(|| self.empty());
         }
     }
 
-    /// The window is over: what has no response now is unanswered. Hands the board over.
+    /// Ends the window: requests without a response are now unanswered. Sends the board.
     pub fn close(&mut self, road: &mut Vec<TargetTally>) {
         for TargetTally { counters, .. } in &mut self.board {
             counters.unanswered = counters.sent - counters.completed - counters.failed;
@@ -75,7 +75,7 @@ impl Tally {
         self.reclaim_board();
     }
 
-    /// Takes back the board that an empty tick brought along.
+    /// Takes back the board that came with an empty tick.
     pub fn reclaim(&mut self, road: &mut Vec<TargetTally>) {
         if !road.is_empty() {
             self.spare.push(std::mem::take(road));

@@ -1,15 +1,14 @@
 //! One worker: its connections, its part of the load, its loop.
 //!
-//! For: sending what is due, and dealing with what happens on connections that are open.
-//! In: orders of the control plane, events of the driver. Out: requests handed to the driver, and
-//! ticks.
+//! For: sending what is due, and handling what happens on open connections.
+//! In: orders of the control plane, events of the driver. Out: requests for the driver, and ticks.
 //! Never: how bytes move ([`crate::driver`]), what they mean ([`wire::session`]), or how often a
-//! connection is tried again ([`crate::pool`]).
+//! connection is retried ([`crate::pool`]).
 //!
-//! A turn: take orders, do what is due by the clock, let the driver hand over and wait, then deal
-//! with each thing that happened. [`Stage`] says whether requests may leave, and the ledger knows
-//! to which account they and their responses belong. In closed loop a response makes room for the
-//! next request; in open loop the clock decides ([`open`]).
+//! A turn: take orders, do what is due by the clock, let the driver submit and wait, then handle
+//! each event. [`Stage`] says whether requests may leave, and the ledger which account they and
+//! their responses belong to. In closed loop a response frees a slot for the next request; in open
+//! loop the clock decides ([`open`]).
 //!
 //! Hot: runs for every request.
 
@@ -45,10 +44,10 @@ use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
 pub const TICK_NS: u64 = 100_000_000;
-/// Longest wait while load runs, so that orders are seen, nanoseconds.
+/// Longest wait under load, so that orders are seen, nanoseconds.
 const WAIT_MAX_NS: u64 = 20_000_000;
-/// How long responses are awaited after a window that was stopped, nanoseconds: whoever stops it
-/// does not want to wait for the time-out.
+/// How long to wait for responses after a window that was stopped, nanoseconds: a user who stops it
+/// does not want to wait for the timeout.
 const STOPPED_DRAIN_NS: u64 = 2_000_000_000;
 /// Longest wait without load, nanoseconds.
 const IDLE_WAIT_MAX_NS: u64 = 2_000_000;
@@ -60,35 +59,35 @@ enum Cause {
     Order,
     /// Its time or its requests are used up.
     Planned,
-    /// The peer sent what nothing had asked for.
+    /// The peer sent bytes that no request asked for.
     Unsolicited,
     /// The requests in flight are lost, and this is the class of their failure.
     Failure(ErrorClass),
 }
 
-/// What a worker keeps of one connection.
+/// What a worker keeps for each connection.
 #[derive(Debug)]
 struct Requester<S> {
-    /// A send is not yet in the kernel's hands.
+    /// The kernel has not taken the whole send yet.
     sending: bool,
     /// It is closed as soon as nothing is in flight.
     is_ending: bool,
-    /// The peer ended it.
+    /// The peer closed the connection.
     peer_ended: bool,
     /// Requests that may still be sent on this connection.
     sends_left: u32,
-    /// Place on the tape of the next request.
+    /// Tape position of the next request.
     position: u32,
     /// Responses on this connection.
     responses: u64,
     /// Measured requests answered in this level, with any status.
     served: u64,
-    /// Receiving side.
+    /// Receiving side of the protocol.
     session: S,
 }
 
 impl<S: Session> Requester<S> {
-    /// On a slot that was never open and begins at this place on the tape.
+    /// For a slot that was never open; its requests start at this tape position.
     fn new(position: u32) -> Self {
         Self {
             sending: false,
@@ -103,7 +102,7 @@ impl<S: Session> Requester<S> {
     }
 }
 
-/// See the module. It moves bytes by `D` and speaks `S`.
+/// See the module. It moves bytes with driver `D` and speaks `S`.
 pub struct Worker<D, S: Session = Http1> {
     driver: D,
     tape: Arc<Tape>,
@@ -111,7 +110,7 @@ pub struct Worker<D, S: Session = Http1> {
     checks: Checks,
     tally: Tally,
     samples: Samples,
-    /// One target and nothing to check: the shortest way through a response.
+    /// One target and nothing to check: the fast path for responses.
     is_plain: bool,
     pool: Pool<Requester<S>>,
     flights: Flights,
@@ -128,26 +127,26 @@ pub struct Worker<D, S: Session = Http1> {
     pace: Pace,
     life: Life,
     alarms: Alarms,
-    /// The schedule under way; nothing in closed loop.
+    /// The current schedule; `None` in closed loop.
     release: Option<Release>,
     places: Places,
-    /// Of devices that begin on the schedule.
+    /// Starts of devices on the schedule.
     starts: Starts,
     margin: Margin,
     stage: Stage,
     window: Option<Window>,
-    /// When the last measured window ended for sends.
+    /// When the last measured window stopped sending.
     window_end_ns: u64,
     /// The window has a budget, so it lasts until the last response.
     ends_with_responses: bool,
     ledger: Ledger,
 
     turn_begin_ns: u64,
-    /// Measured requests of this tick that were sent before the turn under way.
+    /// Measured requests of this tick that were sent before the current turn.
     sent_before_turn: u64,
-    /// Since when what happens in this turn may have been there without being seen.
+    /// The events of this turn may have waited, unseen, since this instant.
     unseen_since_ns: u64,
-    /// Until when requests in flight were added up.
+    /// Requests in flight were added up to this instant.
     counted_until_ns: u64,
     next_tick_ns: u64,
     quit: bool,
@@ -206,18 +205,18 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// The driver, to ask it what it saw.
+    /// The driver, so that a caller can ask it what it saw.
     pub fn driver(&self) -> &D {
         &self.driver
     }
 
-    /// Runs until told to quit.
+    /// Runs until ordered to quit.
     pub fn run(&mut self) {
         self.begin();
         while self.turn() {}
     }
 
-    /// Begins the first interval.
+    /// Starts the first interval.
     pub(crate) fn begin(&mut self) {
         self.recorder.begin(self.driver.now_ns(), self.driver.cpu_ns());
     }
@@ -230,8 +229,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         true
     }
 
-    /// The part of a turn before the wait: when it began, and until when to wait. Nothing when it
-    /// was the last.
+    /// The part of a turn before the wait: returns when it started and until when to wait, or
+    /// `None` when it was the last turn.
     #[inline]
     pub(crate) fn begin_turn(&mut self) -> Option<(u64, u64)> {
         let now_ns = self.driver.now_ns();
@@ -246,14 +245,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.take_orders(now_ns);
         let until_ns = self.do_what_is_due(now_ns);
         if self.quit {
-            // What the closes left to hand over.
+            // Submits what the closes queued.
             self.driver.wait(now_ns, now_ns);
             return None;
         }
         Some((now_ns, until_ns))
     }
 
-    /// The wait of a turn, and what happened meanwhile.
+    /// The rest of a turn: the wait, and the events that happened meanwhile.
     #[inline]
     pub(crate) fn end_turn(&mut self, now_ns: u64, until_ns: u64) {
         let woken_ns = self.driver.wait(now_ns, until_ns);
@@ -275,8 +274,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// The turn that ended was so long that it stood still: in closed loop what left in it bears
-    /// the stamp of its begin, and may have left as late as its end.
+    /// The last turn was so long that it counts as a stall: in closed loop, requests sent in it
+    /// carry the stamp of its start, and may have left as late as its end.
     #[cold]
     fn sent_late(&mut self, turn_ns: u64) {
         let tick = &mut self.recorder.tick;
@@ -308,9 +307,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Stage changes, ticks and scans; returns when the next of them is due.
+    /// Changes stages, sends ticks and scans; returns when one of these is due next.
     fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
-        // What was due before the stage ends is part of it.
+        // Requests that are due before the stage ends belong to it.
         self.release_due(now_ns);
         self.change_stage(now_ns);
         if now_ns >= self.next_tick_ns {
@@ -321,10 +320,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.scan(now_ns);
         }
         self.ring(now_ns);
-        // What devices do at once is what is measured.
+        // Devices may connect all at once: that is what is measured.
         let opening_max = if self.has_devices() { u64::MAX } else { OPENING_MAX };
         while let Some(slot) = self.pool.next_queued(opening_max) {
-            // Many may begin in one turn, and each takes a while.
+            // Many may be opened in one turn, and each takes a while.
             self.open(slot, self.driver.now_ns());
         }
         let is_idle = self.stage == Stage::Idle;
@@ -377,17 +376,17 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// A connection may have got room: it is used at once, or when a request is due.
+    /// A connection may have got room: uses it at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
         if self.release.is_some() && !self.has_devices() {
             return self.offer(slot, now_ns);
         }
-        // Once, unless requests are so large that a batch is less than the room.
+        // Once, unless requests are so large that one batch does not fill the room.
         while self.send_batch(slot, now_ns) == Some(Sending::Done) {}
     }
 
-    /// Sends one batch; nothing when there is no room, no budget or no need.
+    /// Sends one batch; `None` when there is no room, no budget or no need.
     #[inline]
     fn send_batch(&mut self, slot: SlotId, now_ns: u64) -> Option<Sending> {
         let is_wanted = slot < self.pool.wanted();
@@ -526,7 +525,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.pool.back_off(slot, served, now_ns);
     }
 
-    /// Looks for requests and attempts that took too long, and for attempts that are due again.
+    /// Looks for requests and attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
         for slot in self.pool.all() {
             match self.pool.look(slot, now_ns) {
@@ -544,7 +543,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 }
 
-/// How often requests and attempts are looked through for what took too long, nanoseconds.
+/// How often to look for requests and attempts that took too long, nanoseconds.
 fn scan_ns(job: &Job) -> u64 {
     let shortest_ns = job.timeout_ns.min(job.connect_timeout_ns);
     (shortest_ns / 20).clamp(1_000_000, TICK_NS)

@@ -26,13 +26,13 @@ use wire::session::Session as _;
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
-/// Counts every allocation of the process, those of servers left out.
+/// Counts every allocation of the process except those of servers.
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether this thread is a server's.
+    /// Whether this thread belongs to a server.
     static IS_EXEMPT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -101,7 +101,7 @@ fn respond_all(mut stream: impl Read + Write) {
     }
 }
 
-/// Sends every connection events without end.
+/// Sends events to every connection without end.
 fn serve_events() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -125,7 +125,7 @@ fn serve_events() -> SocketAddr {
     address
 }
 
-/// One request, and a mix of two whose responses are held against every kind of check.
+/// One request, and a mix of two whose responses go through every kind of check.
 fn tapes(depth: u32) -> [Tape; 2] {
     let request = |path: &str, target: u32| Request {
         method: "GET".to_string(),
@@ -146,7 +146,7 @@ fn tapes(depth: u32) -> [Tape; 2] {
     [plain, Tape::new(&mix, depth).unwrap().with_checks(&checks)]
 }
 
-/// Runs load, and gives how many requests were completed and how often memory was taken.
+/// Runs load; returns how many requests completed and how often memory was allocated.
 fn measure(
     driver: DriverKind,
     address: SocketAddr,
@@ -169,7 +169,7 @@ fn measure(
     run(&mut crew, driver, level)
 }
 
-/// Events in place of requests.
+/// The same with events in place of requests.
 fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     let level = Level {
         connections: 4,
@@ -191,7 +191,7 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     run(&mut crew, driver, &level)
 }
 
-/// Completed requests or events of a while, and how often memory was taken in it.
+/// Completed requests or events of a period, and the allocations in it.
 fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     crew.order_connect(1, level);
     crew.order(&Order::Warm);
@@ -219,7 +219,7 @@ fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level, 
     assert_eq!(allocations, 0, "{driver:?}, {level:?}, {completed} requests");
 }
 
-/// rustls takes memory for each record that it makes and for each that it opens.
+/// rustls allocates for each record that it writes and for each that it reads.
 fn assert_few_allocations(driver: DriverKind, address: SocketAddr, recipe: &Arc<Recipe>) {
     let level = Level {
         connections: 8,
@@ -255,7 +255,7 @@ fn tls() -> (Arc<ServerConfig>, Arc<Recipe>) {
     (Arc::new(server), Arc::new(recipe.unwrap()))
 }
 
-/// One test, because the count is of the whole process.
+/// One test, because the count covers the whole process.
 #[test]
 fn no_driver_allocates_after_warm_up() {
     let address = serve(None);

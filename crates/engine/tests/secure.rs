@@ -32,7 +32,7 @@ fn drivers() -> Vec<DriverKind> {
 
 type Talk = fn(TcpStream);
 
-/// Calls `talk` with each connection, on a thread of its own.
+/// Calls `talk` with each connection, on its own thread.
 fn listen(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -91,7 +91,7 @@ fn respond_all(stream: &mut (impl Read + Write), body: usize) {
     }
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Default)]
 struct Came {
     counters: Counters,
@@ -240,7 +240,7 @@ fn the_server_is_told_that_a_connection_ends() {
     }
 }
 
-/// What the body of a response without a length is followed by.
+/// What follows the body of a response without a length.
 #[derive(Clone, Copy)]
 enum Last {
     CloseNotify,
@@ -321,7 +321,7 @@ fn what_is_not_tls_fails_with_its_class_and_cause() {
     }
 }
 
-/// A proxy that takes every target for `target`, in small pieces, or refuses.
+/// A proxy that connects every request to `target`, responding in small pieces, or refuses.
 fn proxy(target: Option<SocketAddr>) -> SocketAddr {
     listen(move |mut stream| {
         let mut head = Vec::new();

@@ -29,7 +29,7 @@ fn job(seed: u64, level: &Level) -> Job {
 }
 
 /// Three targets with weights 3, 2 and 1; the bodies of the second must be short, and those of the
-/// third must hold a text.
+/// third must contain a text.
 fn mix(depth: u32) -> Tape {
     let paths = ["/a", "/bbbb", "/a", "/ccccccccc", "/bbbb", "/a"];
     let targets = [0, 1, 0, 2, 1, 0];
@@ -70,7 +70,7 @@ fn run(seed: u64, level: Level, faults: Faults) -> Account {
     simulate(&job(seed, &level), level, faults)
 }
 
-/// The laws that hold whatever happens.
+/// The laws that always hold.
 fn assert_conserved(account: &Account, level: &Level, context: &str) {
     for counters in [&account.measured, &account.unmeasured] {
         assert_counted(counters, context);
@@ -103,7 +103,7 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let mismatches = |counters: &Counters| counters.mismatches.sum();
     let completed = completed + mismatches(&account.measured) + mismatches(&account.unmeasured);
     let late = account.measured.unanswered + account.unmeasured.unanswered;
-    // In open loop a connection may be idle, and what comes then responses nothing.
+    // In open loop a connection may be idle, and what arrives then answers nothing.
     let unasked = if level.rate.is_some() { account.witness.unsolicited } else { 0 };
     let accounted = completed + late + unasked;
     assert!(accounted >= account.witness.good_responses, "{context}: a response was lost");
@@ -116,7 +116,7 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     }
 }
 
-/// The laws of connections that begin on a schedule.
+/// The laws of connections that start on a schedule.
 fn assert_started(account: &Account, context: &str) {
     let Starts { begun, established, failed, pending, waited, .. } = account.starts;
     assert_eq!(begun, established + failed + pending, "{context}: begun connections");
@@ -129,7 +129,7 @@ fn assert_started(account: &Account, context: &str) {
     assert_eq!(account.measured.unsent, 0, "{context}: no request was planned");
 }
 
-/// What is due on the schedule of a seed was begun, or was never sent.
+/// Every connection that is due on the schedule of a seed was begun, or counts as unsent.
 fn assert_planned(account: &Account, level: &Level, seed: u64) {
     let Some((rate, spacing)) = level.rate.filter(|_| level.life.hold.is_some()) else { return };
     let mut schedule =
@@ -150,7 +150,7 @@ fn assert_counted(counters: &Counters, context: &str) {
     assert_eq!(*failed, failures, "{context}: failures");
 }
 
-/// The laws of the accounts by target: they are those of the whole, taken apart.
+/// The laws of the accounts by target: together they are the account of the whole.
 fn assert_divided(account: &Account, context: &str) {
     let mut sum = Counters::default();
     for (counters, latency) in &account.targets {
@@ -161,7 +161,7 @@ fn assert_divided(account: &Account, context: &str) {
     // Failed attempts to connect belong to no target.
     let mut whole = account.measured;
     whole.errors = sum.errors;
-    // Nor does what is told of the schedule.
+    // Nor do counts of the schedule.
     (whole.unsent, whole.waited) = (0, 0);
     assert_eq!(sum, whole, "{context}: targets");
     assert_eq!(sum.errors.requests(), account.measured.errors.requests(), "{context}: errors");
@@ -362,7 +362,7 @@ fn an_open_loop_sends_exactly_what_was_planned() {
         let account = run(4, level, steady());
         let Counters { sent, completed, unsent, .. } = account.measured;
         assert_eq!((sent, unsent), (completed, 0), "{spacing:?}");
-        // 200 are asked for in a tenth of a second; Poisson varies by 14.
+        // 200 are due in a tenth of a second; Poisson varies by 14.
         let allowed = if spacing == Spacing::Fixed { 0 } else { 60 };
         assert!(sent.abs_diff(200) <= allowed, "{spacing:?}: {sent}");
         // A turn of the simulated worker takes half a microsecond.
@@ -372,7 +372,7 @@ fn an_open_loop_sends_exactly_what_was_planned() {
 
 #[test]
 fn a_server_slower_than_the_rate_makes_requests_wait_and_nobody_is_late() {
-    // Four connections serve 4,000/s, asked for are 8,000/s for a tenth of a second.
+    // Four connections serve 4,000/s; 8,000/s are due for a tenth of a second.
     let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(4, 1) };
     let account = run(5, level, steady());
     let Counters { sent, unsent, completed, waited, .. } = account.measured;
@@ -384,7 +384,7 @@ fn a_server_slower_than_the_rate_makes_requests_wait_and_nobody_is_late() {
     assert!(near(account.release_lag.max, 49 * MS), "{:?}", account.release_lag);
     assert!(near(account.service.max, MS), "{:?}", account.service);
     assert!(account.lateness.max.unwrap() < 5_000, "{:?}", account.lateness);
-    // What was never sent has waited up to 50 ms at the end of the window.
+    // Requests that were never sent have waited up to 50 ms at the end of the window.
     assert!(near(account.at_least.max, 50 * MS), "{:?}", account.at_least);
     assert_eq!(account.at_least.count, unsent);
 }
@@ -406,7 +406,7 @@ fn latency_counts_from_the_plan_through_a_stall() {
 }
 
 /// Three generators: one is held up for 10 ms every 25 ms in its turn, one in a wait, one not at
-/// all. All connections are in use, for the rate is twice what the server does.
+/// all. All connections are in use, because the rate is twice what the server does.
 #[test]
 fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
     let lateness = |during: Option<StallPoint>| {
@@ -420,18 +420,18 @@ fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
     assert!(lateness(None).max.unwrap() < 5_000, "{:?}", lateness(None));
     for during in [StallPoint::Turn, StallPoint::Wait] {
         let late = lateness(Some(during));
-        // A stall inside a sleep shows but for the length of that sleep.
+        // A stall inside a sleep shows, except for the length of that sleep.
         assert!(late.max.unwrap() > 8 * MS, "{during:?}: {late:?}");
         assert!(late.max.unwrap() < 12 * MS, "{during:?}: {late:?}");
-        // What waits for the server between two stalls does not make it late.
+        // Waiting for the server between two stalls does not count as lateness.
         assert!(late.p50.unwrap() < MS / 2, "{during:?}: {late:?}");
     }
 }
 
 #[test]
 fn a_drain_as_long_as_the_time_out_leaves_nothing_unanswered() {
-    // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all
-    // responses.
+    // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all a
+    // response.
     let faults = Faults { service_ns: (MS, 39 * MS), silent: 20, ..Faults::default() };
     for rate in [None, Some((200.0, Spacing::Poisson))] {
         let level = Level { rate, drain_ns: 50 * MS, ..level(10, 1) };
@@ -440,7 +440,7 @@ fn a_drain_as_long_as_the_time_out_leaves_nothing_unanswered() {
         let Counters { sent, completed, failed, unanswered, errors, .. } = account.measured;
         assert_eq!((unanswered, failed), (0, errors.get(ErrorClass::Timeout)), "{rate:?}");
         assert!(completed > 10 && sent == completed + failed, "{:?}", account.measured);
-        // It ends when nothing is in flight, with the last time-out at the latest.
+        // It ends when nothing is in flight, with the last timeout at the latest.
         assert!(account.drained_ns < 46 * MS, "{}", account.drained_ns);
     }
     let quick = run(12, Level { drain_ns: 50 * MS, ..level(10, 1) }, steady());
@@ -464,7 +464,7 @@ fn a_budget_is_that_many_fates_and_the_last_of_them_ends_the_window() {
         assert_eq!((sent, completed + failed, unanswered), (100, 100, 0), "{faults:?}");
         assert!(failed > 10, "{faults:?}: {failed}");
         if faults.silent > 0 {
-            // Some connections meet several, one after the other.
+            // Some connections have several silent requests, one after another.
             let last_ns = account.last_fate_ns;
             assert!((40 * MS..300 * MS).contains(&last_ns), "{last_ns}");
         }
@@ -537,7 +537,7 @@ fn devices_begin_when_they_are_due() {
     let account = run(12, Level { life, rate, drain_ns: 50 * MS, ..level(40, 1) }, steady());
     let starts = account.starts;
     assert_eq!((starts.begun, starts.established, starts.waited), (200, 200, 0), "{starts:?}");
-    // A ramp-up of 20 ms from nothing to 2000/s, which begins when its order is seen.
+    // A ramp-up of 20 ms from nothing to 2000/s, which starts when its order is seen.
     assert!((218..=220).contains(&account.turnover.established), "{:?}", account.turnover);
     let latest_ns = account.lateness.max.unwrap();
     assert!(latest_ns < 10_000, "on time: {latest_ns}");

@@ -1,5 +1,5 @@
-//! Many connections answered at once, by far more bytes than there are receive buffers: every
-//! response is taken, on every driver of real sockets.
+//! Many connections answered at once, by far more bytes than the receive buffers hold: every
+//! response is read, on every driver with real sockets.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
 
@@ -15,12 +15,12 @@ use wire::tape::Tape;
 
 const CONNECTIONS: u32 = 700;
 const ROUNDS: u64 = 3;
-/// More than one receive buffer takes.
+/// More than one receive buffer holds.
 const BODY_BYTES: usize = 20_000;
-/// The worker looks this rarely, so that what arrives in between piles up.
+/// The worker polls this rarely, so that responses pile up in between.
 const PAUSE_NS: u64 = 30_000_000;
 
-/// Lets requests of all connections arrive, then responses all of them, round after round.
+/// Waits for the requests of all connections, then answers all of them, round after round.
 fn serve_in_rounds() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Servers that send more than they said, on every driver of real sockets: empty lines change
-//! nothing, other bytes are counted.
+//! Servers that send more than they announced, on every driver with real sockets: empty lines
+//! change nothing, other bytes are counted.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
 
@@ -18,7 +18,7 @@ use wire::tape::Tape;
 const BUDGET: u64 = 400;
 const CONNECTIONS: u32 = 4;
 
-/// Answers each request with a body that announces two bytes, and `more` behind it.
+/// Answers each request with a body of two announced bytes, followed by `more`.
 fn serve(more: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -44,7 +44,7 @@ fn respond(mut stream: TcpStream, more: &str) {
     }
 }
 
-/// Sends [`BUDGET`] requests; what became of them and of connections.
+/// Sends [`BUDGET`] requests; returns what became of them and of the connections.
 fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connections, Loop) {
     let request = Request {
         method: "GET".to_string(),
@@ -113,13 +113,13 @@ fn an_empty_line_after_a_response_changes_nothing_at_any_depth() {
 #[test]
 fn other_bytes_after_a_response_are_counted_at_any_depth() {
     for driver in drivers() {
-        // With one request at a time nothing is in flight when they come.
+        // With one request at a time nothing is in flight when the bytes arrive.
         let (counters, connections, loops) = run(driver, 1, "oops");
         let what = format!("{driver:?}: {connections:?}, {counters:?}");
         let seen = connections.unsolicited + counters.errors.get(ErrorClass::Parse);
         assert!(connections.unsolicited > 0 && seen >= BUDGET - u64::from(CONNECTIONS), "{what}");
         assert!(loops.stray_bytes >= 4 * connections.unsolicited, "{what}");
-        // With several they are where the next response should be.
+        // With several requests the bytes are where the next response should be.
         let (counters, connections, _) = run(driver, 2, "oops");
         let seen = connections.unsolicited + counters.errors.requests();
         assert!(seen >= BUDGET / 4, "{driver:?}: {connections:?}, {counters:?}");

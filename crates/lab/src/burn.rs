@@ -1,9 +1,9 @@
 //! Uses up a share of some CPUs, so that the generator has that much less.
 //!
-//! One thread on each CPU runs until it has had its share of each hundredth of a second, by the
-//! kernel's own account of its CPU time, and sleeps until the next. Next to a worker that uses its
-//! CPU fully the scheduler gives it half of the time, so it runs for longer and still gets its
-//! share. The share that it really got is measured.
+//! One thread on each CPU runs until it has used its share of each hundredth of a second, by the
+//! kernel's account of its CPU time, and sleeps until the next. Next to a worker that uses its CPU
+//! fully, the scheduler gives the thread half of the time, so it runs for longer and still gets its
+//! share. The share that it actually got is measured.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Time in which each thread gets its share once.
 const PERIOD: Duration = Duration::from_millis(10);
-/// Turns between two looks at the clock.
+/// Turns between two readings of the clock.
 const TURNS: u32 = 2_000;
 
 /// Threads that burn CPU time until they are dropped.
@@ -25,14 +25,14 @@ pub(crate) struct Burner {
 }
 
 impl Burner {
-    /// Begins to use up `share` of each of these CPUs.
+    /// Starts to use up `share` of each of these CPUs.
     pub(crate) fn start(share: f64, cpus: &[u32]) -> Result<Self, String> {
         let mut burner = Self { over: Arc::default(), threads: Vec::new() };
         for cpu in cpus {
             let mut set = CpuSet::new();
             let cpu = *cpu as usize;
             if cpu >= CpuSet::MAX_CPU {
-                return Err(format!("CPU {cpu} is beyond what a mask holds here"));
+                return Err(format!("CPU {cpu} does not fit into a CPU mask"));
             }
             set.set(cpu);
             let over = Arc::clone(&burner.over);
@@ -47,7 +47,7 @@ impl Burner {
         Ok(burner)
     }
 
-    /// Ends it; returns the share of the CPUs that was used up.
+    /// Stops the threads; returns the share of the CPUs that they used.
     pub(crate) fn stop(mut self) -> f64 {
         let threads = std::mem::take(&mut self.threads);
         self.over.store(true, Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Drop for Burner {
     }
 }
 
-/// Burns a share of the time until `stop`; returns the share it got.
+/// Burns a share of the time until `over` is set; returns the share it got.
 fn burn(share: f64, over: &AtomicBool) -> f64 {
     let begin = Instant::now();
     let begin_cpu = cpu_time();
@@ -99,7 +99,7 @@ mod tests {
         let burner = Burner::start(0.2, &[cpu]).unwrap();
         thread::sleep(Duration::from_millis(300));
         let share = burner.stop();
-        // A busy machine may give less; never more but for the last period.
+        // A busy machine may give less, but never more, except in the last period.
         assert!(share > 0.0 && share < 0.26, "{share}");
         assert!(Burner::start(0.2, &[1 << 20]).is_err());
     }

@@ -1,5 +1,5 @@
-//! Observes this host while no load runs, to tell whether it is fit to measure on: what a run
-//! records of its host, the same counters, and how late threads run.
+//! Observes this host while no load runs, to tell whether it is fit to measure on: the host facts
+//! that a run records, the same counters, and how late threads run.
 
 use crate::machine::ThisHost;
 use engine::clock;
@@ -17,15 +17,15 @@ use tune::{Host, Wish};
 
 /// How long a thread asks to sleep, nanoseconds.
 const SLEEP_NS: u64 = 1_000_000;
-/// Looks at the clock, to know what one takes: so many in each of so many series.
+/// Readings of the clock in each series, and series, to measure what one reading costs.
 const LOOKS: u32 = 1000;
 const SERIES: u32 = 100;
-/// The knob whose places say how CPUs choose their clock.
+/// The knob whose places say how CPUs choose their clock frequency.
 const CLOCK_KNOB: &str = "cpu-clock";
-/// How often it is looked whether to stop.
+/// How often the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Observes for so long, or until the flag is set.
+/// Observes for this long, or until the flag is set.
 pub fn observe(length: Duration, stop: &AtomicBool) -> Observed {
     let facts = probe::host_facts();
     let clock_read_ns = clock_read_ns();
@@ -55,14 +55,14 @@ pub fn observe(length: Duration, stop: &AtomicBool) -> Observed {
     }
 }
 
-/// The first and the last of some readings; empty where there is none.
+/// The first and the last of some readings; empty if there is none.
 fn ends<T>(readings: &[Reading], of: impl Fn(&Data) -> Option<Vec<T>>) -> (Vec<T>, Vec<T>) {
     let first = readings.iter().find_map(|reading| of(&reading.data));
     let last = readings.iter().rev().find_map(|reading| of(&reading.data));
     (first.unwrap_or_default(), last.unwrap_or_default())
 }
 
-/// The least of many short series: in the others the thread did not run all the time.
+/// The minimum of many short series: in the others the thread did not run all the time.
 fn clock_read_ns() -> f64 {
     let series = || {
         let begin_ns = clock::now_ns();
@@ -97,7 +97,7 @@ fn sleep_on(cpu: u32, is_over: &AtomicBool) -> Histogram {
     let mut set = CpuSet::new();
     if (cpu as usize) < CpuSet::MAX_CPU {
         set.set(cpu as usize);
-        // Where it may not be pinned it is late on some other CPU.
+        // A thread that may not be pinned measures some other CPU.
         let _ = sched_setaffinity(None, &set);
     }
     clock::sleep_precisely();
@@ -110,7 +110,7 @@ fn sleep_on(cpu: u32, is_over: &AtomicBool) -> Histogram {
     late
 }
 
-/// How CPUs choose their clock, as the knob of it reads it.
+/// How CPUs choose their clock frequency, as its knob reads it.
 fn governors() -> Vec<String> {
     let wish = Wish { only: vec![CLOCK_KNOB.to_string()], ..Wish::default() };
     let rows = tune::plan(&Host::look(Root::default()), &wish, None).into_iter().map(|one| one.row);

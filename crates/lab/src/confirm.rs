@@ -1,7 +1,7 @@
 //! Experiments that confirm the verdict: short interleaved blocks at the level with the highest
 //! rate, in which one resource is smaller or larger.
 //!
-//! Blocks are no points: their rates belong to the experiment. Their readings go to the log like
+//! Blocks are not points: their rates belong to the experiment. Their readings go to the log like
 //! all others.
 
 use crate::burn::Burner;
@@ -27,7 +27,7 @@ use remote::Orders;
 use std::sync::atomic::AtomicBool;
 use tune::{Host, Journal, ServerChange, Taken};
 
-/// How often an experiment is extended by as many pairs again when its blocks do not tell.
+/// How many times as many pairs again are added to an experiment whose blocks do not decide.
 const ROUNDS_MAX: u32 = 3;
 /// Load before each block's window, so that the change takes effect, nanoseconds.
 const WARMUP_NS: u64 = 500_000_000;
@@ -50,7 +50,7 @@ pub(crate) fn run(
     let planned = plan(&verdict, &facts, &confirm);
     if planned.is_empty() {
         let word = verdict.wall.word();
-        let text = format!("--confirm: no experiment that is allowed tells more about {word}");
+        let text = format!("--confirm: no allowed experiment tells more about {word}");
         run.notice(text, notify);
     }
     for experiment in planned {
@@ -66,10 +66,10 @@ pub(crate) fn run(
         let made = blocks.outcome(&experiment, failure);
         run.perturbations.push(made);
         if let Some(why) = stays {
-            // What the next ones would find is not the server that was measured.
+            // Further experiments would not be about the server that was measured.
             let what = &experiment.what;
             let text = format!(
-                "the server is not as it was before the experiment '{what}', and no more are \
+                "the server could not be restored after the experiment '{what}'; no more are \
                  made: {why}"
             );
             return run.notice(text, notify);
@@ -102,7 +102,7 @@ impl Sides {
             BlockChange::Load(then) => then.clone(),
             _ => level.clone(),
         };
-        // One crew that has room for both, so that connections stay open.
+        // One crew with room for both, so that connections stay open.
         let levels = vec![level.clone(), then.clone()];
         let base = Trial { levels, warmup: Warmup::ForNs(WARMUP_NS), ..trial.clone() };
         let mut changed = base.clone();
@@ -134,7 +134,7 @@ fn ask(trial: &mut Trial, route: &str) {
     }
 }
 
-/// What the blocks of one experiment came to.
+/// The results of the blocks of one experiment.
 #[derive(Debug, Default)]
 struct Blocks {
     base: Vec<f64>,
@@ -142,7 +142,7 @@ struct Blocks {
     /// Bytes per response in both halves.
     base_bytes: Vec<f64>,
     changed_bytes: Vec<f64>,
-    /// Shares of the generator's CPUs that were used up in the changed blocks.
+    /// Shares of the generator's CPUs that were burnt in the changed blocks.
     burned: Vec<f64>,
 }
 
@@ -160,12 +160,12 @@ impl Blocks {
         };
     }
 
-    /// The factor of a capacity that only the blocks tell.
+    /// The factor of a capacity that only the blocks can tell.
     fn factor(&self, change: &BlockChange) -> Option<f64> {
         let mean = judge::stats::mean;
         match change {
             BlockChange::Burn { .. } => mean(&self.burned).map(|burned| 1.0 - burned),
-            // Room for responses grows as they shrink.
+            // The path carries more responses as they shrink.
             BlockChange::Route(_) => Some(mean(&self.base_bytes)? / mean(&self.changed_bytes)?),
             _ => None,
         }
@@ -199,22 +199,21 @@ impl Blocks {
     }
 }
 
-/// Where blocks are made.
+/// Makes the blocks.
 struct Headroom<'a, 'b, 'c> {
     run: &'a mut RunBuilder<'b>,
     watch: &'a mut Watch<'c>,
     stop: &'a AtomicBool,
     notify: &'a mut dyn FnMut(Event),
     confirm: &'a Confirm,
-    /// Visits so far: the workers number them.
+    /// Visits so far; the workers number them.
     visits: u32,
-    /// Why a change at the server could not be put back.
+    /// Why a change at the server could not be reverted.
     stays: Option<String>,
 }
 
 impl Headroom<'_, '_, '_> {
-    /// Makes as many blocks as tell something, or says why not. The server is put back however that
-    /// ends.
+    /// Makes as many blocks as needed, or returns why not. The server is put back in any case.
     fn make(
         &mut self,
         experiment: &Experiment,
@@ -254,7 +253,7 @@ impl Headroom<'_, '_, '_> {
         Ok(())
     }
 
-    /// Makes one block with the workers at hand, or with new ones when it needs others.
+    /// Makes one block with the current workers, or with new ones if it needs different ones.
     fn block(
         &mut self,
         crew: &mut Option<(Half, Crew)>,
@@ -320,7 +319,7 @@ impl Headroom<'_, '_, '_> {
     }
 }
 
-/// What an experiment changes at the server, until it is reverted; most change nothing there.
+/// What an experiment changes at the server until it is reverted; most change nothing there.
 enum ChangedServer {
     Nothing,
     /// On this host.
@@ -363,11 +362,11 @@ impl ChangedServer {
         outcome.error.map_or(Ok(()), |why| Err(format!("on the host of the probe: {why}")))
     }
 
-    /// What has to be done once, before the first block.
+    /// What must be done once, before the first block.
     fn enter(&self) -> Result<(), String> {
         match self {
             Self::Here(server) => server.enter(),
-            // It was done with the preparation.
+            // It was done during the preparation.
             Self::Nothing | Self::Far(_) => Ok(()),
         }
     }
@@ -428,6 +427,6 @@ mod tests {
         let found = finished(BlockChange::Burn { share: 0.2, cpus: vec![0] }, burned);
         assert!((found.factor.unwrap() - 0.8).abs() < 1e-9);
         let found = finished(BlockChange::Burn { share: 0.2, cpus: vec![0] }, rates());
-        assert_eq!((found.factor, found.elasticity), (None, None), "it was not measured");
+        assert_eq!((found.factor, found.elasticity), (None, None), "the factor was not measured");
     }
 }

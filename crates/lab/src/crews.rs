@@ -1,18 +1,18 @@
-//! Who does what in a level: the crew that sends requests, and in a fan-out the one that listens.
+//! Which crew does what in a level: one sends requests, and in a fan-out another one listens.
 //!
-//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a separate
-//! level.
+//! A level of a fan-out counts subscribers. Its writers are ordinary workers, with a level of their
+//! own.
 
 use model::load::{Arrival, Level, Trial};
 
 /// A level, and what each crew does in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crews {
-    /// As the trial has it.
+    /// The level of the trial.
     pub level: Level,
-    /// Of the workers that send requests: the writers of a fan-out, else the level itself.
+    /// For the workers that send requests: the writers of a fan-out, else the level itself.
     pub asking: Level,
-    /// Of the workers that listen, in a fan-out: no request of theirs is ever due.
+    /// For the workers that listen, in a fan-out: none of their requests is ever due.
     pub listening: Option<Level>,
 }
 
@@ -33,14 +33,14 @@ impl Crews {
         trial.levels.iter().map(|level| Self::of(trial, level)).collect()
     }
 
-    /// The level where only connections count: those of both crews.
+    /// The level with the connections of both crews, where only connections count.
     pub fn both(&self) -> Level {
         let Some(listening) = &self.listening else { return self.level.clone() };
         let spare = listening.spare.saturating_add(self.asking.connections);
         Level { spare, ..listening.clone() }
     }
 
-    /// Connections that both crews open at the begin.
+    /// Connections that both crews open at the start.
     pub fn connections(&self) -> u64 {
         let listening = self.listening.as_ref().map_or(0, |level| level.connections);
         u64::from(self.asking.connections) + u64::from(listening)
@@ -50,16 +50,16 @@ impl Crews {
 /// What the workers that send requests must have room for, over all levels of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrewSize {
-    /// Connections open at once; one where no worker sends anything.
+    /// Connections open at once; one if no worker sends anything.
     pub connections_max: u32,
     /// Requests in flight on each.
     pub depth_max: u32,
-    /// Worker threads: none is without a connection.
+    /// Worker threads: each has at least one connection.
     pub threads: u32,
 }
 
 impl CrewSize {
-    /// That of a trial.
+    /// The size for a trial.
     pub fn of(trial: &Trial) -> Self {
         let crews = Crews::of_all(trial);
         let connections = crews.iter().map(|crews| crews.asking.connections_max());

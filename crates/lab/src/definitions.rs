@@ -1,5 +1,5 @@
-//! What each figure of the record means. The record carries this text, so that a number never
-//! travels without its definition.
+//! What each figure of the record means. The record contains this text, so that no number is stored
+//! without its definition.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,46 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "tool",
         "Where another tool made the load (a plan with load.tool): which one, its command line, \
-         its exit code, and ran_ns, the monotonic begin and end of its process. There are no \
-         points then: a tool does not tell most of their counts. Absent where our engine made the \
-         load.",
+         its exit code, and ran_ns, the monotonic start and end of its process. There are no \
+         points then, because a tool does not report most of their counts. Absent where our engine \
+         made the load.",
     ),
     (
         "tool.window_ns",
         "The part of ran_ns in which packets flowed, to a fifth of a second: from the first to the \
-         last interval between two readings of TCP's counters with a tenth as many received \
-         segments per second as the busiest has. Readings of both hosts are of this window.",
+         last interval between two readings of TCP's counters that has at least a tenth of the \
+         received segments per second of the busiest interval. Readings of both hosts are of this \
+         window.",
     ),
     (
         "tool.account",
-        "What the tool told (foreign), and each of its figures with what the checks of `ceiling \
-         audit` say: holds, cannot_tell or cannot_be, with the arithmetic. What it did not tell is \
-         null.",
+        "What the tool reported (foreign), and for each of its figures the result of the checks of \
+         `ceiling audit`: holds, cannot_tell or cannot_be, with the arithmetic. What it did not \
+         report is null.",
     ),
     (
         "tool.rate",
-        "Good responses (2xx and 3xx) per second by the tool's own counts: its rate times good \
-         over all that it counts; of one that prints the mean of windows instead, good over its \
-         duration. null where it does not tell good ones from others.",
+        "Good responses (2xx and 3xx) per second by the tool's own counts: its rate times the \
+         share of good ones in all that it counts; for a tool that prints the mean of windows \
+         instead, good ones over its duration. null where it does not tell good ones from others.",
     ),
     (
         "tool.cpu",
         "CPU time of the tool's process tree and of the server's, from the threads that the probes \
-         saw in window_ns, as CPUs' worth of time; and the same over the responses that the tool \
-         counted, with any status. What a thread did between the last reading and its end is not \
-         in it.",
+         saw in window_ns, as a number of CPUs; and the same per response that the tool counted, \
+         with any status. What a thread did between the last reading and its end is not included.",
     ),
     (
         "tool.gates",
-        "The checks of our own runs, as far as they can be asked of the tool's figures; ok is null \
-         where they cannot be told.",
+        "The checks of our own runs, as far as they apply to the tool's figures; ok is null where \
+         they cannot decide.",
     ),
     (
         "target.resolution",
         "name: host and port that were looked up, once, before load: those of the URL unless \
-         --connect-to says another. how: literal (the name is an address), resolver (of the \
+         --connect-to names others. how: literal (the name is an address), resolver (of the \
          system), given (--resolve) or unix-socket. answers: all addresses found; those that \
-         refused or fit no --source are not in target.addresses.",
+         refused or match no --source are not in target.addresses.",
     ),
     (
         "target.addresses_used",
@@ -58,56 +58,56 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "target.server.processes",
         "The processes of the server's tree at the start of the run: pid, name, threads, \
          cpus_allowed (of the first thread) and listeners (listening sockets on the port under \
-         test that the process holds; several can hold one). null: not readable. At most 1024 of \
-         them; pids has all.",
+         test that the process holds; several processes can hold the same). null: not readable. At \
+         most 1024 processes; pids has all.",
     ),
     (
         "target.server.network",
-        "The server's network namespace, where that is not ours: namespace as the kernel names it, \
-         port on which the server listens there (another than the one under test when that is \
-         published; null when not known), addresses, and host: interfaces and kernel parameters \
-         as seen from there. Readings of source inside were taken in it; evidence about the \
-         server's sockets, interfaces and TCP counters is from those. Absent where the server \
-         shares our namespace.",
+        "The server's network namespace, where that is not ours: namespace, as the kernel names \
+         it; port, on which the server listens there (it differs from the port under test when \
+         that is published; null when not known); addresses; and host: interfaces and kernel \
+         parameters as seen from there. Readings of source inside were taken in it, and evidence \
+         about the server's sockets, interfaces and TCP counters comes from those. Absent where \
+         the server shares our namespace.",
     ),
     (
         "target.server.container",
-        "The container that the server's control groups are of: runtime, id, and name by files of \
-         the runtime or by its host name; name is null when neither could be read. Absent where \
-         the groups are those of no container.",
+        "The container that the server's control groups belong to: runtime, id, and name by files \
+         of the runtime or by its host name; name is null when neither could be read. Absent where \
+         the groups belong to no container.",
     ),
     (
         "target.probe",
-        "The server's host, read by a probe there (--probe); null without one, and target.server \
-         is null with one. server: the process tree that listens on the port under test there; \
-         null when it was not found. privilege: none (the counters of the host; the server is \
-         another user's), read-only (the server's own files too) or root. lost: why its readings \
-         end before the run; null when they do not.",
+        "The server's host, read by a probe there (--probe); null without a probe; with one, \
+         target.server is null. server: the process tree that listens on the port under test \
+         there; null when it was not found. privilege: none (the counters of the host; the server \
+         belongs to another user), read-only (the server's own files too) or root. lost: why its \
+         readings end before the run; null when they do not.",
     ),
     (
         "target.probe.clock",
         "The probe's monotonic clock minus ours. A ping and its response bound the offset on both \
-         sides; of the round trips before, during and after the load the fastest of each is kept, \
-         offset_ns is the middle of the offsets that all of them allow, and error_ns half of their \
-         range. A figure of the server's host is taken from readings that lie inside the measured \
-         window by more than error_ns; they are kept with that host's own times in \
-         server-readings.ndjson. round_trips: how many were timed.",
+         sides; the fastest round trip before, during and after the load is kept. offset_ns is the \
+         middle of the offsets that all of them allow, and error_ns half of their range. A figure \
+         of the server's host is taken from readings that lie inside the measured window by more \
+         than error_ns; they are kept with that host's own times in server-readings.ndjson. \
+         round_trips: how many were timed.",
     ),
     (
         "host.tuned",
-        "Values of this host and network namespace that ceiling tune had changed when the run \
-         began and not put back: knob, place, wanted (the written value) and now. null: there is \
-         no journal of such changes, or it could not be read. During the run they are read twice a \
-         second, and when a point has ended (readings of source tuning); a value that is no longer \
-         as written, was put back or was changed only then breaks the gate tuning of the points in \
-         whose window it was seen.",
+        "Values of this host and network namespace that ceiling tune had changed and not put back \
+         when the run started: knob, place, wanted (the written value) and now. null: there is no \
+         journal of such changes, or it could not be read. During the run they are read twice a \
+         second, and when a point has ended (readings of source tuning). A value that is no longer \
+         as written, was put back, or was changed only then breaks the gate tuning of the points \
+         in whose window that was seen.",
     ),
     (
         "points[].rate",
         "Good responses (status 2xx or 3xx, no failed check) that arrived in the measured window, \
          whenever they were requested, divided by load.duration_s: requests.arrived / \
-         load.duration_s, exactly. Responses after the window are not in it, those in it to \
-         requests of the warm-up are.",
+         load.duration_s, exactly. Responses after the window do not count; responses in it to \
+         requests of the warm-up do.",
     ),
     (
         "points[].series",
@@ -116,36 +116,34 @@ const DEFINITIONS: &[(&str, &str)] = &[
          and p99_ns: of requests sent in the window that were completed in that second. status: \
          complete responses that arrived in it by class, 2xx, 3xx, 4xx, 5xx; bytes_received: their \
          bytes; status_codes: those of them to requests of the window, by code; bytes_sent: bytes \
-         of the requests sent in it; null in older records. Of subscribers: completed counts \
+         of the requests sent in it; null in older records. For subscribers, completed counts \
          events.",
     ),
     (
         "points[].per_100ms",
         "Good responses that arrived in each tenth of a second of the window; their sum is \
-         requests.arrived. Of devices: connections established; of subscribers: events.",
+         requests.arrived. For devices these are connections established, for subscribers events.",
     ),
     (
         "points[].load.duration_s",
-        "Length of the measured window. Time-based: from its begin to the last instant at which \
-         requests were sent. Count-based (-n): from its begin to the last fate of a request, which \
-         is a response with any status, a failure, or that none came. Where no duration was given \
-         it is ten times the mean latency of the warm-up when that is longer, up to \
-         trial.window_max_ns.",
+        "Length of the measured window. Time-based: from its start to the last instant at which \
+         requests were sent. Count-based (-n): from its start to the last outcome of a request: a \
+         response with any status, a failure, or no response. Where no duration was given it is \
+         ten times the mean latency of the warm-up when that is longer, up to trial.window_max_ns.",
     ),
     (
         "points[].requests",
         "Requests sent in the measured window and their outcome, in it or later: sent = completed \
          + failed + unanswered. completed: whole response with status 2xx or 3xx and no failed \
          check. failed: whole response with another status or a failed check, or an error of class \
-         timeout, reset, closed or parse. unanswered: no whole response when the drain ended, \
-         which lasts as long as the time-out (-T) and ends when nothing is in flight; so there are \
-         some only where the drain was cut short: the run was interrupted, or they could not \
-         change how a trial of a search stands. planned: the number asked for (-n), or in open \
-         loop those due in the window; else null. unsent: planned ones that were never sent, so \
-         that planned = sent + unsent. waited: sent ones that found no free slot when they were \
-         due. arrived: good responses that arrived in the window, also to requests of the warm-up \
-         and not those that came after it: the count of rate, series and per_100ms; null in older \
-         records.",
+         timeout, reset, closed or parse. unanswered: no whole response when the drain ended. The \
+         drain lasts at most as long as the time-out (-T) and ends when nothing is in flight, so \
+         there are unanswered requests only where it was cut short: the run was interrupted, or \
+         they could not change the result of a trial of a search. planned: the number requested \
+         (-n), or in open loop the number due in the window; else null. unsent: planned and never \
+         sent, so that planned = sent + unsent. waited: sent, but without a free slot when they \
+         were due. arrived: good responses that arrived in the window, those to requests of the \
+         warm-up included: the count behind rate, series and per_100ms; null in older records.",
     ),
     (
         "points[].errors",
@@ -181,38 +179,40 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].requests.unaccounted",
-        "Due in the window, and whether they were sent is not known: an agent of a fleet was lost \
-         before it told. They count as slower than all others in latency_ns. Absent when zero.",
+        "Requests due in the window of which it is not known whether they were sent, because an \
+         agent of a fleet was lost before it reported them. They count as slower than all others \
+         in latency_ns. Absent when zero.",
     ),
     (
         "points[].agents",
         "What each agent of a fleet did in the window, by its own account; absent without a fleet. \
-         planned: its part of the one schedule, counted from it. Over all agents sent, completed, \
-         failed, unanswered and unsent are those of the point. lateness_p99_ns: its generator \
-         delay. cpu_busy: the share of its CPUs that its process used. worker_busy: the share of \
-         its time in which the busiest of its workers had work. clock_error_ns: by how much its \
-         window may lie beside that of the controller. ended: complete, late (cut off for a \
+         planned: its part of the common schedule, counted from that. The sums of sent, completed, \
+         failed, unanswered and unsent over all agents are those of the point. lateness_p99_ns: \
+         its generator delay. cpu_busy: the share of its CPUs that its process used. worker_busy: \
+         the share of the time in which its busiest worker had work. clock_error_ns: by how much \
+         its window may be off from that of the controller. ended: complete, late (cut off for a \
          while), cut-off (it stopped its load by itself) or lost. broken, wall and confidence: its \
          own gates and verdict, from the readings of its own host.",
     ),
     (
         "fleet",
-        "The agents that made the load; absent without a fleet. host is then that of the \
-         controller, which sends nothing and is not read, and CPU cost of the client is that of \
-         the agents' workers. part: workers of the agent, and the weight of each: the numbers of \
-         requests and connections are dealt out to all workers in rounds, in which each takes as \
-         many as its weight says. capacity: requests per second that the agent can send, as it \
-         measured at its start by the CPU time of one worker for a request to a server in its own \
-         process, or as its user said; weights follow it, by powers of 2, when every \
-         agent told it. clock: its monotonic clock minus the controller's. ended: how its part in \
+        "The agents that made the load; absent without a fleet. host is then the host of the \
+         controller, which sends nothing and is not read, and the CPU cost of the client is that \
+         of the agents' workers. part: workers of the agent, and the weight of each: the numbers \
+         of requests and connections are dealt out to all workers in rounds, in which each takes \
+         as many as its weight. capacity: requests per second that the agent can send, as it \
+         measured at its start from the CPU time of one worker for a request to a server in its \
+         own process, or as its user set it; weights follow it, in powers of 2, when every agent \
+         reported it. clock: its monotonic clock minus the controller's. ended: how its part of \
          the whole run ended.",
     ),
     (
         "trial.requests",
         "The first 16 requests of the tape, in sending order: method, path, the names of their \
-         headers, and the length of their bodies as Content-Length. Values are ***, and bodies \
-         empty, but with --keep-requests. Each connection begins at its own place of the tape, \
-         drawn from the seed, and goes round; with templates a value returns when the tape does.",
+         headers, and the length of their bodies as Content-Length. Without --keep-requests values \
+         are *** and bodies are empty. Each connection starts at its own position on the tape, \
+         drawn from the seed, and repeats the tape; with templates a value repeats when the tape \
+         does.",
     ),
     (
         "points[].latency_ns",
@@ -221,9 +221,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          completed requests. With TLS a request is stamped before it is encrypted and its response \
          before it is decrypted. censored counts requests without a good response: those that \
          failed in any way (status 4xx or 5xx, failed check, time-out, reset, close, not HTTP), \
-         were unanswered or unsent. They take part in the ranks as slower than all others, so a \
-         percentile that falls among them is null, and so is max. A percentile with fewer than ten \
-         values beyond it is null. The same holds for targets[].latency_ns, without unsent ones.",
+         were unanswered or unsent. They rank as slower than all others, so a percentile that \
+         falls among them is null, and so is max. A percentile with fewer than ten values beyond \
+         it is null. The same holds for targets[].latency_ns, without unsent requests.",
     ),
     (
         "points[].latency_good_ns",
@@ -232,12 +232,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].service_ns",
-        "From the instant the request was handed to the kernel to the last byte of its response. \
-         In closed loop the same as latency_ns. censored as there, without unsent requests.",
+        "From the instant the request was passed to the kernel to the last byte of its response. \
+         In closed loop the same as latency_ns. censored: as in latency_ns, without unsent \
+         requests.",
     ),
     (
         "points[].release_lag_ns",
-        "The send delay. Open loop: from the planned instant to the send, of every request sent; \
+        "The send delay. Open loop: from the planned instant to the send, for every request sent; \
          null in closed loop. Latency is send delay plus service time.",
     ),
     (
@@ -246,23 +247,25 @@ const DEFINITIONS: &[(&str, &str)] = &[
          slot: to the send, from the planned instant or from the instant a slot became free when \
          that was later. A slot counts as free from the earliest instant at which its response may \
          have arrived: the last poll when the worker's loop did not sleep, or the planned end of a \
-         sleep that ended late. So it includes a stall of the generator also while every slot is \
+         sleep that ended late. So it includes a stall of the generator even while every slot is \
          in use, except for up to 1 ms inside a sleep.",
     ),
     (
         "points[].latency_punctual_ns",
-        "Lower bounds of latency_ns: the latency that a generator would have measured which sends \
-         each request when it is due and stamps each response when it arrives. Calculated from the \
-         distributions of latency, service time, generator delay and unseen time; no bound exceeds \
-         the true value. Open loop, and closed loop where the generator stood still; else null.",
+        "Lower bounds of latency_ns: the latency that a generator would have measured if it sent \
+         each request when it was due and stamped each response when it arrived. Calculated from \
+         the distributions of latency, service time, generator delay and unseen time; no bound \
+         exceeds the true value. Open loop, and closed loop where the generator stalled; else \
+         null.",
     ),
     (
         "points[].standing",
         "How sound each figure is, by its key. bounded: the true value is between low and high \
-         (null: known from below only), for the reason in by. not-known: no value and no bound, \
-         for the reason in why. A figure that is not listed is sound. docs/reference/gates.md \
-         lists the figures that each gate strikes; a percentile of too few requests, or one that \
-         falls among requests without a good response, is listed with that reason.",
+         (null: only a lower bound is known), for the reason in by. not-known: no value and no \
+         bound, for the reason in why. A figure that is not listed is sound. \
+         docs/reference/gates.md lists the figures that each gate strikes; a percentile of too few \
+         requests, or one that falls among requests without a good response, is listed with that \
+         reason.",
     ),
     (
         "points[].status_codes",
@@ -276,19 +279,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].unseen_ns",
         "How long good responses may have waited before they were stamped, because a worker of the \
-         generator did not run when it should have: since its last wait began where it woke over 1 \
-         ms late, since that should have ended where it woke over 50 us late, since its last turn \
-         began where that took over 1 ms. count: the responses that this may concern; all others \
-         were stamped in time. null without such responses. A stall inside a sleep of up to 20 ms \
-         leaves no trace.",
+         generator did not run when it should have: since the start of its last wait if it woke \
+         over 1 ms late, since the planned end of that wait if it woke over 50 us late, since the \
+         start of its last turn if that took over 1 ms. count: the responses that this may affect; \
+         all others were stamped in time. null without such responses. A stall inside a sleep of \
+         up to 20 ms leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",
-        "latency_ns with a lower bound for each request that got no response: timed out \
-         until then, unanswered until the end of the drain, unsent until the end of the window. \
-         Requests that failed in another way are beyond every value here too (censored): how \
-         quickly they failed bounds nothing. Its percentiles are lower bounds of those of \
-         latency_ns; null when no request timed out, was unanswered or unsent.",
+        "latency_ns with a lower bound for each request that got no response: its wait until it \
+         timed out, until the end of the drain if it was unanswered, until the end of the window \
+         if it was unsent. Requests that failed in another way rank above every value here too \
+         (censored): how quickly they failed is no bound. Its percentiles are lower bounds of \
+         those of latency_ns; null when no request timed out, was unanswered or unsent.",
     ),
     (
         "points[].offered_rate",
@@ -298,55 +301,56 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].client_loop.spin_share",
         "Open loop: share of the workers' time spent reading the clock until the next request is \
-         due, because it was too near for a sleep. It is part of the generator's CPU time, and the \
-         cost of punctuality.",
+         due, because it was too near for a sleep. It is part of the generator's CPU time: the \
+         cost of sending on time.",
     ),
     (
         "points[].connections",
-        "unsolicited: connections that were closed because bytes came while no request was in \
+        "unsolicited: connections that were closed because bytes arrived while no request was in \
          flight on them, other than empty lines, which are ignored; with requests in flight such \
          bytes fail the next of them with class parse. asked: slots of the level. opened: slots \
          that were open at least once. served: slots that got at least one response of the window, \
          with any status. failed: slots whose every attempt failed. reopened: further successful \
          attempts. connect_ns: time from connect() to established, successful attempts since the \
-         level was ordered; with a proxy to its consent to the tunnel, without the TLS handshake.",
+         level was ordered; with a proxy until it agreed to the tunnel, without the TLS handshake.",
     ),
     (
         "points[].connections.handshakes",
-        "TLS handshakes that succeeded since the level was ordered, and resumed those of them \
-         that continued an earlier session. null without TLS, as are the other figures of it.",
+        "TLS handshakes that succeeded since the level was ordered; resumed: those of them that \
+         continued an earlier session. null without TLS, like the other figures of TLS.",
     ),
     (
         "points[].connections.handshake_ns",
-        "From the connection being established to the end of the handshake, with our own \
-         cryptography and the wait for our CPU; successful handshakes since the level was \
-         ordered. The first request is not part of it.",
+        "From the connection being established to the end of the handshake, including our own \
+         cryptography and waits for our CPU; successful handshakes since the level was ordered. \
+         The first request is not part of it.",
     ),
     (
         "points[].connections.handshake_failures",
-        "Failed handshakes by cause, which are the attempts of errors.tls, and connections that a \
+        "Failed handshakes by cause (the attempts that errors.tls counts), and connections that a \
          TLS error ended after the handshake, whose requests fail with class reset.",
     ),
     (
         "points[].connections.tunnels_refused",
-        "Attempts that the proxy did not let through, part of errors.connect. tunnel_status: HTTP \
-         status of the latest refusal, null when there was none or it was no HTTP response. null \
-         without a proxy.",
+        "Attempts that the proxy refused, part of errors.connect. tunnel_status: HTTP status of \
+         the latest refusal, null when there was none or it was no HTTP response. null without a \
+         proxy.",
     ),
     (
         "perturbations[]",
-        "Experiments after the levels (--confirm), at the level with the highest rate: the change \
-         in the changed blocks of the order base, changed, changed, base. base and changed are \
-         good responses per second of each block; blocks are not points. factor: capacity of the \
-         resource in the changed blocks over that in the base blocks; measured where no setting \
-         fixes it (CPU time that was burnt, bytes per response), null when it was not measured.",
+        "Experiments after the levels (--confirm), at the level with the highest rate: the change, \
+         made in the changed blocks of the order base, changed, changed, base. base and changed \
+         are good responses per second of each block; blocks are not points. factor: capacity of \
+         the resource in the changed blocks over that in the base blocks; measured where no \
+         setting fixes it (CPU time that was burnt, bytes per response), null when it was not \
+         measured.",
     ),
     (
         "perturbations[].elasticity",
         "d ln(rate) / d ln(capacity): the mean over the pairs of ln(changed / base) / ln(factor), \
          with its 95 % interval by Student's t. 1 for the resource that limits, 0 for one that \
-         does not. null when a block had no good response or the capacity changed by under 5 %. Up \
-         to two times as many pairs again are made while the interval is too wide to decide.",
+         does not. null when a block had no good response or the capacity changed by under 5 %. \
+         While the interval is too wide to decide, as many pairs again are made, up to two times.",
     ),
     (
         "perturbations[].says",
@@ -365,21 +369,21 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "profile.captures[]",
         "One profile of one process, in pprof format in file below the run's directory. begin_ns: \
-         when it was requested; end_ns: begin_ns and the time it covers by its own account. Of Go, \
-         block, mutex and heap are the difference between end and begin, so that warm-up and other \
+         when it was requested; end_ns: begin_ns plus the time that it says it covers. For Go, \
+         block, mutex and heap are the difference between end and start, so that warm-up and other \
          levels are not in them. perf: 99 samples per second of CPU time, each standing for its \
          share of a second.",
     ),
     (
         "profile.kinds[]",
         "The profiles of one kind added up over the processes. total, flat and cum: nanoseconds, \
-         of heap bytes allocated. duration_s: mean time covered by each; requests: responses of \
-         the visit per second, good or not, times duration_s. requests and every share of requests \
-         are null with the reason in requests_absent when a process that served was not profiled \
-         (it listens on the port under test or has the name of one that does, and used CPU time), \
-         when that is not known, and for streams of events. functions: how many have a flat value. \
-         flame: the tree of calls in the order in which it is drawn, without frames below 1/500 of \
-         the whole.",
+         or for heap bytes allocated. duration_s: mean time covered by each; requests: responses \
+         of the visit per second, good or not, times duration_s. requests and every share of \
+         requests are null with the reason in requests_absent when a process that served was not \
+         profiled (it listens on the port under test or has the name of one that does, and used \
+         CPU time), when that is not known, and for streams of events. functions: how many have a \
+         flat value. flame: the tree of calls in the order in which it is drawn, without frames \
+         below 1/500 of the whole.",
     ),
     (
         "profile.kinds[].waits[]",
@@ -393,9 +397,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "target.tls",
-        "What one handshake agreed on before the load: version, cipher suite, group of the key \
-         exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted \
-         the records; ktls.kernel: whether it reports that it can.",
+        "What one handshake before the load negotiated: version, cipher suite, group of the key \
+         exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted the \
+         records; ktls.kernel: whether it reports that it can.",
     ),
     (
         "points[].turnover",
@@ -403,35 +407,35 @@ const DEFINITIONS: &[(&str, &str)] = &[
          and open connections that we or the peer closed first (the side that closes first keeps \
          the TIME_WAIT). Those open when the window began and those established in it are closed \
          in it or open when it ends: open_before + established = closed_by_us + closed_by_peer + \
-         open_after, exactly. rate: established per second. planned_rate: the asked rate in open \
-         loop, else devices over their mean hold, as if connecting took no time. connect_ns: from \
-         connect() to established, attempts that succeeded in the window. syn_retries: connects of \
-         the whole level that took as long as the delay before a SYN packet is sent again, within \
-         150 ms. client_bytes_each: growth of the generator's resident memory over the most \
-         connections open at once; sockets in the kernel are not in it.",
+         open_after, exactly. rate: established per second. planned_rate: the requested rate in \
+         open loop, else devices over their mean hold, as if connecting took no time. connect_ns: \
+         from connect() to established, attempts that succeeded in the window. syn_retries: \
+         connects of the whole level that took as long as the delay before a SYN packet is sent \
+         again, within 150 ms. client_bytes_each: growth of the generator's resident memory over \
+         the most connections open at once; sockets in the kernel are not in it.",
     ),
     (
         "points[].turnover.starts",
         "Open loop of connections (churn -R): those due in the window. planned = begun + unsent, \
          and begun = established + failed + pending, exactly. unsent: no device was free until the \
-         end of the window; waited: begun late for the same reason; pending: neither open nor \
-         failed when the visit ended. connect_ns: from the planned instant to established, all \
-         that were never open being slower (censored). connect_punctual_ns: lower bounds of it \
-         without the generator delay, which is lateness_ns: begun minus planned or minus the \
-         instant a device was free, whichever was later. null in closed loop.",
+         end of the window; waited: started late for the same reason; pending: neither open nor \
+         failed when the visit ended. connect_ns: from the planned instant to established, those \
+         that were never open rank as slower than all others (censored). connect_punctual_ns: \
+         lower bounds of it without the generator delay, which is lateness_ns: begun minus planned \
+         or minus the instant a device was free, whichever was later. null in closed loop.",
     ),
     (
         "points[].turnover.openings",
         "Devices: every second of the visit from visit_begin_ns on, ramp-up, window and ramp-down; \
          all other figures are of the window. established and failed: attempts. open: connections \
          at its end. connect_p50_ns and connect_p90_ns: from connect() to established. \
-         accept_queue: the most that waited in all accept queues of the port at one of the looks \
-         of that second; null where these were not read.",
+         accept_queue: the most connections that waited in all accept queues of the port in any \
+         reading of that second; null where these were not read.",
     ),
     (
         "points[].events",
         "Events that subscribers received in the window (ceiling fanout); all other figures of the \
-         point are those of the writers' requests then, and load.connections counts subscribers. \
+         point are then those of the writers' requests, and load.connections counts subscribers. \
          An event is a blank line after at least one data field (WHATWG HTML, 9.2). rate: received \
          per second over all subscribers. subscribers: accepted had a response of status 200, \
          refused counts other responses, lost counts streams that ended in the window; both are \
@@ -452,12 +456,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].events.staleness_ns",
         "Arrival of an event minus the instant that it carries (at_ns, Unix time of the server's \
-         host). By one wall clock where the server is on this host. Where a probe is on the \
-         server's host, by the wall clock that the probe tells, carried over by the offset of the \
-         clocks: staleness_error_ns is how far it may be off, 0 by one clock. null where neither \
-         is so or a wall clock was set during the run, with the reason in staleness_absent. An \
-         arrival is stamped once for all bytes of one read. early: events that arrived before \
-         their instant; they are counted and in no percentile. Events that did not arrive have no \
+         host). Where the server is on this host, both are on one wall clock. Where a probe is on \
+         the server's host, its wall clock is converted to ours by the offset of the clocks: \
+         staleness_error_ns is how far it may be off, 0 with one clock. null, with the reason in \
+         staleness_absent, where neither is so or a wall clock was set during the run. An arrival \
+         is stamped once for all bytes of one read. early: events that arrived before their \
+         instant; they are counted and in no percentile. Events that did not arrive have no \
          staleness.",
     ),
     (
@@ -482,16 +486,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].cpu.server_us_per_request",
         "On-CPU time (schedstat) of all threads of the server's process tree between two probe \
-         readings inside the window, as CPUs' worth (server_cpus) times load.duration_s, per \
+         readings inside the window, as a number of CPUs (server_cpus) times load.duration_s, per \
          response (cpu.answers). null when the server is not watched, and without a response.",
     ),
     (
         "points[].residence",
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
-         side, as shares of the mean number in flight (at the generator at most what comes in one \
-         turn of its loop or while it waits for a CPU); on the wire, the rate times the shortest \
-         round trip of TCP; and the rest, inside the server. They add up. null where sockets were \
-         not sampled.",
+         side, as shares of the mean number in flight (at the generator at most what arrives in \
+         one turn of its loop or while it waits for a CPU); on the wire, the rate times the \
+         shortest round trip of TCP; and the rest, inside the server. They add up. null where \
+         sockets were not sampled.",
     ),
     (
         "verdict.alternatives",
@@ -505,8 +509,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "mean: requests in flight, added up over time by the workers at every change and divided \
          by the window; independent of the latency histogram. first and last: the same over the \
          first and the last fifth of the window; null for a window under half a second. In open \
-         loop above the capacity of the target last exceeds first, or requests.unsent grows, \
-         the number that were due and still waited when the window ended.",
+         loop above the capacity of the server, last exceeds first, or requests.unsent grows: the \
+         requests that were due and still waited when the window ended.",
     ),
     (
         "points[].client_loop.turn_max_ns",
@@ -522,7 +526,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
          alone. met is null when it is undecided: too few responses for a percentile (unless a \
          lower percentile is already beyond the bound), a figure known only to be between two \
          values of which one holds, or a figure that was not measured. A percentile among requests \
-         without a good response is missed, unless they are only known to have waited for less \
+         without a good response is a miss, unless they are only known to have waited for less \
          than the bound.",
     ),
     (

@@ -1,12 +1,12 @@
-//! What `ceiling tune` changed on this host is looked at while a run goes on.
+//! Watches, during a run, the values that `ceiling tune` changed on this host.
 //!
-//! The first look says what belongs to the run; what differs from it later has drifted, also when
-//! it was put back in order, or changed only since. A thread looks twice a second, and once more
-//! when a level has ended: if the host has no time for the thread, what happened in the window is
-//! seen then. It shares nothing with the workers, and without a change it reads the names in one
-//! folder.
+//! The first look says which changes belong to the run; whatever differs from it later has drifted,
+//! even if it was put back in order, or changed only since. A thread looks twice a second, and once
+//! more when a level has ended: if the host has no CPU time for the thread, that look sees what
+//! happened in the window. The thread shares nothing with the workers, and without a change it only
+//! reads the names in one folder.
 //!
-//! A journal that may not be read is reported as such, because changes on the host are then
+//! A journal without read permission is reported as such, because changes on the host are then
 //! unknown.
 
 use model::facts::{TunedValue, Unreadable};
@@ -25,7 +25,7 @@ use tune::{Host, Journal};
 /// How often the places are read again.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// The changes on this host now; none without a journal, or when it cannot be read.
+/// The changes on this host now; `None` without a journal, or when it cannot be read.
 pub fn tuned() -> Option<Vec<TunedValue>> {
     let folder = tune::journal_folder();
     if !fs::exists(&folder).ok()? {
@@ -40,7 +40,7 @@ pub fn tuned() -> Option<Vec<TunedValue>> {
     Some(find(&Root::default(), &folder).ok()?.into_iter().map(value).collect())
 }
 
-/// A change that is made and not put back.
+/// A change that was made and not put back.
 #[derive(Debug, Clone)]
 struct InForce {
     transaction: String,
@@ -53,7 +53,7 @@ impl InForce {
     }
 }
 
-/// Changes of this namespace and host; those of others cannot be looked at from here.
+/// Changes of this namespace and host; those of others cannot be read from here.
 fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
     match has_transactions(folder) {
         Ok(true) => {}
@@ -67,7 +67,7 @@ fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
         one.rows.into_iter().map(move |row| InForce { transaction: transaction.clone(), row })
     };
     let standing = standing.map_err(|error| error.to_string())?.into_iter();
-    // What an experiment turns to and fro is no tuning.
+    // What an experiment changes back and forth is not tuning.
     let mut all: Vec<_> = standing.filter(|one| one.held_by.is_none()).flat_map(of).collect();
     all.retain(|one| one.row.fate != Fate::Refused);
     Ok(all)
@@ -84,7 +84,7 @@ fn has_transactions(folder: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Looks again and again, and knows what the first look found.
+/// Looks repeatedly, and keeps what the first look found.
 #[derive(Debug)]
 pub struct Looks {
     root: Root,
@@ -93,13 +93,13 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// At the changes in the journal of this folder.
+    /// For the changes in the journal of this folder.
     pub fn at(folder: PathBuf) -> Self {
         Self { root: Root::default(), folder, first: None }
     }
 
-    /// The current changes, and those that differ from the first look; none when nothing is changed
-    /// now or was then.
+    /// The current changes, and those that differ from the first look; `None` when nothing is or
+    /// was changed.
     pub fn look(&mut self) -> Option<Reading> {
         let begin_ns = now_ns();
         let data = match find(&self.root, &self.folder) {
@@ -139,19 +139,19 @@ impl Looks {
 /// The thread that looks.
 #[derive(Debug)]
 pub struct DriftWatch {
-    /// Orders a look at once, after which the sender in it is dropped.
+    /// Orders a look now; the sender in the order is dropped when the look is done.
     orders: Option<Sender<Sender<()>>>,
     readings: Receiver<Reading>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl DriftWatch {
-    /// Looks from now on; nothing when no thread can be started.
+    /// Looks from now on; `None` when no thread can be started.
     pub fn start() -> Option<Self> {
         let mut looks = Looks::at(tune::journal_folder());
         let (orders, ordered) = channel::<Sender<()>>();
         let (sender, readings) = channel();
-        // Before the caller goes on: a change from here on counts as one after the start.
+        // Before the caller continues: a change from now on counts as one after the start.
         let first = looks.look();
         let work = move || {
             first.into_iter().for_each(|reading| drop(sender.send(reading)));
@@ -172,7 +172,7 @@ impl DriftWatch {
     pub fn look(&self) {
         let (done, is_done) = channel();
         if self.orders.as_ref().is_some_and(|orders| orders.send(done).is_ok()) {
-            // The end of the sender is the response.
+            // The drop of the sender is the response.
             let _ = is_done.recv();
         }
     }
@@ -192,7 +192,7 @@ impl Drop for DriftWatch {
     }
 }
 
-/// Monotonic, as all readings.
+/// Monotonic, like all readings.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -1,4 +1,4 @@
-//! Why no run could be made.
+//! Why a run could not be made.
 
 use crate::limits::LimitError;
 use crate::preflight::{GreetError, SecretsError};
@@ -7,7 +7,7 @@ use engine::StartError;
 use remote::FarError;
 use wire::tape::EncodeError;
 
-/// Why no run could be made.
+/// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// No address of the target accepts a connection.
@@ -25,10 +25,10 @@ pub enum LabError {
     /// Certificates cannot be used.
     #[error("{0}")]
     Secrets(#[from] SecretsError),
-    /// A limit of this host stands in the way.
+    /// A limit of this host prevents the run.
     #[error("{0}")]
     Limit(#[from] LimitError),
-    /// The server's host cannot be watched as asked.
+    /// The server's host cannot be watched as requested.
     #[error("{0}")]
     Probe(#[from] FarError),
     /// A request cannot be encoded.
@@ -37,7 +37,7 @@ pub enum LabError {
     /// The workers did not start.
     #[error("{0}")]
     Start(#[from] StartError),
-    /// Another tool did not make the load.
+    /// Another tool could not make the load.
     #[error("{0}")]
     Tool(#[from] ToolError),
     /// A worker ended by itself: a bug of ours.
@@ -49,7 +49,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Whether the server or its probe does not respond, rather than that something is wrong.
+    /// Whether the server or its probe does not respond; false for any other error.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Greet(_) => true,
@@ -60,10 +60,10 @@ impl LabError {
     }
 }
 
-/// Why another tool made no load, or none that is known.
+/// Why another tool made no load, or none with known figures.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// Its program is not on this host.
+    /// Its program is not installed on this host.
     #[error("{name} is not in the PATH; to get it: {get}")]
     Absent {
         /// Its name.
@@ -71,7 +71,7 @@ pub enum ToolError {
         /// How to get it.
         get: &'static str,
     },
-    /// It cannot be asked for this load.
+    /// It cannot make this load.
     #[error("--tool {0}: {1}")]
     Asked(&'static str, String),
     /// It could not be run.
@@ -86,13 +86,13 @@ pub enum ToolError {
     #[error("{0} did not end, and was killed")]
     Hangs(&'static str),
     /// It ended without figures.
-    #[error("{name} ended with {how} and told nothing that can be read: {why}")]
+    #[error("{name} ended with {how} and printed no readable figures: {why}")]
     Silent {
         /// Its name.
         name: &'static str,
         /// Its exit code or signal.
         how: String,
-        /// What it said last, or what is wrong with its output.
+        /// Its last output, or what is wrong with its output.
         why: String,
     },
 }

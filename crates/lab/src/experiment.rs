@@ -1,8 +1,8 @@
-//! Walks the cells of a plan: starts what a cell needs, has it measured, and ends all of it.
+//! Goes through the cells of a plan: starts what a cell needs, has it measured, and ends all of it.
 //!
-//! A server that dies ends its cell as failed, whatever was measured until then: half a server is
-//! another server. Services live as long as cells need them one after the other. With a design the
-//! cells are visited block by block, and after each block the experiment may end early.
+//! If a server dies its cell fails, whatever was measured before, because a partly dead server is a
+//! different server. Services live as long as consecutive cells need them. With a design the cells
+//! are visited block by block, and after each block the experiment may end early.
 
 mod folder;
 pub mod keeper;
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 pub(crate) use tuning::Ground;
 use tuning::{Hands, Turned, When};
 
-/// How often a pause looks whether it is over.
+/// How often a pause checks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A server that is ready to be measured.
@@ -48,16 +48,16 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Ready {
     /// HOST:PORT.
     pub addr: String,
-    /// Its process on its host, when it was started for the cell.
+    /// Its process ID on its host, if it was started for the cell.
     pub pid: Option<u32>,
-    /// The probe of its host, when that is another one.
+    /// The probe of its host, if that is another host.
     pub probe: Option<ProbeChoice>,
 }
 
-/// Measures one cell, by whatever means, and says what became of it.
+/// Measures one cell, by any means, and returns the outcome.
 pub type Measure<'a> = dyn FnMut(&Cell, &Ready) -> Measured + 'a;
 
-/// What a measurement left behind.
+/// The outcome of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
     /// Words of the command.
@@ -69,45 +69,45 @@ pub struct Measured {
 /// Where the parts of an experiment are.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Where the words of targets are run from.
+    /// Where the commands of targets are run.
     pub root: PathBuf,
     /// Where logs of servers and folders of services go.
     pub scratch: PathBuf,
-    /// Folder of the journal of what is changed on this host.
+    /// Folder of the journal of changes on this host.
     pub journal: PathBuf,
-    /// The probes of hosts that are not this one, by the name of the host.
+    /// The probes of other hosts, by host name.
     pub probes: BTreeMap<String, ProbeChoice>,
 }
 
-/// Who turns the knobs of a host; the text is what they are turned for.
+/// Gives access to the knobs of a host; the text says what they are changed for.
 pub(crate) type HandsOf<'a> = dyn Fn(&Host, &str) -> Result<Hands, String> + 'a;
 
-/// What was measured so far decides after each block whether the experiment ends.
+/// Decides after each block, from what was measured so far, whether the experiment ends.
 pub type Look<'a> = dyn FnMut(&[CellResult]) -> Option<Ended> + 'a;
 
-/// How an experiment measures, tells of it, and ends.
+/// How an experiment measures, reports progress, and ends.
 pub struct Hooks<'a> {
     /// Measures a cell.
     pub measure: &'a mut Measure<'a>,
-    /// Is given progress.
+    /// Receives progress.
     pub tell: &'a mut dyn FnMut(Progress<'_>),
-    /// Looks at what was measured after each block.
+    /// Decides after each block whether to end.
     pub look: &'a mut Look<'a>,
 }
 
 /// Progress of an experiment, for the user.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
-    /// Something that takes a moment is begun.
+    /// Something that takes a moment starts.
     Starting(&'a str),
-    /// A visit is begun: its number from 0.
+    /// A visit starts: its number, from 0.
     Visit(usize),
-    /// A cell has ended; these are all as they stand now, those that are not reached included.
+    /// A cell has ended; then all cells as they are now, including those not reached.
     Ended(&'a CellResult, &'a [CellResult]),
 }
 
-/// Makes all visits but those that are in `before`, which an interrupted experiment made. The flag
-/// ends it after the visit that is under way, which ends early.
+/// Makes all visits except those in `before`, which an interrupted experiment made. When the flag
+/// is set it ends after the current visit, which ends early.
 pub fn walk(
     plan: &Plan,
     targets: &Targets,
@@ -124,7 +124,7 @@ pub fn walk(
     walk_on(&hands, plan, targets, places, stop, before, hooks)
 }
 
-/// The same on hosts that may be made up.
+/// The same, on hosts that may be fake.
 fn walk_on(
     hands: &HandsOf<'_>,
     plan: &Plan,
@@ -207,23 +207,23 @@ struct Walk<'a> {
     places: &'a Places,
     stop: &'a AtomicBool,
     services: Services,
-    /// Why a host is not what it was before the experiment, so that nothing more is measured.
+    /// Why a host is not as it was before the experiment; nothing more is measured then.
     spoilt: Option<String>,
-    /// What becomes of the server of the visit under way.
+    /// What happens to the server of the current visit.
     after: After,
-    /// A server that runs on for the next visit.
+    /// A server that keeps running for the next visit.
     kept: Option<Running>,
 }
 
 impl Walk<'_> {
-    /// Ends in order what was kept for a visit that is not made.
+    /// Ends, in order, what was kept for a visit that is not made.
     fn end_kept(&mut self) {
         if let Some(started) = self.kept.take().and_then(|kept| kept.started) {
             started.end();
         }
     }
 
-    /// Fills in what became of a cell; an error is why it failed.
+    /// Fills in the result of a cell; an error is why it failed.
     fn cell(
         &mut self,
         at: usize,
@@ -243,7 +243,7 @@ impl Walk<'_> {
         let before = turned.iter_mut().try_for_each(|one| one.turn(When::Before, None));
         let measured =
             before.and_then(|()| self.measured(at, cell, result, measure, tell, &mut turned));
-        // What was turned last is put back first.
+        // What was changed last is put back first.
         let mut wrong: Vec<String> = measured.err().into_iter().collect();
         while let Some(one) = turned.pop() {
             let (rows, back) = one.put_back();
@@ -328,7 +328,7 @@ impl Walk<'_> {
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Process, String> {
         let Server::Started { target, args, cpus, env, services, limits } = server else {
-            return Err("it runs already".to_string());
+            return Err("it is already running".to_string());
         };
         let addresses = self.services.need(services, cpus, self.targets, self.stop, tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
@@ -346,7 +346,7 @@ impl Walk<'_> {
         probe: &ProbeChoice,
     ) -> Result<FarServer, String> {
         let Server::Started { target, args, cpus, env, services, limits } = server else {
-            return Err("it runs already".to_string());
+            return Err("it is already running".to_string());
         };
         let order = StartOrder {
             server: target.clone(),
@@ -360,7 +360,7 @@ impl Walk<'_> {
         started.map_err(|error| error.to_string())
     }
 
-    /// Where a server writes its standard error.
+    /// The file for a server's standard error.
     fn log(&self, at: usize) -> PathBuf {
         self.places.scratch.join(format!("cell-{:03}.log", at + 1))
     }
@@ -371,7 +371,7 @@ struct Running {
     started: Option<Started>,
 }
 
-/// A word with where services are in the place of their names in braces.
+/// A word in which the names of services in braces are replaced by their addresses.
 fn filled(word: &str, addresses: &[(String, String)]) -> String {
     let mut word = word.to_string();
     for (name, address) in addresses {

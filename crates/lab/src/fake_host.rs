@@ -25,7 +25,7 @@ impl MadeUp {
         made
     }
 
-    /// Where a file of the host really is.
+    /// The real path of a file of the host.
     pub fn path(&self, path: &str) -> PathBuf {
         let path = self.root().path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

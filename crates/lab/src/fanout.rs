@@ -1,5 +1,4 @@
-//! Fan-out: the crew that listens, the clock that events are stamped by, and what became of the
-//! events.
+//! Fan-out: the crew that listens, the clock that stamps events, and what became of the events.
 
 use crate::error::LabError;
 use crate::gather::Gathered;
@@ -27,9 +26,9 @@ const CLOCK_STEP_NS: u64 = NS_PER_MS;
 /// The clock that stamps events, where it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stamps {
-    /// The wall clock of this host: what it shows at our zero, nanoseconds.
+    /// The wall clock of this host: what it shows when our clock shows zero, nanoseconds.
     Ours(i64),
-    /// The same of the server's host, as its probe told before the load.
+    /// The same for the server's host, as its probe reported it before the load.
     Far(i64),
     /// Why it is not known.
     Unknown(String),
@@ -38,16 +37,16 @@ pub enum Stamps {
 /// The clocks of the server's host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Calendar<'a> {
-    /// Its monotonic clock against ours.
+    /// Offset of its monotonic clock from ours.
     pub(crate) clock: ClockOffset,
-    /// Its wall clock against its monotonic one.
+    /// Its wall clock relative to its monotonic clock.
     pub(crate) wall: Option<WallZero>,
-    /// Why its probe tells no more.
+    /// Why its probe reports nothing more.
     pub(crate) lost: Option<&'a str>,
 }
 
 impl Calendar<'_> {
-    /// What its wall clock shows at our zero, and how far that is off at most, nanoseconds.
+    /// What its wall clock shows at our zero, and by how much that may be off, nanoseconds.
     fn at_our_zero(&self) -> Option<(i64, u64)> {
         let wall = self.wall?;
         let zero_ns = wall.zero_ns.checked_add(self.clock.offset_ns)?;
@@ -56,8 +55,8 @@ impl Calendar<'_> {
 }
 
 impl Stamps {
-    /// The server's clock is ours when its process was found here or it is reached by loopback.
-    /// That of another host is known by its probe.
+    /// The server's clock is ours when its process was found here or it is reached by loopback. The
+    /// clock of another host is known from its probe.
     pub(crate) fn of(
         address: Option<&Address>,
         server: Option<&ServerFacts>,
@@ -70,13 +69,13 @@ impl Stamps {
             return Self::Ours(wall_clock_ns());
         }
         Self::Unknown(
-            "the server is on another host, whose wall clock is not known; a probe there tells it \
-             (--probe)"
+            "the server is on another host, whose wall clock is not known; a probe there \
+             reports it (--probe)"
                 .to_string(),
         )
     }
 
-    /// The part of it that the workers need.
+    /// What it shows at our zero, for the workers.
     pub(crate) fn zero_ns(&self) -> Option<i64> {
         match self {
             Self::Ours(zero_ns) | Self::Far(zero_ns) => Some(*zero_ns),
@@ -84,8 +83,8 @@ impl Stamps {
         }
     }
 
-    /// By how much staleness may be off, nanoseconds, or why none is known. The clock may have been
-    /// set meanwhile.
+    /// By how much staleness may be off, nanoseconds, or why that is not known. The clock may have
+    /// been set meanwhile.
     fn error_ns(&self, far: Option<Calendar<'_>>) -> Result<u64, String> {
         match self {
             Self::Unknown(why) => Err(why.clone()),
@@ -97,7 +96,7 @@ impl Stamps {
                 let far = far.ok_or("the probe on the server's host was lost")?;
                 if let Some(why) = far.lost {
                     return Err(format!(
-                        "the probe on the server's host was lost ({why}), and with it whether the \
+                        "the probe on the server's host was lost ({why}), so it is unknown if the \
                          wall clock there was set"
                     ));
                 }
@@ -106,7 +105,7 @@ impl Stamps {
                         "the wall clock of the server's host was set during the run".to_string()
                     );
                 }
-                let known = far.at_our_zero().ok_or("the server's host told no time")?;
+                let known = far.at_our_zero().ok_or("the server's host reported no time")?;
                 Ok(known.0.abs_diff(*told_ns) + known.1)
             }
         }
@@ -162,7 +161,7 @@ pub fn complete(
         delivery(received, heard.events.numbered, || Delivery::of(&heard.subscriptions));
     let staleness_error = stamps.error_ns(far).and_then(|error_ns| {
         let is_stamped = heard.events.stamped == received;
-        let missing = || "not all events say when they came about (at_ns)".to_string();
+        let missing = || "not all events say when they occurred (at_ns)".to_string();
         is_stamped.then_some(error_ns).ok_or_else(missing)
     });
     let window = &heard.window_loop;
@@ -204,7 +203,7 @@ pub fn complete(
     point
 }
 
-/// What the numbers say; the reason when they say nothing.
+/// The delivery figures from the numbers of events, or the reason why there are none.
 fn delivery(
     received: u64,
     numbered: u64,

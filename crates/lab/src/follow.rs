@@ -1,13 +1,12 @@
-//! An agent's run: workers of this host that follow the orders of a conductor elsewhere.
+//! An agent's run: workers of this host that follow the orders of a conductor on another host.
 //!
-//! In: a trial, the part of it that is ours, orders as they come. Out: ticks as they come, and a
-//! run of our own share: what this host did, its probe's readings, its gates and its verdict.
-//! Never: when a level begins or ends, which the one who leads decides; how orders and ticks
-//! travel.
+//! In: a trial, our share of it, orders as they arrive. Out: ticks as they are made, and a run of
+//! our own share: what this host did, its probe's readings, its gates and its verdict.
+//! Never: when a level starts or ends, which the controller decides; how orders and ticks travel.
 //!
-//! Whoever leads may be gone at any time. When the orders end or `stop` is set, the load ends at
-//! once: nothing more is sent, what is in flight is awaited as after an interrupt, and the run is
-//! what there is.
+//! The controller may be lost at any time. When the orders end or `stop` is set, the load ends at
+//! once: nothing more is sent, responses are awaited as after an interrupt, and the run has what
+//! was measured so far.
 
 use crate::crews::{CrewSize, Crews};
 use crate::error::LabError;
@@ -33,54 +32,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often workers are listened to, and the wish to stop is looked at.
+/// How often ticks are read from the workers and the stop flag is checked.
 const LISTEN: Duration = Duration::from_millis(10);
-/// How often readings are written down, nanoseconds.
+/// How often readings are written, nanoseconds.
 const READ_NS: u64 = 200_000_000;
-/// How long the last ticks of a level that was stopped are awaited, nanoseconds: longer than
-/// workers await responses after a stop.
+/// How long to wait for the last ticks of a level that was stopped, nanoseconds: longer than
+/// workers wait for responses after a stop.
 const LAST_TICK_NS: u64 = 5_000_000_000;
 
-/// What an agent tells while it follows.
+/// What an agent reports while it follows.
 #[derive(Debug)]
 pub enum Told<'a> {
     /// All workers are ready for orders.
     Ready,
-    /// A worker has handed this over.
+    /// A worker sent this tick.
     Tick(ThreadKind, &'a Tick),
-    /// Something happened, as in a run of this host alone.
+    /// An event, as in a run of this host alone.
     Event(&'a Event),
 }
 
-/// An order, and the workers it is for. Its sizes are those of the whole load, and its times of
-/// this host.
+/// An order, and the workers it is for. Its sizes are those of the whole load, and its times are
+/// those of this host.
 pub type Ordered = (ThreadKind, Order);
 
-/// What an agent is given to follow with.
+/// What an agent needs to follow.
 pub struct Means<'a> {
-    /// What part of the load its workers have.
+    /// The shares of the load that its workers have.
     pub shares: &'a Shares,
     /// The command line, for the record.
     pub command: &'a [String],
-    /// Where raw readings go.
+    /// Where raw readings are written.
     pub logs: &'a mut Logs,
     /// Ends the load at once, when set.
     pub stop: &'a AtomicBool,
     /// Set while workers may send: from the first order of a level until its last tick, or until
-    /// they were ordered to stop. Whoever finds it set long after `stop` knows that something
-    /// hangs.
+    /// they were ordered to stop. If it is still set long after `stop`, something hangs.
     pub is_loading: &'a AtomicBool,
 }
 
-/// What an agent has in the end.
+/// The result of an agent.
 #[derive(Debug)]
 pub struct Followed {
     /// The run of its share.
     pub run: Run,
-    /// The number of the visit of each of its points.
+    /// The visit number of each of its points.
     pub loads: Vec<u32>,
-    /// Share of its time in which the busiest worker had work, of each of its points; nothing where
-    /// its threads were not read.
+    /// For each of its points, the share of the time in which its busiest worker had work; `None`
+    /// if its threads were not read.
     workers_busy: Vec<Option<f64>>,
 }
 
@@ -98,12 +96,12 @@ impl Followed {
 /// Why a load cannot be dealt out to agents.
 #[derive(Debug, thiserror::Error)]
 pub enum DealError {
-    /// The parts are none.
+    /// The parts are invalid.
     #[error("{0}")]
     Share(#[from] ShareError),
     /// Some agents would have nothing to do.
     #[error(
-        "{connections} connections are too few for {agents} agents: every agent needs one at least"
+        "{connections} connections are too few for {agents} agents: every agent needs at least one"
     )]
     TooFew {
         /// Connections of the largest level.
@@ -113,8 +111,8 @@ pub enum DealError {
     },
 }
 
-/// Deals a trial out to agents: each has workers, and numbers that each of them takes of a round.
-/// Where there are fewer connections than workers some workers stay without work.
+/// Deals a trial out to agents: each part has workers, and how many numbers each of them takes per
+/// round. With fewer connections than workers, some workers have no work.
 pub fn deal(trial: &Trial, parts: &[Part]) -> Result<Vec<Shares>, DealError> {
     let fitted = |connections: u32| {
         let fitted = fit(parts.to_vec(), connections);
@@ -136,8 +134,8 @@ pub fn deal(trial: &Trial, parts: &[Part]) -> Result<Vec<Shares>, DealError> {
     Ok(both.map(|(asking, listening)| Shares { asking, listening: Some(listening) }).collect())
 }
 
-/// The part of a trial that a share carries, as a trial of its own: what the record of an agent
-/// shows. The whole load's search, experiments, objective and server are not its own.
+/// The share of a trial as a trial of its own: what the record of an agent shows. The search,
+/// experiments, objective and server of the whole load are not part of it.
 pub fn part_of(trial: &Trial, shares: &Shares) -> Trial {
     let asking = Shard::all_together(&shares.asking);
     let listening = shares.listening.as_ref().map(Shard::all_together);
@@ -167,8 +165,8 @@ pub fn part_of(trial: &Trial, shares: &Shares) -> Trial {
     }
 }
 
-/// Requests due in a window of this length that are part of a share; nothing for a closed loop, or
-/// for a schedule too long to be walked. The level is that of the whole load.
+/// Requests due in a window of this length that belong to a share; `None` for a closed loop, or for
+/// a schedule too long to be walked. The level is that of the whole load.
 pub fn planned(
     share: &Share,
     trial: &Trial,
@@ -178,8 +176,8 @@ pub fn planned(
     planned::planned_of(share, trial, (level, load), window_ns)
 }
 
-/// Follows orders on this host until they end. `trial` is that of the whole load, with addresses,
-/// driver and CPUs of this host.
+/// Follows orders on this host until they end. `trial` is that of the whole load, with the
+/// addresses, driver and CPUs of this host.
 pub fn follow(
     trial: &Trial,
     orders: &Receiver<Ordered>,
@@ -212,8 +210,8 @@ pub fn follow(
     Ok(follower.finish(command, tell))
 }
 
-/// Workers that follow, and what they did so far. Whoever has it turns it: tests in virtual time,
-/// and [`follow`].
+/// Workers that follow, and what they did so far. Its owner drives it: tests in virtual time, or
+/// [`follow`].
 pub struct Follower<'a> {
     setting: Setting<'a>,
     trial: &'a Trial,
@@ -228,12 +226,12 @@ pub struct Follower<'a> {
     is_stopped: bool,
 }
 
-/// A visit under way.
+/// The current visit.
 struct Following {
     load: u32,
     /// The level of the whole load, as ordered.
     whole: Level,
-    /// Our part of it, of the workers that send.
+    /// Our share of it, for the workers that send.
     asking: Level,
     listening: Option<Level>,
     gathered: Gathered,
@@ -248,8 +246,8 @@ struct Following {
 }
 
 impl<'a> Follower<'a> {
-    /// Sets up as a run does and starts the workers. The trials are that of the whole load and
-    /// [`part_of`] it.
+    /// Sets up as a run does and starts the workers. The trials are that of the whole load and its
+    /// [`part_of`].
     pub fn start(
         setting: Setting<'a>,
         (trial, own): (&'a Trial, &'a Trial),
@@ -292,9 +290,9 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// Takes an order for the whole load: every worker gets its share of it at once. An order that
-    /// has no meaning where the level stands is passed over; one that begins a level while another
-    /// goes on means that we are far behind, and ends the load.
+    /// Takes an order for the whole load: every worker gets its share at once. An order that makes
+    /// no sense at this stage of the level is ignored; one that starts a level during another means
+    /// that we are far behind, and ends the load.
     pub fn take(&mut self, crew: ThreadKind, order: &Order) {
         if self.is_stopped {
             return;
@@ -351,7 +349,7 @@ impl<'a> Follower<'a> {
         });
     }
 
-    /// Whether a level is ordered and not over.
+    /// Whether a level was ordered and is not over.
     pub fn is_loading(&self) -> bool {
         self.visit.is_some()
     }
@@ -361,7 +359,7 @@ impl<'a> Follower<'a> {
         self.setting.sleep(duration);
     }
 
-    /// Ends the load at once. No order counts any more.
+    /// Ends the load at once. Later orders are ignored.
     pub fn stop(&mut self) {
         if self.visit.is_some() && !self.is_stopped {
             self.take(ThreadKind::Requesting, &Order::Stop);
@@ -370,7 +368,7 @@ impl<'a> Follower<'a> {
         self.is_stopped = true;
     }
 
-    /// Passes on what workers have handed over, and makes a point of a visit that is over.
+    /// Passes on the workers' ticks, and makes a point of a visit that is over.
     pub fn listen(&mut self, tell: &mut dyn FnMut(Told<'_>)) -> Result<(), LabError> {
         let Self { crew, audience, visit, .. } = self;
         crew.drain(|tick| {
@@ -395,7 +393,7 @@ impl<'a> Follower<'a> {
         let now_ns = self.setting.now_ns();
         if now_ns >= self.read_ns + READ_NS {
             self.read_ns = now_ns;
-            // There is no probe on the server's host whose loss it could tell of.
+            // An agent has no probe on the server's host that could be lost.
             let _ = self.watch.take();
         }
         let Some(visit) = &mut self.visit else { return Ok(()) };
@@ -440,7 +438,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Judges what there is.
+    /// Judges what was measured.
     pub fn finish(self, command: &[String], tell: &mut dyn FnMut(Told<'_>)) -> Followed {
         let Self { crew, audience, mut watch, mut run, started_at, .. } = self;
         drop(crew);
@@ -479,7 +477,7 @@ impl Following {
         self.gathered.is_over() && self.audience.as_ref().is_none_or(Gathered::is_over)
     }
 
-    /// The visit, now that its accounts are closed, and who did what in it.
+    /// The visit, now that its accounts are closed, and its crews.
     fn end(
         mut self,
         trial: &Trial,
@@ -525,7 +523,7 @@ impl Following {
     }
 }
 
-/// The visit that an order begins, and its level of the whole load; nothing for any other order.
+/// The visit that an order starts, with its level of the whole load; `None` for any other order.
 pub fn level_of(order: &Order) -> Option<(u32, Level)> {
     let Order::Connect { load, connections, connections_max, depth, pace, life } = order else {
         return None;
@@ -541,7 +539,7 @@ pub fn level_of(order: &Order) -> Option<(u32, Level)> {
     Some((*load, Level { connections, spare, depth, arrival, life }))
 }
 
-/// The part of a level that some workers carry: their connections, and `fraction` of its rate.
+/// The share of a level that some workers have: their connections, and `fraction` of its rate.
 fn own_level(whole: &Level, shard: &Shard, fraction: f64) -> Level {
     let connections = shard.share(u64::from(whole.connections)) as u32;
     let most = shard.share(u64::from(whole.connections_max())) as u32;

@@ -31,11 +31,11 @@ pub struct Gathered {
     pub caught: Vec<Caught>,
     /// All other requests.
     pub unmeasured: Counters,
-    /// The shortest service time among them.
+    /// The shortest service time of those.
     pub warmup_fastest_ns: Option<u64>,
-    /// Good responses that arrived in the window, whenever they were asked for.
+    /// Good responses that arrived in the window, whenever they were requested.
     pub arrived: u64,
-    /// Whole responses that arrived in the window, with any status, whenever they were asked for.
+    /// Whole responses that arrived in the window, with any status, whenever they were requested.
     pub answered: u64,
     /// Loops of the window.
     pub window_loop: Loop,
@@ -43,25 +43,25 @@ pub struct Gathered {
     pub level_loop: Loop,
     /// Latency of completed measured requests.
     pub latency: Histogram,
-    /// From the send; open loop only.
+    /// Service time; open loop only.
     pub service: Histogram,
     /// Send delay; open loop only.
     pub release_lag: Histogram,
     /// Generator delay; open loop only.
     pub lateness: Histogram,
-    /// How long responses may have been there before they were stamped, of those that may.
+    /// How long responses may have waited before they were stamped, for those that may have.
     pub unseen: Histogram,
-    /// How long requests without a response waited at least.
+    /// How long requests without a response waited, at least.
     pub at_least: Histogram,
     /// Time to connect.
     pub connect: Histogram,
     /// Connections that came and went in the window.
     pub turnover: Turnover,
-    /// Connections that were due in the window, where devices begin on a schedule.
+    /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
     /// Their time to connect from the planned instant.
     pub planned_connect: Histogram,
-    /// The seconds of the visit; of devices.
+    /// The seconds of the visit; for devices.
     pub openings: Option<Openings>,
     /// Connections open when the window began, and when it ended.
     pub open: (u64, u64),
@@ -79,11 +79,11 @@ pub struct Gathered {
     pub opened_on: Vec<u64>,
     /// Requests of the window by target; empty with one target.
     pub targets: Vec<TargetTally>,
-    /// Events of the window; of workers that listen.
+    /// Events of the window; for workers that listen.
     pub events: EventCounts,
     /// What each subscriber saw around the window.
     pub subscriptions: Vec<Subscription>,
-    /// Good responses that arrived in each tenth of a second, whenever they were asked for.
+    /// Good responses that arrived in each tenth of a second, whenever they were requested.
     pub tenths: Vec<u64>,
     /// Requests in flight in each tenth of a second.
     load: Vec<InFlightSum>,
@@ -101,7 +101,7 @@ pub struct Gathered {
     has_begun: Vec<bool>,
     window_begin_ns: u64,
     ends: WindowEnds,
-    /// When the latest fate of a measured request was known.
+    /// When the last outcome of a measured request was known.
     fate_ns: u64,
     /// When the last tick of the window ended.
     last_tick_ns: u64,
@@ -115,7 +115,7 @@ pub struct Gathered {
 pub enum WindowEnds {
     /// The last send: the clock decides.
     WithSends,
-    /// The last fate of a request, good or bad: a budget of requests decides.
+    /// The last outcome of a request, good or bad: a budget of requests decides.
     WithFates,
 }
 
@@ -134,7 +134,7 @@ pub struct Fresh {
     pub cpu_ns: u64,
 }
 
-/// Seconds kept open at once: whole distributions are large, so there are few.
+/// Seconds kept open at once: few, because whole distributions are large.
 const OPEN_SECONDS: usize = 3;
 
 /// Requests in flight, added up over the time of all workers.
@@ -144,7 +144,7 @@ struct InFlightSum {
     passed_ns: u64,
 }
 
-/// Good responses of an interval, whenever they were asked for.
+/// Good responses of an interval, whenever they were requested.
 fn arrived(tick: &Tick) -> u64 {
     tick.measured.completed + tick.unmeasured.completed
 }
@@ -154,9 +154,9 @@ struct SecondSum {
     completed: u64,
     failed: u64,
     status: [u64; 4],
-    /// Those to requests of the window, but for good ones with 200.
+    /// Responses to requests of the window, except good ones with status 200.
     codes: StatusCodes,
-    /// All of those of class 2xx.
+    /// All responses to them of class 2xx.
     measured_2xx: u64,
     bytes_received: u64,
     bytes_sent: u64,
@@ -164,7 +164,7 @@ struct SecondSum {
 }
 
 impl Gathered {
-    /// Nothing yet, of this many workers.
+    /// Empty, for this many workers.
     pub fn new(workers: u32) -> Self {
         Self {
             measured: Counters::default(),
@@ -216,7 +216,7 @@ impl Gathered {
         }
     }
 
-    /// The window was ordered to begin then, and to end so.
+    /// Notes when the window was ordered to start, and what ends it.
     pub fn begin_window(&mut self, begin_ns: u64, ends: WindowEnds) {
         (self.window_begin_ns, self.ends) = (begin_ns, ends);
     }
@@ -321,8 +321,8 @@ impl Gathered {
         }
     }
 
-    /// A tick of the window moves its worker's part of the open connections; the first one tells
-    /// what there was when the window began.
+    /// A tick of the window changes its worker's part of the open connections; the first one gives
+    /// the number when the window began.
     fn count_open(&mut self, tick: &Tick, before: u64) {
         let has_begun = &mut self.has_begun[tick.worker as usize];
         if !std::mem::replace(has_begun, true) {
@@ -334,7 +334,7 @@ impl Gathered {
 
     fn add_to_series(&mut self, tick: &Tick) {
         let since_ns = tick.begin_ns.saturating_sub(self.window_begin_ns);
-        // A tick begins when its worker wakes, a little after the tenth does.
+        // A tick starts when its worker wakes, a little after the start of the tenth.
         let tenth = ((since_ns + TENTH_NS / 2) / TENTH_NS) as usize;
         if self.tenths.len() <= tenth {
             self.tenths.resize(tenth + 1, 0);
@@ -345,7 +345,7 @@ impl Gathered {
         self.tenths[tenth] += arrived(tick);
         self.load[tenth].in_flight_ns += tick.accounting.in_flight_ns;
         self.load[tenth].passed_ns += tick.end_ns.saturating_sub(tick.begin_ns);
-        // A tick that comes later than all workers may is booked in the oldest open second.
+        // A tick that comes later than workers are allowed to is booked in the oldest open second.
         let second = (tenth / TENTHS).max(self.series.len());
         while self.series.len() + self.open_seconds.len() <= second {
             if self.open_seconds.len() == OPEN_SECONDS {
@@ -373,12 +373,12 @@ impl Gathered {
         }
     }
 
-    /// Whether every worker has handed over the last tick of the level.
+    /// Whether every worker has sent the last tick of the level.
     pub fn is_over(&self) -> bool {
         self.last as usize >= self.connections.len()
     }
 
-    /// Connections as they stand, over all workers.
+    /// The current connections, over all workers.
     pub fn connections(&self) -> Connections {
         let mut sum = Connections::default();
         for connections in &self.connections {
@@ -392,18 +392,18 @@ impl Gathered {
         self.per_connection.count() - self.per_connection.count_up_to(0)
     }
 
-    /// Whether all workers have handed over the same tenths of the window.
+    /// Whether all workers have sent the same tenths of the window.
     pub fn is_aligned(&self) -> bool {
         let ends = || self.ended_ns.iter().copied();
         let (first, last) = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
         first > 0 && last - first < TENTH_NS / 2
     }
 
-    /// The account as if nothing were in flight: what has no fate yet was never begun.
+    /// The account as if nothing were in flight: requests without an outcome count as never sent.
     pub fn settle(&mut self) {
         let in_flight = self.in_flight();
         self.measured.sent -= in_flight;
-        // Which connections were served is reported at the end; until then all that are open count.
+        // Which connections were served is reported at the end; until then all open ones count.
         let served = self.connections().open;
         if self.per_connection.is_empty() && served > 0 {
             self.per_connection.record_n(self.measured.responses() / served, served);
@@ -424,7 +424,7 @@ impl Gathered {
         sent.saturating_sub(completed + failed + unanswered)
     }
 
-    /// Mean number of requests in flight in the first and in the last fifth of the window; nothing
+    /// Mean number of requests in flight in the first and in the last fifth of the window; `None`
     /// for a window of fewer than five tenths of a second.
     pub fn in_flight_at_ends(&self) -> Option<(f64, f64)> {
         let fifth = Some(self.load.len() / 5).filter(|fifth| *fifth > 0)?;
@@ -559,7 +559,7 @@ mod tests {
 
     #[test]
     fn responses_to_requests_of_the_warm_up_count_where_they_arrive() {
-        // A constant server of 0.3 s, asked since long before the window.
+        // A server with a constant 0.3 s, under load since long before the window.
         let mut gathered = Gathered::new(1);
         gathered.begin_window(0, WindowEnds::WithSends);
         for tenth in 0..30 {
@@ -595,7 +595,7 @@ mod tests {
         }
     }
 
-    /// A level against a simulated server, gathered as a live one is.
+    /// A level against a simulated server, gathered like a live one.
     fn simulated(seed: u64, level: simulate::Level, faults: Faults) -> (Gathered, Account) {
         let request = Request { method: "GET".to_string(), ..Request::default() };
         let request = Request { path: "/".to_string(), host: "sim".to_string(), ..request };
@@ -653,7 +653,7 @@ mod tests {
 
     #[test]
     fn above_capacity_the_rate_is_that_of_the_target_and_the_backlog_grows() {
-        // Eight places of 20 ms each do 400/s; 480/s are offered, and all get a response in the
+        // Eight slots of 20 ms each serve 400/s; 480/s are offered, and all get a response in the
         // end.
         let faults = Faults { service_ns: (20 * MS, 20 * MS), ..Faults::default() };
         let level = level(8, 100, 4_000 * MS);

@@ -1,11 +1,11 @@
 //! The verdict on a run that is still under way: what it would be if the run ended now.
 //!
-//! A thread with the lowest priority judges. The conductor hands it a copy of what was counted and
-//! goes on; it never waits for the thread. The next copy is made a second later at the earliest,
-//! and so much later that judging takes at most a fiftieth of one CPU.
+//! A thread with the lowest priority judges. The conductor gives it a copy of the counts and
+//! continues; it never waits for the thread. The next copy is made at least a second later, and so
+//! much later that judging takes at most a fiftieth of one CPU.
 //!
-//! What is in flight has no fate yet, and counts as if it had not been sent. Of a fan-out there is
-//! no verdict before a level has ended: what subscribers missed is counted last.
+//! Requests in flight have no outcome yet, and count as if they had not been sent. There is no
+//! verdict on a fan-out before a level has ended: what subscribers missed is counted last.
 
 use crate::crews::Crews;
 use crate::fanout::Stamps;
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 
 /// Shortest time between two verdicts.
 const PACE: Duration = Duration::from_secs(1);
-/// Judging may take this part of the time of one CPU.
+/// Judging may take one part in this many of the time of one CPU.
 const SHARE: u32 = 50;
 
-/// One level as far as it was measured.
+/// One level, as far as it was measured.
 #[derive(Debug)]
 pub(crate) struct Moment {
-    /// Which visit of the run.
+    /// The number of the visit in the run.
     pub(crate) load: u32,
     pub(crate) crews: Crews,
     pub(crate) visit: Visit,
@@ -43,14 +43,14 @@ enum Job {
     Now(Box<Moment>),
 }
 
-/// The run so far, as of a visit.
+/// The run so far, in a visit.
 struct Judged {
     load: u32,
     run: Run,
     took: Duration,
 }
 
-/// The thread, as the conductor has it.
+/// The conductor's side of the thread.
 pub(crate) struct Interim {
     jobs: Sender<Job>,
     judged: Receiver<Judged>,
@@ -59,7 +59,7 @@ pub(crate) struct Interim {
 }
 
 impl Interim {
-    /// Starts to judge a run that is about to begin.
+    /// Starts to judge a run that is about to start.
     pub(crate) fn start(bench: Bench) -> io::Result<Self> {
         let (jobs, to_judge) = channel();
         let (from_judge, judged) = channel();
@@ -73,19 +73,19 @@ impl Interim {
         !self.is_busy && Instant::now() >= self.due
     }
 
-    /// A level as far as it is measured.
+    /// Judges a level as far as it is measured.
     pub(crate) fn now(&mut self, moment: Moment) {
         self.is_busy = self.jobs.send(Job::Now(Box::new(moment))).is_ok();
         self.due = Instant::now() + PACE;
     }
 
-    /// A level that has ended.
+    /// Adds a level that has ended.
     pub(crate) fn ended(&self, point: &Point, observed: &Observed) {
-        // Without the thread there are no verdicts in between, and that is all.
+        // Without the thread there are no interim verdicts; nothing else changes.
         let _ = self.jobs.send(Job::Ended(Box::new((point.clone(), observed.clone()))));
     }
 
-    /// What was judged meanwhile, if the visit it is of still goes on.
+    /// The run as last judged, if its visit is still under way.
     pub(crate) fn take(&mut self, load: u32) -> Option<Run> {
         let judged = self.judged.try_recv().ok()?;
         self.is_busy = false;
@@ -94,7 +94,7 @@ impl Interim {
     }
 }
 
-/// What the thread works with.
+/// What the thread needs.
 pub(crate) struct Bench {
     pub(crate) trial: Trial,
     pub(crate) command: Vec<String>,

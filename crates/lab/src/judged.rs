@@ -1,4 +1,4 @@
-//! From a visit to a judged point, and from judged points to a record: at the end of a level or of
+//! Makes a judged point from a visit, and a record from judged points: at the end of a level or of
 //! a run, and in between for watchers.
 
 use crate::crews::Crews;
@@ -18,14 +18,14 @@ use model::run::{Outcome, Point, Record, SCHEMA, Target};
 use model::search::SearchRecord;
 use model::series::Opening;
 
-/// What a point is made of, beside its visit.
+/// What a point is made of, besides its visit.
 pub(crate) struct Making<'a> {
     pub(crate) context: Context<'a>,
     pub(crate) crews: &'a Crews,
     pub(crate) attempt: u32,
-    /// Resident memory of the generator before any of it was for connections.
+    /// Resident memory of the generator before it had any connections.
     pub(crate) before_bytes: u64,
-    /// The clocks that events are stamped by.
+    /// The clocks that stamp events.
     pub(crate) stamps: (&'a Stamps, Option<Calendar<'a>>),
 }
 
@@ -44,7 +44,7 @@ impl Making<'_> {
     }
 }
 
-/// What a record has beside its points.
+/// What a record contains besides its points.
 pub(crate) struct Head<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) command: &'a [String],
@@ -73,7 +73,7 @@ impl Head<'_> {
         let verdict = judge_run(context, &points, observed);
         let shape = judge::shape::of_ramp(trial, &points);
         let fingerprints = judge::fingerprints::of_ramp(trial, &points);
-        // A search makes trials that miss on purpose; its response stands for them all.
+        // A search makes trials that miss on purpose; its result stands for them all.
         let expect = trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations =
             expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &points));

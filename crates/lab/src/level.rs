@@ -1,7 +1,7 @@
 //! One visit of one level: connect, warm up, measure, drain.
 //!
 //! The workers keep their own time; this orders them, collects their ticks, and notices when the
-//! target is gone or the user asks to stop.
+//! target is lost or the user asks to stop.
 
 use crate::crews::Crews;
 use crate::error::LabError;
@@ -25,42 +25,42 @@ use model::wall::Side;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the workers are listened to.
+/// How often ticks are read from the workers.
 const LISTEN: Duration = Duration::from_millis(10);
 /// A tenth of a second, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
 /// Interval of progress reports, nanoseconds.
 const PROGRESS_NS: u64 = 200_000_000;
-/// How long readings of a window's end are awaited that are late on the way from the server's host,
-/// nanoseconds: as long as its probe may be silent before it counts as lost.
+/// How long to wait for late readings of a window's end from the server's host, nanoseconds: as
+/// long as its probe may be silent before it counts as lost.
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
 /// The same after an interrupt, nanoseconds.
 const FAR_LATE_INTERRUPTED_NS: u64 = 1_000_000_000;
-/// Connecting is over when nothing changed for this long, nanoseconds.
+/// Connecting is over when nothing has changed for this long, nanoseconds.
 const CONNECT_STALL_NS: u64 = 2_500_000_000;
 /// Without any connection for this long the target counts as lost, nanoseconds.
 const LOST_NS: u64 = 1_500_000_000;
-/// The same for the end of a window, nanoseconds: longer than the longest wait of a refused
-/// connection before it is tried again, which is a second.
+/// The same for the end of a window, nanoseconds: longer than the longest pause before a refused
+/// connection is retried, which is a second.
 const LOST_AT_END_NS: u64 = 1_100_000_000;
 /// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;
-/// How long events are awaited that were sent in the window, nanoseconds.
+/// How long to wait for events that were sent in the window, nanoseconds.
 const EVENTS_DRAIN_NS: u64 = 500_000_000;
-/// A window should be so many times as long as the latency, so that its edges do not matter.
+/// A window should last this many times the latency, so that its edges do not matter.
 const LATENCIES_PER_WINDOW: f64 = 10.0;
 /// Tenths of a second that must agree for a warm-up to be settled.
 const SETTLED_TENTHS: usize = 5;
 
-/// A window is long enough for a first verdict, nanoseconds.
+/// Length from which a window gets a first verdict, nanoseconds.
 const JUDGED_FROM_NS: u64 = 1_000_000_000;
 
 /// The stage in which responses are awaited.
 const DRAINING: &str = "draining";
 
-/// Everything a visit works with.
+/// Everything a visit needs.
 pub struct LevelContext<'a, 'b> {
-    /// Whose time passes.
+    /// Where the run is made.
     pub setting: Setting<'a>,
     /// The workers.
     pub crew: &'a mut Crew,
@@ -109,7 +109,7 @@ pub fn visit(
     level_run.finish(window_begin_ns, warmup_ns)
 }
 
-/// A visit under way.
+/// The current visit.
 struct LevelRun<'a, 'b, 'c> {
     context: &'a mut LevelContext<'b, 'c>,
     crews: &'a Crews,
@@ -121,14 +121,14 @@ struct LevelRun<'a, 'b, 'c> {
     begin_cpu_ns: u64,
     told_ns: u64,
     alive_ns: u64,
-    /// End of the window, as asked or as its latency wants it.
+    /// End of the window, as requested or as fitted to its latency.
     until: Stop,
     /// Requests in flight, added up over the warm-up, request-nanoseconds.
     warm_in_flight_ns: u64,
     is_stopping: bool,
     /// End of the measured window, once it is ordered.
     sends_end_ns: u64,
-    /// When each worker handed something over for the last time.
+    /// When each worker last sent a tick.
     heard_ns: Vec<u64>,
 }
 
@@ -171,7 +171,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         self.context.setting.now_ns()
     }
 
-    /// Listens for a moment. Notices a wish to stop and a target that is gone.
+    /// Collects ticks for a moment. Notices a request to stop and a target that is lost.
     fn listen(&mut self) -> Result<u64, LabError> {
         self.context.setting.sleep(LISTEN);
         let (gathered, load, heard_ns) = (&mut self.gathered, self.load, &mut self.heard_ns);
@@ -217,9 +217,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         Ok(now_ns)
     }
 
-    /// Whether no connection was open for so long that the target is gone. A window that ends
-    /// without one needs less: nothing comes any more that could show otherwise. Devices that have
-    /// ended are not lost.
+    /// Whether no connection has been open for so long that the target is lost. A window that ends
+    /// without one needs less time: nothing will arrive that could show otherwise. Devices that
+    /// have ended are not lost.
     fn is_lost(&self, now_ns: u64) -> bool {
         if now_ns <= self.sends_end_ns {
             return now_ns - self.alive_ns > LOST_NS;
@@ -228,7 +228,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         !is_churn && self.sends_end_ns.saturating_sub(self.alive_ns) > LOST_AT_END_NS
     }
 
-    /// An order to all workers, of both kinds.
+    /// Gives an order to all workers, of both kinds.
     fn order(&mut self, order: &Order) {
         self.context.crew.order(order);
         if let Some(audience) = &mut self.context.audience {
@@ -236,7 +236,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Connections of both kinds.
+    /// Connections of both kinds of workers.
     fn connections(&self) -> Connections {
         let mut connections = self.gathered.connections();
         if let Some(audience) = &self.audience {
@@ -245,7 +245,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         connections
     }
 
-    /// Whether every worker has handed over the last tick of the level.
+    /// Whether every worker has sent the last tick of the level.
     fn is_over(&self) -> bool {
         self.gathered.is_over() && self.audience.as_ref().is_none_or(Gathered::is_over)
     }
@@ -257,7 +257,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Writes down readings, and tells when no more come of the server's host.
+    /// Writes readings, and reports when the server's host sends no more.
     fn take_readings(&mut self) {
         if let Some(why) = self.context.watch.take() {
             let text = lost_notice(why);
@@ -265,8 +265,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Waits for the last readings of the window: a link that is full carries them late, and a host
-    /// that is busy sends them late. Who interrupts a run does not wait for long.
+    /// Waits for the last readings of the window: a full link delays them, and a busy host sends
+    /// them late. After an interrupt it waits only briefly.
     fn await_far_readings(&mut self, window_begin_ns: u64) -> Result<(), LabError> {
         let window_ns = (window_begin_ns, self.gathered.window_end_ns());
         let begin_ns = self.now_ns();
@@ -326,7 +326,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }));
     }
 
-    /// Has the level judged as far as it is measured, now and then, and tells of it.
+    /// From time to time has the level judged as far as it is measured, and reports that.
     fn judge_meanwhile(&mut self, (begin_ns, end_ns): (u64, u64), warmup_ns: u64, now_ns: u64) {
         let load = self.load;
         let Some(interim) = &mut self.context.interim else { return };
@@ -355,7 +355,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         interim.now(Moment { load, crews: self.crews.clone(), visit, readings });
     }
 
-    /// Waits until every connection is open, or no more are to be expected.
+    /// Waits until every connection is open, or no more can be expected.
     fn connect(&mut self) -> Result<(), LabError> {
         let asked = self.crews.connections();
         let (mut opened, mut changed_ns) = (0, self.begin_ns);
@@ -373,9 +373,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
     }
 
-    /// Starts devices one after the other; returns how long that took. The figures of the window
-    /// have none of it. On a schedule the rate of connections rises, and then stays for as long as
-    /// one is held: as many are closed as opened when the window begins.
+    /// Starts devices one after another; returns how long that took. The figures of the window
+    /// include none of it. On a schedule the rate of connections rises, and then stays for as long
+    /// as one is held, so that as many are closed as opened when the window starts.
     fn ramp_up(&mut self) -> Result<u64, LabError> {
         self.order(&Order::Warm);
         let begin_ns = self.now_ns();
@@ -448,15 +448,15 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         self.until = Stop::AfterNs(fitting_window_ns(ns, latency_ns, most_ns));
     }
 
-    /// Whether the drain of a search's trial need not go on.
+    /// Whether the drain of a search's trial may end.
     fn is_settled(&self, end_ns: u64, now_ns: u64) -> bool {
         let trial = self.context.trial;
         let objective = trial.expect.as_ref().filter(|_| trial.search.is_some());
-        // What devices have open is closed in order, which does not take long.
+        // Devices close their connections in order, which does not take long.
         let Some(objective) = objective.filter(|_| self.crews.level.plans_requests()) else {
             return false;
         };
-        // Ticks of the window are still on their way for a moment.
+        // Ticks of the window may arrive a moment later.
         let waited_ns = now_ns.saturating_sub(end_ns).saturating_sub(2 * TENTH_NS);
         if waited_ns < settled::DRAIN_MIN_NS {
             return false;
@@ -465,7 +465,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             (Arrival::Open { curve, .. }, Stop::AfterNs(ns)) => curve.planned_until(ns),
             _ => 0.0,
         };
-        // Spread may leave out some.
+        // Random spacing may leave out some.
         let planned = (planned - 4.0 * planned.sqrt()).max(0.0) as u64;
         let gathered = &self.gathered;
         settled::is_settled(
@@ -481,14 +481,14 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         )
     }
 
-    /// Runs the measured window and the drain; returns when the window began.
+    /// Runs the measured window and the drain; returns when the window started.
     fn measure(&mut self, warmup_ns: u64) -> Result<u64, LabError> {
         let begin_ns = self.now_ns() + self.context.setting.lead_ns();
         let (end_ns, budget) = match self.until {
             Stop::AfterNs(ns) => (begin_ns + ns, None),
             Stop::AfterRequests(count) => (u64::MAX, Some(count)),
         };
-        // Devices that are still there when the ramp-down is over are closed.
+        // Devices that are still open after the ramp-down are closed.
         self.sends_end_ns = end_ns;
         let drain_ns = self.context.trial.drain_ns + self.crews.level.life.ramp_down_ns;
         let ends = if budget.is_some() { WindowEnds::WithFates } else { WindowEnds::WithSends };
@@ -532,14 +532,14 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         Ok(begin_ns)
     }
 
-    /// Whether a worker has not been heard for long.
+    /// Whether a worker has sent nothing for too long.
     fn is_silent(&self, now_ns: u64) -> bool {
         self.heard_ns.iter().any(|heard_ns| now_ns.saturating_sub(*heard_ns) > LAST_TICK_NS)
     }
 
     fn finish(mut self, window_begin_ns: u64, warmup_ns: u64) -> Result<Visit, LabError> {
         if !self.is_over() {
-            // Ended before the window began: the workers close their accounts all the same.
+            // Stopped before the window started: the workers close their accounts all the same.
             self.begin_window(window_begin_ns, WindowEnds::WithSends);
             self.order(&Order::Stop);
             let give_up_ns = self.now_ns() + LAST_TICK_NS;
@@ -574,8 +574,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     }
 }
 
-/// How long a window is to be that would have `ns`: ten times the latency, at most `most_ns`, in
-/// whole seconds.
+/// How long a window of `ns` should be: ten times the latency, at most `most_ns`, in whole seconds.
 fn fitting_window_ns(ns: u64, latency_ns: f64, most_ns: u64) -> u64 {
     let wanted_ns = LATENCIES_PER_WINDOW * latency_ns;
     if wanted_ns <= ns as f64 {
@@ -585,7 +584,7 @@ fn fitting_window_ns(ns: u64, latency_ns: f64, most_ns: u64) -> u64 {
     (whole_ns.min(most_ns as f64) as u64).max(ns)
 }
 
-/// Whether the last tenths of a second agree: within a tenth of their mean, or what chance allows.
+/// Whether the last tenths of a second agree: within a tenth of their mean, or within chance.
 fn is_settled(tenths: &[f64]) -> bool {
     if tenths.len() < SETTLED_TENTHS {
         return false;

@@ -1,10 +1,10 @@
-//! The conductor: from a trial to a run.
+//! The conductor: turns a trial into a run.
 //!
-//! What this room is for: bringing engine, probe and judge together, level after level, and
-//! ending in order whatever happens.
-//! In: a trial, a flag that asks to stop, a function that gets events. Out: a run, complete or
-//! partial, or the reason why none could begin.
-//! Never: protocol details, drawing, files; but for those that a plan names, the folder of an
+//! What this room is for: bringing engine, probe and judge together, level after level, and ending
+//! in order whatever happens.
+//! In: a trial, a flag that asks to stop, a function that receives events. Out: a run, complete or
+//! partial, or the reason why none could start.
+//! Never: protocol details, drawing, files, except those that a plan names, the folder of an
 //! experiment, and the journal of what an experiment changed.
 
 mod fanout;

@@ -7,14 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Descriptors that a run needs on top of its connections: rings, files, telemetry.
+/// Descriptors that a run needs besides its connections: rings, files, telemetry.
 const FILES_BESIDE: u64 = 100;
-/// How long ports in TIME_WAIT are awaited: the second of tcp_tw_reuse_delay, and some.
+/// How long to wait for ports in TIME_WAIT: the second of tcp_tw_reuse_delay, and a little more.
 const PORTS_WAIT: Duration = Duration::from_millis(1500);
-/// How often they are looked at.
+/// How often they are checked.
 const PORTS_LOOK: Duration = Duration::from_millis(100);
 
-/// What stands in the way of a trial.
+/// What prevents a trial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// Not enough file descriptors (wall C8).
@@ -29,7 +29,7 @@ pub enum LimitError {
         needed: u64,
         /// The hard limit.
         hard: u64,
-        /// What else would do.
+        /// What else would help.
         way_out: &'static str,
         /// Connections that would fit.
         possible: u64,
@@ -49,7 +49,7 @@ pub enum Tables {
 }
 
 impl Tables {
-    /// Those of a driver with so many workers.
+    /// The tables of a driver with this many workers.
     pub fn of(driver: DriverKind, workers: u32) -> Self {
         match driver {
             DriverKind::Uring => Self::OfWorkers(u64::from(workers)),
@@ -58,12 +58,12 @@ impl Tables {
     }
 }
 
-/// Makes sure that `connections` can be open at once. Returns a note on the limit that it raised,
-/// if any.
+/// Makes sure that `connections` can be open at once. Returns a note about the limit that it
+/// raised, if any.
 pub fn allow_files(connections: u64, tables: Tables) -> Result<Option<String>, LimitError> {
     let (tables, way_out) = match tables {
         Tables::OfProcess => (1, "or"),
-        Tables::OfWorkers(workers) => (workers, "take more workers (-t N), or"),
+        Tables::OfWorkers(workers) => (workers, "use more workers (-t N), or"),
     };
     let needed = connections.div_ceil(tables) + FILES_BESIDE;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -82,8 +82,7 @@ pub fn allow_files(connections: u64, tables: Tables) -> Result<Option<String>, L
 }
 
 /// Makes sure that there are local ports for the connections of all levels, which take the routes
-/// in turn. Ports of
-/// a run just before this one are awaited where they are free again in a moment.
+/// in turn. Waits for ports of a run just before this one if they are free again in a moment.
 pub fn allow_ports(levels: &[Level], routes: &[Route]) -> Result<(), LimitError> {
     let addresses: Vec<_> = routes.iter().map(|route| route.to.clone()).collect();
     let begin = Instant::now();
@@ -126,7 +125,7 @@ mod tests {
             life: Life::default(),
         };
         assert_eq!(allow_ports(&[kept(1)], &here), Ok(()));
-        // 40,000 connections per second that are each held for a second, and then in TIME_WAIT.
+        // 40,000 connections per second that are held for a second each, and then are in TIME_WAIT.
         let hold = Some(Hold::For { ns: 1_000_000_000, jitter: 0.0 });
         let devices = Level { life: Life { hold, ..Life::default() }, ..kept(40_000) };
         assert!(allow_ports(&[devices], &here).is_err());

@@ -1,4 +1,4 @@
-//! The host that makes the load, as it responds to a plan: its CPUs, drivers, addresses and files.
+//! The host that makes the load, as a plan asks about it: its CPUs, drivers, addresses and files.
 
 use crate::ports::Ports;
 use engine::driver::{ktls, uring};
@@ -65,17 +65,17 @@ impl Machine for ThisHost {
     }
 }
 
-/// CPUs by number, in order. Where `/proc` does not tell, as many as the system says there are.
+/// CPUs by number, in order. If `/proc` does not list them, as many as the system reports.
 fn allowed() -> Vec<usize> {
     affinity().unwrap_or_else(|| (0..available_parallelism().map_or(1, usize::from)).collect())
 }
 
-/// The affinity mask, without CPUs that are off: what `sched_getaffinity` responses.
+/// The affinity mask, without CPUs that are off: what `sched_getaffinity` returns.
 fn affinity() -> Option<Vec<usize>> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     let mut cpus = parse_cpus(list.trim())?;
-    // The mask may hold CPUs that could be plugged in one day.
+    // The mask may include CPUs that could be plugged in later.
     let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
     if let Some(online) = online.and_then(|list| parse_cpus(list.trim())) {
         cpus.retain(|cpu| online.contains(cpu));
@@ -83,8 +83,8 @@ fn affinity() -> Option<Vec<usize>> {
     Some(cpus).filter(|cpus| !cpus.is_empty())
 }
 
-/// The sources for the ports that levels need at once to these addresses, each of which can be
-/// bound and has a way to every address of its family.
+/// The sources for the ports that levels need at once to these addresses. Each can be bound and has
+/// a route to every address of its family.
 fn find_sources(
     asked: &Sources,
     levels: &[Level],
@@ -107,23 +107,23 @@ fn find_sources(
 }
 
 fn auto(levels: &[Level], addresses: &[Address]) -> Vec<IpAddr> {
-    // A host that does not tell its ports has no budget to spread.
+    // A host that does not report its ports has no budget to spread.
     let host = Ports::look(addresses);
     host.map_or_else(Vec::new, |host| host.sources(host.needed(levels, addresses), addresses))
 }
 
-/// A datagram socket tells whether an address may be bound, and takes no TCP port.
+/// Binding a datagram socket shows whether an address may be bound, and takes no TCP port.
 fn check_ours(source_ip: IpAddr) -> Result<(), WayError> {
     UdpSocket::bind((source_ip, 0)).map(drop).map_err(|error| {
         let hint = match source_ip {
-            IpAddr::V4(_) => ", of which 127.0.0.0/8 are always some",
-            IpAddr::V6(_) => "; 'ip -6 addr add' gives it more",
+            IpAddr::V4(_) => ", such as any in 127.0.0.0/8",
+            IpAddr::V6(_) => "; 'ip -6 addr add' adds one",
         };
         WayError::NotOurs { source_ip, why: error.to_string(), hint: hint.to_string() }
     })
 }
 
-/// Connecting a datagram socket asks the kernel's routes and sends nothing.
+/// Connecting a datagram socket checks the kernel's routes and sends nothing.
 fn check_way(route: &Route) -> Result<(), WayError> {
     let (Some(source_ip), Some(to)) = (route.from, route.to.tcp()) else { return Ok(()) };
     let connected = UdpSocket::bind((source_ip, 0)).and_then(|socket| socket.connect(to));

@@ -1,4 +1,4 @@
-//! The mix of a trial: what it checks, and what each target of it came to.
+//! The mix of a trial: what it checks, and the results of each target.
 
 use model::check::Checks;
 use model::load::{MixTarget, Request, TARGETS_REPORTED_MAX, Trial};
@@ -23,7 +23,7 @@ pub fn results(trial: &Trial, tallies: &[TargetTally]) -> Vec<TargetResult> {
     results.map(|((name, weight), tally)| count_target(name, weight, tally)).collect()
 }
 
-/// Name and weight of each reported target: the last may stand for all that follow the others.
+/// Name and weight of each reported target; the last may stand for several.
 fn reported(targets: &[MixTarget]) -> Vec<(String, u64)> {
     let places = TARGETS_REPORTED_MAX as usize;
     let alone = if targets.len() > places { places - 1 } else { targets.len() };
@@ -37,9 +37,9 @@ fn reported(targets: &[MixTarget]) -> Vec<(String, u64)> {
     named
 }
 
-/// What a record keeps of a trial: the tape of a mix can be as large as the memory that was
-/// allowed for it, and comes again from the same command, files and seed. Of each request it keeps
-/// method, path, the names of its headers, and the length of its body.
+/// What a record keeps of a trial: the tape of a mix can be as large as the memory that it was
+/// allowed, and the same command, files and seed make it again. Of each request it keeps method,
+/// path, the names of its headers, and the length of its body.
 pub fn kept(trial: &Trial) -> Trial {
     let targets = trial.targets.iter().take(TARGETS_REPORTED_MAX as usize).cloned().collect();
     let mut kept = Trial { targets, requests: bare(&trial.requests), ..trial.clone() };
@@ -59,7 +59,7 @@ pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     }
 }
 
-/// The first requests without what may be a secret.
+/// The first requests without possible secrets.
 fn bare(requests: &[Request]) -> Vec<Request> {
     let header = |(name, _): &(String, String)| (name.clone(), secret::MASK.to_string());
     let bare = |request: &Request| {

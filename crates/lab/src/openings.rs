@@ -1,5 +1,5 @@
-//! Connections of devices as they come, second by second over a whole visit: ramp-up, window and
-//! ramp-down. The figures of a point are of its window alone; this is how it got there.
+//! Connections of devices, second by second over a whole visit: ramp-up, window and ramp-down. The
+//! figures of a point are of its window alone; this shows how it got there.
 
 use model::histogram::Histogram;
 use model::series::Opening;
@@ -42,16 +42,16 @@ impl SecondSum {
 }
 
 impl Openings {
-    /// Of a visit that begins now, monotonic nanoseconds.
+    /// For a visit that starts now, monotonic nanoseconds.
     pub fn new(begin_ns: u64) -> Self {
         Self { begin_ns, over: Vec::new(), open: VecDeque::new() }
     }
 
     /// Adds a tick of the visit; `open` is how many connections were open at its end.
     pub fn add(&mut self, tick: &Tick, open: u64) {
-        // A tick is a tenth long, and lies where it ends.
+        // A tick is a tenth long, and is booked where it ends.
         let since_ns = tick.end_ns.saturating_sub(self.begin_ns + 1);
-        // One that comes later than all workers may is booked in the oldest open second.
+        // One that comes later than workers are allowed to is booked in the oldest open second.
         let second = ((since_ns / SECOND_NS) as usize).max(self.over.len());
         while self.over.len() + self.open.len() <= second {
             if self.open.len() == OPEN_SECONDS {
@@ -73,7 +73,7 @@ impl Openings {
     }
 
     /// Every second, with the most connections that waited to be accepted in it: `queues` are
-    /// instants of this host's monotonic clock and how many waited then.
+    /// instants of this host's monotonic clock and how many waited at each.
     pub fn finish(mut self, queues: impl Iterator<Item = (u64, u64)>) -> Vec<Opening> {
         while !self.open.is_empty() {
             self.close();

@@ -1,4 +1,4 @@
-//! Orders about the knobs of this host, carried out: those of a plan that runs here, and those that
+//! Carries out orders about the knobs of this host: those of a plan that runs here, and those that
 //! a probe gets from a client.
 
 use model::root::Root;
@@ -12,14 +12,14 @@ use std::thread;
 use std::time::Duration;
 use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError, Which, Wish};
 
-/// What a watchdog says on standard output when it watches.
+/// What a watchdog prints on standard output when it watches.
 pub const WATCHING: &str = "watching";
 
-/// How long a watchdog may take to say so: only a hang takes longer, and that it has ended is seen
-/// at once.
+/// How long a watchdog may take to print that. Only a hang takes longer: a watchdog that has ended
+/// is noticed at once.
 const PATIENCE: Duration = DEADLINE;
 
-/// Looks at the host with the processes that an order means, and says what is wanted of it.
+/// Looks at the host, with the processes that an order names, and returns what is wanted of it.
 pub type Looks<'a> = dyn FnMut(&Wanted) -> Result<(Host, Wish), String> + 'a;
 
 /// What is changed, and how.
@@ -32,16 +32,16 @@ pub struct Bench<'a> {
     pub look: &'a mut Looks<'a>,
     /// Starts the watchdog of a transaction.
     pub watch: &'a dyn Fn(&str) -> Result<(), String>,
-    /// Ends a change early, which is then put back.
+    /// Ends a change early; it is then put back.
     pub stop: Option<&'a AtomicBool>,
-    /// What for; kept in the journal.
+    /// The reason; kept in the journal.
     pub note: &'a str,
 }
 
-/// Carries out an order, or says why it cannot be begun.
+/// Carries out an order, or returns why it cannot be started.
 pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome, String> {
     let journal = Journal::open(bench.journal).map_err(told)?;
-    // What is changed is in the journal: a server that has ended does not matter to it.
+    // What is changed is in the journal, so it does not matter that a server has ended.
     let host = || Host::look(bench.root.clone());
     let of_rows = |rows: Vec<Row>| TuneOutcome { rows, ..TuneOutcome::default() };
     match order {
@@ -80,7 +80,7 @@ pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome
             tune::extend(&host(), &journal, transaction, left).map_err(told)?;
             Ok(TuneOutcome { transaction: Some(transaction.clone()), ..TuneOutcome::default() })
         }
-        // It lasts as long as a session, which this is not.
+        // It lasts as long as a session, and there is none here.
         TuneOrder::Experiment { .. } => Err("an experiment needs a session".to_string()),
         TuneOrder::Keep { transaction } => {
             let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
@@ -95,12 +95,12 @@ fn told(error: TuneError) -> String {
     error.to_string()
 }
 
-/// The transactions that are meant.
+/// The transactions that an order names.
 pub fn which(transaction: Option<&str>) -> Which {
     transaction.map_or(Which::All, |id| Which::Transaction(id.to_string()))
 }
 
-/// What became of a change, for the program that ordered it.
+/// The result of a change, for the program that ordered it.
 pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
     let error = match done {
         Ok(Applied { transaction, rows }) => {
@@ -112,16 +112,16 @@ pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
     let (transaction, rows, left) = match error {
         TuneError::RolledBack { transaction, rows, left, .. } => (Some(transaction), rows, left),
         TuneError::Refused { rows } => (None, rows, 0),
-        // How much it is cannot be told.
+        // The number is not known.
         _ => (None, Vec::new(), usize::from(is_left)),
     };
     TuneOutcome { transaction, rows, error: Some(why), left: left as u64 }
 }
 
-/// Starts the watchdog of a transaction, a process of this very program, and waits until it
-/// watches. It has the namespaces of this process and none of its terminal, and ends on its own.
+/// Starts the watchdog of a transaction, a process of this same program, and waits until it
+/// watches. It has the namespaces of this process but not its terminal, and ends on its own.
 pub fn start_watchdog(transaction: &str, journal: &Path) -> Result<(), String> {
-    // Also when its file was replaced since it started.
+    // This works even if the program's file was replaced since it started.
     let mut command = Command::new("/proc/self/exe");
     command.args(["tune", "guard", "--transaction", transaction, "--journal"]).arg(journal);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
@@ -134,11 +134,11 @@ pub fn start_watchdog(transaction: &str, journal: &Path) -> Result<(), String> {
         let _ = send.send(read.is_some_and(|read| read.is_ok()) && line.trim() == WATCHING);
     });
     if receive.recv_timeout(PATIENCE) == Ok(true) {
-        // It is waited for, because an experiment has one for each cell with knobs.
+        // It is reaped, because an experiment starts one for each cell with knobs.
         thread::spawn(move || child.wait());
         return Ok(());
     }
     let _ = child.kill();
     let _ = child.wait();
-    Err("it did not say that it watches".to_string())
+    Err("it did not report that it watches".to_string())
 }

@@ -1,5 +1,5 @@
-//! The figures of one visit of a level. Pure: ticks that were added up and readings go in, a point
-//! comes out.
+//! The figures of one visit of a level. Pure: it takes summed ticks and readings, and returns a
+//! point.
 
 use crate::crews::CrewSize;
 use crate::gather::Gathered;
@@ -19,7 +19,7 @@ use model::standing::Standings;
 use model::tick::ErrorClass;
 use std::collections::BTreeMap;
 
-/// Responses by code, good ones with 200 among them.
+/// Responses by code, including good ones with 200.
 fn status_codes(gathered: &Gathered) -> BTreeMap<String, u64> {
     let mut codes = gathered.codes.clone();
     codes.complete(gathered.measured.status[0]);
@@ -37,7 +37,7 @@ pub(crate) fn make(
     let (gathered, window_ns) = (&visit.gathered, visit.window_ns());
     let duration_s = (window_ns.1 - window_ns.0) as f64 / 1e9;
     let rate = per_second(gathered.arrived as f64, duration_s);
-    // What failed has no latency of a good response, however fast it failed.
+    // A failed request has no latency of a good response, however fast it failed.
     let lost = gathered.measured.unanswered + gathered.measured.failed;
     let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = level.plans_requests();
@@ -73,7 +73,7 @@ pub(crate) fn make(
         latency_punctual_ns: punctual_latency(level, gathered),
         unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
-        // The judge splits it.
+        // The judge fills it in.
         residence: None,
         in_flight: in_flight(level, gathered, duration_s),
         cpu: cpu_cost(visit, duration_s, observed),
@@ -95,14 +95,14 @@ pub(crate) fn make(
     }
 }
 
-/// Whether the generator stood still in a way that the send delay of its requests does not show.
+/// Whether the generator stalled in a way that the send delay of its requests does not show.
 fn stood_still(level: &Level, gathered: &Gathered) -> bool {
     let is_closed = level.arrival == Arrival::Closed;
     !gathered.unseen.is_empty() || is_closed && !gathered.lateness.is_empty()
 }
 
-/// What a generator that is always on time would have seen at least; nothing in closed loop where
-/// this one was.
+/// Lower bounds of what a generator that is always on time would have seen; `None` in closed loop
+/// if this one was on time.
 fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
     let is_open = level.plans_requests();
     if !is_open && !stood_still(level, gathered) {
@@ -110,8 +110,8 @@ fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
     }
     let measured = &gathered.measured;
     let censored = measured.unanswered + measured.failed + measured.unsent;
-    // In closed loop service time is the latency, and on a schedule of devices both times are of
-    // their connections.
+    // In closed loop service time is the latency, and on a schedule of devices both times are those
+    // of their connections.
     let Gathered { latency, service, lateness, unseen, .. } = gathered;
     let none = Histogram::new();
     let (service, lateness) =
@@ -155,8 +155,8 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     info
 }
 
-/// The latency distribution with lower bounds in it, when requests are without a response. Other
-/// failures rank above every value: without a response there is no bound.
+/// The latency distribution with lower bounds in it, if there are requests without a response.
+/// Other failures rank above every value: without a response there is no bound.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
     if gathered.at_least.is_empty() {
         return None;
@@ -167,7 +167,7 @@ fn at_least(gathered: &Gathered) -> Option<Summary> {
     Some(merged.summary(gathered.measured.failed - timed_out))
 }
 
-/// The series, with the rate that was asked for in each second.
+/// The series, with the requested rate in each second.
 fn series(level: &Level, gathered: &Gathered) -> Vec<Second> {
     let mut series = gathered.series();
     if let (Arrival::Open { curve, .. }, true) = (&level.arrival, level.plans_requests()) {
@@ -213,7 +213,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
 fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> ConnectionInfo {
     let connections = gathered.connections();
     ConnectionInfo {
-        // On a schedule devices are used as far as they are needed.
+        // On a schedule, only as many devices are used as are needed.
         asked: match level.plans_starts() {
             true => connections.opened + connections.failed,
             false => u64::from(level.connections),
@@ -229,7 +229,7 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
     }
 }
 
-/// Nothing where there is neither TLS nor a proxy.
+/// Empty without TLS and without a proxy.
 fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     let mut info = Handshakes::default();
     let tally = &gathered.tls;
@@ -246,7 +246,7 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     info
 }
 
-/// All responses of the window share its CPU time, errors too: a server that sends many cheap
+/// All responses of the window share its CPU time, errors included: a server that sends many cheap
 /// errors must not look expensive.
 fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     let (mut window, mut level) = (visit.gathered.window_loop, visit.gathered.level_loop);
@@ -255,7 +255,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
         level += &audience.level_loop;
     }
     let worker_ns = (window.cpu_user_ns + window.cpu_system_ns) as f64;
-    // Conductor and probe work evenly over the visit; the window bears its share of them.
+    // Conductor and probe work evenly over the visit; the window carries its share of that.
     let beside_ns =
         visit.process_cpu_ns.saturating_sub(level.cpu_user_ns + level.cpu_system_ns) as f64;
     let beside_ns = beside_ns * duration_s * 1e9 / visit.visit_ns.max(1) as f64;
@@ -265,7 +265,7 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
     CpuCost {
         responses: Some(responses),
         client_us_per_request: each_us(worker_ns + beside_ns),
-        // Sampled by the tick: in a short window none may have hit user code.
+        // Sampled by the tick: in a short window no sample may have hit user code.
         client_usr_us_per_request: each_us(window.cpu_user_ns as f64).filter(|us| *us > 0.0),
         server_us_per_request: server_cpus.and_then(|cpus| each_us(cpus * duration_s * 1e9)),
         client_cpus: (duration_s > 0.0).then(|| (worker_ns + beside_ns) / 1e9 / duration_s),

@@ -1,4 +1,4 @@
-//! The budget of local ports, looked at before load: wall C7 is refused, not run into.
+//! The budget of local ports, checked before load: a trial that would hit wall C7 is refused.
 //!
 //! The arithmetic is in `model::ports`; this reads the ports that the host has, and those in use.
 
@@ -9,14 +9,14 @@ use plan::SOURCES_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Ports that are free again after this time are worth waiting for, nanoseconds.
+/// Ports that are free again within this time are worth waiting for, nanoseconds.
 const SOON_NS: u64 = 1_000_000_000;
 
-/// The local ports are not enough.
+/// There are not enough local ports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{connections} connections, those in TIME_WAIT included, need as many local ports, and {free} \
-     of {range} are free from each source to each target, fewest {tightest} (C7); {way_out} or use \
+    "{connections} connections, those in TIME_WAIT included, need as many local ports, and only \
+     {free} of {range} are free on the route with the fewest, {tightest} (C7); {way_out} or use \
      at most -c {possible}"
 )]
 pub struct PortsError {
@@ -28,9 +28,9 @@ pub struct PortsError {
     pub free: u64,
     /// That route: its source, if given, and its target.
     pub tightest: String,
-    /// Source addresses that would be enough; nothing when no number is.
+    /// Source addresses that would be enough; `None` if no number is.
     pub sources_needed: Option<u64>,
-    /// What to do about it, with the option.
+    /// What to do about it, including the option.
     pub way_out: String,
     /// Connections that would fit.
     pub possible: u64,
@@ -53,8 +53,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Looks at what connections to these addresses may use. Nothing when this host does not tell
-    /// its range; what else it does not tell is taken to be free.
+    /// Reads what connections to these addresses may use. `None` when this host does not report its
+    /// range; anything else that it does not report counts as free.
     pub fn look(addresses: &[Address]) -> Option<Self> {
         let sysctls = host::sysctl::values();
         let text = |name: &str| sysctls.get(name).map(String::as_str);
@@ -85,7 +85,7 @@ impl Ports {
         }
     }
 
-    /// Ports that are free on a route; nothing when it needs none.
+    /// Ports that are free on a route; `None` when it needs none.
     pub fn free(&self, route: &Route) -> Option<u64> {
         let to = route.to.tcp()?;
         let from = route.from.or_else(|| source_of_kernel(to));
@@ -97,8 +97,8 @@ impl Ports {
         Some(self.range.free(is_taken))
     }
 
-    /// Local ports that levels take at once, at most. Devices that come and go leave ports in
-    /// TIME_WAIT behind; devices with a hold of zero have a rate that is not known beforehand.
+    /// Most local ports that levels use at once. Devices that come and go leave ports in TIME_WAIT
+    /// behind; the rate of devices with a hold of zero is not known beforehand.
     pub fn needed(&self, levels: &[Level], addresses: &[Address]) -> u64 {
         let is_loopback = addresses.iter().all(Address::is_loopback);
         let way = if is_loopback { Way::Loopback } else { Way::Network };
@@ -117,7 +117,7 @@ impl Ports {
         levels.iter().map(of_level).max().unwrap_or(0)
     }
 
-    /// Makes sure that so many connections can be open at once, spread evenly over the routes.
+    /// Makes sure that this many connections can be open at once, spread evenly over the routes.
     pub fn allow(&self, connections: u64, routes: &[Route]) -> Result<(), PortsError> {
         let free = routes.iter().filter_map(|route| Some((self.free(route)?, route)));
         let Some((free, tightest)) = free.min_by_key(|(free, _)| *free) else { return Ok(()) };
@@ -139,8 +139,8 @@ impl Ports {
         })
     }
 
-    /// Whether waiting for a second may help: the range is large enough, and ports in TIME_WAIT
-    /// are free again as soon as that.
+    /// Whether waiting for a second may help: the range is large enough, and ports in TIME_WAIT are
+    /// free again by then.
     pub fn would_do(&self, connections: u64, routes: &[Route]) -> bool {
         let is_soon = |route: &Route| {
             let to = route.to.tcp().map(|to| to.ip());
@@ -149,9 +149,10 @@ impl Ports {
         connections <= self.range.count() * routes.len() as u64 && routes.iter().all(is_soon)
     }
 
-    /// Sources for so many ports at once, none used for more than half of its range: beyond that
-    /// the kernel searches long. On loopback every address of 127.0.0.0/8 is one; elsewhere they
-    /// are those of the interfaces that lead to the targets, which may be too few.
+    /// Sources for this many ports at once, none used for more than half of its range, because
+    /// beyond that the kernel searches for long. On loopback every address of 127.0.0.0/8 is a
+    /// source; elsewhere the addresses of the interfaces that lead to the targets are, and they may
+    /// be too few.
     pub fn sources(&self, ports: u64, addresses: &[Address]) -> Vec<IpAddr> {
         let targets: Vec<SocketAddr> = addresses.iter().filter_map(Address::tcp).collect();
         let each = (self.range.free(|port| self.listening.contains(&port)) / 2).max(1);
@@ -220,13 +221,13 @@ fn way_out(sources_needed: Option<u64>, routes: &[Route]) -> String {
     }
 }
 
-/// What packets between two addresses travel over.
+/// The way that packets between two addresses take.
 pub fn way(from: IpAddr, to: IpAddr) -> Way {
     if from.is_loopback() || to.is_loopback() { Way::Loopback } else { Way::Network }
 }
 
-/// The source that the kernel would choose. Connecting a datagram socket asks its routes and sends
-/// nothing.
+/// The source that the kernel would choose. Connecting a datagram socket looks up its routes and
+/// sends nothing.
 fn source_of_kernel(to: SocketAddr) -> Option<IpAddr> {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,4 +1,4 @@
-//! The steps between a connection and the first request: a tunnel, a handshake. Each is done once
+//! The steps between a connection and the first request: a tunnel, a handshake. Each is tried once
 //! before any load, so that an error is reported at once and in words.
 
 use engine::driver::ktls;
@@ -54,7 +54,7 @@ pub enum SecretsError {
         given: String,
         /// Why it cannot be used.
         error: RecipeError,
-        /// Something that could.
+        /// An example that could be used.
         example: &'static str,
     },
     /// The system has no authorities.
@@ -90,7 +90,7 @@ pub enum GreetError {
         /// Its response.
         status: u16,
     },
-    /// What came is not the response of a proxy.
+    /// What arrived is not the response of a proxy.
     #[error(
         "{address} does not respond to CONNECT like an HTTP proxy; for example -x http://HOST:3128"
     )]
@@ -98,7 +98,7 @@ pub enum GreetError {
         /// The address that responded.
         address: Address,
     },
-    /// The connection broke or nothing came.
+    /// The connection broke, or nothing arrived.
     #[error("{address}: {stage}: {error}")]
     Io {
         /// Where.
@@ -130,8 +130,8 @@ impl Manners {
         Ok(Self { recipe: recipe.map(Arc::new), tunnel })
     }
 
-    /// Connects once to `address` and does what every connection will do. Says what the handshake
-    /// agreed on, when there is one.
+    /// Connects once to `address` and does what every connection will do. Returns what the
+    /// handshake negotiated, if there is one.
     pub fn try_once(
         &self,
         trial: &Trial,
@@ -139,7 +139,7 @@ impl Manners {
         timeout: Duration,
     ) -> Result<Option<TlsInfo>, GreetError> {
         if self.recipe.is_none() && self.tunnel.is_none() {
-            // A bare connection was tried when the address was reached; another takes a port.
+            // A bare connection was tried when the address was reached; another would take a port.
             return Ok(None);
         }
         let failed = |stage| {
@@ -178,7 +178,7 @@ impl Manners {
     }
 }
 
-/// Whether a server speaks TLS: it finishes a handshake, or ends it with a reason of TLS.
+/// Whether a server speaks TLS: it finishes a handshake, or ends it with a TLS error.
 pub fn speaks_tls(address: &Address, timeout: Duration) -> bool {
     let settings = Settings {
         server_name: "localhost",
@@ -266,7 +266,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Reads and writes that take longer fail.
+    /// Makes reads and writes that take longer fail.
     fn give_up_after(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout);
         match self {
@@ -281,7 +281,7 @@ impl Socket {
 }
 
 impl Read for Socket {
-    /// A read with a time limit is not restarted after a signal (signal(7)): it is here.
+    /// A read with a time limit is not restarted after a signal (signal(7)), so this restarts it.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let taken = match self {
@@ -309,7 +309,7 @@ impl Write for Socket {
     }
 }
 
-/// Asks for a tunnel and reads the response, no byte further.
+/// Asks for a tunnel and reads the response, and no byte beyond it.
 fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<ProxyResponse> {
     stream.write_all(request)?;
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
@@ -334,15 +334,15 @@ impl From<io::Error> for ShakeError {
     }
 }
 
-/// One handshake. A server that asked for our certificate gets a moment to
-/// refuse it: with TLS 1.3 it does so after the handshake.
+/// One handshake. A server that asked for our certificate gets a moment to refuse it: with TLS 1.3
+/// it does so after the handshake.
 fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<TlsSession, ShakeError> {
     let mut session = Client::new(recipe, 1).session();
     while session.is_shaking() {
         step(stream, &mut session)?;
     }
     flush(stream, &mut session)?;
-    // With TLS 1.2 the certificate was judged before the end of the handshake.
+    // With TLS 1.2 the server judged the certificate before the end of the handshake.
     if recipe.was_asked_for_identity() && session.is_version_13() {
         stream.give_up_after(REFUSAL)?;
         while session.tickets() == 0 && !session.peer_has_closed() {
@@ -353,12 +353,12 @@ fn shake(stream: &mut Socket, recipe: &Recipe) -> Result<TlsSession, ShakeError>
         }
     }
     session.close();
-    // It is over for the server as well; that it may be gone already is no failure.
+    // The connection ends for the server too; it is no failure if the server has already closed it.
     let _ = flush(stream, &mut session);
     Ok(session)
 }
 
-/// Sends what waits and takes what comes.
+/// Sends what waits and reads what has arrived.
 fn step(stream: &mut Socket, session: &mut TlsSession) -> Result<(), ShakeError> {
     flush(stream, session)?;
     let mut records = [0; 16 * 1024];
@@ -418,7 +418,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
         }
         Trust::SystemRoots | Trust::Anything => "name its authority with --cacert FILE".to_string(),
     };
-    let or_any = "or take any certificate with -k";
+    let or_any = "or accept any certificate with -k";
     match cause {
         TlsCause::UnknownIssuer => {
             ("no trusted authority signed its certificate", format!("{trusted}, {or_any}"))
@@ -427,7 +427,7 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             ("its certificate has expired", format!("renew it on the server, {or_any}"))
         }
         TlsCause::NotYetValid => {
-            ("its certificate is not valid yet", format!("look at both clocks, {or_any}"))
+            ("its certificate is not valid yet", format!("check both clocks, {or_any}"))
         }
         TlsCause::WrongName => (
             "its certificate is for another name",
@@ -435,21 +435,21 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
         ),
         TlsCause::BadCertificate => ("its certificate is bad", format!("replace it, {or_any}")),
         TlsCause::NoSharedVersion => (
-            "no version of TLS in common",
+            "no TLS version in common",
             "1.2 and 1.3 can be offered, see --tls-version".to_string(),
         ),
         TlsCause::NoSharedCipher => (
-            "no cipher suite or group that both have",
+            "no cipher suite or group in common",
             "allow an AEAD suite with forward secrecy on the server".to_string(),
         ),
         TlsCause::NoSharedProtocol => {
             ("it does not offer http/1.1", "allow http/1.1 by ALPN on the server".to_string())
         }
         TlsCause::CertificateRequired => {
-            ("it wants a certificate of ours", "give one with --cert FILE --key FILE".to_string())
+            ("it requires a client certificate", "give one with --cert FILE --key FILE".to_string())
         }
         TlsCause::CertificateRefused => (
-            "it does not take our certificate",
+            "it rejects our certificate",
             "give one that it trusts with --cert FILE --key FILE".to_string(),
         ),
         TlsCause::UnknownName => (

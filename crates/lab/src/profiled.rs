@@ -20,7 +20,7 @@ use profile::{Samples, Weight, merged};
 const OF_STREAMS: &str = "streams wait for events: their waits are not waits of requests, and a \
                           write costs what its events cost";
 
-/// Profiles the measured visit of a load that has one level; of the others one more visit.
+/// Profiles the measured visit of a load with one level; for other loads makes one more visit.
 pub(crate) fn run(
     run: &mut RunBuilder<'_>,
     context: &mut LevelContext<'_, '_>,
@@ -68,7 +68,7 @@ fn best(run: &RunBuilder<'_>) -> Option<usize> {
     run.points.iter().rposition(is_answer).or_else(|| perturb::base_point(&run.points))
 }
 
-/// Who served the requests of a visit.
+/// The processes that served the requests of a visit.
 fn serving(run: &RunBuilder<'_>, observed: &Observed) -> Result<Serving, String> {
     let (near, far) = (run.target.server.as_ref(), run.target.probe.as_ref());
     let server = far.map_or(near, |far| far.server.as_ref());
@@ -131,7 +131,7 @@ fn keep(
     });
 }
 
-/// A name from the process, or from the address where that is not known.
+/// A name from the process, or from the address if the process is not known.
 fn file_name(capture: &Capture) -> String {
     let who = match capture.pid {
         Some(pid) => pid.to_string(),

@@ -1,8 +1,8 @@
 //! Profiles of the server in the measured window of a visit.
 //!
 //! Every source has its own thread, which sleeps while the profile lasts and does not touch the
-//! workers. A profile that cannot be taken becomes one sentence, and the run goes on. The raw bytes
-//! are parsed after the visit, when no measurement runs.
+//! workers. A profile that cannot be taken becomes one sentence, and the run continues. The raw
+//! bytes are parsed after the visit, when no measurement runs.
 
 mod perf;
 pub(crate) mod serving;
@@ -24,12 +24,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A profile begins this long after its window, so that it is wholly inside, nanoseconds.
+/// A profile starts this long after its window, so that it is entirely inside, nanoseconds.
 const BEGIN_NS: u64 = 100 * NS_PER_MS;
-/// It ends at least this long before the window does: its handler may begin late, nanoseconds.
+/// It ends at least this long before the window: its handler may start late, nanoseconds.
 const END_NS: u64 = 200 * NS_PER_MS;
 const _: () = assert!(plan::PROFILED_WINDOW_MIN_NS == NS_PER_S + BEGIN_NS + END_NS);
-/// How long responses are awaited after their time: names are looked up then, and text is made.
+/// How long to wait for responses after their time: names are looked up then, and text is made.
 const LATE: Duration = Duration::from_secs(20);
 /// The profiles requested from a Go server, and their paths.
 const ASKED: [(ProfileKind, &str); 4] = [
@@ -42,7 +42,7 @@ const ASKED: [(ProfileKind, &str); 4] = [
 /// Takes profiles of one visit.
 pub(crate) struct Profiler {
     sources: Vec<ProfileSource>,
-    /// What is ready to be asked in the next window.
+    /// Inquiries that are ready for the next window.
     inquiries: Vec<Inquiry>,
     failures: Vec<String>,
     taking: Option<Taking>,
@@ -56,7 +56,7 @@ struct Taking {
     until: Instant,
 }
 
-/// What came of one question, and when it was asked.
+/// The response to one inquiry, and when that was made.
 struct Fetched {
     source: String,
     begin_ns: u64,
@@ -65,18 +65,18 @@ struct Fetched {
 
 /// The raw bytes: parsing costs CPU time, and a window has none to spare.
 enum Raw {
-    /// Of an endpoint.
+    /// From an endpoint.
     Endpoint { kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8> },
-    /// Of `perf`, about processes that must have used CPU time.
+    /// From `perf`, about processes that must have used CPU time.
     Perf(perf::Recorded),
-    /// The same about processes that may have had nothing to do.
+    /// The same about processes that may have been idle.
     Beside(perf::Recorded),
 }
 
-/// What came of all questions.
+/// The results of all inquiries.
 #[derive(Default)]
 pub(crate) struct Finished {
-    /// Profiles, each with where it came from.
+    /// Profiles, each with its origin.
     pub(crate) taken: Vec<(Capture, Taken)>,
     /// Why others are missing.
     pub(crate) failures: Vec<String>,
@@ -105,14 +105,14 @@ impl Profiler {
         Some(Self { sources, inquiries: Vec::new(), failures, taking: None })
     }
 
-    /// Makes ready, before the load of a visit, what will be asked in its window.
+    /// Prepares, before the load of a visit, the inquiries of its window.
     pub(crate) fn prepare(&mut self) {
         if self.inquiries.is_empty() {
             self.inquiries = self.sources.iter().flat_map(ProfileSource::inquiries).collect();
         }
     }
 
-    /// Asks every source for the whole seconds inside a window. Returns at once.
+    /// Asks every source for a profile of the whole seconds inside a window. Returns at once.
     pub(crate) fn start(&mut self, window_ns: (u64, u64)) {
         let length_ns = window_ns.1.saturating_sub(window_ns.0);
         let seconds = length_ns.saturating_sub(BEGIN_NS + END_NS) / NS_PER_S;
@@ -132,12 +132,12 @@ impl Profiler {
         self.taking = Some(Taking { responses, awaited, given_up, until });
     }
 
-    /// Whether anybody was asked.
+    /// Whether any source was asked.
     pub(crate) fn has_begun(&self) -> bool {
         self.taking.as_ref().is_some_and(|taking| taking.awaited > 0)
     }
 
-    /// Waits for the responses and takes them apart. Of a visit that ended early none is awaited.
+    /// Waits for the responses and parses them. After a visit that ended early it does not wait.
     pub(crate) fn finish(mut self, ending: Outcome) -> Finished {
         let failures = std::mem::take(&mut self.failures);
         let mut finished = Finished { failures, ..Finished::default() };
@@ -196,7 +196,7 @@ impl Raw {
         }
     }
 
-    /// When it began, where that is later than it was asked for.
+    /// When it started, if that is later than requested.
     fn begin_ns(&self) -> Option<u64> {
         match self {
             Self::Endpoint { .. } => None,
@@ -235,18 +235,18 @@ fn capture(source: &str, begin_ns: u64, taken: &Taken) -> Capture {
     }
 }
 
-/// One thing to ask one source.
+/// One inquiry to one source.
 enum Inquiry {
     /// An endpoint.
     Endpoint(SocketAddr, Option<u32>, ProfileKind, &'static str),
     /// `perf`, about processes.
     Perf(Result<perf::Recorder, String>),
-    /// `perf`, about processes that may have nothing to do.
+    /// `perf`, about processes that may be idle.
     Beside(Result<perf::Recorder, String>),
 }
 
 impl ProfileSource {
-    /// Starts what needs time to be ready.
+    /// Starts what needs time to get ready.
     fn inquiries(&self) -> Vec<Inquiry> {
         match self {
             Self::Endpoint(address, pid) => {
@@ -266,7 +266,7 @@ impl Inquiry {
         }
     }
 
-    /// Requests it on a separate thread, so that a slow source delays no other.
+    /// Makes the request on a separate thread, so that a slow source does not delay the others.
     fn ask_at(
         self,
         begin_ns: u64,
@@ -301,7 +301,7 @@ fn fetch(address: SocketAddr, name: &str, seconds: u64) -> Result<Vec<u8>, Strin
         whole: Duration::from_secs(seconds) + LATE / 2,
         bytes_max: pprof::BYTES_MAX,
     };
-    // With a time each of them is the difference between its end and its begin.
+    // With a duration, each of them is the difference between its end and its start.
     let path = format!("/debug/pprof/{name}?seconds={seconds}");
     ask::get(address, &path, patience).map_err(|error| error.to_string())
 }
@@ -309,14 +309,14 @@ fn fetch(address: SocketAddr, name: &str, seconds: u64) -> Result<Vec<u8>, Strin
 fn parse(kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8>) -> Result<Vec<Taken>, String> {
     let samples = pprof::decode(&bytes, kind).map_err(|error| error.to_string())?;
     if kind == ProfileKind::Block && samples.stacks.is_empty() {
-        // The handler itself waited all the time.
+        // The handler itself waited all the time, which a block profile would show.
         return Err("block profiles are off there (runtime.SetBlockProfileRate)".to_string());
     }
     Ok(vec![Taken { kind, pid, samples, bytes }])
 }
 
-/// Which visits are profiled while they are measured: those of a load with one level, where every
-/// figure belongs to the one visit. A series of levels is measured without.
+/// Whether visits are profiled while they are measured: for a load with one level, where every
+/// figure belongs to the one visit. A series of levels is measured without profiles.
 fn is_of_the_point(trial: &Trial) -> bool {
     matches!(trial.question, Question::Load | Question::Churn) && trial.levels.len() == 1
 }

@@ -1,4 +1,4 @@
-//! What a run gathers while it goes on, and the record that comes of it.
+//! What a run collects while it goes on, and the record made from that.
 
 use crate::crews::{CrewSize, Crews};
 use crate::drift;
@@ -35,7 +35,7 @@ use wire::tape::{EncodeError, Tape};
 /// How long a server may take for the handshake that shows whether it speaks TLS.
 const TLS_TRIAL: Duration = Duration::from_secs(1);
 
-/// What a run gathers while it goes on.
+/// What a run collects while it goes on.
 pub(crate) struct RunBuilder<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) setting: Setting<'a>,
@@ -44,10 +44,10 @@ pub(crate) struct RunBuilder<'a> {
     pub(crate) routes: Vec<Route>,
     /// Connections established by each of them.
     opened_on: Vec<u64>,
-    /// Resident memory of the generator before any of it was for connections.
+    /// Resident memory of the generator before it had any connections.
     pub(crate) before_bytes: u64,
     pub(crate) manners: Manners,
-    /// The clock that events are stamped by.
+    /// The clock that stamps events.
     pub(crate) stamps: Stamps,
     /// The probe on the server's host, until load begins.
     pub(crate) far: Option<Far>,
@@ -70,7 +70,7 @@ pub(crate) struct RunBuilder<'a> {
 }
 
 impl<'a> RunBuilder<'a> {
-    /// Before anything was looked for.
+    /// The state before anything was looked up.
     pub(crate) fn new(setting: Setting<'a>, trial: &'a Trial, manners: Manners) -> Self {
         let host = match setting {
             Setting::Live | Setting::Fleet(_) => {
@@ -128,9 +128,9 @@ impl<'a> RunBuilder<'a> {
         self.notices.push(text);
     }
 
-    /// Requests in plain text to a TLS port fail in ways that differ from server to server: it
-    /// closes, sends an alert, or responds with 400. So a server of which nothing good came is
-    /// tried with TLS once.
+    /// Plain-text requests to a TLS port fail in different ways: the server closes the connection,
+    /// sends an alert, or responds with 400. So a server that sent nothing good is tried with TLS
+    /// once.
     pub(crate) fn look_for_tls(&mut self, notify: &mut dyn FnMut(Event)) {
         let trial = self.trial;
         let is_plain = trial.tls.is_none() && trial.proxy.is_none() && trial.fanout.is_none();
@@ -144,7 +144,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// The job of workers for a trial: that of the run, or one that an experiment makes of it.
+    /// The job of workers for a trial: that of the run, or one that an experiment derives from it.
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
         let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
         let tape = Tape::new(&trial.requests, depth_max)?.with_checks(&mix::checks(trial));
@@ -189,7 +189,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// Makes a point of a visit; false when its throughput was not steady.
+    /// Makes a point of a visit; false if its throughput was not steady.
     pub(crate) fn add_visit(
         &mut self,
         (crews, attempt): (&Crews, u32),
@@ -247,15 +247,15 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// Readings in a window, here and on the server's host.
+    /// Readings in a window, of this host and of the server's host.
     pub(crate) fn observe(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
         self.update_probe(watch);
         let (near, far) = (watch.inside(window_ns), watch.far_inside(window_ns));
         Observed::of_both(near, far, &self.host, &self.target)
     }
 
-    /// Copies the clock offset, and whether the probe was lost; the
-    /// visit in which that happened has said so.
+    /// Copies the clock offset, and whether the probe was lost; the visit in which that happened
+    /// has reported it.
     pub(crate) fn update_probe(&mut self, watch: &Watch<'_>) {
         let Some((probe, (clock, lost))) = self.target.probe.as_mut().zip(watch.far_state()) else {
             return;
@@ -267,7 +267,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// What the agents of a fleet have told: every point is judged once more, with their accounts.
+    /// Adds what the agents of a fleet reported: every point is judged again, with their accounts.
     pub(crate) fn add_fleet(&mut self, account: FleetAccount) {
         let FleetAccount { record, mut visits } = account;
         self.fleet = Some(record);
@@ -279,7 +279,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// Share of its time in which the busiest worker had work, of each point.
+    /// For each point, the share of the time in which its busiest worker had work.
     pub(crate) fn workers_busy(&self) -> Vec<Option<f64>> {
         let context = self.context();
         let points = self.points.iter().zip(&self.observed);
@@ -308,11 +308,11 @@ impl<'a> RunBuilder<'a> {
     }
 }
 
-/// Requests of which a lost agent told nothing: none of them is known to be unsent, and all count
-/// as slower than those with a response.
+/// Requests about which a lost agent reported nothing: none of them is known to be unsent, and all
+/// count as slower than those with a response.
 fn leave_open(point: &mut Point, stop: Stop, latency: &Histogram) {
     let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
-    // On a schedule of devices it is connections that are due.
+    // On a schedule of devices, connections are due.
     if unaccounted == 0 || point.is_churn() {
         return;
     }
@@ -335,7 +335,7 @@ fn ended_early(level: &Level, visit: &Visit) -> String {
     )
 }
 
-/// The notice about bytes that no request had asked for.
+/// The notice about bytes that no request asked for.
 fn unsolicited(level: &Level, visit: &Visit) -> Option<String> {
     let unsolicited = visit.gathered.connections().unsolicited;
     (unsolicited > 0).then(|| {
@@ -348,7 +348,7 @@ fn unsolicited(level: &Level, visit: &Visit) -> Option<String> {
     })
 }
 
-/// Sums by address, in the order in which addresses come.
+/// Sums by address, in the order in which addresses appear.
 fn end_uses(opened: impl Iterator<Item = (String, u64)>) -> Vec<EndUse> {
     let (mut uses, mut places): (Vec<EndUse>, _) = (Vec::new(), BTreeMap::new());
     for (address, connections) in opened {

@@ -15,7 +15,7 @@ use model::load::Trial;
 use model::run::{Outcome, Run};
 use std::sync::atomic::AtomicBool;
 
-/// Who is told of a run while it goes on.
+/// How a run reports while it goes on.
 pub struct Told<'a> {
     /// Gets what happens, as it happens; the run waits for it.
     pub notify: &'a mut dyn FnMut(Event),
@@ -28,13 +28,13 @@ pub struct Told<'a> {
 pub enum Verdicts {
     /// Each level when it has ended.
     OfLevels,
-    /// Also the level under way, about once a second: [`Event::Present`].
+    /// Also the current level, about once a second: [`Event::Present`].
     AlsoMeanwhile,
 }
 
 /// Runs a trial on this host. `stop` may be set at any time: the run then ends in order with what
-/// it has. `command` is the command line, for the record. Raw readings go to `logs` as they come,
-/// and are left for the caller to load into the run.
+/// it has. `command` is the command line, for the record. Raw readings are written to `logs` as
+/// they arrive; the caller loads them into the run.
 pub fn run(
     trial: &Trial,
     command: &[String],
@@ -48,7 +48,7 @@ pub fn run(
     run_in(Setting::Live, trial, command, logs, stop, told)
 }
 
-/// The same elsewhere than on this host.
+/// The same, in any setting.
 pub fn run_in(
     setting: Setting<'_>,
     trial: &Trial,
@@ -70,7 +70,7 @@ pub fn run_in(
     run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
     let mut audience = fanout::start(setting, trial, &job, &run.stamps)?;
     let interim = match verdicts {
-        // Of a fan-out there is no verdict before a level has ended.
+        // There is no verdict on a fan-out before a level has ended.
         Verdicts::AlsoMeanwhile if trial.fanout.is_none() => {
             Interim::start(run.bench(command, started_at)).ok()
         }
@@ -109,7 +109,7 @@ pub fn run_in(
     Ok(run.finish(command, started_at))
 }
 
-/// Visits every level in turn, as often as asked; one that is not steady at last again.
+/// Visits every level in turn, as often as requested; again if its last visit was not steady.
 fn visit_levels(
     run: &mut RunBuilder<'_>,
     context: &mut LevelContext<'_, '_>,

@@ -1,9 +1,9 @@
-//! What a record keeps of responses that a person may want to read.
+//! What a record keeps of responses that a user may want to read.
 //!
 //! For: the first redirect and failed response of each kind in a level.
-//! In: the bytes that workers caught. Out: status lines, header lines and, when asked for, the
-//! beginnings of bodies.
-//! Never: what the requests sent: a server may repeat it, and a record keeps no values of headers.
+//! In: the bytes that workers caught. Out: status lines, header lines and, if requested, the starts
+//! of bodies.
+//! Never: what the requests sent: a server may repeat it, and a record keeps no header values.
 
 use model::load::Trial;
 use model::sample::{Caught, ResponseSample};
@@ -20,10 +20,10 @@ const PUBLIC: &[&str] = &[
     "expect",
     "user-agent",
 ];
-/// A shorter text is not looked for: any response may contain it.
+/// Shorter texts are not searched for: any response may contain them.
 const SOUGHT_MIN_BYTES: usize = 4;
 
-/// Those of one level, in the order they came.
+/// The samples of one level, in the order they arrived.
 pub fn of(trial: &Trial, caught: &[Caught]) -> Vec<ResponseSample> {
     if caught.is_empty() {
         return Vec::new();
@@ -42,7 +42,7 @@ fn sample(trial: &Trial, caught: &Caught, private: &[String]) -> ResponseSample 
     sample
 }
 
-/// What the requests sent and a record does not keep, the longest first.
+/// What the requests sent and a record does not keep, longest first.
 fn private(trial: &Trial) -> Vec<String> {
     let mut private = Vec::new();
     for request in &trial.requests {

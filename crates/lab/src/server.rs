@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Time between two rounds of a probe on the server's host, nanoseconds.
 const FAR_PERIOD_NS: u64 = 100 * NS_PER_MS;
 
-/// How to reach a probe about its host, and not about a server.
+/// How to call a probe about its host only, without a server.
 pub fn about_host(probe: &ProbeChoice) -> Call {
     Call {
         address: probe.address.clone(),
@@ -27,7 +27,7 @@ pub fn about_host(probe: &ProbeChoice) -> Call {
 pub fn identify(trial: &Trial, address: &Address) -> Result<ServerFacts, String> {
     let (pid, found_by) = match &trial.server {
         ServerProcess::Probe(_) => {
-            return Err("the server is looked at on its own host only".to_string());
+            return Err("the server is only watched by the probe on its own host".to_string());
         }
         ServerProcess::Pid(pid) => (*pid, "--server-pid"),
         ServerProcess::ByPort if trial.proxy.is_some() => {
@@ -53,8 +53,8 @@ fn port_under_test(trial: &Trial, address: &Address) -> Option<u16> {
     behind.and_then(|(_, port)| port.parse().ok()).or(address.port())
 }
 
-/// A session with the probe on the server's host, what it says of that host, and a sentence about
-/// a server that it does not see.
+/// A session with the probe on the server's host, its report about that host, and a sentence if it
+/// does not see the server.
 pub fn call(
     trial: &Trial,
     choice: &ProbeChoice,
@@ -74,7 +74,7 @@ pub fn call(
         ends_after_ns: None,
     })?;
     let unseen = welcome.unseen.map(|why| {
-        format!("the probe at {} sees its host and no server process: {why}", choice.address)
+        format!("the probe at {} sees its host but no server process: {why}", choice.address)
     });
     let host = FarHost {
         address: choice.address.clone(),

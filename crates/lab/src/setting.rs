@@ -1,8 +1,8 @@
 //! Where a run is made: on this host, by a fleet of others, or in a model in virtual time.
 //!
-//! The conductor asks here for the time, for workers, for facts and for readings, and nowhere else.
-//! A model has its own clock, so that tests make whole runs on one thread, thousands of times
-//! faster than real time, and the same seed repeats the same run. Only tests make a model.
+//! The conductor gets time, workers, facts and readings here, and nowhere else. A model has its own
+//! clock, so that tests make whole runs on one thread, thousands of times faster than real time,
+//! and the same seed repeats the same run. Only tests use a model.
 
 use engine::job::Job;
 use engine::{Crew, Role, StartError, clock};
@@ -16,26 +16,26 @@ use std::time::Duration;
 /// Where a run is made.
 #[derive(Clone, Copy)]
 pub enum Setting<'a> {
-    /// On this host, as time passes.
+    /// On this host, in real time.
     Live,
-    /// By the agents of a fleet, led from this host as time passes.
+    /// By the agents of a fleet, led from this host in real time.
     Fleet(&'a dyn Fleet),
     /// In a model.
     Model(&'a dyn Model),
 }
 
-/// The agents of a fleet, to the one who leads them. To the conductor all their workers are one.
+/// The agents of a fleet, for the controller. The conductor sees all their workers as one.
 pub trait Fleet {
     /// Starts the workers of all agents, idle, and returns when each is ready. The driver, the CPUs
     /// and the share of the job are each agent's own.
     fn start(&self, job: &Job, role: Role) -> Result<Crew, StartError>;
 
-    /// How long before its begin a window must be ordered, nanoseconds, so that every agent knows
-    /// of it in time.
+    /// How long before its start a window must be ordered, nanoseconds, so that every agent gets
+    /// the order in time.
     fn lead_ns(&self) -> u64;
 
-    /// What became of every agent. Called once, when its workers have ended; it waits for what
-    /// agents have to tell, and not for long.
+    /// The result of every agent. Called once, when its workers have ended; it waits briefly for
+    /// what the agents still have to report.
     fn finish(&self) -> FleetAccount;
 }
 
@@ -56,7 +56,7 @@ pub trait Model {
     /// Starts workers.
     fn start(&self, job: &Job) -> Crew;
 
-    /// A level is visited from now on.
+    /// Starts a visit of a level.
     fn begin_visit(&self, load: u32);
 
     /// The generator's host.
@@ -68,7 +68,7 @@ pub trait Model {
     /// Readings since the last call, in order of time.
     fn take_readings(&self) -> Vec<Reading>;
 
-    /// What became of the agents, in a model of a fleet.
+    /// The results of the agents, in a model of a fleet.
     fn finish_fleet(&self) -> Option<FleetAccount> {
         None
     }
@@ -91,8 +91,8 @@ impl Setting<'_> {
         }
     }
 
-    /// CPU time of the generator's process so far, nanoseconds. Of a fleet nothing: what agents use
-    /// beside their workers is in their own records, and the controller generates no load.
+    /// CPU time of the generator's process so far, nanoseconds. Zero for a fleet: what agents use
+    /// besides their workers is in their own records, and the controller generates no load.
     pub fn process_cpu_ns(self) -> u64 {
         match self {
             Self::Live => clock::process_cpu_ns(),
@@ -101,7 +101,7 @@ impl Setting<'_> {
         }
     }
 
-    /// Resident memory of the generator, bytes; nothing when it cannot be read.
+    /// Resident memory of the generator, bytes; `None` when it cannot be read.
     pub fn resident_bytes(self) -> Option<u64> {
         match self {
             Self::Live => crate::turnover::resident_bytes(),
@@ -109,7 +109,7 @@ impl Setting<'_> {
         }
     }
 
-    /// The wall clock. That of a model begins with the epoch.
+    /// The wall clock. That of a model starts at the epoch.
     pub fn timestamp(self) -> Timestamp {
         match self {
             Self::Live | Self::Fleet(_) => Timestamp::now(),
@@ -137,7 +137,7 @@ impl Setting<'_> {
         }
     }
 
-    /// How long before its begin a window is ordered, nanoseconds.
+    /// How long before its start a window is ordered, nanoseconds.
     pub fn lead_ns(self) -> u64 {
         match self {
             Self::Fleet(fleet) => fleet.lead_ns(),
@@ -145,7 +145,7 @@ impl Setting<'_> {
         }
     }
 
-    /// What became of the agents of a fleet; nothing without one.
+    /// The results of the agents of a fleet; `None` without one.
     pub fn finish_fleet(self) -> Option<FleetAccount> {
         match self {
             Self::Live => None,
@@ -154,7 +154,7 @@ impl Setting<'_> {
         }
     }
 
-    /// A level is visited from now on.
+    /// Starts a visit of a level.
     pub fn begin_visit(self, load: u32) {
         if let Self::Model(model) = self {
             model.begin_visit(load);

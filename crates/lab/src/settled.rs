@@ -18,7 +18,7 @@ pub const DRAIN_MIN_NS: u64 = 2_000_000_000;
 pub struct Known<'a> {
     /// Latency of the good responses so far.
     pub latency: &'a Histogram,
-    /// The same from the send.
+    /// The same for service time.
     pub service: &'a Histogram,
     /// Requests that failed so far.
     pub failed: u64,
@@ -26,11 +26,12 @@ pub struct Known<'a> {
     pub in_flight: u64,
     /// Requests that were never sent, at least.
     pub unsent: u64,
-    /// How long ago the window ended, nanoseconds: everything in flight has waited for as long.
+    /// How long ago the window ended, nanoseconds: everything in flight has waited at least this
+    /// long.
     pub waited_ns: u64,
 }
 
-/// What the requests in flight can still do to a term.
+/// What the requests in flight can still change about a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     /// It is missed, whatever comes.
@@ -41,7 +42,7 @@ enum Left {
     Open,
 }
 
-/// Whether nothing that is in flight can change how the objective stands.
+/// Whether no request in flight can change the result of the objective.
 pub fn is_settled(objective: &Objective, known: &Known<'_>) -> bool {
     let left: Vec<Left> = objective.terms().iter().map(|term| left(term, known)).collect();
     left.contains(&Left::Missed) || left.iter().all(|left| *left == Left::Nothing)
@@ -74,7 +75,7 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
     }
 }
 
-/// `times` are those of good responses, and how many requests have none.
+/// `times` are those of good responses, and the number of requests without one.
 fn left_of_time(
     term: &Term,
     statistic: Statistic,
@@ -87,7 +88,7 @@ fn left_of_time(
     let quantile = match statistic {
         Statistic::Percentile(percentile) => percentile.quantile(),
         Statistic::Max => 1.0,
-        // Each of them moves it.
+        // Each of them changes it.
         Statistic::Mean if known.in_flight > 0 => return Left::Open,
         Statistic::Mean => return Left::Nothing,
     };

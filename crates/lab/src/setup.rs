@@ -1,4 +1,4 @@
-//! Before any load: limits are raised, the target is tried once, the server's process is found.
+//! Before any load: raises limits, tries the target once, finds the server's process.
 
 use crate::crews::{CrewSize, Crews};
 use crate::error::LabError;
@@ -19,7 +19,7 @@ use std::time::Duration;
 const TRY_NS: u64 = 3_000_000_000;
 
 impl<'a> RunBuilder<'a> {
-    /// Makes sure that a trial can be run here, and looks at who will serve it.
+    /// Makes sure that a trial can run here, and looks at the server.
     pub(crate) fn set_up(
         setting: Setting<'a>,
         trial: &'a Trial,
@@ -36,7 +36,7 @@ impl<'a> RunBuilder<'a> {
             return Ok(run);
         }
         if trial.driver == DriverKind::Null {
-            run.notices.push("driver null: no server was asked anything".to_string());
+            run.notices.push("driver null: no server received any request".to_string());
             return Ok(run);
         }
         let levels: Vec<Level> = Crews::of_all(trial).iter().map(Crews::both).collect();
@@ -58,14 +58,14 @@ impl<'a> RunBuilder<'a> {
             let agreed = run.manners.try_once(trial, address, timeout)?;
             run.target.tls = run.target.tls.take().or(agreed);
         }
-        // After the connections above, whose ports are not free at once.
+        // After the connections above: their ports are not free at once.
         limits::allow_ports(&levels, &run.routes)?;
         let address = run.routes[0].to.clone();
         run.find_server(&address, notify)?;
         Ok(run)
     }
 
-    /// Nothing is sent from this host: every agent looks at the target for itself, and only a probe
+    /// For a controller, which sends nothing: every agent tries the target itself, and only a probe
     /// on the server's host is called from here.
     fn lead(&mut self, notify: &mut dyn FnMut(Event)) -> Result<(), LabError> {
         let (ServerProcess::Probe(_), Some(address)) =
@@ -76,8 +76,8 @@ impl<'a> RunBuilder<'a> {
         self.find_server(address, notify)
     }
 
-    /// Where readings of this host come from. Of one that only leads a fleet there are none: what
-    /// it does itself says nothing about the load.
+    /// Where readings of this host come from. There are none on a host that only leads a fleet: its
+    /// own activity says nothing about the load.
     pub(crate) fn source(&self) -> ReadingSource<'a> {
         match self.setting {
             Setting::Live => {}
@@ -87,7 +87,7 @@ impl<'a> RunBuilder<'a> {
         self.live_source(None)
     }
 
-    /// The same of this host, where the process of a tool may be the generator.
+    /// The same for this host, where the process of a tool may be the generator.
     pub(crate) fn live_source(&self, tool_pid: Option<u32>) -> ReadingSource<'a> {
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());

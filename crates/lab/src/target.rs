@@ -16,8 +16,8 @@ pub struct Unreachable {
     pub error: io::Error,
 }
 
-/// The addresses that accept a connection, and those that do not with the reason. An error when
-/// none does.
+/// The addresses that accept a connection, and those that do not, with the reason. An error if none
+/// does.
 pub fn reach(
     addresses: &[Address],
     timeout: Duration,

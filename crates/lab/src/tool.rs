@@ -1,5 +1,5 @@
-//! Another tool in the place of our engine: it is run as its user would run it, while the probes of
-//! both hosts read, and what it tells is audited and judged with those readings.
+//! Another tool in place of our engine: it runs as its user would run it, while the probes of both
+//! hosts read, and its output is audited and judged with those readings.
 
 mod child;
 mod flow;
@@ -22,19 +22,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the tool is looked at.
+/// How often the tool is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long readings of its end are awaited from the server's host, nanoseconds.
+/// How long to wait for readings of its end from the server's host, nanoseconds.
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
-/// A tool that runs for so much longer than it was asked to hangs, nanoseconds.
+/// A tool that runs this much longer than requested hangs, nanoseconds.
 const HANGS_NS: u64 = 60_000_000_000;
-/// The same where it was asked for a number of requests, nanoseconds.
+/// The same if a number of requests was requested, nanoseconds.
 const COUNT_MAX_NS: u64 = 600_000_000_000;
 
-/// Who stops a run, and who is told of it.
+/// The stop flag of a run, and who receives its events.
 type Beside<'a> = (&'a AtomicBool, &'a mut dyn FnMut(Event));
 
-/// Has a tool make the load of a trial.
+/// Lets a tool make the load of a trial.
 pub(crate) fn run(
     tool: Tool,
     trial: &Trial,
@@ -92,7 +92,7 @@ pub(crate) fn run(
     Ok(made)
 }
 
-/// The program of a tool, by the PATH.
+/// The program of a tool, found by the PATH.
 fn program(tool: Tool) -> Result<PathBuf, ToolError> {
     let (name, get) = (tool.name(), peers::peer(tool).get);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -134,7 +134,7 @@ fn attended(
     }
 }
 
-/// Waits for the last readings of the server's host, as long as its probe may be silent.
+/// Waits for the last readings of the server's host, for as long as its probe may be silent.
 fn await_far(watch: &mut Watch<'_>, window_ns: (u64, u64)) {
     let begin_ns = engine::clock::now_ns();
     while watch.is_behind(window_ns) && engine::clock::now_ns() < begin_ns + FAR_LATE_NS {
@@ -149,7 +149,7 @@ fn typed(name: &str, order: &Order) -> Vec<String> {
     secret::words(&words)
 }
 
-/// What it told, audited.
+/// What it reported, audited.
 fn told(
     tool: Tool,
     trial: &Trial,
@@ -162,7 +162,7 @@ fn told(
     let silent = |why: String| ToolError::Silent { name, how: ended.how(), why };
     let bytes = ended.output(program, order).map_err(|error| silent(error.to_string()))?;
     let level = trial.levels.first();
-    // A number that it does not keep to would refute figures that are right.
+    // A number of connections that it does not keep to would refute figures that are right.
     let bound = level.filter(|_| order.connections == Connections::AsAsked);
     let given = Given {
         command: Some(typed(name, order).join(" ")),

@@ -17,7 +17,7 @@ const SYN_RETRIES_S: [u64; 8] = [1, 2, 3, 4, 5, 7, 15, 31];
 /// A connect belongs to a mode when it took at most this much longer, nanoseconds.
 const MODE_WIDTH_NS: u64 = 150_000_000;
 
-/// The figures of connections that were meant to come and go; nothing for those that are kept.
+/// The figures of connections that were meant to come and go; `None` for those that are kept.
 pub fn info(
     level: &Level,
     visit: &Visit,
@@ -81,7 +81,7 @@ fn planned_rate(level: &Level) -> Option<f64> {
     }
 }
 
-/// Connects that gather where SYN packets are repeated, by second.
+/// Connects that cluster where SYN packets are sent again, by second.
 fn syn_retries(connect: &Histogram) -> BTreeMap<String, u64> {
     let near = |second: u64| {
         let begin_ns = second * 1_000_000_000;
@@ -93,7 +93,7 @@ fn syn_retries(connect: &Histogram) -> BTreeMap<String, u64> {
     modes.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Resident memory of this process, bytes; nothing when it cannot be read.
+/// Resident memory of this process, bytes; `None` when it cannot be read.
 pub fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,27 +1,27 @@
-//! What a visit of a level left behind.
+//! The results of one visit of a level.
 
 use crate::gather::Gathered;
 use model::run::Outcome;
 
-/// What a visit left behind.
+/// The results of one visit of a level.
 #[derive(Debug, Clone)]
 pub struct Visit {
     /// Its number in the run, from 1.
     pub load: u32,
-    /// All ticks added up, of the crew that sends requests.
+    /// All ticks added up, for the crew that sends requests.
     pub gathered: Gathered,
-    /// The same of the crew that listens, in a fan-out.
+    /// The same for the crew that listens, in a fan-out.
     pub audience: Option<Gathered>,
     /// How it ended.
     pub ending: Outcome,
     /// Requests due in the window, counted from the schedule; absent for a window that was cut
     /// short, and where [`planned`](crate::planned) has none.
     pub planned: Option<u64>,
-    /// Begin of the measured window, monotonic nanoseconds.
+    /// Start of the measured window, monotonic nanoseconds.
     pub window_begin_ns: u64,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
-    /// Begin of the whole visit, monotonic nanoseconds.
+    /// Start of the whole visit, monotonic nanoseconds.
     pub begin_ns: u64,
     /// Its length, nanoseconds.
     pub visit_ns: u64,

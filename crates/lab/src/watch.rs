@@ -1,8 +1,8 @@
-//! Where readings go while a run goes on: to the logs, and the latest of them to progress.
+//! Where readings go during a run: to the logs, and the latest of them to the progress display.
 //!
-//! There are two roads. This host is read by a thread of ours; the server's host, when a probe runs
-//! there, by that probe. Each keeps its own times, and a window is carried over by the offset of
-//! the clocks when it is looked at.
+//! There are two paths. A thread of ours reads this host; a probe on the server's host, if there is
+//! one, reads that host. Each keeps its own times, and a window is converted by the offset of the
+//! clocks when it is read.
 
 use crate::drift::DriftWatch;
 use crate::fanout::Calendar;
@@ -18,13 +18,13 @@ use store::{Readings, ReadingsPart, StoreError};
 
 /// How long a reading counts as recent, nanoseconds.
 const RECENT_NS: u64 = 400_000_000;
-/// The far readings of a window reach to its end when the last is within a tenth of the window of
-/// it. Of three periods one may be lost on the way and one late, so it is never less than that and
-/// some; nor is it ever more than a second, nanoseconds.
+/// The far readings of a window reach its end when the last is within a tenth of the window of that
+/// end. Of three periods one reading may be lost and one late, so the limit is at least a little
+/// more than that; it is at most a second. Nanoseconds.
 const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
 
-/// Over how long the CPUs of a host are looked at for progress, nanoseconds: the kernel counts
-/// their time in hundredths of a second.
+/// The span over which progress shows the CPUs of a host, nanoseconds: the kernel counts their time
+/// in hundredths of a second.
 const RECENT_CPUS_NS: u64 = 1_000_000_000;
 
 /// The logs of a run's raw readings, each in the times of its host.
@@ -36,7 +36,7 @@ pub struct Logs {
     pub far: Option<Readings>,
 }
 
-/// A log with the place where the readings of this level begin.
+/// A log, with the place where the readings of this level start.
 struct Road<'a> {
     log: &'a mut Readings,
     level: u64,
@@ -71,7 +71,7 @@ impl ReadingSource<'_> {
         Self::Live(sampler, DriftWatch::start())
     }
 
-    /// What has arrived.
+    /// The readings that have arrived.
     fn take(&self) -> Vec<Reading> {
         match self {
             Self::Live(sampler, drift) => {
@@ -87,7 +87,7 @@ impl ReadingSource<'_> {
         }
     }
 
-    /// Ends it; returns the remaining readings.
+    /// Stops it; returns the remaining readings.
     fn stop(self) -> Vec<Reading> {
         match self {
             Self::Live(sampler, _) => sampler.stop(),
@@ -97,7 +97,7 @@ impl ReadingSource<'_> {
     }
 }
 
-/// The probes' readings, written down as they come.
+/// Writes the probes' readings as they arrive.
 pub struct Watch<'a> {
     source: ReadingSource<'a>,
     near: Road<'a>,
@@ -108,7 +108,7 @@ pub struct Watch<'a> {
     cpus: (RecentCpus, RecentCpus),
 }
 
-/// What the CPUs of one host were counted to have done lately.
+/// What the CPUs of one host did recently, by their counters.
 #[derive(Default)]
 struct RecentCpus(VecDeque<(u64, CpuTimes)>);
 
@@ -146,8 +146,8 @@ fn sum_of(cpus: &[CpuTimes]) -> CpuTimes {
     })
 }
 
-/// The readings of a window as they are on disk by now, for a thread that reads them while more
-/// are written.
+/// The readings of a window that are on disk so far, for a thread that reads them while more are
+/// written.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     near: ReadingsPart,
@@ -158,14 +158,14 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 struct FarSnapshot {
     part: ReadingsPart,
-    /// Whether the window's end is in it.
+    /// Whether they reach the end of the window.
     reaches_end: bool,
     clock: ClockOffset,
     lost: Option<String>,
 }
 
 impl Snapshot {
-    /// Those of this host, and those of the server's host as [`Watch::far_inside`] has them.
+    /// Those of this host, and those of the server's host as in [`Watch::far_inside`].
     pub(crate) fn inside(&self) -> (Vec<Reading>, Option<Vec<Reading>>) {
         let inside = |part: &ReadingsPart, window_ns| {
             let mut window = Window::new(window_ns);
@@ -185,7 +185,7 @@ impl Snapshot {
     }
 }
 
-/// The road to the server's host.
+/// The path from the server's host.
 struct FarWatch<'a> {
     /// Until the end of the run.
     session: Option<Far>,
@@ -193,14 +193,14 @@ struct FarWatch<'a> {
     clock: ClockOffset,
     wall: Option<WallZero>,
     lost: Option<String>,
-    /// End of the last reading, that host's time.
+    /// End of the last reading, in that host's time.
     last_ns: u64,
-    /// Begin of the last look at what is changed there, that host's time; nothing without a change.
+    /// Start of the last look at changes there, in that host's time; `None` without a change.
     last_look_ns: Option<u64>,
 }
 
 impl<'a> Watch<'a> {
-    /// Takes readings from their source to the log.
+    /// Moves readings from their source to the log.
     pub fn new(source: ReadingSource<'a>, near: &'a mut Readings) -> Self {
         Self {
             source,
@@ -220,7 +220,7 @@ impl<'a> Watch<'a> {
         self
     }
 
-    /// A level begins.
+    /// Starts a level.
     pub fn begin_level(&mut self) {
         self.near.level = self.near.log.end();
         if let Some(far) = &mut self.far {
@@ -228,15 +228,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Looks once more at what is changed on this host, and waits for it: however late the thread
-    /// is that looks, a window that has ended is looked at.
+    /// Looks once more at changes on this host and waits for that, so that a window that has ended
+    /// is looked at even if the looking thread is late.
     pub fn look(&self) {
         if let ReadingSource::Live(_, Some(drift)) = &self.source {
             drift.look();
         }
     }
 
-    /// Writes down what has arrived. Tells when the probe on the server's host was lost meanwhile.
+    /// Writes what has arrived. Returns why the probe on the server's host was lost, if that
+    /// happened since the last call.
     pub fn take(&mut self) -> Option<&str> {
         let arrived = self.source.take();
         self.near.log.add(&arrived);
@@ -272,19 +273,19 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The server's threads lately.
+    /// The server's threads recently.
     pub fn recent(&self) -> impl Iterator<Item = Reading> {
         self.recent.iter().cloned()
     }
 
-    /// Share of the time of all CPUs of a host that was busy lately; of the server's host when its
-    /// probe tells.
+    /// Share of the time of all CPUs of a host that was busy recently; of the server's host if its
+    /// probe reports it.
     pub fn busy(&self, side: Side) -> Option<f64> {
         if side == Side::Server { self.cpus.1.busy() } else { self.cpus.0.busy() }
     }
 
-    /// What is on disk of a window of this level, monotonic nanoseconds. None when the logs cannot
-    /// be read a second time.
+    /// What is on disk of a window of this level, monotonic nanoseconds. `None` when the logs
+    /// cannot be read a second time.
     pub(crate) fn snapshot(&self, window_ns: (u64, u64)) -> Option<Snapshot> {
         let near = self.near.log.part_since(self.near.level).ok()?;
         let far = match &self.far {
@@ -305,7 +306,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Readings of the server's host that are inside a window of ours for every clock offset within
-    /// the error. None when they end before the window does, because the missing part may matter.
+    /// the error. `None` when they end before the window does, because the missing part may matter.
     pub fn far_inside(&self, window_ns: (u64, u64)) -> Option<Vec<Reading>> {
         let far = self.far.as_ref()?;
         let reaches_end = far.reaches_end(window_ns);
@@ -314,7 +315,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Connections that waited to be accepted in all queues of the port, with the instant of each
-    /// look, monotonic nanoseconds of this host.
+    /// reading, monotonic nanoseconds of this host.
     pub fn accept_queues(&self, span_ns: (u64, u64)) -> Vec<(u64, u64)> {
         let look = |reading: Reading| {
             let data = match &reading.data {
@@ -332,8 +333,8 @@ impl<'a> Watch<'a> {
         inside.map(|(at_ns, waiting)| (here(at_ns), waiting)).collect()
     }
 
-    /// Whether the readings of a window's end have not come from the server's host yet, or no look
-    /// at what is changed there since the window began, and may.
+    /// Whether the server's host may still send readings of a window's end that have not arrived,
+    /// or a look at changes there since the window began.
     pub fn is_behind(&self, window_ns: (u64, u64)) -> bool {
         let far = self.far.as_ref().filter(|far| far.lost.is_none());
         far.is_some_and(|far| !far.reaches_end(window_ns) || far.lacks_look(window_ns))
@@ -344,8 +345,7 @@ impl<'a> Watch<'a> {
         self.far.as_ref().map(|far| (far.clock, far.lost.as_deref()))
     }
 
-    /// What shows when events there came about: the clocks of that host, and why it is no longer
-    /// known.
+    /// What dates events there: the clocks of that host, and why they are no longer known.
     pub(crate) fn far_calendar(&self) -> Option<Calendar<'_>> {
         let far = self.far.as_ref()?;
         Some(Calendar { clock: far.clock, wall: far.wall, lost: far.lost.as_deref() })
@@ -375,7 +375,7 @@ impl FarWatch<'_> {
         self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1
     }
 
-    /// Whether something is changed there, and was not looked at since a window of ours began.
+    /// Whether something is changed there that was not looked at since a window of ours began.
     fn lacks_look(&self, window_ns: (u64, u64)) -> bool {
         self.last_look_ns.is_some_and(|last_ns| last_ns < self.clock.carry(window_ns).0)
     }

@@ -1,7 +1,7 @@
 //! A fleet in virtual time: one conductor, agents that follow it, one model server.
 //!
-//! Conductor and agents are the real ones; only what lies between them is a model: orders arrive at
-//! the next turn of an agent, and ticks are merged as a leader of agents merges them.
+//! Conductor and agents are real; only what lies between them is a model: orders arrive at the next
+//! turn of an agent, and ticks are merged as the controller of agents merges them.
 
 use engine::job::{Job, Order};
 use engine::schedule::Schedule;
@@ -36,10 +36,10 @@ const S: u64 = 1_000_000_000;
 const TENTH_NS: u64 = 100 * MS;
 /// Length of the measured window: what is drawn takes a while without optimisation.
 const WINDOW_NS: u64 = S;
-/// How often agents are turned, nanoseconds.
+/// How often agents get a turn, nanoseconds.
 const TURN_NS: u64 = 10 * MS;
 
-/// A world as a lab sees it that has it for itself.
+/// A world that one lab has for itself.
 struct Alone {
     world: World,
     threads: u32,
@@ -79,24 +79,24 @@ impl Model for Alone {
     }
 }
 
-/// What is on its way between the conductor and the agents.
+/// The messages on their way between the conductor and the agents.
 #[derive(Default)]
 struct Mail {
-    /// To each agent, with the instant at which it arrives.
+    /// To each agent, with the instant of arrival.
     orders: Vec<VecDeque<(u64, Order)>>,
     merger: Merger,
     now_ns: u64,
     delay_ns: u64,
 }
 
-/// Makes one tick of those of all workers, for each tenth.
+/// Merges the ticks of all workers into one tick for each tenth.
 #[derive(Default)]
 struct Merger {
     workers: usize,
     connections: BTreeMap<(usize, u32), Connections>,
-    /// By part of the level and tenth: the sum, and whose are in it.
+    /// By part of the level and tenth: the sum, and the number of workers in it.
     open: BTreeMap<(u32, u8, u64), (Tick, usize)>,
-    /// How many workers have handed over the last tick of a level.
+    /// How many workers have sent the last tick of a level.
     ended: usize,
     window_begin_ns: u64,
     /// Latency of every tick of every worker.
@@ -124,7 +124,7 @@ impl Merger {
         add(sum, tick);
     }
 
-    /// Ticks of tenths that all workers have handed over; all others when a level is over.
+    /// Ticks of tenths that all workers have sent; all others when a level is over.
     fn take(&mut self) -> Vec<Tick> {
         let is_over = self.ended == self.workers;
         let mut taken = Vec::new();
@@ -178,7 +178,7 @@ fn add(sum: &mut Tick, tick: &Tick) {
     sum.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
 }
 
-/// The agents as the conductor has them.
+/// The agents, as the conductor sees them.
 struct Agents(Rc<RefCell<Mail>>);
 
 impl FarCrew for Agents {
@@ -210,7 +210,7 @@ struct Fleet<'a> {
 }
 
 impl Fleet<'_> {
-    /// Hands out what has arrived, and turns every agent once.
+    /// Delivers what has arrived, and gives every agent a turn.
     fn turn(&self) {
         let now_ns = self.alone.now_ns();
         self.mail.borrow_mut().now_ns = now_ns;
@@ -349,7 +349,7 @@ fn alone(seed: u64, threads: u32) -> Alone {
     Alone { world: World::new(Plan { server, generator, host, seed }), threads }
 }
 
-/// What a run came to, and what the server saw of it.
+/// The result of a run, and what the server saw of it.
 struct Seen {
     run: Run,
     account: Vec<Entry>,
@@ -361,11 +361,11 @@ impl Seen {
         &self.run.record.points[0]
     }
 
-    /// When the requests of the window left, from its begin.
+    /// When the requests of the window left, from its start.
     fn left_ns(&self) -> Vec<u64> {
         let (begin_ns, end_ns) = self.point().window_ns;
         let left = self.account.iter().map(|one| one.sent_ns);
-        // The first is due at the begin; a warm-up ends before it.
+        // The first is due at the start; a warm-up ends before it.
         let mut left: Vec<u64> =
             left.filter(|at| (begin_ns..end_ns).contains(at)).map(|at| at - begin_ns).collect();
         left.sort_unstable();
@@ -373,7 +373,7 @@ impl Seen {
     }
 }
 
-/// A run by agents with these parts; orders take so long to arrive.
+/// A run by agents with these parts; orders take this long to arrive.
 fn by_fleet(trial: &Trial, parts: &[Part], delay_ns: u64) -> Seen {
     let alone = alone(trial.seed, trial.threads);
     let shares = follow::deal(trial, parts).expect("parts of a load");
@@ -398,7 +398,7 @@ fn by_fleet(trial: &Trial, parts: &[Part], delay_ns: u64) -> Seen {
     Seen { run, account: alone.world.account(), latency }
 }
 
-/// The same by as many workers of one host.
+/// The same by as many workers on one host.
 fn by_one(trial: &Trial) -> Seen {
     let alone = alone(trial.seed, trial.threads);
     let run = conduct(Setting::Model(&alone), trial);
@@ -442,7 +442,7 @@ fn a_fleet_sends_what_one_host_would_and_when() {
         let left = seen.left_ns();
         assert_eq!(left.len(), plan.len(), "{arrivals:?}");
         for (due, left) in plan.iter().zip(&left) {
-            // A worker is a turn late at most, and has one request at a time to send.
+            // A worker is at most a turn late, and has one request at a time to send.
             assert!(left.abs_diff(*due) < MS / 4, "{arrivals:?}: {due} left at {left}");
         }
     }

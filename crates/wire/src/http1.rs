@@ -1,10 +1,10 @@
 //! HTTP/1.1 responses on one connection (RFC 9112), from bytes in pieces of any size.
 //!
-//! Two ways through a response. A response whose head has the shape of one seen before is compared
-//! with it and measured in a few nanoseconds ([`Shapes`]). Any other goes through a state machine,
-//! byte by byte, that keeps no buffer: whatever it must remember of a head fits in this struct.
-//! Both verify the status line and the length of every response; fuzzing holds them against each
-//! other and against an independent parser.
+//! There are two paths for a response. A response whose head has the shape of an earlier one is
+//! compared with it and measured in a few nanoseconds ([`Shapes`]). Any other goes byte by byte
+//! through a state machine that keeps no buffer: whatever it must remember of a head fits in this
+//! struct. Both verify the status line and the length of every response; fuzzing compares them with
+//! each other and with an independent parser.
 //!
 //! Hot: runs for every response.
 
@@ -15,9 +15,9 @@ use crate::shape::{HeadFacts, Shapes};
 /// Longest head that is accepted, interim responses included, bytes.
 pub const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Longest header name that means something to framing: `transfer-encoding`.
+/// Longest header name that matters for framing: `transfer-encoding`.
 const NAME_MAX: usize = 17;
-/// Longest token that means something in a header value: `keep-alive`.
+/// Longest token that matters in a header value: `keep-alive`.
 const TOKEN_MAX: usize = 10;
 
 /// Receiving side of one HTTP/1.1 connection.
@@ -25,7 +25,7 @@ const TOKEN_MAX: usize = 10;
 pub struct Http1 {
     state: State,
     head: HeadSoFar,
-    /// Bytes of the response under way.
+    /// Bytes of the current response.
     bytes: u64,
     /// Bytes of body or chunk still to come.
     remaining: u64,
@@ -38,13 +38,13 @@ pub(crate) enum Framing {
     Length(u64),
     /// With the last chunk.
     Chunked,
-    /// With the connection.
+    /// At the end of the connection.
     UntilClose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first byte of a response; empty lines are passed over.
+    /// Before the first byte of a response; empty lines are skipped.
     Start,
     StartLineFeed,
     /// Inside the fixed part of the status line; the number of bytes matched.
@@ -59,7 +59,7 @@ enum State {
     /// At the start of a header line or of the empty line.
     Line,
     Name,
-    /// After the colon; spaces are passed over.
+    /// After the colon; spaces are skipped.
     BeforeValue,
     Value,
     /// After the carriage return of the empty line.
@@ -78,7 +78,7 @@ enum State {
     UntilClose,
 }
 
-/// A header that has a meaning here.
+/// A header that matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     ContentLength,
@@ -110,9 +110,9 @@ struct HeadSoFar {
     token: [u8; TOKEN_MAX],
     token_length: u8,
     length: Option<u64>,
-    /// Digits of the Content-Length value under way.
+    /// Digits of the current Content-Length value.
     digits: Digits,
-    /// That value; in a chunked body, bytes of the line of the chunk under way.
+    /// That value; in a chunked body, bytes of the current chunk line.
     value: u64,
     transfer: Transfer,
     says_close: bool,
@@ -199,7 +199,7 @@ impl Session for Http1 {
         }
     }
 
-    // Cold: drivers without a server write once, simulations may.
+    // Cold: drivers without a server write once; simulations may allocate.
     fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
         let Reply { status, reason, fields, ending, body } = reply;
         output.extend_from_slice(format!("HTTP/1.1 {status} {reason}\r\n").as_bytes());
@@ -267,14 +267,14 @@ impl Http1 {
         self.remaining = 0;
     }
 
-    /// Takes what is there of a body of known length.
+    /// Takes the bytes at hand of a body of known length.
     #[inline]
     fn take_body<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) -> Option<Response> {
         self.take_piece(input, witness);
         (self.remaining == 0).then(|| self.finish())
     }
 
-    /// Takes what is there of a body or chunk.
+    /// Takes the bytes at hand of a body or chunk.
     #[inline]
     fn take_piece<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) {
         let taken = self.remaining.min(input.len() as u64);
@@ -465,7 +465,7 @@ impl Http1 {
         if at < NAME_MAX {
             self.head.name[at] = byte.to_ascii_lowercase();
         }
-        // One past the longest name that matters is enough to know it is another.
+        // One byte past the longest name that matters is enough to tell that it is another name.
         self.head.name_length = (at + 1).min(NAME_MAX + 1) as u8;
     }
 
@@ -545,7 +545,7 @@ impl Http1 {
         }
     }
 
-    /// The head is complete: how its body ends, or nothing for an interim response.
+    /// The head is complete: how its body ends, or `None` for an interim response.
     fn end_of_head(&mut self, expect: Expect) -> Result<Option<Framing>, ProtocolError> {
         let head = &mut self.head;
         match head.status {
@@ -633,8 +633,8 @@ impl Http1 {
         Ok(false)
     }
 
-    /// The line of a chunk is bounded like a head, so that a server cannot send one without end;
-    /// `value` is free to count its bytes.
+    /// A chunk line is bounded like a head, so that a server cannot send one without end; `value`
+    /// is free to count its bytes.
     fn chunk_line_byte(&mut self) -> Result<(), ProtocolError> {
         self.head.value += 1;
         if self.head.value > HEAD_BYTES_MAX { Err(ProtocolError::HeadTooLong) } else { Ok(()) }
@@ -647,7 +647,7 @@ impl Http1 {
     }
 }
 
-/// Whether `byte` may stand in a header value or reason phrase: visible, space, tab or above 0x7f.
+/// Whether `byte` may appear in a header value or reason phrase: visible, space, tab or above 0x7f.
 #[inline]
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)

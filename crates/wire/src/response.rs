@@ -1,9 +1,9 @@
-//! What a session says about the bytes it was given.
+//! What a session reports about the bytes it was given.
 
 /// One complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
-    /// Status code, 200 to 599. Interim responses (1xx) are passed over.
+    /// Status code, 200 to 599. Interim responses (1xx) are skipped.
     pub status: u16,
     /// Bytes of the whole response: head, framing and body, interim responses before it included.
     pub bytes: u64,
@@ -35,14 +35,14 @@ pub enum ProtocolError {
     /// The head is longer than [`HEAD_BYTES_MAX`](crate::http1::HEAD_BYTES_MAX).
     #[error("the head of the response is too long")]
     HeadTooLong,
-    /// Content-Length is not a number, is given twice with different values, or stands beside
-    /// Transfer-Encoding.
+    /// Content-Length is not a number, is given twice with different values, or is given together
+    /// with Transfer-Encoding.
     #[error("the length of the body is not clear")]
     BadLength,
     /// A chunk size or a chunk end is malformed.
     #[error("the chunked body is malformed")]
     BadChunk,
-    /// 101: the peer wants to speak something else.
+    /// 101: the server switches to another protocol.
     #[error("the server switched protocols")]
     Switched,
     /// The connection ended inside a response.

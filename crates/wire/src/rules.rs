@@ -1,8 +1,8 @@
-//! Responses held against what was asked of them, while their bodies pass by in pieces.
+//! Checks responses against rules while their bodies arrive in pieces.
 //!
-//! Nothing of a body is kept: the length is counted, the hash is fed, and of a text that is
-//! looked for only the number of its bytes matched so far is remembered from one piece to the
-//! next (Knuth, Morris and Pratt 1977). Within a piece the text is found by vector instructions.
+//! No part of a body is kept: the length is counted, the hash is updated, and of a text search only
+//! the number of bytes matched so far is remembered from one piece to the next (Knuth, Morris and
+//! Pratt 1977). Within a piece, vector instructions find the text.
 //!
 //! Hot: runs for every piece of every body that is checked.
 
@@ -11,30 +11,30 @@ use memchr::memmem::Finder;
 use model::check::{Check, Checks, Digest, Lengths, Statuses};
 use sha2::{Digest as _, Sha256};
 
-/// The first status that is a failure unless a check calls it good.
+/// The lowest status that is a failure unless a check calls it good.
 pub const FIRST_ERROR: u16 = 400;
 
-/// What a complete response is to its request.
+/// The outcome of a complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// What was asked for.
+    /// It is good.
     Good,
     /// A failure by its status.
     ErrorStatus,
-    /// It has a good status, and this is the first check that it failed; or the status is no error
-    /// and not one of those that are good.
+    /// Its status is good, and this is the first check that it failed; or its status is no error,
+    /// but not one of the good ones.
     Mismatch(Check),
 }
 
 impl Fate {
-    /// That of a response without checks.
+    /// The outcome of a response without checks.
     #[inline]
     pub fn of_status(status: u16) -> Self {
         if status >= FIRST_ERROR { Self::ErrorStatus } else { Self::Good }
     }
 }
 
-/// The checks of one target, made ready.
+/// The checks of one target, prepared.
 #[derive(Debug)]
 pub struct Rules {
     statuses: Option<Statuses>,
@@ -43,16 +43,16 @@ pub struct Rules {
     digest: Option<Digest>,
 }
 
-/// A text that is looked for.
+/// A text to search for.
 #[derive(Debug)]
 struct Needle {
     finder: Finder<'static>,
-    /// `borders[i]`: bytes of the longest start of the needle that also ends its first `i + 1`
-    /// bytes, itself left out.
+    /// `borders[i]`: length of the longest proper prefix of the needle's first `i + 1` bytes that
+    /// is also their suffix.
     borders: Vec<u32>,
 }
 
-/// What must be remembered of the body under way on one connection.
+/// What must be remembered of the current body on one connection.
 #[derive(Debug, Clone, Default)]
 pub struct BodyProgress {
     length: u64,
@@ -61,16 +61,16 @@ pub struct BodyProgress {
     hash: Sha256,
 }
 
-/// A body being held against the rules.
+/// A body being checked against rules.
 pub struct Examined<'a> {
-    /// Against what.
+    /// The rules.
     pub rules: &'a Rules,
-    /// How far it is.
+    /// Its progress so far.
     pub progress: &'a mut BodyProgress,
 }
 
 impl Rules {
-    /// Makes checks ready.
+    /// Prepares checks.
     pub fn new(checks: &Checks) -> Self {
         Self {
             statuses: checks.status.clone(),
@@ -80,7 +80,7 @@ impl Rules {
         }
     }
 
-    /// The response is complete: whether it is good. The progress begins anew.
+    /// The response is complete: returns its outcome, and resets the progress.
     #[inline]
     pub fn verdict(&self, progress: &mut BodyProgress, status: u16) -> Fate {
         let is_good = self.statuses.as_ref().map(|good| good.holds(status));
@@ -114,7 +114,7 @@ impl Rules {
 }
 
 impl BodyProgress {
-    /// Forgets the body under way.
+    /// Forgets the current body.
     #[inline]
     pub fn restart(&mut self) {
         if self.length > 0 {
@@ -154,10 +154,10 @@ impl Needle {
         self.borders.len() as u32
     }
 
-    /// Goes on with a piece when `matched` bytes were matched at the end of the one before.
+    /// Continues in a piece, with `matched` bytes matched at the end of the one before.
     fn find(&self, matched: u32, piece: &[u8]) -> u32 {
         let (mut matched, mut at) = (matched, 0);
-        // A match may have begun in the piece before.
+        // A match may have started in the piece before.
         while matched > 0 && matched < self.length() && at < piece.len() {
             matched = self.step(matched, piece[at]);
             at += 1;
@@ -169,12 +169,12 @@ impl Needle {
         if self.finder.find(rest).is_some() {
             return self.length();
         }
-        // And one may begin at the end of this one.
+        // And one may start at the end of this one.
         let tail = &rest[rest.len() - rest.len().min(self.borders.len() - 1)..];
         tail.iter().fold(0, |matched, &byte| self.step(matched, byte))
     }
 
-    /// One byte more, when not all is matched.
+    /// One more byte, while the match is incomplete.
     fn step(&self, matched: u32, byte: u8) -> u32 {
         let needle = self.finder.needle();
         let mut matched = matched as usize;

@@ -1,15 +1,16 @@
-//! The seam between connections and protocols.
+//! The interface between connections and protocols.
 //!
-//! For: workers, which know connections and requests but not what is spoken on them. A protocol is
-//! one type with [`Session`]. A worker is compiled for it, so the seam costs nothing per response.
+//! For: workers, which handle connections and requests but not the protocol on them. A protocol is
+//! one type that implements [`Session`]. A worker is compiled for it, so the interface costs
+//! nothing per response.
 //! In: bytes as they arrive, and what the engine knows of the request that they answer.
-//! Out: responses, each with its request; bodies, and what the server says unasked, go to a
-//! [`Witness`].
+//! Out: responses, each with its request; bodies, and what the server sends without a request, go
+//! to a [`Witness`].
 //! Never: a socket, a clock, or the choice of what is sent when.
 //!
-//! A worker gives every read to the session of its connection until nothing of it is left:
-//! [`Session::addressee`] says which request the next bytes answer, the worker looks that up, and
-//! [`Session::receive`] takes what belongs to it.
+//! A worker gives every read to the session of its connection until all of it is consumed:
+//! [`Session::addressee`] returns which request the next bytes answer, the worker looks that up,
+//! and [`Session::receive`] consumes the bytes of its response.
 
 use crate::response::{Expect, ProtocolError, Response};
 use crate::sse::StreamEvent;
@@ -17,30 +18,30 @@ use crate::sse::StreamEvent;
 /// Which request of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestId {
-    /// The oldest one without a response: all that a protocol says which answers in order.
+    /// The oldest one without a response: the only one in a protocol that answers in order.
     Oldest,
     /// The one with this number on its connection, counted from 0 in the order of sending.
     Number(u32),
 }
 
-/// One side of one connection: what it makes of the bytes that it is given.
+/// One side of one connection: turns the bytes that it is given into responses.
 pub trait Session: Default {
     /// Name of the protocol in ALPN (RFC 7301).
     const ALPN: &'static [u8];
     /// How responses follow each other.
     const ORDER: ResponseOrder;
 
-    /// What the responses to one target have in common, learned as they come.
+    /// What the responses to one target have in common, learned as they arrive.
     type Memory: Default;
 
-    /// Requests that the peer lets be in flight at once.
+    /// Requests that the peer allows in flight at once.
     #[inline]
     fn capacity(&self) -> u32 {
         u32::MAX
     }
 
-    /// The request that the bytes at the front of `input` answer. What belongs to no request, as
-    /// frames of the protocol itself, is consumed before; nothing when that was all.
+    /// The request that the bytes at the front of `input` answer. Bytes that belong to no request,
+    /// such as frames of the protocol itself, are consumed first; `None` when nothing else is left.
     fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError>;
 
     /// Consumes bytes from the front of `input` until the response to the addressee is complete,
@@ -58,28 +59,28 @@ pub trait Session: Default {
     /// oldest request.
     fn end(&mut self) -> Result<Option<Response>, ProtocolError>;
 
-    /// Appends a response as a server writes it: for drivers and simulations without a server.
+    /// Appends a response as a server would write it: for drivers and simulations without a server.
     fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>);
 }
 
 /// How the responses of a connection follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseOrder {
-    /// As their requests: one says nothing of its request. The session is asked for the addressee
-    /// of responses to requests that were sent together once.
+    /// In the order of the requests: a response does not name its request. For requests that were
+    /// sent together, the session is asked for the addressee once.
     OfRequests,
-    /// As the server likes: each names its request.
+    /// In any order: each response names its request.
     Any,
 }
 
-/// Sees what a session receives as it comes. A session given `()` shows it to nothing and does no
-/// work for it.
+/// Sees what a session receives, as it arrives. The witness `()` ignores all of it, and the session
+/// does no work for it.
 pub trait Witness {
     /// The head of a response is complete, and its body follows.
     #[inline]
     fn head(&mut self, _status: u16) {}
 
-    /// Some bytes of the body of the response under way, transfer coding removed.
+    /// Some bytes of the body of the current response, without the transfer coding.
     #[inline]
     fn body(&mut self, _piece: &[u8]) {}
 
@@ -90,14 +91,14 @@ pub trait Witness {
 
 impl Witness for () {}
 
-/// A response to be written.
+/// A response to write.
 #[derive(Debug, Clone, Copy)]
 pub struct Reply<'a> {
     /// Status code.
     pub status: u16,
-    /// Its reason, where the protocol has one.
+    /// Its reason phrase, if the protocol has one.
     pub reason: &'a str,
-    /// Names and values beside those that say how the body ends.
+    /// Names and values besides those that say how the body ends.
     pub fields: &'a [(&'a str, &'a str)],
     /// How the body ends.
     pub ending: Ending,
@@ -105,13 +106,13 @@ pub struct Reply<'a> {
     pub body: &'a [u8],
 }
 
-/// How a body that is written ends.
+/// How a written body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// After a length that is said before it.
+    /// After a length that the head announces.
     Length,
-    /// With an end of its own: it is one chunk.
+    /// With its own end: it is one chunk.
     Chunk,
-    /// With the connection.
+    /// At the end of the connection.
     Connection,
 }

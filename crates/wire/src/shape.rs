@@ -1,10 +1,10 @@
-//! Heads seen before, so that the next one like them needs no parsing.
+//! Heads seen before, so that the next similar one needs no parsing.
 //!
 //! A shape is the bytes of one head, of which some may differ in the next: the digits of
-//! Content-Length, and the values of headers that mean nothing to framing (Date, request ids).
+//! Content-Length, and the values of headers that do not affect framing (Date, request ids).
 //! Everything else, the status line included, must be equal byte for byte, and the parts that may
-//! differ must hold no line end. So a recognised head means exactly what its bytes would mean to
-//! the parser that it came through the first time; nothing is assumed.
+//! differ must contain no line end. So a recognised head means exactly what its bytes would mean to
+//! the parser that read it the first time; nothing is assumed.
 //!
 //! Hot: runs for every response.
 
@@ -12,12 +12,12 @@ use crate::http1::{Field, Framing, is_value_byte};
 use crate::response::Expect;
 use std::ops::Range;
 
-/// Shapes kept at once: a few routes and statuses. A head with another shape is parsed.
+/// Shapes kept at once: enough for a few routes and statuses. Heads of other shapes are parsed.
 const SHAPES_MAX: usize = 4;
-/// Heads that may be learned from before learning stops: a server whose heads never repeat must
-/// not pay for hope.
+/// Heads that are learned from before learning stops: a server whose heads never repeat must not be
+/// slowed down by it.
 const LESSONS_MAX: u32 = 64;
-/// Longest head that is worth remembering, bytes.
+/// Longest head worth remembering, bytes.
 const SHAPE_BYTES_MAX: usize = 2048;
 
 /// What a head says.
@@ -59,7 +59,7 @@ impl Shapes {
         Self::default()
     }
 
-    /// What the head at the front of `input` says, when it has a known shape and is all there.
+    /// What the head at the front of `input` says, if it has a known shape and is complete.
     #[inline]
     pub(crate) fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<HeadFacts> {
         let first = self.shapes.first_mut()?;
@@ -101,9 +101,9 @@ impl Shapes {
 
 /// The value ranges of a head's header lines.
 struct Lines {
-    /// Values that mean nothing to framing.
+    /// Values that do not affect framing.
     other: Vec<Range<usize>>,
-    /// Names beside `other`, lower case: Date varies by nature.
+    /// For each of `other`, whether it is the value of Date, which changes by nature.
     is_date: Vec<bool>,
     length: Option<Range<usize>>,
 }
@@ -156,7 +156,7 @@ impl Shape {
         shape
     }
 
-    /// Makes the values free in which `head` differs, if that is all it differs in.
+    /// Marks the values in which `head` differs as free, if it differs in nothing else.
     // Cold: learning.
     fn loosen(&mut self, head: &[u8], lines: &Lines) -> bool {
         if head.len() != self.head.len() || lines.length.is_some() != self.length.is_some() {
@@ -198,7 +198,8 @@ impl Shape {
         self.fixed.retain(|range| !range.is_empty());
     }
 
-    /// Compares whole first: within a second a server's heads are mostly equal to the last byte.
+    /// Compares whole heads first: within a second, a server's heads are mostly equal to the last
+    /// byte.
     #[inline]
     fn recognise(&mut self, input: &[u8], expect: Expect) -> Option<HeadFacts> {
         if input.len() < self.head.len() || expect != self.expect {
@@ -211,7 +212,7 @@ impl Shape {
         self.recognise_parts(input)
     }
 
-    /// Compares the parts that must be equal, looks at those that may differ, and remembers them.
+    /// Compares the parts that must be equal, checks those that may differ, and remembers the head.
     #[inline(never)]
     fn recognise_parts(&mut self, input: &[u8]) -> Option<HeadFacts> {
         for range in &self.fixed {
@@ -238,7 +239,7 @@ impl Shape {
 }
 
 /// Whether two texts are the same. `==` calls memcmp of the C library, and that of musl, with which
-/// releases are built, looks at one byte at a time.
+/// releases are built, compares one byte at a time.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     const WIDTH: usize = 32;
@@ -246,7 +247,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
         return false;
     }
     match (one.last_chunk::<WIDTH>(), other.last_chunk::<WIDTH>()) {
-        // The last chunk overlaps with the one before, which spares a rest.
+        // The last chunk overlaps with the one before, so that no remainder is left.
         (Some(end), Some(other_end)) => {
             let chunks = one.as_chunks::<WIDTH>().0.iter().zip(other.as_chunks::<WIDTH>().0);
             chunks.fold(end == other_end, |same, (one, other)| same & (one == other))

@@ -1,12 +1,12 @@
 //! Server-sent events in a body (WHATWG HTML, section 9.2), from bytes in pieces of any size.
 //!
-//! Nothing of a stream is kept: a machine passes over lines, and a second one over the text of
-//! `data` fields, which picks the whole numbers `seq` and `at_ns` out of a JSON object. What must
-//! be remembered between two pieces fits in [`Sse`], so a subscriber costs no buffer.
+//! No part of a stream is kept: one state machine goes through lines, and a second one through the
+//! text of `data` fields, from which it picks the whole numbers `seq` and `at_ns` of a JSON object.
+//! What must be remembered between two pieces fits in [`Sse`], so a subscriber costs no buffer.
 //!
-//! An event is what the text says: a blank line after at least one `data` field. Comments, fields
-//! of other names and a mark of byte order at the beginning mean nothing here, and what follows
-//! the last blank line is no event.
+//! An event is what the standard says: a blank line after at least one `data` field. Comments,
+//! fields of other names and a byte order mark at the start are ignored, and what follows the last
+//! blank line is no event.
 //!
 //! Hot: runs for every byte of every event.
 
@@ -15,12 +15,12 @@ use crate::http1::Http1;
 use crate::response::{Expect, ProtocolError, Response};
 use crate::session::{Reply, RequestId, ResponseOrder, Session, Witness};
 
-/// One event, as far as it matters.
+/// One event, as far as it matters here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamEvent {
-    /// Its number as the server counts; nothing when its data says none.
+    /// Its number, as the server counts; `None` when its data has none.
     pub seq: Option<u64>,
-    /// When the server says that it came about, nanoseconds of Unix time.
+    /// When it occurred, according to the server, nanoseconds of Unix time.
     pub at_ns: Option<u64>,
 }
 
@@ -28,19 +28,20 @@ pub struct StreamEvent {
 #[derive(Debug, Clone)]
 pub struct Sse {
     line: Line,
-    /// The byte before was a carriage return: a line feed now belongs to it.
+    /// The previous byte was a carriage return: a line feed now belongs to it.
     after_return: bool,
-    /// The event under way has a field `data`.
+    /// The current event has a field `data`.
     has_data: bool,
     data: Data,
 }
 
-/// HTTP/1.1 whose responses are streams of events. A body with another status than 200 holds none.
+/// HTTP/1.1 whose responses are streams of events. A body with a status other than 200 has no
+/// events.
 #[derive(Debug, Clone, Default)]
 pub struct Events {
     http: Http1,
     stream: Sse,
-    /// The response under way is a stream, as its head says.
+    /// The current response is a stream, according to its head.
     is_stream: bool,
 }
 
@@ -97,18 +98,18 @@ impl<W: Witness> Witness for Unfold<'_, W> {
     }
 }
 
-/// Where in a line.
+/// Position in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// At the beginning of the stream, so many bytes into the mark of byte order.
+    /// At the start of the stream, this many bytes into the byte order mark.
     Mark(u8),
     Begin,
     /// In a name that so far is this many bytes of `data`.
     Name(u8),
-    /// After the colon of `data`; one space is passed over.
+    /// After the colon of `data`; one space is skipped.
     Colon,
     Value,
-    /// In a line that means nothing.
+    /// In a line that is ignored.
     Other,
 }
 
@@ -122,12 +123,12 @@ impl Default for Sse {
 }
 
 impl Sse {
-    /// A stream of which nothing has come.
+    /// A stream of which nothing has arrived.
     pub fn new() -> Self {
         Self { line: Line::Mark(0), after_return: false, has_data: false, data: Data::new() }
     }
 
-    /// Takes bytes and tells of each event that they complete.
+    /// Takes bytes and reports each event that they complete.
     #[inline]
     pub fn receive(&mut self, bytes: &[u8], tell: &mut impl FnMut(StreamEvent)) {
         let mut rest = bytes;
@@ -137,7 +138,7 @@ impl Sse {
                 rest = after;
                 continue;
             }
-            // Lines of text are passed over by vector instructions, not byte by byte.
+            // Vector instructions skip lines of text, instead of one byte at a time.
             if self.line == Line::Other {
                 let end = memchr::memchr2(b'\n', b'\r', rest);
                 let Some(end) = end else { return };
@@ -154,7 +155,7 @@ impl Sse {
         }
     }
 
-    /// Takes what is there of a value; gives what follows it and the end of its line.
+    /// Takes the bytes at hand of a value; returns what follows it and the end of its line.
     #[inline]
     fn value<'a>(&mut self, bytes: &'a [u8], tell: &mut impl FnMut(StreamEvent)) -> &'a [u8] {
         match memchr::memchr2(b'\n', b'\r', bytes) {
@@ -178,7 +179,7 @@ impl Sse {
                 2 => Line::Begin,
                 _ => Line::Mark(at + 1),
             },
-            // Part of a mark is part of a name that nobody knows.
+            // Part of a byte order mark is part of an unknown name.
             (Line::Mark(1..), _) => Line::Other,
             (Line::Mark(0) | Line::Begin, b'd') => Line::Name(1),
             (Line::Name(at), _) if NAME.get(usize::from(at)) == Some(&byte) => Line::Name(at + 1),
@@ -196,7 +197,7 @@ impl Sse {
         };
     }
 
-    /// A field `data`; lines of one event are joined by line feeds, which part words of JSON.
+    /// A field `data`; lines of one event are joined by line feeds, which separate words of JSON.
     fn begin_value(&mut self) {
         if std::mem::replace(&mut self.has_data, true) {
             self.data.text(b"\n");
@@ -212,42 +213,42 @@ impl Sse {
                     tell(self.data.finish());
                 }
             }
-            // `data` alone, or with nothing behind its colon, is a field without text.
+            // `data` alone, or with nothing after its colon, is a field without text.
             Line::Name(4) | Line::Colon => self.begin_value(),
             Line::Mark(_) | Line::Name(_) | Line::Value | Line::Other => {}
         }
     }
 }
 
-/// The numbers in the data of the event under way.
+/// The numbers in the data of the current event.
 #[derive(Debug, Clone, Copy)]
 struct Data {
     state: Json,
     /// Objects and lists that are open.
     depth: u32,
-    /// The member under way.
+    /// The current member.
     member: EventField,
     event: StreamEvent,
 }
 
-/// Where in the text of an object.
+/// Position in the text of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Json {
     /// Before the object.
     Before,
-    /// A name may begin.
+    /// A name may start.
     BeforeName,
-    /// In a name that matches so many bytes of these members.
+    /// In a name that matches this many bytes of these members.
     Name {
         seq: bool,
         at_ns: bool,
         length: u8,
     },
-    /// After a backslash in a name: it is none of ours.
+    /// After a backslash in a name: it is neither of ours.
     NameEscape,
     /// After a name.
     AfterName,
-    /// A value may begin.
+    /// A value may start.
     BeforeValue,
     /// In a whole number that is wanted.
     Number(u64),
@@ -259,7 +260,7 @@ enum Json {
     After,
 }
 
-/// Which number is wanted of a member.
+/// Which wanted number a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventField {
     Seq,

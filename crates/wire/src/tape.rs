@@ -1,6 +1,6 @@
 //! Requests, encoded once before the run and laid out so that any run of them is one slice.
 //!
-//! A connection that must send `count` requests starting at `position` hands one contiguous piece
+//! A connection that must send `count` requests starting at `position` passes one contiguous piece
 //! of the tape to the kernel: no copy, no buffer per connection.
 
 use crate::response::Expect;
@@ -25,7 +25,7 @@ pub enum EncodeError {
     #[error("the value of header '{0}' has a line break or control character")]
     HeaderValue(String),
     /// A header that ceiling itself must control.
-    #[error("header '{0}' is set by ceiling and cannot be given")]
+    #[error("ceiling sets header '{0}' itself; leave it out")]
     Reserved(String),
 }
 
@@ -33,17 +33,17 @@ pub enum EncodeError {
 #[derive(Debug)]
 pub struct Tape {
     bytes: Vec<u8>,
-    /// `starts[i]` is where request `i` begins; one more entry than requests laid out.
+    /// `starts[i]` is where request `i` starts; one more entry than requests laid out.
     starts: Vec<usize>,
     expects: Vec<Expect>,
-    /// `targets[i]` is what request `i` belongs to.
+    /// `targets[i]` is the target of request `i`.
     targets: Vec<u32>,
     rules: Vec<Rules>,
     period: u32,
     batch_max: u32,
 }
 
-/// A tape is not laid out longer than this for the sake of larger batches, bytes.
+/// A tape is not made longer than this for the sake of larger batches, bytes.
 const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 impl Tape {
@@ -71,21 +71,21 @@ impl Tape {
         Ok(tape)
     }
 
-    /// Adds what responses are held against: one set of checks for each target. Without any check
-    /// there are no rules at all.
+    /// Adds what responses are checked against: one set of checks for each target. Without any
+    /// check there are no rules at all.
     pub fn with_checks(mut self, checks: &[Checks]) -> Self {
         let has_rules = checks.iter().any(|checks| !checks.is_empty());
         self.rules = if has_rules { checks.iter().map(Rules::new).collect() } else { Vec::new() };
         self
     }
 
-    /// Whether responses are held against anything.
+    /// Whether responses are checked.
     #[inline]
     pub fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// What the response to the request at `position` is held against. Only when there are rules.
+    /// The rules for the response to the request at `position`. Only when there are rules.
     #[inline]
     pub fn rules(&self, position: u32) -> &Rules {
         &self.rules[self.target(position) as usize]
@@ -151,7 +151,7 @@ fn expect_of(request: &Request) -> Expect {
     if request.method == "HEAD" { Expect::HeadOnly } else { Expect::Body }
 }
 
-/// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
+/// Whether `byte` may appear in a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

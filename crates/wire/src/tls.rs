@@ -1,8 +1,8 @@
-//! TLS without sockets: records in, plain bytes out, and the other way round.
+//! TLS without sockets: records in, plain bytes out, and vice versa.
 //!
-//! A [`Recipe`] is made once from plain values, a [`Client`] of it belongs to each worker, and a
-//! [`TlsSession`] to each connection. The protocol itself is that of rustls, used through its
-//! in-memory calls; nothing of it is seen outside this module.
+//! A [`Recipe`] is made once from plain values; each worker has a [`Client`] made from it, and each
+//! connection a [`TlsSession`]. The protocol itself is that of rustls, used through its in-memory
+//! calls; nothing of it is visible outside this module.
 //!
 //! rustls allocates: one buffer for each record it encrypts or decrypts. Nothing here adds to
 //! that after the handshake.
@@ -22,7 +22,7 @@ use rustls::{ClientConnection, HandshakeKind};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// One connection's side of TLS.
+/// The TLS state of one connection.
 #[derive(Debug)]
 pub struct TlsSession {
     tls: ClientConnection,
@@ -39,20 +39,21 @@ impl TlsSession {
         self.is_shaking
     }
 
-    /// Whether the handshake resumed an earlier session; no before its end.
+    /// Whether the handshake resumed an earlier session; false before its end.
     pub fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Takes records from the front of `input` and writes their plain bytes to `plain`, which must
-    /// not be empty; returns how many. Zero with an empty `input` means that no more can be made
-    /// of it. It returns early, with zero, at the very end of the handshake. Plain bytes that came
-    /// before an error are given before it, and an error is given again by every later call.
+    /// not be empty; returns how many. Zero with an empty `input` means that no more can be
+    /// decrypted from it. It returns early, with zero, at the very end of the handshake. Plain
+    /// bytes that came before an error are returned before it, and every later call returns the
+    /// error again.
     #[inline]
     pub fn receive(&mut self, input: &mut &[u8], plain: &mut [u8]) -> Result<usize, Failure> {
         let mut filled = 0;
         loop {
-            // Fails when there is nothing to read now; what ended is reported by `peer_has_closed`.
+            // Fails when there is nothing to read now; `peer_has_closed` reports the end.
             filled += self.tls.reader().read(&mut plain[filled..]).unwrap_or(0);
             if filled == plain.len() {
                 return Ok(filled);
@@ -80,7 +81,7 @@ impl TlsSession {
             }
         }
         if !matches!(taken, Ok(1..)) {
-            // Nothing is read any more once the peer has closed.
+            // Nothing is read after the peer has closed.
             *input = &[];
         }
     }
@@ -98,7 +99,7 @@ impl TlsSession {
         self.tls.wants_write()
     }
 
-    /// Appends all records that wait to `output`.
+    /// Appends all waiting records to `output`.
     #[inline]
     pub fn take_output(&mut self, output: &mut Vec<u8>) {
         while self.tls.wants_write() {
@@ -108,18 +109,18 @@ impl TlsSession {
         }
     }
 
-    /// Whether the peer said that nothing more will come (close_notify).
+    /// Whether the peer announced that nothing more will come (close_notify).
     #[inline]
     pub fn peer_has_closed(&self) -> bool {
         self.peer_has_closed
     }
 
-    /// Says that nothing more will be sent.
+    /// Announces that nothing more will be sent.
     pub fn close(&mut self) {
         self.tls.send_close_notify();
     }
 
-    /// Whether version 1.3 was agreed on.
+    /// Whether version 1.3 was negotiated.
     pub fn is_version_13(&self) -> bool {
         self.tls.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3)
     }
@@ -129,7 +130,7 @@ impl TlsSession {
         self.tls.tls13_tickets_received()
     }
 
-    /// What was agreed on; nothing before the end of the handshake.
+    /// What was negotiated; `None` before the end of the handshake.
     // Cold: once before a run.
     pub fn agreed(&self) -> Option<Agreed> {
         let (version, cipher) = (self.tls.protocol_version()?, self.tls.negotiated_cipher_suite()?);

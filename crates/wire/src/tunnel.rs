@@ -3,16 +3,16 @@
 /// Longest response that is read, bytes.
 const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// What a response, or the begin of one, says.
+/// What a response, or the start of one, says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyResponse {
     /// Its head is not complete.
     Partial,
-    /// The tunnel is there.
+    /// The tunnel is open.
     Open,
     /// The proxy refuses, with this status.
     Refused(u16),
-    /// It is not an HTTP response, or something stands where the tunnel begins.
+    /// It is not an HTTP response, or bytes follow where the tunnel starts.
     Malformed,
 }
 

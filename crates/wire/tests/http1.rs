@@ -6,7 +6,7 @@ use wire::http1::{HEAD_BYTES_MAX, Http1};
 use wire::response::{Expect, ProtocolError, Response};
 use wire::session::Session;
 
-/// Everything the session makes of `input` given in pieces that end at `cuts`.
+/// All responses that the session reads from `input`, given in pieces that end at `cuts`.
 fn responses(
     input: &[u8],
     cuts: &[usize],
@@ -137,7 +137,7 @@ fn an_endless_line_of_a_chunk_is_refused() {
         let text = format!("{chunked}{line}\r\nhello\r\n0\r\n\r\n");
         assert_eq!(whole(&text), Err(ProtocolError::HeadTooLong));
     }
-    // Each line has the whole of it.
+    // The limit applies to each line alone.
     let line = &long[..long.len() / 2];
     let chunk = format!("1;{line}\r\nx\r\n").repeat(4);
     assert!(whole(&format!("{chunked}{chunk}0\r\n\r\n")).is_ok());
@@ -202,7 +202,7 @@ proptest! {
         prop_assert_eq!(&first, &responses(&input, &every_byte, expect, &mut Shapes::new()));
         if let Ok(responses) = &first {
             let total: u64 = responses.iter().map(|response| response.bytes).sum();
-            prop_assert_eq!(total, input.len() as u64, "every byte belongs to an answer");
+            prop_assert_eq!(total, input.len() as u64, "every byte belongs to a response");
         }
     }
 
@@ -238,7 +238,7 @@ fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
     let head_errors = [ProtocolError::NotHttp, ProtocolError::BadHeader];
     match (theirs, &ours) {
         (Ok(httparse::Status::Complete(_)), Err(error)) => {
-            // Beyond syntax we also hold status, length and chunk rules, and later responses.
+            // Beyond syntax we also check status, length and chunk rules, and later responses.
             let first_head_only = ours_head(input);
             prop_assert!(!head_errors.contains(error) || first_head_only, "{ours:?}");
         }
@@ -247,7 +247,7 @@ fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
             prop_assert!(status < 200 || responses[0].status == status);
         }
         (Ok(httparse::Status::Partial), _) => {
-            // A length is judged with its line, which may stand in a head without an end.
+            // A length is checked with its line, even in a head without an end.
             let expected = [Err(ProtocolError::Truncated), Err(ProtocolError::BadLength)];
             prop_assert!(expected.contains(&ours) || input_is_blank(input), "{ours:?}");
         }
@@ -256,7 +256,7 @@ fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether our parser accepts the first head by itself, so that an error lies behind it.
+/// Whether our parser accepts the first head alone, so that an error must come after it.
 fn ours_head(input: &[u8]) -> bool {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let Ok(httparse::Status::Complete(length)) = httparse::Response::new(&mut headers).parse(input)

@@ -1,5 +1,5 @@
-//! Checks of whole responses: what they say does not depend on how the bytes arrive, and is what a
-//! plain look at the whole body says.
+//! Checks of whole responses: their result does not depend on how the bytes arrive, and equals that
+//! of a plain check of the whole body.
 
 use model::check::{Check, Checks, Digest};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use wire::response::Expect;
 use wire::rules::{BodyProgress, Examined, Fate, Rules};
 use wire::session::Session;
 
-/// What the rules say of each response of `input`, given in pieces that end at `cuts`.
+/// The outcome of each response of `input`, given in pieces that end at `cuts`.
 fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Fate> {
     let (mut session, mut shapes) = (Http1::new(), Shapes::new());
     let (mut progress, mut verdicts) = (BodyProgress::default(), Vec::new());
@@ -81,7 +81,7 @@ fn the_first_check_that_fails_is_told() {
     for (input, verdict) in &cases {
         assert_eq!(verdicts(input, &[], &all), [*verdict], "{}", String::from_utf8_lossy(input));
     }
-    // One after the other on one connection: nothing of one response is left for the next.
+    // One after another on one connection: no state of one response is left for the next.
     let stream: Vec<u8> = cases.iter().flat_map(|(input, _)| input.clone()).collect();
     let expected: Vec<_> = cases.iter().map(|(_, verdict)| *verdict).collect();
     assert_eq!(verdicts(&stream, &[], &all), expected);

@@ -1,9 +1,9 @@
-//! Streams of events: what is one, however the bytes are cut.
+//! Streams of events: what counts as an event, however the bytes are cut.
 
 use proptest::prelude::*;
 use wire::sse::{Sse, StreamEvent};
 
-/// The events of a stream that comes in pieces of at most so many bytes.
+/// The events of a stream that arrives in pieces of at most this many bytes.
 fn events(stream: &[u8], piece_max: usize) -> Vec<StreamEvent> {
     let (mut sse, mut events) = (Sse::new(), Vec::new());
     for piece in stream.chunks(piece_max.max(1)) {
@@ -100,7 +100,7 @@ proptest! {
         prop_assert_eq!(&whole, &events(&stream, 1));
     }
 
-    /// Against a reader that keeps everything and follows the standard word by word.
+    /// Compared with a reader that keeps everything and follows the standard word by word.
     #[test]
     fn events_are_those_of_a_plain_reader(
         lines in prop::collection::vec(prop::sample::select(vec![

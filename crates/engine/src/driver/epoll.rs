@@ -1,7 +1,7 @@
 //! Linux epoll, edge triggered, non-blocking sockets, one receive buffer per worker.
 //!
-//! Reads and writes happen one by one while the worker walks the events, so each receive has a
-//! stamp of its own. See epoll(7) for the rules of edge triggering that `next` follows.
+//! Reads and writes happen one by one while the worker walks the events, so each receive has its
+//! own stamp. See epoll(7) for the rules of edge triggering that `next` follows.
 //!
 //! Hot: runs for every request.
 
@@ -23,23 +23,23 @@ const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc:
 const ERROR: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 const WRITABLE: u32 = libc::EPOLLOUT as u32 | ERROR;
 const READABLE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32 | ERROR;
-/// After these, reading must go on until the end is seen.
+/// After these, reading must continue until the end is seen.
 const ENDING: u32 = libc::EPOLLRDHUP as u32 | ERROR;
 
 struct Connection {
     socket: Option<OwnedFd>,
-    /// Counts the sockets of a slot, to tell events of an old one.
+    /// Counts the sockets of a slot, to recognise events of an old one.
     generation: u32,
     is_open: bool,
-    /// A send was told that the other end reset it; a receive then reads an orderly end.
+    /// A send reported that the other end reset it; a receive then reads an orderly end.
     was_reset: bool,
-    /// Bytes not yet taken by the kernel, and where they lie.
+    /// Bytes not yet taken by the kernel, and where they are.
     unsent: Range<usize>,
     source: SendBytes,
     outbox: Vec<u8>,
 }
 
-/// An attempt that failed before the kernel could make an event of it.
+/// An attempt that failed before the kernel could report it as an event.
 struct Failed {
     slot: SlotId,
     generation: u32,
@@ -98,7 +98,7 @@ impl Epoll {
         let connection = &mut self.connections[slot as usize];
         let tag = u64::from(connection.generation) << 32 | u64::from(slot);
         let mut event = libc::epoll_event { events: INTEREST, u64: tag };
-        // It must not join before: a socket that is not connecting counts as hung up.
+        // Not earlier: epoll reports a socket that is not connecting as hung up.
         sys::connect(&socket, &route.to)?;
         // SAFETY: the event outlives the call.
         let result = unsafe {
@@ -112,7 +112,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Writes what is left of a send.
+    /// Writes the rest of a send.
     fn push(&mut self, slot: SlotId) -> Sending {
         let connection = &mut self.connections[slot as usize];
         let Some(socket) = &connection.socket else { return Sending::Done };
@@ -121,8 +121,8 @@ impl Epoll {
             SendBytes::Outbox => &connection.outbox,
         };
         let bytes = &bytes[connection.unsent.start..connection.unsent.end];
-        // The end shows when the socket is read; until then the send stays under way. The kernel
-        // tells of a reset once, and here it has.
+        // A read will show the end; until then the send stays under way. The kernel reports a reset
+        // only once, and this was it.
         match sys::send_now(socket.as_raw_fd(), bytes) {
             Ok(taken) => connection.unsent.start += taken,
             Err(errno) => connection.was_reset |= errno == libc::ECONNRESET,
@@ -136,7 +136,7 @@ impl Epoll {
         Sending::Done
     }
 
-    /// Takes events behind those already taken.
+    /// Appends events to those already taken.
     fn poll(&mut self, timeout_ns: u64) {
         let timeout = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as _,
@@ -151,11 +151,11 @@ impl Epoll {
             let epoll = self.epoll.as_raw_fd();
             libc::syscall(libc::SYS_epoll_pwait2, epoll, events, length, &timeout, no_mask, 8)
         };
-        // An interrupted wait is an empty one.
+        // An interrupted wait counts as an empty one.
         self.count += count.max(0) as usize;
     }
 
-    /// What the connect of a slot came to, once its socket is writable.
+    /// The result of a slot's connect, once its socket is writable.
     fn connected(&mut self, slot: SlotId, fd: RawFd) -> Event {
         let at_ns = clock::now_ns();
         match sys::pending_error(fd) {
@@ -167,7 +167,7 @@ impl Epoll {
         }
     }
 
-    /// One receive; nothing when the socket is drained.
+    /// One receive; `None` when the socket is drained.
     fn receive(&mut self, slot: SlotId, fd: RawFd) -> Option<Event> {
         let (pointer, length) = (self.buffer.as_mut_ptr().cast(), self.buffer.len());
         // SAFETY: the buffer outlives the call, `length` is its size.
@@ -190,7 +190,7 @@ impl Epoll {
         }
     }
 
-    /// What the event at `self.at` still has to say; nothing when it is used up.
+    /// What the event at `self.at` still has to report; `None` when it is used up.
     fn next_of_event(&mut self) -> Option<Event> {
         let event = self.events[self.at];
         let (tag, flags) = (event.u64, event.events);
@@ -216,7 +216,7 @@ impl Epoll {
         let short = matches!(event, Some(Event::Received { buffer, .. })
             if (buffer.length as usize) < self.buffer.len());
         if short && flags & ENDING == 0 {
-            // Less than asked for: the socket is drained, and more bytes make a new edge.
+            // Less than requested: the socket is drained, and more bytes make a new edge.
             self.events[self.at].events = 0;
         }
         event
@@ -309,7 +309,7 @@ impl Carrier for Epoll {
         else {
             return;
         };
-        // It is the last of a connection that closes whatever becomes of it.
+        // It is the last send of a connection that is closed in any case.
         let _ = sys::send_now(socket.as_raw_fd(), &connection.outbox);
         connection.outbox.clear();
     }

@@ -1,6 +1,6 @@
 //! Whether the kernel could encrypt TLS records itself (Linux, Documentation/networking/tls.rst).
 //!
-//! It is asked and told, nothing more: records are encrypted in user space on every kernel.
+//! The answer is only reported: records are encrypted in user space on every kernel.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -30,7 +30,7 @@ pub fn check() -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    /// The kernel lists what it has, and loads no module for a user who may not.
+    /// The kernel lists what it has, and does not load a module for an unprivileged user.
     #[test]
     fn the_response_is_that_of_the_kernel() {
         let listed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp");

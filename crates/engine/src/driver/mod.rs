@@ -1,13 +1,13 @@
-//! How bytes move. A driver knows sockets and time, and nothing of protocols or requests.
+//! How bytes move. A driver handles sockets and time, and has no notion of protocols or requests.
 //!
-//! The worker asks for connections, sends and closes; the driver gathers what is asked and hands
-//! it over together in [`Driver::wait`], then gives back what happened, one [`Event`] at a time.
-//! `uring` and `epoll` do this with sockets, `null` responds at once to measure our own code, and
-//! `sim` does it in virtual time with seeded faults. The same worker runs on all of them.
+//! The worker asks for connections, sends and closes; the driver collects these and submits them
+//! together in [`Driver::wait`], then returns what happened, one [`Event`] at a time. `uring` and
+//! `epoll` do this with sockets, `null` responds at once to measure our own code, and `sim` does it
+//! in virtual time with seeded faults. The same worker runs on all of them.
 //!
 //! A [`Carrier`] can also send bytes that are not on the tape. [`tunnel::Tunnel`] and [`tls::Tls`]
 //! are drivers around a carrier: they do what comes between the connection and the requests, and
-//! say that a slot is open when that is done. A run that needs neither has neither.
+//! report a slot as open when that is done. A run that needs neither uses neither.
 
 #![allow(unsafe_code, reason = "rings and buffers are shared with the kernel")]
 
@@ -26,16 +26,16 @@ use std::ops::Range;
 /// Number of a connection slot of one worker, from 0.
 pub type SlotId = u32;
 
-/// Whether the bytes of a send are in the kernel's hands.
+/// Whether the kernel has taken the bytes of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sending {
     /// All of them.
     Done,
-    /// Not all; [`Event::Sent`] will tell.
+    /// Not all; [`Event::Sent`] follows when it has.
     Underway,
 }
 
-/// What was sent on the slot before, when something is to be sent.
+/// What was sent on a slot before the next send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
     /// Nothing, or all of it was answered.
@@ -47,18 +47,18 @@ pub enum Ahead {
 /// Bytes that a driver holds until they are released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer {
-    /// Which of the driver's buffers.
+    /// Number of the driver's buffer.
     pub id: u16,
-    /// How many bytes of it.
+    /// How many bytes are in it.
     pub length: u32,
 }
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The peer closed it in order.
+    /// The peer closed it in an orderly way.
     Closed,
-    /// The peer closed it without saying so inside TLS: what came may not be all.
+    /// The peer closed it without close_notify inside TLS: what arrived may not be all.
     Truncated,
     /// It was reset, or another error made it useless.
     Reset,
@@ -83,7 +83,7 @@ pub enum Event {
         /// When this was known.
         at_ns: u64,
     },
-    /// A send that was under way is in the kernel's hands.
+    /// The kernel has taken all of a send that was under way.
     Sent {
         /// Which slot.
         slot: SlotId,
@@ -99,7 +99,7 @@ pub enum Event {
         /// Where they are.
         buffer: Buffer,
     },
-    /// The connection is over. The worker must close the slot.
+    /// The connection ended. The worker must close the slot.
     Ended {
         /// Which slot.
         slot: SlotId,
@@ -126,33 +126,33 @@ pub trait Driver {
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending;
 
-    /// Closes a slot in whatever state it is. No event of it is given afterwards.
+    /// Closes a slot in any state. No event of it follows.
     fn close(&mut self, slot: SlotId);
 
-    /// Hands over everything asked for, then waits until something happened or `until_ns` passed.
-    /// `now_ns` is the time before, which the caller has just read; the time after is returned.
+    /// Submits everything asked for, then waits until something happened or `until_ns` passed.
+    /// `now_ns` is the time before, which the caller has just read; returns the time after.
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64;
 
     /// The next thing that happened.
     fn next(&mut self) -> Option<Event>;
 
-    /// The bytes of a buffer that was not released yet.
+    /// The bytes of a buffer that is not released yet.
     fn bytes(&self, buffer: Buffer) -> &[u8];
 
-    /// Gives a buffer back.
+    /// Returns a buffer to the driver.
     fn release(&mut self, buffer: Buffer);
 
-    /// When the connection itself was established, of a slot that is said to be open since
-    /// `opened_ns`. Earlier when more was done before that was said.
+    /// When the connection itself was established, for a slot that was reported open at
+    /// `opened_ns`. Earlier when more had to be done before that report.
     fn connected_ns(&self, _slot: SlotId, opened_ns: u64) -> u64 {
         opened_ns
     }
 
-    /// Adds what was counted beside the events since the last time.
+    /// Adds what was counted, apart from events, since the last call.
     fn tally(&mut self, _tick: &mut Tick) {}
 }
 
-/// Where the bytes of a send lie.
+/// Where the bytes of a send are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SendBytes {
     /// On the tape.
@@ -163,14 +163,13 @@ enum SendBytes {
 
 /// A driver whose slots can also send bytes of their own.
 pub trait Carrier: Driver {
-    /// Where a slot's own bytes are put before they are sent. To be changed only while no send
-    /// is under way.
+    /// The buffer for a slot's own bytes to send. Change it only while no send is under way.
     fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8>;
 
-    /// Sends all that is in the outbox, which is empty again when the kernel has it.
+    /// Sends all bytes of the outbox, which is empty again once the kernel has taken them.
     fn send_outbox(&mut self, slot: SlotId) -> Sending;
 
-    /// Last words: sends as much of the outbox as the kernel takes at once, before a close. Does
-    /// nothing while a send is under way.
+    /// Before a close, sends as much of the outbox as the kernel takes at once. Does nothing while
+    /// a send is under way.
     fn farewell(&mut self, slot: SlotId);
 }

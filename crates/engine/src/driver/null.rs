@@ -1,7 +1,7 @@
 //! No sockets: every request is answered the moment it is sent, with a fixed response.
 //!
-//! What remains is our own user code, the ceiling of the generator itself. The idea is fio's null
-//! engine: a tool that reports millions per second must know its own limit.
+//! What remains is our own user code: its speed is the ceiling of the generator itself. The idea is
+//! fio's null engine: a tool that reports millions per second must know its own limit.
 //!
 //! Hot: runs for every request.
 
@@ -27,7 +27,7 @@ const RESPONSE: Reply<'_> = Reply {
     body: b"{\"message\":\"hi\"}",
 };
 
-/// Responses given at once at most; more come with the next event.
+/// Responses per event, at most; more come with the next event.
 const RESPONSES_MAX: usize = 128;
 
 /// See the module.
@@ -37,7 +37,7 @@ pub struct Null {
     response_bytes: usize,
     /// Slots with their number of responses due; zero means that the slot was just opened.
     due: VecDeque<(SlotId, u32)>,
-    /// How many of them this turn may take; those that join later are for the next.
+    /// How many of them this turn may take; those added later are for the next.
     ready: usize,
     woken_ns: u64,
 }

@@ -14,14 +14,14 @@ use wire::http1::Http1;
 use wire::session::{Ending, Reply, RequestId, Session};
 use wire::tape::Tape;
 
-/// Where virtual time begins, nanoseconds.
+/// Start of virtual time, nanoseconds.
 pub const BEGIN_NS: u64 = 1_000_000_000;
 /// How long after a response an empty line comes, nanoseconds.
 const EMPTY_LINE_NS: u64 = 1_000;
 /// Virtual time that a turn of the worker takes, nanoseconds.
 const TURN_NS: u64 = 500;
 
-/// What goes wrong, each in parts per thousand of its occasions, and how slow the server is.
+/// Faults, each in parts per thousand of its occasions, and how slow the server is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// A connection attempt is refused.
@@ -52,28 +52,28 @@ pub struct Faults {
     pub pieces: u64,
     /// A response arrives byte by byte.
     pub bytewise: u64,
-    /// A second response comes that no one asked for.
+    /// A second response comes that no request asked for.
     pub unsolicited: u64,
     /// An empty line comes after the response, by itself.
     pub empty_line: u64,
-    /// Shortest and longest time of service, nanoseconds.
+    /// Shortest and longest service time, nanoseconds.
     pub service_ns: (u64, u64),
-    /// When the generator does not run, if ever.
+    /// Stalls of the generator, if any.
     pub stalls: Option<Stalls>,
 }
 
-/// The generator's thread is held up again and again, as by a quota or a neighbour on its CPU.
+/// The generator's thread is held up repeatedly, as by a quota or by another thread on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stalls {
-    /// From the begin of one to that of the next, nanoseconds.
+    /// From the end of one to the earliest start of the next, nanoseconds.
     pub every_ns: u64,
     /// How long each takes, nanoseconds.
     pub length_ns: u64,
-    /// What it strikes.
+    /// What it delays.
     pub during: StallPoint,
 }
 
-/// What a stall strikes.
+/// What a stall delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallPoint {
     /// The worker's own turn: the next send takes that long.
@@ -82,7 +82,7 @@ pub enum StallPoint {
     Wait,
 }
 
-/// What the simulated server saw, to hold the worker's account against.
+/// What the simulated server saw, to check the worker's account against.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Witness {
     /// Connections accepted.
@@ -91,9 +91,9 @@ pub struct Witness {
     pub requests: u64,
     /// Good responses delivered to the last byte on a connection the client had not given up.
     pub good_responses: u64,
-    /// Good responses sent although nobody had asked for them.
+    /// Good responses that no request asked for.
     pub unsolicited: u64,
-    /// How often the generator was held up.
+    /// How often the generator was stalled.
     pub stalls: u64,
 }
 
@@ -117,14 +117,14 @@ struct Response {
     until_close: bool,
 }
 
-/// Ordered by time, then by when it was arranged.
+/// Ordered by time, then in the order in which they were arranged.
 type Arranged = Reverse<(u64, u64, SlotId, u32, usize)>;
 
 struct Connection {
     generation: u32,
     /// When the server is free for the next request of this connection.
     free_ns: u64,
-    /// After this nothing more is sent.
+    /// Nothing more is sent.
     is_over: bool,
 }
 
@@ -170,7 +170,7 @@ impl Sim {
         self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
     }
 
-    /// Time passes in which the generator is held up, if it is the turn for that.
+    /// Holds the generator up, if a stall is due.
     fn hold_up(&mut self, during: StallPoint) {
         let Some(stalls) = self.faults.stalls.filter(|stalls| stalls.during == during) else {
             return;
@@ -232,7 +232,7 @@ impl Sim {
         if self.strikes(faults.cut) {
             let kept = self.between(1, bytes.len() as u64 - 1) as usize;
             let last_ns = self.deliver(slot, at_ns, &bytes[..kept], 0);
-            // A response that ends with the connection cannot be seen to be cut in its body.
+            // A response that ends with the connection cannot be recognised as cut in its body.
             let head = bytes.windows(4).position(|four| four == b"\r\n\r\n");
             let looks_whole = until_close && head.is_some_and(|at| kept >= at + 4);
             self.end(slot, last_ns, End::Closed, if looks_whole { good } else { 0 });

@@ -1,10 +1,11 @@
-//! TLS around any carrier: a slot is open when its handshake is done, and what is sent and
-//! received is encrypted in between.
+//! TLS around any carrier: a slot is open when its handshake is done; what is sent and received is
+//! encrypted in between.
 //!
-//! Records are made in the slot's outbox and go from there to the kernel; a large piece of the
-//! tape goes in portions. What arrives is decrypted into one buffer per worker, which the worker
-//! releases before it asks for the next event. A request is stamped before it is encrypted and an
-//! response when its records arrived, so encryption counts as latency and decryption does not.
+//! Records are written to the slot's outbox and go from there to the kernel; a large piece of the
+//! tape goes in portions. Received records are decrypted into one buffer per worker, which the
+//! worker releases before it asks for the next event. A request is stamped before it is encrypted
+//! and a response when its records arrived, so encryption counts as latency and decryption does
+//! not.
 //!
 //! Hot: runs for every event.
 
@@ -19,20 +20,20 @@ use wire::tls::{Client, Failure, Recipe, TlsSession};
 
 /// Plain bytes given to the worker at once.
 const PLAIN_BYTES: usize = 64 * 1024;
-/// Plain bytes encrypted before they are handed over.
+/// Plain bytes encrypted before they are submitted.
 const PORTION_BYTES: usize = 64 * 1024;
 
 /// One slot.
 struct Secured {
-    /// From the connection on.
+    /// Present once the slot is connected.
     session: Option<Box<TlsSession>>,
     /// When the connection was established.
     connected_ns: u64,
     /// Bytes of the tape that are not yet encrypted.
     plain: Range<usize>,
-    /// The outbox is on its way.
+    /// The outbox is being sent.
     is_underway: bool,
-    /// The worker was promised an event when its bytes are handed over.
+    /// The worker waits for an event that says its bytes were sent.
     is_awaited: bool,
 }
 
@@ -60,7 +61,7 @@ pub struct Tls<D> {
 }
 
 impl<D: Carrier> Tls<D> {
-    /// Around `inner`, for requests of `tape`.
+    /// Wraps `inner`, for requests of `tape`.
     pub fn new(inner: D, recipe: &Recipe, tape: &Arc<Tape>, slots: u32) -> Self {
         let closed = || Secured {
             session: None,
@@ -83,8 +84,8 @@ impl<D: Carrier> Tls<D> {
         }
     }
 
-    /// Connected: begins the handshake. The stamp of the event is late by the cryptography of
-    /// those before it in this turn, that of the turn is not.
+    /// Connected: starts the handshake. The stamp of the event is late by the cryptography of
+    /// earlier events in this turn; the stamp of the turn is not.
     // Cold: takes the memory of a connection.
     fn connected(&mut self, slot: SlotId) {
         let secured = &mut self.slots[slot as usize];
@@ -93,7 +94,7 @@ impl<D: Carrier> Tls<D> {
         self.pump(slot);
     }
 
-    /// Encrypts and hands over as much as can be.
+    /// Encrypts and submits as much as possible.
     #[inline]
     fn pump(&mut self, slot: SlotId) -> Sending {
         let secured = &mut self.slots[slot as usize];
@@ -125,7 +126,7 @@ impl<D: Carrier> Tls<D> {
         None
     }
 
-    /// Goes on with what arrived last; nothing when it is used up.
+    /// Continues with what arrived last; `None` when it is used up.
     #[inline]
     fn go_on(&mut self) -> Option<Event> {
         let Feed { slot, at_ns, buffer, taken } = self.feed?;
@@ -165,10 +166,10 @@ impl<D: Carrier> Tls<D> {
         }
     }
 
-    /// The handshake is done. Its last records go with the first request, or when what arrived is
-    /// used up.
+    /// The handshake is done. Its last records go with the first request, or when the received
+    /// bytes are used up.
     fn shaken(&mut self, slot: SlotId) -> Event {
-        // Rare, so it may have a stamp of its own, behind the cryptography.
+        // Rare, so it gets its own stamp, after the cryptography.
         let at_ns = self.inner.now_ns();
         let secured = &self.slots[slot as usize];
         let is_resumed = secured.session.as_ref().is_some_and(|session| session.is_resumed());
@@ -178,7 +179,7 @@ impl<D: Carrier> Tls<D> {
         Event::Opened { slot, at_ns }
     }
 
-    /// TLS itself failed. The alert that says so goes out as far as that is possible.
+    /// TLS itself failed. Sends the alert if that is still possible.
     fn failed(&mut self, slot: SlotId, failure: &Failure, at_ns: u64) -> Event {
         self.say_last(slot);
         self.tally.fail(failure.cause);
@@ -189,7 +190,7 @@ impl<D: Carrier> Tls<D> {
         Event::Ended { slot, end: End::Reset, at_ns }
     }
 
-    /// The connection is over.
+    /// The connection ended.
     fn over(&mut self, slot: SlotId, end: End, at_ns: u64) -> Event {
         let session = &self.slots[slot as usize].session;
         if session.as_ref().is_some_and(|session| session.is_shaking()) {
@@ -209,7 +210,7 @@ impl<D: Carrier> Tls<D> {
         }
     }
 
-    /// What an event of the carrier means; nothing when it is about TLS alone.
+    /// What an event of the carrier means; `None` when it is about TLS alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
         match event {

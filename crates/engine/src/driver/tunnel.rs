@@ -1,6 +1,6 @@
-//! A tunnel through an HTTP proxy, around any carrier: a slot is open when the proxy has said yes.
+//! A tunnel through an HTTP proxy, around any carrier: a slot is open when the proxy has agreed.
 //!
-//! After that it is out of the way: events and bytes pass through untouched.
+//! After that, events and bytes pass through unchanged.
 //!
 //! Hot: runs for every event.
 
@@ -11,22 +11,22 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::tunnel::{ProxyResponse, response};
 
-/// Where a slot stands.
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TunnelState {
     /// Not connected to the proxy.
     Closed,
-    /// The request is not yet in the kernel's hands.
+    /// The kernel has not taken the whole request yet.
     Asking,
-    /// The proxy has not answered.
+    /// The proxy has not responded.
     Asked,
-    /// The tunnel is there, or it is given up.
+    /// The tunnel is open, or it was given up.
     Through,
 }
 
 struct Passage {
     stage: TunnelState,
-    /// What the proxy has answered so far.
+    /// The proxy's response so far.
     head: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ pub struct Tunnel<D> {
 }
 
 impl<D: Carrier> Tunnel<D> {
-    /// Around `inner`, with the request that asks for a tunnel.
+    /// Wraps `inner`, with the request that asks for a tunnel.
     pub fn new(inner: D, request: &Arc<[u8]>, slots: u32) -> Self {
         let closed = || Passage { stage: TunnelState::Closed, head: Vec::new() };
         Self {
@@ -50,7 +50,7 @@ impl<D: Carrier> Tunnel<D> {
         }
     }
 
-    /// The proxy is there: asks it.
+    /// Connected to the proxy: sends the request.
     fn connected(&mut self, slot: SlotId) -> Option<Event> {
         self.inner.outbox(slot).extend_from_slice(&self.request);
         let passage = &mut self.passages[slot as usize];
@@ -74,7 +74,8 @@ impl<D: Carrier> Tunnel<D> {
         self.judge(slot, at_ns)
     }
 
-    /// What the response so far means. Nobody may send before the request is out of the outbox.
+    /// What the response so far means. The slot may not open before the request has left the
+    /// outbox.
     fn judge(&mut self, slot: SlotId, at_ns: u64) -> Option<Event> {
         let passage = &mut self.passages[slot as usize];
         let status = match response(&passage.head) {
@@ -97,7 +98,7 @@ impl<D: Carrier> Tunnel<D> {
         Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns }
     }
 
-    /// What an event of the carrier means; nothing when it is about the tunnel alone.
+    /// What an event of the carrier means; `None` when it is about the tunnel alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
         let (Event::Opened { slot, .. }

@@ -1,12 +1,12 @@
 //! Linux io_uring: one ring per worker, one system call per turn.
 //!
-//! Sends are queued and handed over together; each connection has one multishot receive that
-//! takes its memory from a ring of shared buffers, so an idle connection holds none. The ring is
-//! single issuer with deferred task work: receives run when the worker asks for them, on its own
-//! CPU, not in the middle of its code. Sockets live in the ring's own table and not among the
-//! descriptors of the process, which saves the kernel a reference per operation, and the process a
-//! descriptor per connection: its limit of open files is then one of each ring. See
-//! io_uring_setup(2), io_uring_register_files_update(3) and io_uring_prep_recv_multishot(3).
+//! Sends are queued and submitted together; each connection has one multishot receive that takes
+//! its memory from a ring of shared buffers, so an idle connection holds none. The ring is single
+//! issuer with deferred task work: receives run when the worker asks for them, on its own CPU, not
+//! in the middle of its code. Sockets live in the ring's own table and not among the descriptors of
+//! the process, which saves the kernel a reference per operation, and the process a descriptor per
+//! connection: the limit of open files then applies to each ring. See io_uring_setup(2),
+//! io_uring_register_files_update(3) and io_uring_prep_recv_multishot(3).
 //!
 //! Hot: runs for every request.
 
@@ -23,39 +23,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use wire::tape::Tape;
 
-/// Submissions queued before they are handed over although the turn goes on. It bounds how much
+/// Queued submissions at which they are submitted in the middle of a turn. This bounds how much
 /// later than its stamp a send can happen.
 const BATCH_MAX: usize = 64;
 const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
-/// Sends up to this size that follow nothing unanswered complete without a word, bytes. The send
-/// buffer of the socket is empty then and takes them at once, and a completion would end the wait
-/// for responses early: a second system call per request. 16 KiB is the least that Linux gives a
-/// send buffer to begin with, see tcp_wmem in tcp(7).
+/// Sends up to this size with no unanswered request before them complete without an event, bytes.
+/// The send buffer of the socket is empty then and takes them at once, and a completion would end
+/// the wait for responses early: a second system call per request. 16 KiB is the smallest send
+/// buffer that Linux starts with, see tcp_wmem in tcp(7).
 const QUIET_BYTES_MAX: usize = 16 * 1024;
 /// Size of a shared receive buffer, bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
 /// Shared receive buffers: as many as connections, within these bounds, and a power of two. Few
-/// stay in the cache; many spare receives from ending because none was left.
+/// stay in the cache; with many, fewer receives end for lack of a buffer.
 const BUFFERS_MIN: u16 = 128;
 const BUFFERS_MAX: u16 = 512;
 const BUFFER_GROUP: u16 = 0;
-/// Waits shorter than this get a timeout of their own; longer ones share an armed timer, which
-/// spares the kernel setting and cancelling one per wait.
+/// Waits shorter than this get their own timeout; longer ones share an armed timer, which saves the
+/// kernel setting and cancelling one per wait.
 const OWN_TIMEOUT_NS: u64 = 2_000_000;
-/// How long operations may take to end when the driver goes.
+/// How long operations may take to end when the driver is dropped.
 const END_WITHIN: Timespec = Timespec::new().sec(2);
 /// IORING_ENTER_GETEVENTS of io_uring_enter(2).
 const GET_EVENTS: u32 = 1;
 
-/// What a completion belongs to; kept in its user data beside slot and generation.
+/// What a completion belongs to; kept in its user data with slot and generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Connect,
     Receive,
     Send,
     Timer,
-    /// Ends what was under way on a closed slot; its outcome means nothing.
+    /// Ends what was under way on a closed slot; its result is ignored.
     Close,
 }
 
@@ -75,7 +75,7 @@ impl Operation {
     }
 }
 
-/// What stands in the ring's table for a slot.
+/// What the ring's table has for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TableSlot {
     /// Nothing.
@@ -84,32 +84,32 @@ enum TableSlot {
     Connecting,
     /// A connected socket.
     Connected,
-    /// A socket that is of no more use.
+    /// A socket that is no longer used.
     Vacated,
 }
 
 struct Connection {
     link: TableSlot,
-    /// Counts the sockets of a slot (24 bits), to tell completions of an old one.
+    /// Counts the sockets of a slot (24 bits), to recognise completions of an old one.
     generation: u32,
-    /// Bytes of the send under way whose completion is awaited, and where they lie.
+    /// Bytes of the send under way whose completion is awaited, and where they are.
     sending: Range<usize>,
     source: SendBytes,
     outbox: Vec<u8>,
-    /// What is being sent is the last on this connection, and may end after its close.
+    /// The send under way is the last on this connection, and may end after its close.
     is_parting: bool,
-    /// A send was told that the other end reset it; a receive then reads an orderly end.
+    /// A send reported that the other end reset it; a receive then reads an orderly end.
     was_reset: bool,
-    /// Its receive ended for want of a buffer and was not started again.
+    /// Its receive ended for lack of a buffer and was not started again.
     is_starved: bool,
-    /// It has an entry in the queue of the starved.
+    /// It is in the queue of starved connections.
     is_queued: bool,
 }
 
 /// See the module.
 pub struct Uring {
-    // Dropping a ring cancels what is under way later, by itself. So all of it is ended in `drop`,
-    // before the ring and the memory below go.
+    // Dropping a ring cancels its operations later, in the background. So `drop` ends all of them
+    // before the ring and the memory below are freed.
     ring: IoUring,
     buffers: SharedBuffers,
     routes: Vec<RawRoute>,
@@ -118,11 +118,11 @@ pub struct Uring {
     /// Outboxes that the kernel may still read although their slot is closed, by the tag of the
     /// send.
     orphans: Vec<(u64, Vec<u8>)>,
-    /// Completions that were taken to make room for others, the oldest first.
+    /// Completions that were taken to make room for others, oldest first.
     reaped: VecDeque<cqueue::Entry>,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
-    /// Connections to receive on again; those closed since are passed over.
+    /// Connections to receive on again; those closed since are skipped.
     starved: VecDeque<SlotId>,
     /// Slots closed since the last wait, unless opened again.
     vacated: Vec<SlotId>,
@@ -144,7 +144,7 @@ impl Uring {
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
         if job.coalesce_ns > 0 && !ring.params().is_feature_min_timeout() {
-            let why = "coalescing with io_uring needs Linux 6.12; --driver epoll does without";
+            let why = "coalescing with io_uring needs Linux 6.12; --driver epoll does not";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let submitter = ring.submitter();
@@ -183,7 +183,7 @@ impl Uring {
     fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
         let route = &self.routes[route as usize];
         let socket = sys::stream_socket(route)?;
-        // The table has its own reference; it takes the place of a socket closed before.
+        // The table keeps its own reference; it replaces a socket that was closed before.
         self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
         drop(socket);
         let (pointer, length) = (route.to.as_ptr(), route.to.length());
@@ -207,12 +207,12 @@ impl Uring {
     }
 
     fn hand_over(&mut self) {
-        // Interrupted or busy: the queue keeps what was not taken, and the next call takes it.
+        // Interrupted or busy: the queue keeps what was not taken, and the next call submits it.
         while self.ring.submission().len() >= BATCH_MAX {
             let Err(error) = self.ring.submit() else { continue };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The kernel has completions that it finds no place for, or no memory until some
+                // The kernel has completions that do not fit in the queue, or no memory until some
                 // are taken.
                 Some(libc::EBUSY | libc::EAGAIN) => self.make_room(),
                 _ => panic!("io_uring does not take submissions: {error}"),
@@ -223,22 +223,22 @@ impl Uring {
     /// Takes all completions out of the queue, so that the kernel can write more of them.
     fn make_room(&mut self) {
         self.reaped.extend(self.ring.completion());
-        // What did not fit is written when events are asked for; that it fails is seen again.
+        // What did not fit is written when events are asked for; a failure shows again later.
         // SAFETY: no argument is passed.
         let _ = unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, GET_EVENTS, None) };
     }
 
-    /// Ends everything under way, and returns when the kernel uses none of our memory any more.
+    /// Ends everything under way, and returns when the kernel no longer uses any of our memory.
     fn end_all(&self) -> io::Result<()> {
         let all = CancelBuilder::any();
         match self.ring.submitter().register_sync_cancel(Some(END_WITHIN), all) {
-            // There was nothing.
+            // There were none.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
             ended => ended,
         }
     }
 
-    /// Gives memory up for good that the kernel may still write to or read from.
+    /// Leaks the memory that the kernel may still write to or read from.
     fn leak(&mut self) {
         self.buffers.leak();
         std::mem::forget(std::mem::take(&mut self.connections));
@@ -255,7 +255,7 @@ impl Uring {
     }
 
     /// Notes a connection whose receive found no buffer. A receive fails at once while there is
-    /// none, so it is not started again before buffers are back.
+    /// none, so it is started again only when buffers are back.
     fn starve(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         connection.is_starved = true;
@@ -264,8 +264,8 @@ impl Uring {
         }
     }
 
-    /// Receives again on as many connections as there are buffers, the longest starved first.
-    /// All buffers are free between turns.
+    /// Receives again on as many connections as there are buffers, the longest starved first. All
+    /// buffers are free between turns.
     fn feed(&mut self) {
         for _ in 0..self.buffers.count {
             let Some(slot) = self.starved.pop_front() else { break };
@@ -293,9 +293,9 @@ impl Uring {
         self.push(entry);
     }
 
-    /// Makes sure a timer fires at `until_ns` or before. The kernel gets a length and no instant,
-    /// because it compares instants with the host's clock, which is not ours in a time namespace
-    /// (time_namespaces(7)).
+    /// Makes sure a timer fires at `until_ns` or before. The kernel gets a duration and not an
+    /// instant, because it compares instants with the host's clock, which is not ours in a time
+    /// namespace (time_namespaces(7)).
     fn arm(&mut self, now_ns: u64, until_ns: u64) {
         if self.armed_until_ns <= until_ns {
             return;
@@ -333,7 +333,7 @@ impl Uring {
         }
     }
 
-    /// Hands over what is queued and takes what is there, without waiting.
+    /// Submits what is queued and takes the completions that are there, without waiting.
     fn poll(&mut self) -> io::Result<usize> {
         let queued = self.ring.submission().len() as u32;
         // SAFETY: no argument is passed. Deferred work only runs when events are asked for.
@@ -341,7 +341,7 @@ impl Uring {
     }
 
     fn connected(&mut self, slot: SlotId, result: i32) -> Event {
-        // Rare, so each may have a stamp of its own.
+        // Rare, so each gets its own stamp.
         let at_ns = clock::now_ns();
         if result < 0 {
             return Event::OpenFailed { slot, class: sys::attempt_class(-result), at_ns };
@@ -378,7 +378,8 @@ impl Uring {
     fn sent(&mut self, slot: SlotId, result: i32) -> Option<Event> {
         let connection = &mut self.connections[slot as usize];
         if result < 0 {
-            // The receive tells that the connection ended, and the kernel tells of a reset once.
+            // The receive reports that the connection ended, and the kernel reports a reset only
+            // once.
             connection.was_reset |= result == -libc::ECONNRESET;
             connection.source = SendBytes::Tape;
             return None;
@@ -394,7 +395,7 @@ impl Uring {
         None
     }
 
-    /// Empties the outbox of a slot that closes. While the kernel may read it, it is kept.
+    /// Empties the outbox of a slot that closes. It is kept while the kernel may read it.
     fn part_with_outbox(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         if connection.source == SendBytes::Outbox && !connection.sending.is_empty() {
@@ -434,7 +435,7 @@ impl Uring {
         }
     }
 
-    /// Ends an operation of a slot, if it is under way.
+    /// Cancels an operation of a slot, if it is under way.
     fn cancel(&mut self, operation: Operation, slot: SlotId) {
         let tag = operation.tag(slot, self.connections[slot as usize].generation);
         let cancel = opcode::AsyncCancel::new(tag).build();
@@ -442,7 +443,7 @@ impl Uring {
         self.push(cancel.flags(squeue::Flags::SKIP_SUCCESS).user_data(own_tag));
     }
 
-    /// Takes sockets of no more use out of the table; the kernel closes them.
+    /// Removes unused sockets from the table; the kernel closes them.
     fn vacate(&mut self) {
         while let Some(slot) = self.vacated.pop() {
             let connection = &mut self.connections[slot as usize];
@@ -458,7 +459,7 @@ impl Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        // Also on the way out of a panic, when receives are armed on buffers that go with us.
+        // Also during a panic: receives may be armed on buffers that are freed with the driver.
         if self.end_all().is_err() {
             self.leak();
         }
@@ -486,7 +487,7 @@ impl Driver for Uring {
         let flags = if is_quiet { squeue::Flags::SKIP_SUCCESS } else { squeue::Flags::empty() };
         self.push_send(slot, flags);
         if is_quiet {
-            // Nobody hears of it again.
+            // No event follows.
             self.connections[slot as usize].sending = 0..0;
             return Sending::Done;
         }
@@ -494,8 +495,8 @@ impl Driver for Uring {
     }
 
     fn close(&mut self, slot: SlotId) {
-        // Operations hold the socket. They are ended, and their completions known as old by their
-        // generation.
+        // Operations hold the socket. They are cancelled, and their completions are recognised as
+        // old by their generation.
         match self.connections[slot as usize].link {
             TableSlot::Connecting => self.cancel(Operation::Connect, slot),
             TableSlot::Connected => {
@@ -561,7 +562,7 @@ impl Carrier for Uring {
         &mut self.connections[slot as usize].outbox
     }
 
-    /// Never without a word: the memory is used again.
+    /// Always with a completion: the memory is used again.
     #[inline]
     fn send_outbox(&mut self, slot: SlotId) -> Sending {
         let connection = &mut self.connections[slot as usize];
@@ -599,7 +600,7 @@ impl SharedBuffers {
         let entries = Mapping::new(usize::from(count) * size_of::<Entry>())?;
         let memory = Mapping::new(usize::from(count) * BUFFER_BYTES)?;
         // SAFETY: the mapping is page aligned, large enough, and outlives all operations of the
-        // ring, which end before it goes.
+        // ring, which end before it is unmapped.
         unsafe {
             let start = entries.start as u64;
             submitter.register_buf_ring_with_flags(start, count, BUFFER_GROUP, 0)?;
@@ -623,7 +624,7 @@ impl SharedBuffers {
         }
     }
 
-    /// Keeps the memory when this is dropped.
+    /// Keeps the memory mapped when this is dropped.
     fn leak(&mut self) {
         (self.entries.length, self.memory.length) = (0, 0);
     }

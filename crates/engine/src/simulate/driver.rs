@@ -14,7 +14,7 @@ use wire::http1::Http1;
 use wire::session::{Ending, Reply, RequestId, Session};
 use wire::tape::Tape;
 
-/// Bytes behind a response that answer nothing.
+/// Bytes after a response that answer no request.
 const STRAY: &[u8] = b"\r\n";
 /// The body of every response.
 const BODY: &[u8] = &[b'x'; 100];
@@ -22,13 +22,13 @@ const BODY: &[u8] = &[b'x'; 100];
 /// What a worker shares with its world.
 pub(super) struct Post {
     pub serving: RefCell<Serving>,
-    /// What is on its way to each worker.
+    /// Deliveries on their way to each worker.
     pub inboxes: RefCell<Vec<Inbox>>,
     /// The pulse of each worker.
     pub pulses: RefCell<Vec<Pulse>>,
 }
 
-/// Deliveries by time, then by when they were sent.
+/// Deliveries by time, then in the order in which they were sent.
 #[derive(Default)]
 pub(super) struct Inbox {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
@@ -60,7 +60,7 @@ pub(super) struct Wired {
     index: u32,
     tape: Arc<Tape>,
     generations: Vec<u32>,
-    /// When the sleep that ends now was due to end.
+    /// When the current sleep was due to end.
     woken: Rc<Cell<Option<u64>>>,
     due: VecDeque<(Wire, Delivery)>,
     at_ns: u64,
@@ -103,7 +103,7 @@ impl Wired {
         Wire { worker: self.index, slot, generation: self.generations[slot as usize] }
     }
 
-    /// Writes part `nth` of `of` of a response.
+    /// Writes part `nth` of `of` parts of a response.
     fn write(&mut self, status: u16, (nth, of): (u32, u32), closes: bool) {
         self.text.clear();
         let fields = &[("Connection", "close")][..usize::from(closes)];
@@ -139,7 +139,7 @@ impl Wired {
         }
     }
 
-    /// The worker has what became of a request.
+    /// The worker has received the outcome of a request.
     fn take(&self, entry: Option<u32>) {
         if let Some(entry) = entry {
             let kept = &mut self.post.serving.borrow_mut().account[entry as usize];

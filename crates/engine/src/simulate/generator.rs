@@ -1,30 +1,30 @@
-//! What keeps a generator in virtual time from being on time, and what its work costs.
+//! What makes a generator in virtual time late, and what its work costs.
 
 use super::server::Halts;
 use model::random::Random;
 
-/// What a generator is like; the same for each of its workers.
+/// The behaviour of a generator; the same for each of its workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generator {
     /// CPU time of a turn of the loop, nanoseconds.
     pub turn_ns: u64,
-    /// CPU time of each thing that happened, nanoseconds.
+    /// CPU time of each event, nanoseconds.
     pub event_ns: u64,
     /// CPU time of each send, nanoseconds.
     pub send_ns: u64,
-    /// A sleep that nothing but the time ends ends late by this at the least, and by an exponential
-    /// time of this mean on top, nanoseconds.
+    /// A sleep that only the time ends is late by at least this, plus an exponential time of this
+    /// mean, nanoseconds.
     pub late_ns: (f64, f64),
-    /// Share of those sleeps that end late by a further exponential time of this mean, nanoseconds.
+    /// Share of those sleeps that are late by a further exponential time of this mean, nanoseconds.
     pub very_late: (f64, f64),
-    /// When its workers do not run, whatever there is to do.
+    /// When its workers do not run, even if there is work.
     pub frozen: Halts,
     /// CPU time that each worker may use of each tenth of a second, nanoseconds.
     pub quota_ns: Option<u64>,
 }
 
 impl Default for Generator {
-    /// One that is on time and costs little.
+    /// A generator that is on time and costs little.
     fn default() -> Self {
         Self {
             turn_ns: 700,
@@ -46,7 +46,7 @@ const PERIOD_NS: u64 = 100_000_000;
 pub(super) struct Pulse {
     plan: Generator,
     random: Random,
-    /// Its own now.
+    /// Its current time.
     pub local_ns: u64,
     /// CPU time used.
     pub cpu_ns: u64,
@@ -55,7 +55,7 @@ pub(super) struct Pulse {
     /// Time throttled, and periods in which it was.
     pub throttled: (u64, u64),
     period: (u64, u64),
-    /// Until when the sleep under way should last, and how late it ends if nothing else ends it.
+    /// Until when the current sleep should last, and how late it ends if nothing else ends it.
     until_ns: u64,
     late_ns: u64,
 }
@@ -76,7 +76,7 @@ impl Pulse {
         }
     }
 
-    /// Works for so long.
+    /// Works for this long.
     fn work(&mut self, cpu_ns: u64) {
         self.run_on();
         self.cpu_ns += cpu_ns;
@@ -95,7 +95,7 @@ impl Pulse {
         }
     }
 
-    /// Passes over the time in which it does not run.
+    /// Skips the time in which the worker does not run.
     fn run_on(&mut self) {
         if let Some(end_ns) = self.plan.frozen.end_of(self.local_ns) {
             self.wait_ns += end_ns - self.local_ns;
@@ -115,7 +115,7 @@ impl Pulse {
         self.work(self.plan.send_ns);
     }
 
-    /// Goes to sleep until an instant; one that has passed is no sleep.
+    /// Sleeps until an instant; if that has passed, there is no sleep.
     pub fn sleep(&mut self, until_ns: u64) {
         self.late_ns = 0;
         if until_ns <= self.local_ns {
@@ -134,18 +134,18 @@ impl Pulse {
         -mean * (1.0 - self.random.uniform()).ln()
     }
 
-    /// How late a sleep is that ends for what was due then: only its own end comes late.
+    /// How late a sleep ends: late only if it reaches its own end.
     fn late(&self, due_ns: u64) -> u64 {
         if due_ns >= self.until_ns { self.late_ns } else { 0 }
     }
 
-    /// When the sleep under way ends, if it should at this instant.
+    /// When the current sleep ends, if it should end at this instant.
     pub fn wake_ns(&self, due_ns: u64) -> u64 {
         let woken_ns = due_ns.max(self.local_ns) + self.late(due_ns);
         self.plan.frozen.end_of(woken_ns).unwrap_or(woken_ns)
     }
 
-    /// Is awake from the sleep that should have ended at this instant.
+    /// Wakes from the sleep that should have ended at this instant.
     pub fn wake(&mut self, due_ns: u64) {
         self.local_ns = due_ns.max(self.local_ns) + self.late(due_ns);
         self.run_on();

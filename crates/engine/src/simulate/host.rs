@@ -14,13 +14,13 @@ const CLIENT_PID: u32 = 100;
 /// CPU time of the conductor and the probe as a share of a CPU.
 const CONDUCTOR: f64 = 0.02;
 
-/// What a host is like. Workers and the server's threads have a CPU each.
+/// A model of a host. Each worker and each of the server's threads has its own CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostModel {
-    /// Whether the server is on it and watched.
+    /// Whether the server runs on it and is watched.
     pub has_server: bool,
-    /// What the states of a CPU add up to, as a share of the time that passed: 1 where each
-    /// transition is measured, up to 1.4 seen where busy states are sampled by the tick.
+    /// Sum of the states of a CPU, as a share of the time that passed: 1 where each transition is
+    /// measured, up to 1.4 (observed) where the tick samples busy states.
     pub accounted: f64,
     /// Whether the kernel samples by the tick.
     pub samples: bool,
@@ -35,7 +35,7 @@ impl Default for HostModel {
 }
 
 impl HostModel {
-    /// Facts of it, with so many workers and threads of the server.
+    /// Facts of the host, with this many CPUs and this quota of the generator.
     pub fn facts(&self, cpus: u32, quota_ns: Option<u64>) -> HostFacts {
         let online: Vec<u32> = (0..cpus).collect();
         let quota = |quota_ns: u64| CpuQuota {
@@ -89,7 +89,7 @@ impl HostModel {
         })
     }
 
-    /// One round of reading at an instant.
+    /// One round of readings at an instant.
     pub(super) fn read(&self, at_ns: u64, post: &Post, quota_ns: Option<u64>) -> Vec<Reading> {
         let reading = |data| Reading { begin_ns: at_ns, end_ns: at_ns + 1_000, data };
         let client = client_threads(at_ns, post);
@@ -121,7 +121,7 @@ impl HostModel {
         let steal = self.steal * at_ns as f64;
         let run = run_ns as f64;
         let idle = (at_ns as f64 - run - steal).max(0.0);
-        // Idle is measured. What the tick sampled of the rest adds up to more.
+        // Idle time is measured. What the tick samples of the other states adds up to more.
         let sampled = (self.accounted - 1.0).max(0.0) * at_ns as f64;
         let ticks = |ns: f64| (ns / TICK_NS as f64) as u64;
         CpuTimes {

@@ -1,8 +1,8 @@
 //! A server in virtual time that keeps its own account of every request.
 //!
-//! `c` servers with any distribution of service and three disciplines, and what real servers do
-//! beside it: they refuse above a limit, give up late, halt, start slowly, close connections, die.
-//! The account is the truth that a measurement is held against.
+//! `c` servers with any distribution of service times and three disciplines, and what else real
+//! servers do: they refuse above a limit, give up late, halt, start slowly, close connections, die.
+//! Measurements are checked against this account.
 
 use model::random::Random;
 use std::cmp::Reverse;
@@ -11,14 +11,14 @@ use std::collections::{BinaryHeap, VecDeque};
 /// How long a request keeps a server busy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Service {
-    /// The same for all, nanoseconds.
+    /// The same for all requests, nanoseconds.
     Fixed(f64),
     /// Exponential with this mean, nanoseconds.
     Exponential(f64),
     /// Two times, nanoseconds, and the share of requests that take the second.
     Bimodal(f64, f64, f64),
-    /// Pareto with this least time, nanoseconds, and this shape above 1; cut at a thousand times
-    /// the least.
+    /// Pareto with this minimum, nanoseconds, and this shape above 1; cut at a thousand times the
+    /// minimum.
     Pareto(f64, f64),
 }
 
@@ -57,35 +57,35 @@ impl Service {
 /// Which request a free server takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discipline {
-    /// The one that waits for longest.
+    /// The one that has waited longest.
     Shared,
-    /// The same of its own: connections belong to servers.
+    /// The one that has waited longest on its own connections: connections belong to servers.
     Own,
-    /// All at once: `n` requests share what `c` servers do.
+    /// All at once: `n` requests share the speed of `c` servers.
     Sharing,
 }
 
-/// When the servers stand still: from `first_ns` after the begin for `for_ns`, and again each
-/// `every_ns`, if that is not zero.
+/// When the servers halt: for `for_ns`, from `first_ns` after the start, and again every `every_ns`
+/// if that is not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Halts {
-    /// The first begins at.
+    /// Start of the first halt.
     pub first_ns: u64,
-    /// How long each lasts; never when zero.
+    /// Length of each halt; zero for none.
     pub for_ns: u64,
-    /// From one begin to the next; one halt only when zero.
+    /// From the start of one halt to the start of the next; zero for a single halt.
     pub every_ns: u64,
 }
 
 impl Halts {
-    /// The end of the halt that an instant lies in.
+    /// The end of the halt that contains an instant.
     pub fn end_of(&self, at_ns: u64) -> Option<u64> {
         let since_ns = at_ns.checked_sub(self.first_ns)?;
         let since_ns = if self.every_ns > 0 { since_ns % self.every_ns } else { since_ns };
         (since_ns < self.for_ns).then(|| at_ns - since_ns + self.for_ns)
     }
 
-    /// The begin of the next halt after an instant that lies in none.
+    /// The start of the next halt after an instant that lies in none.
     fn next(&self, at_ns: u64) -> u64 {
         match at_ns.checked_sub(self.first_ns) {
             _ if self.for_ns == 0 => u64::MAX,
@@ -96,23 +96,23 @@ impl Halts {
     }
 }
 
-/// What a server is like.
+/// A model of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// Requests that it works on at once.
     pub servers: u32,
-    /// Who is next.
+    /// Which request is next.
     pub discipline: Discipline,
     /// How long each takes.
     pub service: Service,
-    /// Part of the time of service that is CPU time of the server, 0 to 1.
+    /// Share of the service time that is CPU time of the server, 0 to 1.
     pub cpu_share: f64,
-    /// Above so many requests in it, the next is refused at once with this status.
+    /// With more requests than this in it, it refuses the next at once with this status.
     pub refuses: Option<(u32, u16)>,
-    /// It lets so many requests per second pass, saved up for a tenth of a second at most, and
+    /// It admits this many requests per second, saved up for at most a tenth of a second, and
     /// refuses the others at once with this status.
     pub limits: Option<(f64, u16)>,
-    /// A request that has been in it for so long gets status 504; the work on it goes on.
+    /// A request that has been in it for this long gets status 504; the work on it continues.
     pub gives_up_ns: Option<u64>,
     /// Share of requests that get this status after their service.
     pub fails: (f64, u16),
@@ -120,24 +120,24 @@ pub struct Server {
     pub resets: f64,
     /// Responses on a connection before the server closes it; 0 is no limit.
     pub closes_after: u32,
-    /// When it stands still.
+    /// When it halts.
     pub halts: Halts,
-    /// It works at this share of its speed for so long from its first request.
+    /// It works at this share of its speed for this long from its first request.
     pub slow_start: Option<(u64, f64)>,
     /// From then on it answers nothing and refuses connections.
     pub dies_ns: Option<u64>,
     /// Standard deviation of its speed from visit to visit, as a share.
     pub noise: f64,
-    /// Bytes of a response's body come in so many pieces with this pause between them.
+    /// The body of a response comes in this many pieces, with this pause between them, nanoseconds.
     pub pieces: (u32, u64),
-    /// Bytes that belong to no response, behind each response.
+    /// Whether bytes that belong to no response follow each response.
     pub stray_bytes: bool,
-    /// Way of a request to it, and of a response back, nanoseconds.
+    /// One-way time of a request to it, and of a response back, nanoseconds.
     pub path_ns: u64,
 }
 
 impl Server {
-    /// One that does nothing wrong.
+    /// A server without faults.
     pub fn new(servers: u32, discipline: Discipline, service: Service) -> Self {
         Self {
             servers,
@@ -160,13 +160,13 @@ impl Server {
         }
     }
 
-    /// Requests per second that it can do.
+    /// Requests per second that it can serve.
     pub fn capacity(&self) -> f64 {
         f64::from(self.servers) * 1e9 / self.service.mean_ns()
     }
 }
 
-/// What became of a request, as the server knows it.
+/// What became of a request, according to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestFate {
     /// It is still there.
@@ -184,15 +184,15 @@ pub struct Entry {
     pub from: (u32, u32),
     /// When it left the generator.
     pub sent_ns: u64,
-    /// When the last byte of its response was there to be read; 0 while it is pending.
+    /// When the last byte of its response could be read; 0 while it is pending.
     pub back_ns: u64,
-    /// When the worker took it; 0 when it never did.
+    /// When the worker read it; 0 if it never did.
     pub taken_ns: u64,
     /// What became of it.
     pub fate: RequestFate,
 }
 
-/// A connection of one worker, and which of those that had its number.
+/// A connection of one worker; the generation tells connections with the same slot apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
     pub worker: u32,
@@ -221,9 +221,9 @@ pub(super) enum Delivery {
 enum JobStep {
     Connect(End),
     Arrive(End, u32),
-    /// A server is done with the request it has.
+    /// A server has finished its request.
     Done(u32),
-    /// Under [`Discipline::Sharing`] the next is done, unless something came between.
+    /// Under [`Discipline::Sharing`] the next request is done, unless another event came between.
     Least(u64),
     GiveUp(End, u32),
     Die,
@@ -234,7 +234,7 @@ struct AcceptedConnection {
     generation: u32,
     is_open: bool,
     responses: u32,
-    /// Requests behind the one that is worked on: responses go back in order.
+    /// Requests behind the one being served: responses go back in order.
     behind: VecDeque<u32>,
     at_work: Option<u32>,
 }
@@ -246,13 +246,13 @@ struct Job {
     work_ns: f64,
 }
 
-/// A server at work.
+/// A running server.
 pub(super) struct Serving {
     pub plan: Server,
     pub account: Vec<Entry>,
     /// CPU time of each of its threads, nanoseconds.
     pub cpu_ns: Vec<f64>,
-    /// What is on its way to the workers.
+    /// Deliveries to the workers.
     pub outbox: Vec<(u64, End, Delivery)>,
     /// Speed of this visit.
     speed: f64,
@@ -262,7 +262,7 @@ pub(super) struct Serving {
     connections: Vec<Vec<AcceptedConnection>>,
     queues: Vec<VecDeque<Job>>,
     at_work: Vec<Option<(Job, u64)>>,
-    /// Requests in it.
+    /// Requests in the server.
     inside: u32,
     shared: Shared,
     first_ns: Option<u64>,
@@ -271,7 +271,7 @@ pub(super) struct Serving {
     is_dead: bool,
 }
 
-/// Processor sharing: work that each request present since the begin would have got.
+/// Processor sharing: the work that a request present since the start would have received.
 #[derive(Default)]
 struct Shared {
     given: f64,
@@ -319,7 +319,7 @@ impl Serving {
         self.speed
     }
 
-    /// When the next thing happens.
+    /// When the next step is due.
     pub fn next_ns(&self) -> u64 {
         self.steps.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns)
     }
@@ -346,7 +346,7 @@ impl Serving {
         self.plan_step(now_ns + self.plan.path_ns, JobStep::Connect(end));
     }
 
-    /// A worker sends a request; the number of its entry.
+    /// A worker sends a request; returns the number of its entry.
     pub fn send(&mut self, now_ns: u64, end: End) -> u32 {
         let (from, fate) = ((end.worker, end.slot), RequestFate::Pending);
         let entry = self.account.len() as u32;
@@ -475,7 +475,7 @@ impl Serving {
         self.finish(now_ns, job);
     }
 
-    /// The service of a request is over: it is answered, unless that was given up.
+    /// The service of a request is over: the server answers it, unless it gave it up before.
     fn finish(&mut self, now_ns: u64, job: Job) {
         if !self.is_current(job.end) || self.connection(job.end).at_work != Some(job.entry) {
             return;
@@ -510,7 +510,7 @@ impl Serving {
             self.connection(end).is_open = false;
             self.deliver(at_ns, end, Delivery::Closed);
         } else if let Some(next) = self.connection(end).behind.pop_front() {
-            // Behind the last byte of the response before.
+            // After the last byte of the previous response.
             self.connection(end).at_work = Some(next);
             self.admit(at_ns, end, next);
         }
@@ -540,7 +540,7 @@ impl Serving {
         }
     }
 
-    /// Speed at an instant that lies in no halt, and until when it lasts.
+    /// Speed at an instant that lies in no halt, and until when it holds.
     fn pace(&self, at_ns: u64) -> (f64, u64) {
         let until_ns = self.plan.halts.next(at_ns);
         match self.plan.slow_start.zip(self.first_ns) {
@@ -551,7 +551,7 @@ impl Serving {
         }
     }
 
-    /// When so much work that begins now is done by one server.
+    /// When one server finishes this much work, starting now.
     fn end_of(&self, now_ns: u64, work_ns: f64) -> u64 {
         let (mut at_ns, mut left) = (now_ns, work_ns);
         loop {
@@ -585,13 +585,13 @@ impl Serving {
         work
     }
 
-    /// Share of a server that each of the requests present gets.
+    /// Share of a server that each present request gets.
     fn each(&self) -> f64 {
         let present = self.shared.jobs.len().max(1) as f64;
         (f64::from(self.plan.servers) / present).min(1.0)
     }
 
-    /// Gives every request its part of the work since the last time.
+    /// Gives every request its part of the work since the last call.
     fn advance_shared(&mut self, now_ns: u64) {
         let work = self.work_between(self.shared.until_ns, now_ns);
         if !self.shared.jobs.is_empty() {
@@ -605,7 +605,7 @@ impl Serving {
 
     fn share(&mut self, now_ns: u64, job: Job) {
         self.advance_shared(now_ns);
-        // Work in thousandths of a nanosecond, to order whole numbers.
+        // Work in thousandths of a nanosecond, so that integers can be ordered.
         let until = ((self.shared.given + job.work_ns) * 1e3) as u64;
         self.shared.jobs.push(Reverse((until, job.entry)));
         self.shared.by_entry.insert(job.entry, job);

@@ -1,9 +1,9 @@
 //! A whole world in virtual time: real workers, one model server, one clock, one thread.
 //!
 //! Everything that happens has an instant, and happens in the order of instants: a step of the
-//! server, the turn of a worker, a reading of the host. A worker's turn is taken apart at its wait,
-//! because what ends the wait may be brought about by another worker meanwhile. The same seed gives
-//! the same world.
+//! server, the turn of a worker, a reading of the host. A worker's turn is split at its wait,
+//! because another worker may meanwhile cause the event that ends the wait. The same seed gives the
+//! same world.
 
 use super::driver::{Inbox, Post, Wired};
 use super::generator::{Generator, Pulse};
@@ -21,11 +21,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wire::http1::Http1;
 
-/// When a world begins, nanoseconds: monotonic clocks are never near zero.
+/// Start of a world, nanoseconds: monotonic clocks are never near zero.
 const BEGIN_NS: u64 = 1_000_000_000;
 /// How often the host is read, nanoseconds.
 const READ_EVERY_NS: u64 = 100_000_000;
-/// Orders that may be on the road to a worker at once.
+/// Orders that may be queued for a worker at once.
 const ORDERS: usize = 8;
 
 /// Everything about a world that is not the load.
@@ -53,10 +53,10 @@ pub struct World {
     visits: RefCell<Vec<Visit>>,
 }
 
-/// A visit of a level, as the world saw it begin.
+/// A visit of a level, as the world saw it start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Visit {
-    /// When, nanoseconds.
+    /// When it started, nanoseconds.
     pub begin_ns: u64,
     /// Its number.
     pub load: u32,
@@ -64,17 +64,17 @@ pub struct Visit {
     pub speed: f64,
 }
 
-/// One worker, and where it stands.
+/// One worker and its state.
 struct Member {
     worker: Worker<Wired>,
     index: usize,
     woken: Rc<Cell<Option<u64>>>,
-    /// Since when and until when it sleeps; nothing while it has something to do.
+    /// Start and end of its sleep; `None` while it has something to do.
     sleep: Option<(u64, u64)>,
 }
 
 impl World {
-    /// A world before anything has happened.
+    /// A world in which nothing has happened yet.
     pub fn new(plan: Plan) -> Self {
         let post = Rc::new(Post {
             serving: RefCell::new(Serving::new(plan.server.clone(), plan.seed)),
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// What it is like.
+    /// Its plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -103,7 +103,7 @@ impl World {
         self.now_ns.get()
     }
 
-    /// Starts the workers of a job in it.
+    /// Starts the workers of a job in this world.
     pub fn start(&self, job: &Job) -> Crew {
         let mut roads = Vec::new();
         *self.crews.borrow_mut() += 1;
@@ -168,7 +168,7 @@ impl World {
         self.next_reading_ns.set(at_ns + READ_EVERY_NS);
     }
 
-    /// A visit begins: the server's speed is drawn anew.
+    /// Starts a visit: draws the server's speed again.
     pub fn begin_visit(&self, load: u32) {
         let mut serving = self.post.serving.borrow_mut();
         serving.begin_visit();
@@ -196,19 +196,20 @@ impl World {
         self.post.serving.borrow().account.clone()
     }
 
-    /// Facts of the host with a CPU for each of so many workers and each thread of the server.
+    /// Facts of the host, with one CPU for each of this many workers and for each thread of the
+    /// server.
     pub fn host(&self, workers: u32) -> HostFacts {
         self.plan.host.facts(workers + self.plan.server.servers, self.plan.generator.quota_ns)
     }
 
-    /// Facts of the server beside so many workers.
+    /// Facts of the server next to this many workers.
     pub fn server(&self, workers: u32) -> Option<ServerFacts> {
         self.plan.host.server(workers..workers + self.plan.server.servers)
     }
 }
 
 impl Member {
-    /// When it does something next.
+    /// When it acts next.
     fn next_ns(&self, post: &Post) -> u64 {
         let pulse = &post.pulses.borrow()[self.index];
         match self.sleep {
@@ -220,7 +221,7 @@ impl Member {
         }
     }
 
-    /// Half a turn: up to the wait, or from it on. False when it was its last.
+    /// Half a turn: up to the wait, or after it. False when it was the last.
     fn turn(&mut self) -> bool {
         let post = self.worker.driver().post();
         match self.sleep.take() {

@@ -1,6 +1,6 @@
-//! What a stream of events says, booked as it comes.
+//! Books the events of a stream as they arrive.
 //!
-//! For: counting events where they arrive, and keeping what they say of delivery.
+//! For: counting events where they arrive, and keeping what they say about delivery.
 //! In: heads and events, from a session. Out: the counters of the tick and the numbers of one
 //! subscription.
 //! Never: connections, or a clock: the time of arrival is an argument.
@@ -13,14 +13,14 @@ use model::tick::Tick;
 use wire::session::Witness;
 use wire::sse;
 
-/// Where what a stream says is booked.
+/// Where the events of a stream are booked.
 pub(super) struct Books<'a> {
     pub tick: &'a mut Tick,
     pub is_stream: &'a mut bool,
     pub last: &'a mut Option<u64>,
     pub seen: &'a mut Subscription,
     pub stage: Stage,
-    /// By the clock that events are stamped by.
+    /// On the clock that stamps events.
     pub arrival_ns: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl Witness for Books<'_> {
 
     #[inline]
     fn event(&mut self, event: sse::StreamEvent) {
-        // Servers count from 1; what is before the first must be a number too.
+        // Servers count from 1; 0 must remain for what is before the first event.
         let event = sse::StreamEvent { seq: event.seq.filter(|seq| *seq > 0), ..event };
         let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
         match self.stage {

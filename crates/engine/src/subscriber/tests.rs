@@ -1,5 +1,5 @@
-//! A worker that listens, in virtual time, to a server that drops connections: every event that was
-//! delivered is booked once, and where it belongs.
+//! A worker that listens, in virtual time, to a server that drops connections: every delivered
+//! event is booked once, and in the right place.
 
 use super::Subscriber;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
@@ -23,10 +23,10 @@ const START_NS: u64 = 1_000 * MS;
 const BEGIN_NS: u64 = START_NS + 50 * MS;
 const END_NS: u64 = BEGIN_NS + 100 * MS;
 const DRAIN_NS: u64 = 20 * MS;
-/// Between these nothing comes about: the drain ends there, a little later than ordered.
+/// No event occurs in this range: the drain ends there, a little later than ordered.
 const QUIET_NS: Range<u64> = END_NS + 10 * MS..END_NS + 40 * MS;
 const OVER_NS: u64 = END_NS + 60 * MS;
-/// What the clock of stamps shows at our zero.
+/// What the clock that stamps events shows at our zero.
 const ZERO_NS: u64 = 1_700_000_000_000_000_000;
 
 /// An event on its way to a subscriber.
@@ -50,16 +50,16 @@ enum Happening {
 struct Line {
     generation: u32,
     is_listening: bool,
-    /// When the latest of its bytes arrive.
+    /// When the last of its bytes arrive.
     free_ns: u64,
 }
 
-/// What a server does of a thousand times, until the window ends.
+/// What a server does in so many of a thousand cases, until the window ends.
 #[derive(Debug, Clone, Copy)]
 struct Whims {
     /// Deliveries that end the connection instead.
     resets: u64,
-    /// Streams that begin with an event from before, which may have been seen.
+    /// Streams that start with an earlier event, which the subscriber may have seen.
     repeats: u64,
 }
 
@@ -69,9 +69,9 @@ struct Hub {
     random: u64,
     whims: Whims,
     lines: Vec<Line>,
-    /// When events come about, and on which stream.
+    /// When events occur, and on which stream.
     planned: VecDeque<(u64, u32)>,
-    /// Of each stream when its events came about; the first has number 1.
+    /// When the events of each stream occurred; the first has number 1.
     came_ns: [Vec<u64>; STREAMS as usize],
     arranged: BTreeMap<(u64, u64), (SlotId, u32, Happening)>,
     order: u64,
@@ -126,7 +126,7 @@ impl Hub {
         self.arranged.insert((at_ns, self.order), (slot, line.generation, happening));
     }
 
-    /// An event comes about: it goes to every subscriber of its stream.
+    /// An event occurs: it goes to every subscriber of its stream.
     fn come(&mut self, came_ns: u64, stream: u32) {
         self.came_ns[stream as usize].push(came_ns);
         let seq = self.came_ns[stream as usize].len() as u64;
@@ -194,7 +194,7 @@ impl Driver for Hub {
         (line.generation, line.is_listening) = (line.generation + 1, false);
     }
 
-    /// Sometimes it wakes late, with events from before and after what was waited for.
+    /// Sometimes it wakes late, with events from before and after the requested instant.
     fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
         let next = |hub: &Self| hub.arranged.keys().next().map_or(u64::MAX, |(at_ns, _)| *at_ns);
         while let Some((came_ns, stream)) = self.planned.front().copied()
@@ -270,7 +270,7 @@ fn job(seed: u64) -> Job {
     }
 }
 
-/// What a level came to, and what the server saw of it.
+/// The result of a level, and what the server saw of it.
 #[derive(Default)]
 struct Account {
     measured: Counters,
@@ -298,7 +298,7 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
     orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
     let mut account = Account::default();
-    // Longer than the events, so that the tick that holds the last ones is handed over too.
+    // Longer than the events, so that the tick with the last ones is sent too.
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
         assert!(worker.turn());
         feed.drain(|tick| {
@@ -388,7 +388,7 @@ fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing()
     let mut missing_all = 0;
     for seed in 1..200 {
         let resets = [0, 30][seed as usize % 2];
-        // A number that is not above the last counts as repeated, also when it was missing.
+        // A number that is not above the last counts as repeated, even if it was missing.
         let account = listen(seed, Whims { resets, repeats: 0 }, Some(ZERO_NS as i64));
         let Connections { opened, reopened, failed, served, open, .. } = account.connections;
         assert_eq!((opened, failed), (u64::from(SLOTS), 0), "seed {seed}");
@@ -405,14 +405,14 @@ fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing()
         let Delivery { meant, received, late, missing, .. } = delivery;
         assert_eq!(meant, received + late + missing, "seed {seed}");
         assert_eq!(missing, really_missing(&account), "seed {seed}");
-        assert!(resets > 0 || missing == 0, "seed {seed}: nobody was away");
+        assert!(resets > 0 || missing == 0, "seed {seed}: no subscriber was away");
         missing_all += missing;
     }
     assert!(missing_all > 0);
 }
 
-/// Numbers that others of a stream saw in the window, and that did not arrive until the drain was
-/// over, counted one by one.
+/// Numbers that other subscribers of a stream saw in the window, and that did not arrive before the
+/// end of the drain, counted one by one.
 fn really_missing(account: &Account) -> u64 {
     let highest = |stream: u32| {
         let of_stream = account.subscriptions.iter().filter(|one| one.stream == stream);

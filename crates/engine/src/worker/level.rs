@@ -1,8 +1,8 @@
-//! Where a level stands: idle, warm-up, measured window, drain, report.
+//! The stages of a level: idle, warm-up, measured window, drain, report.
 //!
 //! For: the order in which a level goes through its stages, and what each change books.
 //! In: orders of the control plane, and the clock. Out: the stage that says whether requests leave,
-//! accounts opened and closed, and ticks handed over.
+//! accounts opened and closed, and ticks sent.
 //! Never: bytes, or the life of a single connection.
 
 use super::open::Counting;
@@ -14,7 +14,7 @@ use crate::pool::Duty;
 use model::tick::{ErrorClass, Phase};
 use wire::session::Session;
 
-/// Where a level stands.
+/// The stage of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Idle,
@@ -23,9 +23,9 @@ pub(super) enum Stage {
     Drain {
         until_ns: u64,
     },
-    /// Over, but what was never sent is not yet counted.
+    /// Over, but unsent requests are not yet counted.
     Closing,
-    /// Over, but the last tick is not yet handed over.
+    /// Over, but the last tick is not yet sent.
     Report,
 }
 
@@ -71,7 +71,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.samples.begin();
         self.ledger.set_timing(match self.pace {
             Pace::Closed => Timing::FromSend,
-            // Of devices it is the connections that are planned.
+            // With devices, it is the connections that are planned.
             Pace::Open { .. } if self.has_devices() => Timing::FromSend,
             Pace::Open { .. } => Timing::FromPlan,
         });
@@ -107,7 +107,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Fills every open connection. A long loop, so each send is stamped by itself.
+    /// Fills every open connection. The loop is long, so each send gets its own stamp.
     fn start_all(&mut self, now_ns: u64) {
         self.pool.look_by(now_ns);
         for slot in 0..self.pool.wanted() {
@@ -134,7 +134,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 window.drain_ns = drain_ns.min(STOPPED_DRAIN_NS);
                 self.begin_drain(window, now_ns);
             }
-            // The ramp-down is cut short, and what devices have in flight may still be answered.
+            // Cuts the ramp-down short; requests that devices have in flight may still be answered.
             (Stage::Drain { .. }, _) if self.life.ramp_down_ns > 0 => {
                 self.cut_ramp_down();
                 self.stage = Stage::Drain { until_ns: now_ns + STOPPED_DRAIN_NS };
@@ -152,8 +152,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Closes the accounts of a level: what has no response now is unanswered, and what comes later
-    /// belongs to nothing.
+    /// Closes the accounts of a level: requests without a response are now unanswered, and later
+    /// responses are not booked.
     fn finish(&mut self, now_ns: u64) {
         self.end_schedule();
         self.close_starts();

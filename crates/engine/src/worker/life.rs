@@ -1,10 +1,10 @@
 //! Connections that come and go: devices that hold one for a while, and caps on its requests.
 //!
 //! A device is a slot that opens its connection, may send a few requests, holds it, closes it and
-//! begins anew. Starts are spread over the ramp-up and ends over the ramp-down, by the number of
+//! starts again. Starts are spread over the ramp-up and ends over the ramp-down, by the number of
 //! the slot, so that connections open evenly and not in bursts. A connection that has used up its
-//! requests is closed when the last response is there. Connections that are kept have no alarm and
-//! pay nothing.
+//! requests is closed when the last response arrives. Connections that are kept open have no alarm
+//! and cost nothing.
 
 use super::{Cause, Stage, Worker};
 use crate::driver::{Driver, SlotId};
@@ -29,10 +29,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         matches!(self.life.hold, None | Some(Hold::For { ns: 0, .. }))
     }
 
-    /// Wants a connection that was not open: at once, or when its turn in the ramp-up comes.
+    /// Arranges for a connection to be opened: at once, or when its turn in the ramp-up comes.
     pub(super) fn want(&mut self, slot: SlotId, now_ns: u64) {
         if self.plans_starts() {
-            // When the schedule says so.
+            // The schedule opens it.
             return;
         }
         let ramp_ns = self.life.ramp_up_ns;
@@ -43,8 +43,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.alarms.set(slot, now_ns + self.turn_of(slot, ramp_ns));
     }
 
-    /// When it is the turn of a slot, if all take theirs evenly over `span_ns`: slots of different
-    /// workers do not coincide.
+    /// When the turn of a slot comes, if all slots take theirs evenly over `span_ns`: slots of
+    /// different workers do not coincide.
     fn turn_of(&self, slot: SlotId, span_ns: u64) -> u64 {
         let place = self.shard.number(u64::from(slot));
         let rounds = u64::from(self.pool.wanted().max(1)) * self.shard.round();
@@ -52,7 +52,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         (u128::from(span_ns) * u128::from(place.min(places)) / u128::from(places)) as u64
     }
 
-    /// A connection is open: what it may do, and until when.
+    /// A connection was opened: sets how many requests it may send, and until when it is held.
     pub(super) fn begin_life(&mut self, slot: SlotId, at_ns: u64) {
         let sends_left = match self.life.requests {
             None => ENDLESS,
@@ -74,7 +74,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Books requests against what a connection may send.
+    /// Counts sent requests against the limit of a connection.
     #[inline]
     pub(super) fn spend(&mut self, slot: SlotId, count: u32) {
         let state = self.pool.state(slot);
@@ -91,7 +91,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         (is_spent || state.is_ending) && self.flights.on(slot) == 0
     }
 
-    /// Alarms that are due: devices start, or have held their connection long enough.
+    /// Handles alarms that are due: devices start, or have held their connection long enough.
     pub(super) fn ring(&mut self, now_ns: u64) {
         while let Some(slot) = self.alarms.pop_due(now_ns) {
             match self.pool.link(slot) {
@@ -107,7 +107,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// The window is over: devices end one after the other and do not begin anew.
+    /// The window is over: devices end one after another and do not start again.
     pub(super) fn begin_retirement(&mut self) {
         if !self.has_devices() {
             return;
@@ -124,13 +124,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Nobody waits for a ramp-down that was not to be: all devices end at once. Returns how long
-    /// it would have been, nanoseconds.
+    /// Cuts the ramp-down of a stopped level: all devices end at once. Returns how long it would
+    /// have been, nanoseconds.
     pub(super) fn cut_ramp_down(&mut self) -> u64 {
         std::mem::take(&mut self.life.ramp_down_ns)
     }
 
-    /// When a device of the ramp-down ends at the latest.
+    /// The latest instant at which a device ends in the ramp-down.
     fn retire_ns(&self, slot: SlotId) -> u64 {
         self.window_end_ns + self.turn_of(slot, self.life.ramp_down_ns)
     }
@@ -141,7 +141,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Whether a closed connection is opened anew.
+    /// Whether a closed connection is opened again.
     pub(super) fn is_renewed(&self, slot: SlotId, now_ns: u64) -> bool {
         let is_draining =
             matches!(self.stage, Stage::Drain { .. } | Stage::Closing | Stage::Report);
@@ -152,9 +152,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         !(is_draining && self.life.requests.is_some())
     }
 
-    /// Whether devices still hold connections that the ramp-down will close, or begin new ones
-    /// before it, or connections that are being opened are not yet known to be open or not. What
-    /// hangs then is not awaited for as long as a request: it has none.
+    /// Whether devices still hold connections that the ramp-down will close, or will start new ones
+    /// before its end, or attempts to connect are still under way. An attempt that hangs is not
+    /// waited for as long as a request: it has none.
     pub(super) fn is_winding_down(&self, now_ns: u64) -> bool {
         let ends_ns = self.window_end_ns.saturating_add(self.life.ramp_down_ns);
         if now_ns > ends_ns.saturating_add(OPENING_GRACE_NS) {

@@ -1,11 +1,11 @@
-//! Open loop: requests leave when they are due, whatever became of those before them. Of devices it
-//! is connections that begin ([`super::starts`]).
+//! Open loop: requests leave when they are due, whatever happened to earlier ones. With devices,
+//! connections are due instead ([`super::starts`]).
 //!
-//! A request that is due takes the connection that has been free for longest. When none has room
-//! the request waits, in order, and its latency counts from the instant it was due; waiting
-//! requests take no memory, because the schedule can be walked again. The worker sleeps until a
-//! little before the next request is due and asks the clock again and again from then on: how
-//! long before is learned from how late its sleeps end.
+//! A request that is due takes the connection that has been free longest. When none has room the
+//! request waits, in order, and its latency counts from its planned instant; waiting requests take
+//! no memory, because the schedule can be walked again. The worker sleeps until shortly before the
+//! next request is due and polls the clock from then on. It learns how long before from how late
+//! its sleeps end.
 //!
 //! Hot: runs for every request of an open loop.
 
@@ -20,44 +20,44 @@ use model::load::Spacing;
 use std::sync::Arc;
 use wire::session::Session;
 
-/// Shortest, first and longest time before a due instant at which sleeping ends, nanoseconds.
+/// Shortest, initial and longest time before a due instant at which sleeping ends, nanoseconds.
 const MARGIN_NS: (u64, u64, u64) = (5_000, 60_000, 200_000);
 /// How much the margin grows after a sleep that ended too late, nanoseconds.
 const MARGIN_UP_NS: u64 = 10_000;
-/// How much it shrinks after one that did not: one late sleep in a hundred keeps it where it is.
+/// How much it shrinks after a sleep in time: one late sleep in a hundred keeps it where it is.
 const MARGIN_DOWN_NS: u64 = 100;
 
 /// Longest sleep while requests wait for a connection, nanoseconds: a stall of this thread shows as
-/// a sleep that ended too late, and only what goes beyond the sleep does.
+/// a sleep that ended too late, and only by the part that exceeds the sleep.
 const QUEUE_SLEEP_NS: u64 = 1_000_000;
 
-/// Unsent requests that are counted in one turn.
+/// Unsent requests counted in one turn, at most.
 const UNSENT_PER_TURN: u32 = 500_000;
 
-/// The schedule of a part of the load, and where this worker stands on it.
+/// The schedule of a part of the load, and this worker's position in it.
 #[derive(Debug)]
 pub(super) struct Release {
     schedule: Schedule,
     begin_ns: u64,
     /// When the next request is due, monotonic; the far future when there is none.
     pub due_ns: u64,
-    /// Walks ahead of the requests that wait, to open a connection for each.
+    /// Walks ahead of the waiting requests, to open a connection for each.
     ahead: Schedule,
     ahead_due_ns: u64,
-    /// Since when a connection had room throughout, or may have had it unseen.
+    /// Since when a connection has had room without a break, or may have had it unseen.
     room_since_ns: u64,
 }
 
-/// Since when a response that is seen in a turn may have been there. The turn before began at
-/// `turn_begin_ns` and ended in a wait from `begin_ns` that was to end at `until_ns` at the latest
-/// and did at `woken_ns`.
+/// The earliest instant at which a response that is seen in a turn may have arrived. The turn
+/// before started at `turn_begin_ns` and ended in a wait from `begin_ns` that was to end at
+/// `until_ns` at the latest and ended at `woken_ns`.
 ///
 /// A wait that was shorter than the turn before it may not have slept at all: the response was
-/// there already, and may have come as early as that turn began, for nothing is looked at between
-/// two waits. A longer one slept until something came, so that came when it ended, unless it ended
-/// later than asked: then this thread did not run in between, and the response may have come at
-/// any time from the end that was asked for. What is left unseen is a stall inside a sleep, of at
-/// most [`QUEUE_SLEEP_NS`].
+/// already there, and may have arrived as early as the start of that turn, because nothing is read
+/// between two waits. A longer wait slept until the response arrived, so it arrived when the wait
+/// ended. But if the wait ended later than requested, this thread did not run in between, and the
+/// response may have arrived at any time after the requested end. What remains unseen is a stall
+/// inside a sleep, of at most [`QUEUE_SLEEP_NS`].
 pub(super) fn unseen_since(
     turn_begin_ns: u64,
     (begin_ns, until_ns): (u64, u64),
@@ -68,16 +68,16 @@ pub(super) fn unseen_since(
     if waited_ns < worked_ns { turn_begin_ns } else { woken_ns.min(until_ns.max(begin_ns)) }
 }
 
-/// A sleep that ends later than this took what came meanwhile late, nanoseconds.
+/// A sleep that ends later than this was late for what arrived meanwhile, nanoseconds.
 const LATE_NS: u64 = 50_000;
-/// A worker that is later than this did not run when it meant to, nanoseconds.
+/// A worker that is later than this was stalled, nanoseconds.
 pub(super) const STALL_NS: u64 = 1_000_000;
 
-/// How long the responses of a turn may have been there because the worker stood still; nothing
-/// when it ran when it meant to. Arguments are those of [`unseen_since`], and its result.
+/// How long the responses of a turn may have waited because the worker was stalled; zero when it
+/// ran on time. The arguments are the result of [`unseen_since`] and its other arguments.
 ///
-/// A sleep that ended late was a stall from some instant on that is not known: a response may have
-/// come as early as the sleep began.
+/// A sleep that ended late contained a stall that started at an unknown instant: a response may
+/// have arrived as early as the start of the sleep.
 #[inline]
 pub(super) fn stalled(
     unseen_since_ns: u64,
@@ -95,14 +95,14 @@ pub(super) fn stalled(
     if unseen_ns > STALL_NS { unseen_ns } else { 0 }
 }
 
-/// Whether unsent requests are counted to the last.
+/// Whether all unsent requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
     Done,
     GoesOn,
 }
 
-/// How long before a due instant sleeping must end.
+/// How long before a due instant a sleep must end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Margin(u64);
 
@@ -136,7 +136,7 @@ impl Release {
 
 impl<D: Driver, S: Session> Worker<D, S> {
     // Cold: once per part of a level.
-    /// Begins a schedule: in a warm-up the rate at which the window will begin.
+    /// Starts a schedule; in a warm-up with the rate at which the window will start.
     pub(super) fn begin_schedule(&mut self, begin_ns: u64) {
         let Pace::Open { curve, arrivals, seed } = &self.pace else { return };
         let schedule = match self.stage {
@@ -152,11 +152,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
             _ => self.schedule_of(curve, *arrivals, *seed),
         };
         self.release = Some(Release::new(schedule, begin_ns));
-        // Connections that have room already had it when the schedule began.
+        // Connections that have room already had it when the schedule started.
         (0..self.pool.wanted()).for_each(|slot| self.find_room(slot));
     }
 
-    /// Notes a connection, if it has room.
+    /// Adds a connection to the free ones, if it has room.
     #[inline]
     fn find_room(&mut self, slot: SlotId) {
         if self.plans_starts() {
@@ -177,7 +177,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         Schedule::new(curve, arrivals, seed, self.shard.clone())
     }
 
-    /// A connection may have got room: requests that are due leave on it.
+    /// A connection may have got room: sends due requests on it.
     #[inline]
     pub(super) fn offer(&mut self, slot: SlotId, at_ns: u64) {
         let had_room = !self.places.is_empty();
@@ -191,7 +191,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Sends every request that is due, as far as connections have room.
+    /// Sends every due request, as long as connections have room.
     #[inline]
     pub(super) fn release_due(&mut self, now_ns: u64) {
         let (end_ns, mut budget) = match (self.stage, self.window) {
@@ -224,7 +224,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Sends one request that is due, and has had a connection since `due_since_ns`.
+    /// Sends one due request, which has had a connection since `due_since_ns`.
     #[inline]
     fn send_due(&mut self, slot: SlotId, (due_ns, due_since_ns): (u64, u64), now_ns: u64) {
         if self.stage == Stage::Measure {
@@ -238,15 +238,15 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.find_room(slot);
     }
 
-    // Cold: a request that waits is not the rule, and cloning a schedule counts a reference.
-    /// Requests wait: each of them opens one more connection, as far as that is allowed.
+    // Cold: waiting requests are the exception, and cloning a schedule counts a reference.
+    /// Opens one more connection for each waiting request, as far as that is allowed.
     fn open_for_waiting(&mut self, now_ns: u64, end_ns: u64) {
         if self.pool.wanted() >= self.wanted_max {
             return;
         }
         let Some(release) = &mut self.release else { return };
         if release.ahead_due_ns < release.due_ns {
-            // Those that have left meanwhile need none.
+            // Requests that have left meanwhile need none.
             release.ahead = release.schedule.clone();
             release.ahead_due_ns = release.due_ns;
         }
@@ -265,7 +265,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Until when the worker may sleep: until a little before the next request is due that a
+    /// Until when the worker may sleep: until shortly before the next request is due that a
     /// connection could take, or that would open one.
     #[inline]
     pub(super) fn sleep_until(&self, now_ns: u64, until_ns: u64) -> u64 {
@@ -279,11 +279,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let may_open = self.pool.wanted() < self.wanted_max;
         let opens_ns = release.ahead_due_ns.max(release.due_ns);
         let until_ns = if may_open { until_ns.min(opens_ns) } else { until_ns };
-        // From the instant a request waits, sleeps are short.
+        // While a request waits, sleeps are short.
         until_ns.min(release.due_ns.max(now_ns).saturating_add(QUEUE_SLEEP_NS))
     }
 
-    /// What a wait without any event tells: it was a spin, or a sleep whose end can be judged.
+    /// Accounts for a wait without events: it was a spin, or a sleep whose end can be judged.
     #[inline]
     pub(super) fn account_for_wait(&mut self, now_ns: u64, until_ns: u64, woken_ns: u64) {
         if self.release.is_none() {
@@ -296,8 +296,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Books what was due in the window and never sent, a part of it at a time: there may be
-    /// hundreds of millions. `end_ns` is the end of the window.
+    /// Books requests that were due in the window and never sent, a part of them per call: there
+    /// may be hundreds of millions. `end_ns` is the end of the window.
     pub(super) fn count_unsent(&mut self, end_ns: u64) -> Counting {
         let are_starts = self.plans_starts();
         let Some(release) = &mut self.release else { return Counting::Done };
@@ -317,7 +317,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         Counting::GoesOn
     }
 
-    /// There is no schedule any more.
+    /// Ends the schedule.
     pub(super) fn end_schedule(&mut self) {
         self.release = None;
         self.places.clear();
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_is_seen_may_have_been_there_since_the_thread_last_looked() {
-        // Begin of the turn before, of the wait, its end as asked and as it was.
+        // Start of the turn before; start, requested end and actual end of the wait.
         let since = |turn, begin, until, woken| unseen_since(turn, (begin, until), woken);
         assert_eq!(since(0, 10, 1000, 300), 300, "a sleep that something ended");
         assert_eq!(since(0, 10_000, 20_000, 10_005), 0, "a long turn, and no sleep after it");
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn the_margin_settles_where_one_sleep_in_a_hundred_is_late() {
         let mut margin = Margin::new();
-        // Sleeps end 0 to 99 us late, each as often as the others.
+        // Sleeps end 0 to 99 us late, all equally often.
         for round in 0..100_000u64 {
             margin.learn(1_000_000, 1_000_000 + round * 37 % 100 * 1_000);
         }

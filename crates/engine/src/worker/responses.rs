@@ -1,14 +1,14 @@
-//! What comes back: bytes taken apart into responses, each booked with its request.
+//! Responses: received bytes are split into responses, and each is booked with its request.
 //!
-//! For: everything a worker does with what arrived, until the connection can take requests again
-//! or is of no more use.
+//! For: everything a worker does with received bytes, until the connection can take requests again
+//! or is no longer usable.
 //! In: a buffer, or the end of a connection. Out: entries in the ledger, the tally of targets and
-//! the tick; the cause why a connection is given up.
-//! Never: a send, or what becomes of the connection.
+//! the tick; the cause for which a connection is given up.
+//! Never: a send, or what happens to the connection.
 //!
-//! A mix tells responses apart by target and holds them against checks. Whether a tape is a mix is
-//! known before the run. There is one loop that reads responses, made twice from the same text:
-//! for plain requests everything about mixes is left out of it.
+//! A mix tells responses apart by target and checks them. Whether a tape is a mix is known before
+//! the run. The loop that reads responses is compiled twice from the same source: the version for
+//! plain requests leaves out everything about mixes.
 //!
 //! Hot: runs for every response.
 
@@ -26,7 +26,7 @@ use wire::session::RequestId::Oldest;
 use wire::session::Session;
 use wire::tape::Tape;
 
-/// What is sent, as far as its responses are concerned.
+/// The kind of requests that are sent, as far as responses depend on it.
 trait SentKind {
     /// Whether responses have targets or checks.
     const IS_MIXED: bool;
@@ -63,7 +63,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Takes all responses out of a buffer; says why when the connection is of no more use.
+    /// Takes all responses out of a buffer; returns the cause when the connection is no longer
+    /// usable.
     #[inline]
     fn read_responses<K: SentKind>(
         &mut self,
@@ -93,7 +94,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 }
             };
             let Some(&(mut batch)) = self.flights.of(slot, request) else {
-                // Dealt with behind the loop, which is the shorter for it.
+                // Handled after the loop, which keeps the loop short.
                 break;
             };
             let landed;
@@ -154,7 +155,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 }
 
-/// Everything that a response is read with, and booked in.
+/// Everything needed to read a response and to book it.
 struct Books<'a, S: Session> {
     tape: &'a Tape,
     memories: &'a mut [S::Memory],
@@ -166,8 +167,9 @@ struct Books<'a, S: Session> {
 }
 
 impl<S: Session> Books<'_, S> {
-    /// Reads the responses to requests that were sent together, as far as they are here. Returns
-    /// how many, and why when the connection is of no more use; `batch` goes on behind them.
+    /// Reads the responses to requests that were sent together, as far as they have arrived.
+    /// Returns how many, and the cause when the connection is no longer usable; `batch` moves past
+    /// them.
     // Measured: a call here costs an eighth of a request.
     #[inline(always)]
     fn read<K: SentKind>(
@@ -227,8 +229,8 @@ impl<S: Session> Books<'_, S> {
         }
     }
 
-    /// Books the response to the first request of `batch`, which `streak` is of, with the bytes of
-    /// it that came last. Returns 1 when it answers a measured request, else 0.
+    /// Books the response to the first request of `batch`, to which `streak` belongs, with its
+    /// bytes from the last read. Returns 1 when it answers a measured request, else 0.
     #[inline]
     fn book<K: SentKind>(
         &mut self,
@@ -278,9 +280,9 @@ impl<S: Session> Books<'_, S> {
     }
 }
 
-/// Bytes came while no request was in flight on their connection. Empty lines are passed over, as
-/// the session does before a response (RFC 9112, 2.2); whatever else comes answers nothing, so
-/// the place in the stream is lost and the connection is of no more use.
+/// Bytes came while no request was in flight on their connection. Empty lines are skipped, as the
+/// session skips them before a response (RFC 9112, 2.2); any other bytes answer no request, so the
+/// position in the stream is lost and the connection is no longer usable.
 #[cold]
 #[inline(never)]
 fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {

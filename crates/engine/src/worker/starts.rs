@@ -1,12 +1,12 @@
-//! Connections that begin on a schedule: the devices of an open loop.
+//! Connections that start on a schedule: the devices of an open loop.
 //!
-//! For: what becomes of a connection that was due, from the planned instant on.
-//! In: devices that are due ([`super::open`] releases them), and what the driver says of attempts.
+//! For: what happens to a connection that was due, from its planned instant on.
+//! In: devices that are due ([`super::open`] releases them), and the driver's reports of attempts.
 //! Out: slots to be opened, and the account of the window: planned = begun + unsent, and begun =
 //! established + failed + pending.
 //! Never: requests, or how long a connection is held ([`super::life`]).
 //!
-//! A device is free when its connection is closed. It is not tried again after a failure: the next
+//! A device is free when its connection is closed. It does not retry after a failure: the next
 //! connection is due when the schedule says so.
 
 use super::Worker;
@@ -32,7 +32,7 @@ enum Part {
 struct Start {
     part: Part,
     planned_ns: u64,
-    /// Since when it was due and there was a free device.
+    /// Since when it was due and a device was free.
     since_ns: u64,
     begun_ns: u64,
 }
@@ -65,7 +65,7 @@ pub(super) enum StartEnd {
 }
 
 impl<D: Driver, S: Session> Worker<D, S> {
-    /// Whether the schedule says when connections begin, and not when requests leave.
+    /// Whether the schedule says when connections start, and not when requests leave.
     #[inline]
     pub(super) fn plans_starts(&self) -> bool {
         self.life.hold.is_some() && matches!(self.pace, Pace::Open { .. })
@@ -86,7 +86,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// A connection is due, and this device takes it. It is opened before the next wait.
+    /// Starts a due connection on this device. It is opened before the next wait.
     pub(super) fn start(&mut self, slot: SlotId, planned_ns: u64, since_ns: u64) {
         let is_measured = self.stage == super::Stage::Measure;
         let part = if is_measured { Part::Window } else { Part::RampUp };
@@ -99,7 +99,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.pool.queue(slot);
     }
 
-    /// The attempt begins now.
+    /// The attempt starts now.
     pub(super) fn begin_start(&mut self, slot: SlotId, now_ns: u64) {
         let start = &mut self.starts.0[slot as usize];
         start.begun_ns = now_ns;
@@ -128,7 +128,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// The level is over: attempts of the window that are still under way stay so.
+    /// Ends the level: attempts of the window that are still under way count as pending.
     pub(super) fn close_starts(&mut self) {
         for start in &mut self.starts.0 {
             let Start { part, .. } = std::mem::replace(start, NO_START);

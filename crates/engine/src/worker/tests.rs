@@ -19,11 +19,11 @@ const DEPTH: u32 = 5;
 const SLOTS: u32 = 4;
 const BUDGET: u64 = 500;
 const BEGIN_NS: u64 = 1_000_000;
-/// What is no response: a frame of the protocol itself.
+/// Not a response: a frame of the protocol itself.
 const FRAME: u8 = 0;
 const RESPONSE: u8 = 1;
 
-/// A byte that says what follows; behind that of a response the number of its request.
+/// A byte that says what follows; after that of a response comes the number of its request.
 #[derive(Debug, Default)]
 struct Framed;
 
@@ -70,11 +70,11 @@ const REPLY: Reply<'_> =
 #[derive(Default)]
 struct Line {
     sent: u32,
-    /// Requests that wait, by number, with the time of their send.
+    /// Requests without a response, by number, with the time of their send.
     waiting: Vec<(u32, u64)>,
 }
 
-/// A server that answers some of what waits at each turn, in an order of its own.
+/// A server that answers some of the waiting requests at each turn, in random order.
 struct Shuffler {
     now_ns: u64,
     random: u64,

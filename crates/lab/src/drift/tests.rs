@@ -14,7 +14,7 @@ fn made_up() -> (MadeUp, Looks) {
     (made, looks)
 }
 
-/// How many places stand, and those that drifted with their fates.
+/// How many changes are in place, and those that drifted, with their fates.
 fn seen(looks: &mut Looks) -> Option<(u32, Vec<(String, Fate)>)> {
     let Data::Tuning(TuningNow { places, drifted }) = looks.look()?.data else {
         panic!("it can be read")

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use store::Lock;
 use toml::{Table, Value};
 
-/// Where the list of servers is, seen from the root that its words are run from.
+/// Where the list of servers is, below the root that its commands are run from.
 const TARGETS: &str = "targets/targets.toml";
 
 /// The folder of one experiment.
@@ -24,7 +24,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A new one, by time and plan; a second one of the same second gets a number.
+    /// A new one, named by time and plan; a second one in the same second gets a number.
     pub fn make(directory: &Path, plan: &Path) -> Result<Self, String> {
         fs::create_dir_all(directory).map_err(|error| file_error(directory, &error))?;
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
@@ -33,7 +33,7 @@ impl Folder {
         let mut number = 1;
         loop {
             let path = directory.join(&id);
-            // Logs of servers and commands are for its owner.
+            // Only its owner may read the logs of servers and commands.
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
                     let lock = Lock::hold(&path);
@@ -47,8 +47,8 @@ impl Folder {
         }
     }
 
-    /// That of an experiment which was interrupted, with what it measured. Only one program at a
-    /// time may go on with it.
+    /// The folder of an interrupted experiment, with what it measured. Only one program at a time
+    /// may continue it.
     pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
         let document = path.join("experiment.json");
         let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;
@@ -64,8 +64,8 @@ impl Folder {
         self.path.join("runs")
     }
 
-    /// Where the words of the listed servers are run from, and where they write their logs;
-    /// absolute, because they are run from another folder. Without a list nothing is run.
+    /// Where the commands of the listed servers are run, and where they write their logs; absolute,
+    /// because they are run from another folder. Without a list nothing is run.
     pub fn places(&self, list: Option<&Path>) -> Result<Places, String> {
         let path = self.path.join("servers");
         fs::create_dir_all(&path).map_err(|error| file_error(&path, &error))?;
@@ -74,7 +74,7 @@ impl Folder {
         Ok(Places { root, scratch, journal, probes: BTreeMap::new() })
     }
 
-    /// Replaces a file as a whole, so that it is never half of one.
+    /// Replaces a file as a whole, so that it is never half written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         let (path, draft) = (self.path.join(name), self.path.join(format!(".{name}.part")));
         let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
@@ -85,7 +85,7 @@ impl Folder {
     }
 }
 
-/// Where the words of a list are run from: the folder above its own.
+/// Where the commands of a list are run: the folder above its own.
 pub fn root_of(list: &Path) -> Result<PathBuf, String> {
     let list = absolute(list)?;
     Ok(list.ancestors().nth(2).unwrap_or(Path::new("/")).to_path_buf())
@@ -114,7 +114,7 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
     fs::canonicalize(path).map_err(|error| file_error(path, &error))
 }
 
-/// The folder of a plan tells what it is about, unless the file does.
+/// The folder of a plan names the experiment, unless the file does.
 fn name_of(plan: &Path) -> String {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = fs::canonicalize(plan).ok();

@@ -1,10 +1,10 @@
 //! A process of ours that is the parent of one server, and outlives us: it ends the whole tree of
-//! the server when we ask for it, and when we are gone, however we went.
+//! the server when we ask for it, and when we are gone for any reason.
 //!
-//! It is this program again, with a hidden sub-command. A socket between us carries the order, the
-//! server's number and how it ended. The end of that socket is the order to end: the kernel closes
-//! it also for a process that was killed. What the server started and left behind becomes the
-//! keeper's child, so nothing of the tree gets away.
+//! It is this program again, with a hidden subcommand. A socket between us carries the order, the
+//! server's process ID and how it ended. The end of that socket is the order to end: the kernel
+//! closes it even for a process that was killed. Processes that the server started and left behind
+//! become the keeper's children, so nothing of the tree escapes.
 
 #![allow(unsafe_code, reason = "a child between fork and exec")]
 
@@ -27,44 +27,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The hidden sub-command.
+/// The hidden subcommand.
 pub const WORD: &str = "keep";
 
-/// How often the keeper looks at its flag; all else wakes it.
+/// How often the keeper checks its flag; everything else wakes it.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often it looks whether what it ends has ended.
+/// How often it checks whether what it ends has ended.
 const STEP: Duration = Duration::from_millis(10);
-/// How long what a server left behind may take to end in order.
+/// How long processes that a server left behind may take to end in order.
 const REST_LIMIT: Duration = Duration::from_secs(2);
-/// How long the kernel may take to end what was killed, and to empty a group.
+/// How long the kernel may take to end killed processes, and to empty a group.
 const KILLED_LIMIT: Duration = Duration::from_secs(10);
 /// How long the keeper may take to start the server.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// An order is shorter.
+/// Orders are shorter.
 const ORDER_BYTES_MAX: u64 = 4 << 20;
 /// Asks to end at once instead of in order.
 const AT_ONCE: u8 = b'k';
 
-/// What a keeper is to start.
+/// What a keeper must start.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Order {
-    /// Words that start it.
+    /// The command that starts it.
     pub words: Vec<String>,
     /// Added to the environment.
     pub env: BTreeMap<String, String>,
-    /// Where it is run; empty is where we are.
+    /// Where it is run; empty for our current folder.
     pub folder: PathBuf,
     /// CPUs that it may use; none means all.
     pub cpus: Vec<usize>,
     /// Control groups that it joins; they are removed after it.
     pub groups: Vec<PathBuf>,
-    /// Open files that it may have by default (the soft limit), where that is not ours.
+    /// Open files that it may have by default (the soft limit), if that is not ours.
     pub open_files: Option<u64>,
     /// How long it may take to end in order.
     pub patience: Duration,
 }
 
-/// What the keeper says.
+/// What the keeper reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Report {
@@ -92,7 +92,7 @@ impl Refused {
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// As wait(2) has it.
+    /// As wait(2) returns it.
     status: i32,
     /// Whether it had to be killed, because it did not end in order.
     pub was_killed: bool,
@@ -105,28 +105,29 @@ impl Ended {
     }
 }
 
-/// Our side: a process that is kept. Dropping it ends the tree at once.
+/// Our side of a kept process. Dropping it ends the tree at once.
 #[derive(Debug)]
 pub struct Kept {
     keeper: Child,
     socket: UnixStream,
     unread: Vec<u8>,
     pid: u32,
-    /// The process, while it is there; by this its end is known before its keeper reports it.
+    /// The process, while it exists; this shows its end before its keeper reports it.
     handle: Option<OwnedFd>,
     ended: Option<Ended>,
     is_lost: bool,
 }
 
 impl Kept {
-    /// Starts it. Its standard output is `lines` when that is a pipe, and its standard error `log`.
+    /// Starts it. Its standard output is `lines` if that is a pipe, and its standard error is
+    /// `log`.
     pub fn start(order: &Order, lines: Stdio, log: Stdio) -> Result<(Self, Lines), Refused> {
         let failed = Refused::of("cannot start a keeper");
         let (ours, theirs) = UnixStream::pair().map_err(&failed)?;
         let mut command = program();
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(lines).stderr(log);
         let mut keeper = command.spawn().map_err(&failed)?;
-        // The socket's other end is the keeper's alone.
+        // Only the keeper may have the socket's other end.
         drop(command);
         let lines = keeper.stdout.take();
         let socket = ours;
@@ -149,7 +150,7 @@ impl Kept {
             }
             Some(Report::Refused(why)) => return Err(why),
             Some(Report::Ended(_)) | None => {
-                return Err(failed(io::Error::other("it says nothing")));
+                return Err(failed(io::Error::other("it does not respond")));
             }
         }
         Ok((kept, lines))
@@ -160,7 +161,7 @@ impl Kept {
         self.pid
     }
 
-    /// How it ended, when it has; then this waits until nothing of its tree is left.
+    /// How it ended, once it has; then this waits until nothing of its tree is left.
     pub fn ended(&mut self) -> Option<Ended> {
         let runs = self.handle.as_ref().is_some_and(|handle| {
             poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&span(Duration::ZERO))) != Ok(1)
@@ -168,7 +169,7 @@ impl Kept {
         self.wait(if runs { Duration::ZERO } else { 2 * KILLED_LIMIT })
     }
 
-    /// Whether its keeper has ended without a word, which nothing but a kill does.
+    /// Whether its keeper ended without a report, which only a kill causes.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -221,17 +222,17 @@ impl Drop for Kept {
             let _ = self.wait(2 * KILLED_LIMIT);
         }
         if self.ended.is_none() && !self.is_lost {
-            // It hangs. Its child gets a signal of the kernel.
+            // It hangs. The kernel then sends a signal to its child.
             let _ = self.keeper.kill();
         }
         let _ = self.keeper.wait();
     }
 }
 
-/// The standard output of what is kept, when it is a pipe.
+/// The standard output of the kept process, if it is a pipe.
 pub type Lines = Option<ChildStdout>;
 
-/// This very program, also when its file was replaced since it started.
+/// This same program, even if its file was replaced since it started.
 #[cfg(not(test))]
 fn program() -> Command {
     let mut command = Command::new("/proc/self/exe");
@@ -239,8 +240,8 @@ fn program() -> Command {
     command
 }
 
-/// The program of these tests, in which one test is a keeper. What the harness prints is not of the
-/// server.
+/// The program of these tests, in which one test is a keeper. What the harness prints is not from
+/// the server.
 #[cfg(test)]
 fn program() -> Command {
     let mut command = Command::new("sh");
@@ -258,7 +259,7 @@ fn span(duration: Duration) -> Timespec {
     }
 }
 
-/// What the sub-command does. Once `stop` is set the server is ended in order.
+/// The subcommand. Once `stop` is set it ends the server in order.
 pub fn keep(stop: &AtomicBool) -> Result<(), String> {
     // SAFETY: nothing else in this process uses its standard output, which the server gets.
     keep_with(stop, unsafe { OwnedFd::from_raw_fd(1) })
@@ -270,8 +271,8 @@ fn keep_with(stop: &AtomicBool, lines: OwnedFd) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     let socket = io::stdin().as_fd().try_clone_to_owned().map_err(told)?;
     let mut socket = UnixStream::from(socket);
-    // A session of its own, so that nothing that happens on the terminal reaches it: a key there
-    // ends us, and we end the server, which must be measured whole until then.
+    // Its own session, so that nothing on the terminal reaches it: a key there ends us, and we end
+    // the server, which must be measured completely until then.
     rustix::process::setsid().map_err(|error| error.to_string())?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| error.to_string())?;
@@ -291,7 +292,7 @@ fn keep_with(stop: &AtomicBool, lines: OwnedFd) -> Result<(), String> {
     Ok(())
 }
 
-/// Whoever listens may be gone, which changes nothing.
+/// If the other side is gone, that changes nothing.
 fn say(socket: &mut UnixStream, report: &Report) {
     let mut text = serde_json::to_vec(report).unwrap_or_default();
     text.push(b'\n');
@@ -301,7 +302,7 @@ fn say(socket: &mut UnixStream, report: &Report) {
 /// The process at the top of the tree.
 struct Server {
     pid: u32,
-    /// Of a descriptor, unlike of a number, the process is the same for ever.
+    /// A descriptor, unlike a number, always refers to the same process.
     handle: OwnedFd,
 }
 
@@ -334,7 +335,7 @@ fn start(order: &Order, lines: OwnedFd) -> Result<Server, Refused> {
         Some(Ok(handle)) => Ok(Server { pid, handle }),
         _ => {
             end_rest(Instant::now());
-            Err(Refused::Other("the kernel has no descriptors of processes (5.3)".into()))
+            Err(Refused::Other("the kernel has no process descriptors (Linux 5.3)".into()))
         }
     }
 }
@@ -350,7 +351,7 @@ fn stay_on(cpus: &[usize]) -> Result<(), Refused> {
     rustix::thread::sched_setaffinity(None, &set).map_err(|_| Refused::Cpus)
 }
 
-/// Joins the groups, and ends the process with this one, should this one be killed.
+/// Joins the groups, and has the process killed if this one is killed.
 fn end_with_us(command: &mut Command, groups: Vec<File>) {
     let parent = rustix::process::getpid();
     let prepare = move || {
@@ -360,7 +361,7 @@ fn end_with_us(command: &mut Command, groups: Vec<File>) {
             return Err(io::Error::from(rustix::io::Errno::CHILD));
         }
         for group in &groups {
-            // Zero is who writes it.
+            // Zero means the writing process.
             rustix::io::write(group, b"0")?;
         }
         Ok(())
@@ -388,7 +389,7 @@ fn attend(server: &Server, socket: &mut UnixStream, order: &Order, stop: &Atomic
     let status = loop {
         let reaped = reap(server.pid);
         if reaped.status.is_some() || reaped.is_last {
-            // Our child ends once, and this loop is where it is seen.
+            // Our child ends once, and this loop sees it.
             break reaped.status.unwrap_or_default();
         }
         let is_late = asked.is_some_and(|asked| asked.elapsed() >= order.patience);
@@ -423,9 +424,9 @@ fn attend(server: &Server, socket: &mut UnixStream, order: &Order, stop: &Atomic
     Ended { status, was_killed: was_killed && !at_once }
 }
 
-/// What has ended among our children.
+/// The children that have ended.
 struct Reaped {
-    /// The status of the server, when it was among them.
+    /// The status of the server, if it was among them.
     status: Option<i32>,
     /// Whether there is no child left.
     is_last: bool,
@@ -447,8 +448,9 @@ fn reap(server: u32) -> Reaped {
     }
 }
 
-/// Ends all that is left: in order until then, and at once from then on. Only our own children are
-/// signalled, whose numbers cannot become those of others; theirs become ours.
+/// Ends everything that is left: in order until `until`, and at once after that. It only signals
+/// our own children, because their numbers cannot be reused for other processes; their children
+/// become ours.
 fn end_rest(until: Instant) {
     let mut asked = BTreeSet::new();
     while !reap(0).is_last && until.elapsed() < KILLED_LIMIT {
@@ -483,7 +485,7 @@ fn remove(groups: &[PathBuf]) {
 mod tests {
     use super::*;
 
-    /// Not a test of its own: see [`program`].
+    /// Not a test itself: see [`program`].
     #[test]
     fn a_keeper_of_other_tests() {
         if std::env::var_os("CEILING_TEST_KEEPER").is_some() {
@@ -513,7 +515,7 @@ mod tests {
         host::process::stat(pid).is_ok_and(|stat| !stat.has_ended())
     }
 
-    /// A server with a child that left it for another parent and does not listen to SIGTERM.
+    /// A server with a child that left it for another parent and ignores SIGTERM.
     const WITH_ORPHAN: &str = "trap 'exit 7' TERM; \
                                (trap '' TERM; (sh -c 'echo $$; exec sleep 600' &) ); \
                                while :; do sleep 0.01; done";
@@ -577,7 +579,7 @@ mod tests {
         assert!(matches!(&why, Refused::Other(why) if why.contains("/no/group")), "{why:?}");
     }
 
-    /// The kernel closes the socket of a process that is killed, as it is closed here.
+    /// The kernel closes the socket of a killed process just as this test does.
     #[test]
     fn when_we_are_gone_the_tree_ends() {
         let (mut kept, mut lines) = start(&order(WITH_ORPHAN));

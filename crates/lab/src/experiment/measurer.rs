@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the flag is looked at.
+/// How often the flag is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Longest orderly end; then a second signal ends the process at once, and its measurement is lost.
-/// Requests are drained, and a busy host takes its time to judge them; only a hang takes longer.
+/// Longest orderly end; after it a second signal ends the process at once, and its measurement is
+/// lost. Requests are drained, and a busy host takes time to judge them; only a hang takes longer.
 const ORDERLY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The exit code of ceiling when the target gave no response.
 const UNREACHABLE: i32 = 5;
 
-/// Measures one cell with a process of our own kind: what one cell does to it, or it to the
-/// machine, ends with it.
+/// Measures one cell with a process of our own program: whatever a cell does to that process, or
+/// the process to the machine, ends with it.
 /// `environment` is added to ours: it says who shows the run while it goes on.
 pub fn measure(
     cell: &Cell,
@@ -89,17 +89,17 @@ fn measured(
     Err(last.map_or_else(|| output.status.to_string(), |line| line.replace("ceiling: ", "")))
 }
 
-/// Runs it to its end and returns its output. Once `stop` is set it gets SIGTERM: a process that a
-/// shell started in the background may ignore SIGINT. A key on the terminal does not reach it by
-/// another way, because the second of two signals would end it at once.
+/// Runs it to its end and returns its output. Once `stop` is set it gets SIGTERM, because a process
+/// that a shell started in the background may ignore SIGINT. A key on the terminal must not reach
+/// it as well, because the second of two signals would end it at once.
 fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // It is our own program and has one process, so it needs no keeper.
+    // It is our own program and a single process, so it needs no keeper.
     end_with_us(&mut command, Signal::TERM);
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // Of a descriptor, unlike of a number, the process is the same for ever.
+    // A descriptor, unlike a number, always refers to the same process.
     let process = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose() {
         Ok(process) => process,
         Err(error) => {
@@ -131,7 +131,7 @@ fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
     })
 }
 
-/// Has a child get a signal when we end, however we end.
+/// Makes the kernel send a signal to a child when we end, for whatever reason.
 pub(crate) fn end_with_us(command: &mut Command, signal: Signal) {
     let parent = rustix::process::getpid();
     let prepare = move || {

@@ -1,4 +1,4 @@
-//! Busy neighbours of the generator: what starves it on purpose.
+//! Busy neighbours of the generator, which starve it on purpose.
 
 use super::keeper::{Kept, Order, Refused};
 use super::process::cpus_of;

@@ -1,4 +1,4 @@
-//! A target as a process: started, waited for, ended, and asked what it counted.
+//! A target as a process: it is started, waited for, ended, and asked for its counts.
 
 use super::keeper::{Ended, Kept, Lines, Order, Refused};
 use host::Root;
@@ -19,19 +19,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tune::{Host, ServerGroup};
 
-/// A target makes its pool and fills its tables before it listens.
+/// A target creates its pool and fills its tables before it listens.
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether anybody still waits.
+/// How often a wait checks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A target ends started requests for a second, and its workers have five to report.
+/// A target gives started requests a second to end, and its workers five to report.
 const END_LIMIT: Duration = Duration::from_secs(15);
 
-/// How long its keeper may take to clear up after it.
+/// How long its keeper may take to clean up after it.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
 
-/// The end of a log that is looked through for its last line, bytes.
+/// The end of a log that is searched for its last line, bytes.
 const LOG_END: u64 = 4 << 10;
 
 /// The part of a log that fits one line.
@@ -43,7 +43,7 @@ pub struct Process {
     name: String,
     words: Vec<String>,
     kept: Kept,
-    /// Removed after what runs in it.
+    /// Removed after the processes in it.
     group: Option<Box<ServerGroup>>,
     addr: String,
     lines: Receiver<String>,
@@ -53,7 +53,7 @@ pub struct Process {
 /// How a target is started.
 #[derive(Debug, Clone, Copy)]
 pub struct How<'a> {
-    /// Appended to its words.
+    /// Appended to its command.
     pub args: &'a [String],
     /// Added to its environment.
     pub env: &'a BTreeMap<String, String>,
@@ -61,13 +61,13 @@ pub struct How<'a> {
     pub cpus: &'a str,
     /// What its control group lets it use.
     pub limits: &'a Limits,
-    /// Folder of the journal, which knows of that group before it is made.
+    /// Folder of the journal, which records that group before it is created.
     pub journal: &'a Path,
-    /// Its soft limit of open files, where that is not ours.
+    /// Its soft limit of open files, if that is not ours.
     pub open_files: Option<u64>,
     /// Its own folder, for targets that name one.
     pub folder: &'a str,
-    /// Once it is set, the wait for it to listen ends.
+    /// Once set, ends the wait for it to listen.
     pub stop: &'a AtomicBool,
 }
 
@@ -123,7 +123,7 @@ impl Process {
                 let value = value.filter(|value| value["event"] == event);
                 let addr = value.and_then(|value| Some(value["addr"].as_str()?.to_string()));
                 addr.ok_or_else(|| {
-                    format!("its first line is no '{event}': {}", secret::text(&line))
+                    format!("its first line is not '{event}': {}", secret::text(&line))
                 })
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -136,12 +136,12 @@ impl Process {
         }
     }
 
-    /// What it is called in plans.
+    /// Its name in plans.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Words it was started with.
+    /// The command it was started with.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -151,7 +151,7 @@ impl Process {
         &self.addr
     }
 
-    /// Whether it still runs, or how it ended.
+    /// Whether it is still running, or how it ended.
     pub fn alive(&mut self) -> Result<(), String> {
         let ended = self.kept.ended();
         if ended.is_none() && !self.kept.is_lost() {
@@ -161,7 +161,7 @@ impl Process {
         Err(format!("target {}: {why}", self.name))
     }
 
-    /// Its process.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.kept.pid()
     }
@@ -233,20 +233,20 @@ fn limited(how: &How<'_>) -> Result<Option<Box<ServerGroup>>, String> {
     Ok(made.map(Box::new))
 }
 
-/// A program with a slash is of the root, not of where we happen to be.
+/// A program with a slash is relative to the root, not to the current folder.
 pub fn program(word: &str, root: &Path) -> PathBuf {
     if word.contains('/') { root.join(word) } else { PathBuf::from(word) }
 }
 
 /// Opens a log to write, and to read what was written.
 pub fn log_file(path: &Path) -> Result<File, String> {
-    // Appended, so that who reads it may cut it.
+    // Append mode, so that a reader may cut it.
     let opened = OpenOptions::new().read(true).append(true).create(true).open(path);
     let opened = opened.and_then(|file| file.set_len(0).map(|()| file));
     opened.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// A log without a name: it is gone when those are that have it open, however they end.
+/// A log without a name: it is gone when every process that has it open has ended.
 pub fn unnamed_log() -> Result<File, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! A service that a server needs, for instance a database: started for the first cell that needs
-//! it, on the CPUs of its server, and ended after the last cell of all.
+//! A service that a server needs, such as a database: started for the first cell that needs it, on
+//! the CPUs of its server, and ended after the last cell of all.
 
 use super::process::{How, Process, log_file, unnamed_log};
 use super::{Places, Progress};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// For whom services run.
+/// Who services run for.
 #[derive(Debug, Clone, Copy)]
 pub enum Owner {
     /// The experiment of this process, which keeps their logs.
@@ -23,26 +23,26 @@ pub enum Owner {
     },
 }
 
-/// Services that run.
+/// Running services.
 pub struct Services {
     places: Places,
     owner: Owner,
-    /// Tells its folders from those of other clients of this process.
+    /// Tells its folders apart from those of other clients of this process.
     number: u32,
-    /// By name; or why one could not be started, so that it is not tried for every cell again.
+    /// By name; or why one could not be started, so that it is not tried again for every cell.
     started: BTreeMap<String, Result<Process, String>>,
 }
 
 impl Services {
-    /// None yet.
+    /// No service yet.
     pub fn new(places: &Places, owner: Owner) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         Self { places: places.clone(), owner, number, started: BTreeMap::new() }
     }
 
-    /// Where the named ones are; those that do not run yet are started. Once `stop` is set the wait
-    /// for them ends.
+    /// The addresses of the named services; those that are not running yet are started. Once `stop`
+    /// is set the wait for them ends.
     pub fn need(
         &mut self,
         names: &[String],
@@ -76,7 +76,7 @@ impl Services {
     ) -> Result<Process, String> {
         let target = targets.part(name)?;
         let folder = self.folder_of(name);
-        // One that is there already may be another user's.
+        // An existing one may belong to another user.
         fs::create_dir(&folder)
             .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
@@ -104,7 +104,7 @@ impl Services {
 
 impl Services {
     /// Not below the directory of runs: the path of a unix socket is short, and a database that
-    /// runs as another user must be able to enter. `/var/tmp` outlives a restart and so is on a
+    /// runs as another user must be able to enter. `/var/tmp` survives a restart and so is on a
     /// disk.
     fn folder_of(&self, name: &str) -> PathBuf {
         let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
@@ -113,7 +113,7 @@ impl Services {
 }
 
 impl Drop for Services {
-    /// In order, so that data folders are left as they should be.
+    /// Ends them in order, so that data folders are left as they should be.
     fn drop(&mut self) {
         for (name, started) in std::mem::take(&mut self.started) {
             if let Ok(process) = started {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_folder_in_memory_differs_from_one_on_a_disk() {
-        // The kernel makes /dev of pages of memory, everywhere.
+        // The kernel builds /dev from pages of memory, everywhere.
         assert!(is_in_memory(Path::new("/dev")));
         assert!(!is_in_memory(Path::new("/proc")), "neither is a file of the kernel");
         assert!(!is_in_memory(&env::temp_dir().join("no-such-folder-of-ceiling")));

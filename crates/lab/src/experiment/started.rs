@@ -5,7 +5,7 @@ use model::secret;
 use model::starting::TargetExit;
 use remote::FarServer;
 
-/// A server that runs. It ends when dropped.
+/// A running server. It ends when dropped.
 #[derive(Debug)]
 pub enum Started {
     /// On this host.
@@ -15,7 +15,7 @@ pub enum Started {
 }
 
 impl Started {
-    /// What its list calls it.
+    /// Its name in the list.
     pub fn name(&self) -> &str {
         match self {
             Self::Here(process) => process.name(),
@@ -23,7 +23,7 @@ impl Started {
         }
     }
 
-    /// Words it was started with, without secrets.
+    /// The command it was started with, without secrets.
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Here(process) => secret::words(process.words()),
@@ -31,7 +31,7 @@ impl Started {
         }
     }
 
-    /// HOST:PORT as we reach it.
+    /// HOST:PORT at which we reach it.
     pub fn addr(&self) -> &str {
         match self {
             Self::Here(process) => process.addr(),
@@ -39,7 +39,7 @@ impl Started {
         }
     }
 
-    /// Its process, on its host.
+    /// Its process ID, on its host.
     pub fn pid(&self) -> u32 {
         match self {
             Self::Here(process) => process.pid(),
@@ -47,7 +47,7 @@ impl Started {
         }
     }
 
-    /// Whether it still runs, or how it ended.
+    /// Whether it is still running, or how it ended.
     pub fn alive(&mut self) -> Result<(), String> {
         match self {
             Self::Here(process) => process.alive(),

@@ -1,4 +1,4 @@
-//! The probe's side of servers: those of its own list, started for a client as the list allows.
+//! The probe's side of servers: those on its own list, started for a client as the list allows.
 
 use super::process::{How, Process, unnamed_log};
 use super::service::{Owner, Services};
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 const PASSED_BYTES_MAX: u64 = 1 << 20;
 /// Bytes that are passed on at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of a log that are kept on the disk; it is cut when it is longer.
+/// Bytes of a log that are kept on disk; a longer log is cut.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 /// Characters of a line that are passed on.
 const LINE_MAX_CHARS: usize = 2000;
@@ -29,14 +29,14 @@ const LINE_MAX_CHARS: usize = 2000;
 pub struct Starter {
     targets: Targets,
     places: Places,
-    /// What a server gets that is started here by hand: a probe raises its own.
+    /// The limit of a server that is started here by hand: a probe raises its own.
     open_files: Option<u64>,
 }
 
 impl Starter {
-    /// For the servers of this list, whose words are run from the folder `root`. The control groups
-    /// that their limits need are known to the journal in that folder. The servers get the limit of
-    /// open files that this process has now.
+    /// For the servers of this list, whose commands are run from the folder `root`. The journal in
+    /// the folder `journal` records the control groups that their limits need. The servers get the
+    /// limit of open files that this process has now.
     pub fn new(targets: Targets, root: PathBuf, journal: PathBuf) -> Self {
         let (scratch, probes) = (env::temp_dir(), BTreeMap::new());
         let places = Places { root, scratch, journal, probes };
@@ -55,7 +55,7 @@ impl remote::Starter for Starter {
         let addresses = services.need(&order.services, cpus, &self.targets, stop, &mut tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let log = unnamed_log()?;
-        let kept = log.try_clone().map_err(|error| format!("no log can be kept: {error}"))?;
+        let kept = log.try_clone().map_err(|error| format!("cannot keep a log: {error}"))?;
         let journal = &self.places.journal;
         let (args, open_files, folder) = (&args[..], self.open_files, "");
         let how = How { args, env, cpus, limits, journal, open_files, folder, stop };
@@ -98,13 +98,13 @@ impl Running for Served {
     }
 }
 
-/// What a server writes, as it comes.
+/// What a server writes, as it arrives.
 struct Tail {
     log: File,
     /// Where the next byte is read.
     at: u64,
     passed: u64,
-    /// The begin of a line without its end.
+    /// The start of a line that has no end yet.
     rest: Vec<u8>,
 }
 

@@ -1,19 +1,20 @@
-//! Whether a server runs on from one visit to the next, or is started anew.
+//! Whether a server keeps running from one visit to the next, or is started again.
 
 use model::experiment::Restart;
 use plan::{Plan, Server, Visit};
 
-/// What becomes of a server after a visit.
+/// What happens to a server after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
     /// It ends.
     Ends,
-    /// It runs on for the next visit.
+    /// It keeps running for the next visit.
     Stays,
 }
 
-/// What becomes of the server of a visit. It stays where the design says so and the next visit, of
-/// the same block, has the same. Knobs are turned and put back around a server of the cell's own.
+/// What happens to the server of a visit. It stays if the design says so and the next visit, of the
+/// same block, has the same server. Knobs are turned and put back around a server that only its
+/// cell uses.
 pub fn after(plan: &Plan, visits: &[Visit], at: usize) -> After {
     let is_kept = plan.design.as_ref().is_some_and(|design| design.restart == Restart::Block);
     let Some(next) = visits.get(at + 1).filter(|_| is_kept) else { return After::Ends };

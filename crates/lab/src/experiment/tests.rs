@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const LISTENING: &str = r#"printf '{"event":"listening","addr":"127.0.0.1:9"}\n'"#;
-/// A target that keeps the contract. It must be able to end before it says that it listens.
+/// A target that keeps the contract. It must be able to end before it reports that it listens.
 fn faithful() -> String {
     let on_end = r#"trap 'printf "{\"event\":\"stopped\",\"n\":7}\n"; exit 0' TERM"#;
     format!("{on_end}\n{LISTENING}\nwhile :; do sleep 0.01; done")
@@ -167,7 +167,7 @@ fn a_server_that_dies_leaves_no_number() {
 fn a_server_that_never_listens_says_why() {
     for (script, said) in [
         ("echo no database >&2; exit 1", "ended before it listened (exit status: 1): no database"),
-        ("echo hello; sleep 60", "its first line is no 'listening': hello"),
+        ("echo hello; sleep 60", "its first line is not 'listening': hello"),
     ] {
         let targets = targets(script, "");
         let plan = plan("", &targets);
@@ -191,7 +191,7 @@ fn allowed_cpus(pid: u32) -> String {
     list.unwrap_or_default().trim().to_string()
 }
 
-/// CPUs of busy processes that this one has started, by way of their keepers.
+/// CPUs of busy processes that this process started, through their keepers.
 fn neighbours() -> Vec<String> {
     let below = host::tree::descendants(&host::Root::default(), std::process::id());
     let is_busy = |pid: &u32| {
@@ -269,7 +269,7 @@ const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const TUNED: &str = "[[cell]]\nname = \"tuned\"\ntune = { only = [\"somaxconn\"] }\n";
 const PLAIN: &str = "[[cell]]\nname = \"plain\"\n";
 
-/// Walks a tuned cell and one after it on a made-up host. What became of them.
+/// Goes through a tuned cell and one after it on a made-up host; returns what became of them.
 fn walk_tuned(made: &MadeUp, during: &mut dyn FnMut(&Cell)) -> Vec<CellResult> {
     let targets = targets(&faithful(), "");
     let plan = plan(&format!("{TUNED}{PLAIN}"), &targets);
@@ -398,7 +398,7 @@ fn what_a_failed_change_leaves_behind_ends_the_experiment() {
     assert!(why(&results[1]).starts_with("not measured: the host is not"), "{}", why(&results[1]));
 }
 
-/// All that was begun is as before, so nothing is wrong but the cell.
+/// Everything that was begun is put back, so only the cell failed.
 #[test]
 fn a_failed_change_that_was_put_back_fails_its_cell_only() {
     let made = MadeUp::new();

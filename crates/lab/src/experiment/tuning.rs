@@ -1,9 +1,9 @@
-//! Knobs of a cell: turned for as long as it is measured, and put back whatever happens.
+//! Knobs of a cell: turned while it is measured, and put back in any case.
 //!
-//! What works only for sockets that listen anew is turned before the server starts, everything else
-//! after it. Each change is in the journal of its host before it is made, with a deadline that is
-//! moved as long as the experiment lives: what a killed process leaves behind, or one that a
-//! network cut off, is put back by a watchdog on that host.
+//! Knobs that only affect sockets which start to listen later are turned before the server starts,
+//! all others after it. Each change is in the journal of its host before it is made, with a
+//! deadline that is extended while the experiment lives: a watchdog on that host puts back what a
+//! killed or disconnected process left behind.
 
 mod access;
 mod hands;
@@ -23,15 +23,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tune::{Act, Knob, Planned, Profile, Split, Wish};
 
-/// How often a host that does not respond is asked again to put back what was turned.
+/// How often to ask a host that does not respond to put back what was turned.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How long it is asked: by then its watchdog has done it.
+/// How long to ask: by then its watchdog has done it.
 const AGAIN_FOR: Duration = Duration::from_secs(75);
 
-/// Whether knobs may be turned just now.
+/// Whether knobs may be turned at this moment.
 static IS_TURNED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the host is changed just now, by a cell that puts it back at its end.
+/// Whether the host is changed at this moment, by a cell that puts it back at its end.
 pub fn is_turned() -> bool {
     IS_TURNED.load(Ordering::SeqCst)
 }
@@ -45,8 +45,8 @@ pub enum When {
     Beside,
 }
 
-/// Whether the knobs of a cell may be turned by a plan; known before anything is started. What
-/// another host has is seen there.
+/// Whether a plan may turn the knobs of a cell; known before anything is started. What another host
+/// has is checked there.
 pub fn check(cell: &Cell) -> Result<(), String> {
     for tune in &cell.tune {
         check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
@@ -58,7 +58,7 @@ pub fn check(cell: &Cell) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether these knobs may be set for a server that runs already, or that is started.
+/// Whether these knobs may be set for a server that is already running, or that will be started.
 fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
     wish(tune)?;
     for word in tune.only.iter().chain(tune.values.keys()) {
@@ -75,14 +75,14 @@ fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
         }
         if knob.takes_effect == TakesEffect::Reboot {
             return Err(format!(
-                "tune: {} {} works after a restart of the host",
+                "tune: {} {} takes effect only after a restart of the host",
                 knob.id, knob.name
             ));
         }
         if is_running && when(knob.takes_effect) == When::Before {
             return Err(format!(
-                "tune: {} {} works for a server that starts afterwards, and server.addr runs \
-                 already; for example target = \"nethttp\"",
+                "tune: {} {} takes effect only for a server started afterwards, and server.addr is \
+                 already running; for example target = \"nethttp\"",
                 knob.id, knob.name
             ));
         }
@@ -90,7 +90,7 @@ fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The knob of a word, or of a word with which of its values is meant.
+/// The knob that a word names, alone or together with one of its values.
 fn knob_of(word: &str) -> Result<&'static Knob, String> {
     let name = word.split_once('/').map_or(word, |(name, _)| name);
     tune::find(name)
@@ -117,7 +117,7 @@ fn wish(tune: &Tune) -> Result<Wish, String> {
     Ok(Wish { profile, split, ..Wish::default() })
 }
 
-/// What is wanted of a host at a moment; nothing when no knob is of that moment.
+/// What is wanted of a host at a moment; `None` when no knob is turned at that moment.
 fn wanted(tune: &Tune, moment: When, server: Option<u32>) -> Result<Option<Wanted>, String> {
     let is_now = |word: &str| knob_of(word).map(|knob| when(knob.takes_effect) == moment);
     let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -142,10 +142,10 @@ fn wanted(tune: &Tune, moment: When, server: Option<u32>) -> Result<Option<Wante
     Ok((!is_empty).then_some(wanted))
 }
 
-/// A transaction that was begun.
+/// A transaction that was started.
 struct Made {
     transaction: String,
-    /// What it changed; nothing when it failed.
+    /// What it changed; empty when it failed.
     places: Vec<String>,
 }
 
@@ -162,19 +162,19 @@ pub struct Turned<'a> {
 }
 
 impl<'a> Turned<'a> {
-    /// None yet.
+    /// No knob is turned yet.
     pub fn new(tune: &'a Tune, hands: Hands, stop: &'a AtomicBool) -> Self {
         let (made, rows) = (Vec::new(), Vec::new());
         Self { tune, stop, hands, lease: None, made, rows, unsure: None }
     }
 
-    /// Whose knobs they are.
+    /// The host of the knobs.
     pub fn host(&self) -> &Host {
         &self.tune.host
     }
 
     /// Sets the knobs of this moment. `server` is a process of this host. After an error
-    /// [`Self::put_back`] puts the rest back, and returns whether it could.
+    /// [`Self::put_back`] puts the rest back, and returns whether that worked.
     pub fn turn(&mut self, when: When, server: Option<u32>) -> Result<(), String> {
         let Some(wanted) = wanted(self.tune, when, server)? else { return Ok(()) };
         self.turn_all(wanted).map_err(|why| self.on_host(why))
@@ -223,12 +223,12 @@ impl<'a> Turned<'a> {
         }
     }
 
-    /// A sentence about another host says which it is.
+    /// Adds the name of the host to a sentence about another host.
     fn on_host(&self, why: String) -> String {
         if self.tune.host.is_here() { why } else { format!("host {}: {why}", self.tune.host.name) }
     }
 
-    /// Whether all is still as it was turned, for each process that the server has by now.
+    /// Whether everything is still as it was turned, for each process that the server has now.
     pub fn holds(&self, server: Option<u32>) -> Result<(), String> {
         self.holds_all(server).map_err(|why| self.on_host(why))
     }
@@ -249,7 +249,7 @@ impl<'a> Turned<'a> {
         self.holds_for_all(server)
     }
 
-    /// A process that the server started meanwhile inherits what its parent had then.
+    /// A process that the server started since then inherits what its parent had at that time.
     fn holds_for_all(&self, server: Option<u32>) -> Result<(), String> {
         let of_processes = self.rows.iter().any(|row| row.scope == Scope::Process);
         if server.is_none() || !of_processes {
@@ -265,7 +265,7 @@ impl<'a> Turned<'a> {
         match rows.iter().find(is_missed) {
             None => Ok(()),
             Some(row) => Err(format!(
-                "tuning missed {}: it is {}, and {} was meant; the server started it later",
+                "tuning missed {}: it is {} instead of {}; the server started it later",
                 row.place,
                 row.now.as_deref().unwrap_or_default(),
                 row.wanted.as_deref().unwrap_or_default()
@@ -273,7 +273,8 @@ impl<'a> Turned<'a> {
         }
     }
 
-    /// Puts everything back. What became of each change; an error when the host is not as it was.
+    /// Puts everything back. Returns what became of each change, and an error if the host is not as
+    /// it was.
     pub fn put_back(mut self) -> (Vec<Tuned>, Result<(), String>) {
         let result = self.back();
         let host = self.tune.host.name.clone();
@@ -306,7 +307,7 @@ impl<'a> Turned<'a> {
                 (row.now, row.fate, row.note) = (None, Fate::Reverted, note);
             }
         }
-        // Until now it kept the deadlines of what is put back last.
+        // Until now it extended the deadlines of what is put back last.
         self.lease = None;
         IS_TURNED.store(false, Ordering::SeqCst);
         if wrong.is_empty() {
@@ -319,14 +320,15 @@ impl<'a> Turned<'a> {
         Err(format!("{host} is not as it was before: {}", wrong.join("; ")))
     }
 
-    /// Puts a transaction back, also when the host is out of reach for a while.
+    /// Puts a transaction back, even if the host is out of reach for a while.
     fn revert(&self, transaction: &str) -> Result<Vec<Row>, String> {
         let begin = Instant::now();
         loop {
             let order = TuneOrder::Revert { transaction: Some(transaction.to_string()) };
             match self.hands.order(order, None) {
                 Ok(TuneOutcome { rows, error: None, .. }) => return Ok(rows),
-                // Nothing was changed, or it was put back before us and is no longer kept.
+                // Nothing was changed, or it was put back before and its transaction is no longer
+                // kept.
                 Ok(TuneOutcome { error: Some(why), .. }) => {
                     let transaction = Some(transaction.to_string());
                     let left = self.ask(TuneOrder::Status { transaction });
@@ -343,7 +345,7 @@ impl<'a> Turned<'a> {
 }
 
 impl Drop for Turned<'_> {
-    /// When a cell ends in any other way.
+    /// For a cell that ends in any other way.
     fn drop(&mut self) {
         if !self.made.is_empty() {
             let _ = self.back();
@@ -360,8 +362,8 @@ fn planned(tune: &Tune, host: &tune::Host, moment: When) -> Result<Vec<Planned>,
     Ok(planned)
 }
 
-/// Whether each knob would change something, and all that is meant can be changed: a cell that is
-/// called after a knob would else be measured as if it were turned.
+/// Whether each knob would change something, and everything wanted can be changed. Otherwise a cell
+/// named after a knob would be measured as if that were turned.
 fn check_rows(rows: &[Row]) -> Result<(), String> {
     let told = |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
     for of_knob in rows.chunk_by(|left, right| left.knob == right.knob) {
@@ -370,7 +372,7 @@ fn check_rows(rows: &[Row]) -> Result<(), String> {
         }
         if !of_knob.iter().any(|row| row.fate == Fate::Proposed) {
             return Err(format!(
-                "{}: nothing would change, and the cell would be named wrongly",
+                "{}: nothing would change, and the name of the cell would be wrong",
                 told(&of_knob[0])
             ));
         }

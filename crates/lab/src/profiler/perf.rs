@@ -3,7 +3,7 @@
 //! Both write to pipes, so that no file is left behind. `perf` needs up to seconds to start on a
 //! busy host. It is started before the load with its events off, and they are switched on for the
 //! window alone, by the commands that `perf record --control` takes (perf 5.10). The text is made
-//! after the visit: looking up names costs CPU time that would be the server's.
+//! after the visit, because looking up names costs CPU time that the server would lack.
 
 use super::Taken;
 use engine::clock::now_ns;
@@ -17,11 +17,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Samples per second and CPU: not a divisor of the timer tick, with which it would march in step.
+/// Samples per second and CPU: not a divisor of the timer tick, so that it stays out of step with
+/// it.
 const SAMPLES_PER_S: i64 = 99;
 /// What a sample stands for, nanoseconds of CPU time.
 const PERIOD_NS: i64 = 1_000_000_000 / SAMPLES_PER_S;
-/// Most bytes that are taken of either program.
+/// Most bytes that are read from either program.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// Cycles where the processor can count them; in most virtual machines it cannot.
@@ -31,14 +32,14 @@ pub(super) fn event() -> &'static str {
     if counters.iter().any(has) { "cycles" } else { "cpu-clock" }
 }
 
-/// CPU time that a process can use between two samples; then to have none is no wonder.
+/// CPU time that a process can use between two samples; up to this it may well have none.
 const UNSEEN_MAX_TICKS: u64 = 3;
 
 /// `perf` writes this when a command has worked; its terminating zero follows.
 const ACKNOWLEDGED: &str = "ack";
-/// How often a wait looks whether its caller gave up.
+/// How often a wait checks whether its caller gave up.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long `perf` may take to be ready, before the load: it reads what it needs of all threads.
+/// How long `perf` may take to be ready, before the load: it reads what it needs about all threads.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How long `perf` may take to end, on a host that is at its limit.
 const END_LIMIT: Duration = Duration::from_secs(15);
@@ -83,7 +84,7 @@ impl Recorder {
         let pids = pids.to_vec();
         let mut opened = Self { pids, child, commands, acknowledged, said, complained };
         let deadline = Instant::now() + READY_LIMIT;
-        // They are off already: it responds once it is ready.
+        // They are already off: it responds once it is ready.
         let is_over = || Instant::now() > deadline;
         opened.order("disable", &is_over, "perf was not ready to sample within 30 s")?;
         Ok(opened)
@@ -113,7 +114,7 @@ impl Recorder {
         let is_good = wait(&mut self.child, &is_over)?;
         let bytes = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
         if bytes.len() as u64 >= BYTES_MAX {
-            return Err("perf says more than 256 MB".to_string());
+            return Err("perf wrote more than 256 MB".to_string());
         }
         if !is_good {
             return Err(self.complaint());
@@ -123,7 +124,7 @@ impl Recorder {
         Ok(Recorded { pids, begin_ns, duration_ns, bytes, used_ticks })
     }
 
-    /// Gives a command and waits until it has worked; `late` is said when the caller gives up.
+    /// Gives a command and waits until it has worked; `late` is the error when the caller gives up.
     fn order(
         &mut self,
         command: &str,
@@ -142,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// What it wrote on standard error, which is at its end.
+    /// What it wrote on standard error, up to its end.
     fn complaint(&mut self) -> String {
         let complained = self.complained.take().and_then(|complained| complained.join().ok());
         complaint(&complained.unwrap_or_default())
@@ -157,7 +158,7 @@ impl Drop for Recorder {
     }
 }
 
-/// Sorts what `perf` writes on standard error into acknowledgements and complaints.
+/// Separates what `perf` writes on standard error into acknowledgements and complaints.
 fn listen(pipe: Option<impl Read + Send + 'static>) -> (Receiver<()>, JoinHandle<Vec<u8>>) {
     let (sender, acknowledged) = channel();
     let complained = thread::spawn(move || {
@@ -176,7 +177,7 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> (Receiver<()>, JoinHandle
     (acknowledged, complained)
 }
 
-/// The samples by process; none when they used no CPU time that could be seen.
+/// The samples by process; none if they used no CPU time that could be seen.
 pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, String> {
     let Recorded { pids, duration_ns, bytes, used_ticks, .. } = recorded;
     let mut script = Command::new("perf");
@@ -185,7 +186,7 @@ pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, St
     let by_process = perf::parse(&text, PERIOD_NS).map_err(|error| error.to_string())?;
     if by_process.is_empty() && used_ticks > UNSEEN_MAX_TICKS {
         let list = list(&pids);
-        return Err(format!("no samples of {list}, which used CPU time: they may not be seen"));
+        return Err(format!("no samples of {list}, which used CPU time: perf may not see them"));
     }
     let taken = by_process.into_iter().map(|(pid, mut samples)| {
         samples.duration_ns = Some(duration_ns);
@@ -204,7 +205,7 @@ fn used_ticks(pids: &[u32]) -> u64 {
     stats.map(|stat| stat.user_ticks + stat.system_ticks).sum()
 }
 
-/// Runs a program over its input; its output, or the first line in which it complains.
+/// Runs a program on an input; returns its output, or the first line of its complaint.
 fn output(
     command: Command,
     input: Vec<u8>,
@@ -213,7 +214,7 @@ fn output(
     let mut child = spawn(command)?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let writer = thread::spawn(move || {
-        // It may have ended before it had read all of it.
+        // It may have ended before it read all of it.
         let _ = stdin.map(|mut stdin| stdin.write_all(&input));
     });
     let (said, complained) = (drain(stdout), drain(stderr));
@@ -222,7 +223,7 @@ fn output(
     let said = said.join().unwrap_or_default();
     let complained = complained.join().unwrap_or_default();
     if said.len() as u64 >= BYTES_MAX {
-        return Err("perf says more than 256 MB".to_string());
+        return Err("perf wrote more than 256 MB".to_string());
     }
     if is_good { Ok(said) } else { Err(complaint(&complained)) }
 }
@@ -233,7 +234,7 @@ fn spawn(mut command: Command) -> Result<Child, String> {
         io::ErrorKind::NotFound => {
             "perf is not installed (Debian: apt install linux-perf)".to_string()
         }
-        _ => format!("perf does not start: {error}"),
+        _ => format!("cannot start perf: {error}"),
     })
 }
 
@@ -250,7 +251,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Whether it ended well. It is killed when its caller gives up.
+/// Whether it ended well. Kills it when its caller gives up.
 fn wait(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> Result<bool, String> {
     loop {
         match child.try_wait() {
@@ -258,15 +259,15 @@ fn wait(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> Result<bool, Strin
             Ok(None) if is_given_up() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("perf took longer than it is waited for".to_string());
+                return Err("perf took too long".to_string());
             }
             Ok(None) => thread::sleep(Duration::from_millis(20)),
-            Err(error) => return Err(format!("perf cannot be awaited: {error}")),
+            Err(error) => return Err(format!("cannot wait for perf: {error}")),
         }
     }
 }
 
-/// The first line that says something. Most often it is about rights.
+/// The first line with content. Most often it is about permissions.
 fn complaint(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let refused = text.contains("perf_event_paranoid") || text.contains("Permission denied");
@@ -310,7 +311,7 @@ mod tests {
         let mut sleep = Command::new("sleep");
         sleep.arg("60");
         let ended = output(sleep, Vec::new(), &|| true);
-        assert_eq!(ended, Err("perf took longer than it is waited for".to_string()));
+        assert_eq!(ended, Err("perf took too long".to_string()));
         let missing = output(Command::new("no-such-perf"), Vec::new(), &|| false);
         assert!(missing.unwrap_err().contains("not installed"));
     }

@@ -9,14 +9,14 @@ use model::facts::{ProcessFacts, ServerFacts};
 use model::profile::ProfileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A process with less than this share of the server's CPU time does not matter: whether it
-/// listens, or has the name of one that does, such as a master of workers.
+/// A process with less than this share of the server's CPU time does not matter: if it listens, or
+/// if it only has the name of a process that listens, such as a master of workers.
 const LISTENING_MIN: f64 = 0.001;
 const OTHER_MIN: f64 = 0.01;
-/// Processes that are named.
+/// Processes that are listed by name.
 const NAMED_MAX: usize = 8;
 
-/// What profiles of one kind are of.
+/// What the profiles of one kind cover.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Captured {
     /// Processes that were covered.
@@ -25,12 +25,12 @@ pub(crate) struct Captured {
     pub(crate) unknown: BTreeSet<String>,
 }
 
-/// Who served the requests of a visit.
+/// The processes that served the requests of a visit.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Serving {
     /// Names by process.
     names: BTreeMap<u32, String>,
-    /// They are on another host, where an endpoint cannot be matched with its process.
+    /// They are on another host, where an endpoint cannot be matched to its process.
     is_far: bool,
 }
 
@@ -82,12 +82,12 @@ impl Serving {
         Ok(Self { names, is_far: false })
     }
 
-    /// The same processes, where a probe saw them.
+    /// The same processes, as a probe saw them.
     pub(crate) fn elsewhere(self) -> Self {
         Self { is_far: true, ..self }
     }
 
-    /// Why profiles of a kind are not of all who served; nothing when they are.
+    /// Why profiles of a kind do not cover all processes that served; `None` if they do.
     pub(crate) fn absent(
         &self,
         kind: ProfileKind,
@@ -119,9 +119,9 @@ impl Serving {
             named.push(format!("{} more", missing.len() - NAMED_MAX));
         }
         let mut why =
-            format!("{} {} {} not profiled and served too", many.0, named.join(", "), many.1);
+            format!("{} {} also served and {} not profiled", many.0, named.join(", "), many.1);
         if let Some(source) = own.unknown.first() {
-            why.push_str(&format!("; whose process is behind {source} is not known"));
+            why.push_str(&format!("; it is not known which process is behind {source}"));
         }
         Some(why)
     }
@@ -204,7 +204,7 @@ mod tests {
         let absent = |pids: &[u32]| prefork.absent(BLOCK, &captured(&[(BLOCK, pids)]));
         assert_eq!(absent(&[2, 3, 4]), None);
         let one = absent(&[2, 4, 9]).unwrap();
-        assert_eq!(one, "process 3 (web) was not profiled and served too");
+        assert_eq!(one, "process 3 (web) also served and was not profiled");
         assert!(absent(&[2]).unwrap().starts_with("processes 3 (web), 4 (web) were"));
     }
 
@@ -232,8 +232,8 @@ mod tests {
         let mut named = captured(&[(BLOCK, &[])]);
         named.entry(BLOCK).or_default().unknown.insert("http://10.0.0.1:6060/".to_string());
         let why = prefork().absent(BLOCK, &named).unwrap();
-        assert!(why.contains("whose process is behind http://10.0.0.1:6060/"), "{why}");
-        // On another host as many endpoints as there are processes are taken for all of them.
+        assert!(why.contains("which process is behind http://10.0.0.1:6060/"), "{why}");
+        // On another host, as many endpoints as there are processes count as all of them.
         let far = Serving { is_far: true, ..prefork() };
         assert_eq!(
             far.absent(BLOCK, &named).unwrap(),

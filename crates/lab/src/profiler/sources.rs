@@ -1,4 +1,4 @@
-//! Who can be asked for profiles of the server.
+//! The sources of profiles of the server.
 
 use model::load::Trial;
 use model::profile::ProfileChoice;
@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Time-out of the check whether an address has profiles.
+/// Timeout of the check whether an address has profiles.
 const LOOK: Patience = Patience {
     step: Duration::from_millis(300),
     whole: Duration::from_secs(1),
     bytes_max: 1 << 20,
 };
-/// Addresses that are looked at.
+/// Addresses that are checked.
 const ADDRESSES_MAX: usize = 256;
-/// A process without an endpoint matters when it used this part of the CPU time of all.
+/// A process without an endpoint matters if it used at least one part in this many of all CPU time.
 const CPU_PART_MIN: u64 = 100;
 
 /// A source of profiles.
@@ -61,7 +61,7 @@ pub(super) fn find(
     }
 }
 
-/// The processes of the server as of now: workers may have come since the run began.
+/// The current processes of the server: workers may have been added since the run started.
 fn tree(pid: u32) -> Vec<u32> {
     host::Tree::of(pid).map_or_else(|_| Vec::new(), |tree| tree.pids().to_vec())
 }

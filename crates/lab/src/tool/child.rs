@@ -1,4 +1,4 @@
-//! The process of a tool: its words, its files, its output, its end.
+//! The process of a tool: its command, its files, its output, its end.
 
 use crate::experiment::end_with_us;
 use engine::clock;
@@ -19,7 +19,7 @@ const SAID_MAX: usize = 300;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes it.
+    /// Creates it.
     pub fn make(name: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -29,7 +29,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -41,7 +41,7 @@ impl Drop for Folder {
     }
 }
 
-/// A tool that runs. It is killed when dropped.
+/// A running tool. It is killed when dropped.
 pub struct Child {
     process: process::Child,
     folder: PathBuf,
@@ -50,9 +50,9 @@ pub struct Child {
 
 /// A tool that has ended.
 pub struct Ended {
-    /// Begin and end of its process, monotonic nanoseconds.
+    /// Start and end of its process, monotonic nanoseconds.
     pub ran_ns: (u64, u64),
-    /// Its exit code; nothing when a signal ended it.
+    /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
     status: ExitStatus,
     folder: PathBuf,
@@ -63,7 +63,7 @@ pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// The first line in which a program tells its version; nothing when it tells none.
+/// The first line in which a program reports its version; `None` when it reports none.
 pub fn version(program: &Path, words: &[&str]) -> Option<String> {
     if words.is_empty() {
         return None;
@@ -89,7 +89,7 @@ impl Child {
         let mut command = match cpus {
             [] => Command::new(program),
             cpus => {
-                // It becomes the program, so the process is that of the tool.
+                // `taskset` becomes the program, so the process is the tool's.
                 let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
                 let mut command = Command::new("taskset");
                 command.args(["-c", &list.join(",")]).arg(program);
@@ -136,7 +136,7 @@ impl Child {
 
     fn signal(&self, signal: Signal) {
         let group = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
-        // It leads a group of its own, and was not waited for yet.
+        // It leads its own process group, and was not reaped yet.
         group.map(|group| kill_process_group(group, signal));
     }
 }
@@ -179,7 +179,7 @@ impl Ended {
         }
     }
 
-    /// The last line that it said about itself.
+    /// The last line of its standard error, or else of its standard output.
     pub fn last_words(&self) -> Option<String> {
         let last = |name: &str| {
             let said = fs::read(self.folder.join(name)).ok()?;

@@ -1,15 +1,15 @@
-//! When a tool made load: it starts and ends as any program does, and in these times it sends
-//! nothing. Packets tell.
+//! When a tool made load: like any program it takes time to start and to end, and sends nothing
+//! then. Packets show it.
 
 use model::reading::{Data, Reading, Values};
 
-/// Below this share of the busiest interval nothing flows.
+/// Below this share of the busiest interval nothing counts as flowing.
 const FLOWS: f64 = 0.10;
-/// Fewer intervals tell nothing.
+/// With fewer intervals nothing can be said.
 const INTERVALS_MIN: usize = 4;
 
 /// The part of a span in which packets flowed, monotonic nanoseconds: from the first to the last
-/// pair of readings that counted enough of them. The whole span where that is not known.
+/// pair of readings that counted enough of them. The whole span if that is not known.
 pub fn window(readings: impl Iterator<Item = Reading>, ran_ns: (u64, u64)) -> (u64, u64) {
     let counts: Vec<(u64, u64)> = readings.filter_map(counted).collect();
     let rate = |pair: &[(u64, u64)]| {

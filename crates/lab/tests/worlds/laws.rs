@@ -19,7 +19,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Something does not hold.
+    /// Notes that something does not hold.
     pub fn wrong(&mut self, what: String) {
         self.wrong.push(what);
     }
@@ -32,20 +32,20 @@ impl Findings {
     }
 }
 
-/// The figure of the record that has this standing. A figure without its own standing is sound.
+/// The figure of the record whose standing this is. A figure without its own standing is sound.
 fn figure_of(name: &str) -> Option<Figure> {
-    // Service and the latency of good responses are taken with the same stamps.
+    // Service time and the latency of good responses are taken with the same stamps.
     let name = name.replace("service_ns.", "latency.").replace("latency_good_ns.", "latency.");
     let name = name.replace("_ns.", ".");
     FIGURES.into_iter().find(|figure| figure.key() == name)
 }
 
-/// How a figure of a point stands.
+/// The standing of a figure of a point.
 pub fn standing(point: &Point, name: &str) -> Standing {
     figure_of(name).map_or(Standing::Sound, |figure| point.standing.of(figure).clone())
 }
 
-/// How far from the truth a figure may be that is called sound.
+/// How far from the truth a figure may be if it is called sound.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed {
     /// How late the worker may notice the ends of a window, nanoseconds.
@@ -56,12 +56,12 @@ pub struct Allowed {
     pub of: Of,
 }
 
-/// From when a true latency counts.
+/// From where a true latency counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// From the planned instant: whatever was late is the server's.
+    /// From the planned instant: any delay is the server's.
     Plan,
-    /// From the send: whatever was late is the generator's, and connections had room.
+    /// From the send: any delay before it is the generator's, and connections had room.
     Send,
 }
 
@@ -117,8 +117,8 @@ fn rate_holds(findings: &mut Findings, point: &Point, truth: &Truth) {
     holds(findings, point, ("rate", point.rate), true_rate);
 }
 
-/// The mean in flight over the window and over its ends: a response that is there but not taken is
-/// still in flight for the generator.
+/// The mean in flight over the window and over its ends: a response that has arrived but was not
+/// read is still in flight for the generator.
 fn in_flight_holds(findings: &mut Findings, point: &Point, truth: &Truth) {
     let shown = &point.in_flight;
     let figures = ["in_flight.mean", "in_flight.first", "in_flight.last"];
@@ -131,7 +131,7 @@ fn in_flight_holds(findings: &mut Findings, point: &Point, truth: &Truth) {
     }
 }
 
-/// Each percentile is the one of what the server saw, with all that failed above all that did not.
+/// Each percentile is that of what the server saw, with all failed requests above all others.
 fn percentiles_hold(findings: &mut Findings, point: &Point, truth: &Truth, allowed: Allowed) {
     let unknown = point.requests.sent + point.requests.unsent - truth.fates.good;
     let values = match allowed.of {
@@ -172,7 +172,7 @@ fn distribution_holds(
     let slack = |ns: u64| (ns as f64 * allowed.time.0).max(allowed.time.1 as f64);
     for (name, quantile, shown) in named {
         let Some(shown) = shown else { continue };
-        // A rank is a whole number, and its neighbours are as good.
+        // A rank is a whole number, and its neighbours are equally right.
         let step = 1.0 / (values.len() as f64 + unknown as f64).max(1.0);
         let least = percentile(values, unknown, (quantile - step).max(0.0));
         let most = percentile(values, unknown, quantile + step);
@@ -187,7 +187,7 @@ fn distribution_holds(
     }
 }
 
-/// A figure, by how it stands, against the least and the most that is true.
+/// A figure, by its standing, against the least and the most true values.
 fn holds(
     findings: &mut Findings,
     point: &Point,

@@ -1,8 +1,8 @@
 //! The whole lab in virtual time, against worlds whose truth is known.
 //!
-//! Conductor, search, gates, judge and the engine's workers are the real ones. Each world is drawn
-//! from a kind and a seed, and says the same again: `cargo test -p lab --test worlds -- KIND SEED`.
-//! With `WORLDS_MORE=1` it tells how long each kind took and which walls were named.
+//! Conductor, search, gates, judge and the engine's workers are real. Each world is drawn from a
+//! kind and a seed, and repeats exactly: `cargo test -p lab --test worlds -- KIND SEED`. With
+//! `WORLDS_MORE=1` it prints how long each kind took and which walls were named.
 
 mod kinds;
 mod laws;
@@ -66,7 +66,7 @@ fn all(is_meant: impl Fn(&Kind) -> bool) -> Vec<(&'static Kind, u64)> {
     meant.flat_map(|kind| (1..=kind.seeds).map(move |seed| (kind, seed))).collect()
 }
 
-/// Says what does not hold; how many worlds that is.
+/// Prints what does not hold; returns how many worlds failed.
 fn tell(made: &[Made]) -> usize {
     let wrong = || made.iter().filter(|(_, _, findings, _)| !findings.wrong.is_empty());
     let mut shown: BTreeMap<&str, u32> = BTreeMap::new();
@@ -88,7 +88,7 @@ fn tell(made: &[Made]) -> usize {
     wrong().count()
 }
 
-/// How long each kind took, and which walls were named in it.
+/// Prints how long each kind took, and which walls were named in it.
 fn tell_more(made: &[Made]) {
     let mut kinds: BTreeMap<&str, (f64, BTreeMap<&str, u32>)> = BTreeMap::new();
     for (name, _, findings, took) in made {
@@ -101,8 +101,8 @@ fn tell_more(made: &[Made]) {
     }
 }
 
-/// Adds up intervals that were stated, and tells whether each kind held the truth as often as it
-/// claims: within what chance allows.
+/// Adds up the intervals that were stated, and returns whether each kind held the truth as often as
+/// it claims, within chance.
 fn coverage(made: &[Made]) -> bool {
     let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (_, _, findings, _) in made {

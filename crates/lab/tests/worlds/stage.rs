@@ -1,4 +1,4 @@
-//! Makes a run of the real lab in a world, and keeps the world's own account with it.
+//! Makes a run of the real lab in a world, and keeps the world's own account of it.
 
 use engine::Crew;
 use engine::job::Job;
@@ -38,13 +38,13 @@ pub struct Drawn {
 pub struct Seen {
     /// The drawn parameters.
     pub drawn: Drawn,
-    /// What the lab says.
+    /// What the lab reports.
     pub run: Run,
-    /// Bytes of raw readings that were written down.
+    /// Bytes of raw readings that were written.
     pub readings: u64,
     /// The server's account.
     pub account: Vec<Entry>,
-    /// When visits began, and the server's speed in each.
+    /// When visits started, and the server's speed in each.
     pub visits: Vec<Visit>,
 }
 
@@ -56,7 +56,7 @@ impl Drawn {
         Self { plan: Plan { server, generator, host, seed }, trial: trial(seed, vec![level]) }
     }
 
-    /// Measures for so long.
+    /// Measures for this long.
     pub fn lasting(mut self, window_ns: u64) -> Self {
         self.trial.stop = Stop::AfterNs(window_ns);
         self
@@ -77,7 +77,7 @@ impl Drawn {
 }
 
 impl Seen {
-    /// The record as it is kept, byte by byte, and how much was read.
+    /// The record as it is stored, byte by byte, and how much was read.
     pub fn bytes(&self) -> (String, u64) {
         (serde_json::to_string(&self.run.record).expect("a record is JSON"), self.readings)
     }
@@ -99,7 +99,7 @@ pub fn open(connections: u32, rate: f64, arrivals: Spacing) -> Level {
     Level { arrival, ..closed(connections) }
 }
 
-/// So many servers behind one queue.
+/// This many servers behind one queue.
 pub fn servers(count: u32, service: Service) -> Server {
     Server::new(count, Discipline::Shared, service)
 }

@@ -19,9 +19,9 @@ pub struct Truth {
     pub duration_s: f64,
     /// Requests of the window by what became of them.
     pub fates: Fates,
-    /// True latency of the good ones, nanoseconds, rising: from the plan in open loop.
+    /// True latency of the good ones, nanoseconds, ascending: from the plan in open loop.
     pub latencies: Vec<u64>,
-    /// The same from the send.
+    /// The same for service times.
     pub services: Vec<u64>,
     /// Responses to requests of the window by class of status, from 2xx.
     pub status: [u64; 4],
@@ -40,12 +40,12 @@ pub struct Fates {
     pub bad: u64,
     /// None of these.
     pub open: u64,
-    /// Of `open`, those that a time-out may have ended just before the end of the drain.
+    /// Of `open`, those that a timeout may have ended just before the end of the drain.
     pub either: u64,
 }
 
-/// The truth about a point of one worker. `slack_ns` is how far from an end of the window the
-/// worker may notice it.
+/// The truth about a point of one worker. `slack_ns` is how late the worker may notice an end of
+/// the window.
 pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let point = &seen.run.record.points[index];
     let (begin_ns, end_ns) = point.window_ns;
@@ -59,7 +59,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
     let least = between(begin_ns + slack_ns, end_ns.saturating_sub(slack_ns));
     let most = between(begin_ns - slack_ns, end_ns + slack_ns);
     let sent = point.requests.sent as usize;
-    // Nothing leaves after the window, so the last ones sent are those of the window.
+    // Nothing leaves after the window, so the last requests sent are those of the window.
     let measured = &visit[visit.len().saturating_sub(sent)..];
     let planned = planned(seen, index, measured);
     let until_ns = end_ns + seen.drawn.trial.drain_ns;
@@ -78,7 +78,7 @@ pub fn of(seen: &Seen, index: usize, slack_ns: u64) -> Truth {
                 services.push(one.back_ns.saturating_sub(one.sent_ns));
             }
             RequestFate::Answered(_) | RequestFate::Reset if was_taken => fates.bad += 1,
-            // A time-out is looked for each tenth of a second.
+            // Timeouts are checked every tenth of a second.
             _ if one.sent_ns + timeout_ns + 110_000_000 < until_ns => fates.bad += 1,
             _ => {
                 fates.open += 1;
@@ -106,14 +106,14 @@ fn flying(visit: &[Entry], (begin_ns, end_ns): (u64, u64), timeout_ns: u64) -> f
     visit.iter().map(overlap).sum::<f64>() / (end_ns - begin_ns) as f64
 }
 
-/// Requests of the visit that a point is of.
+/// Requests of the visit that a point belongs to.
 pub fn visit_of(seen: &Seen, point: &Point) -> Vec<Entry> {
     let begins = seen.visits.iter().map(|visit| visit.begin_ns);
     let begin_ns = begins.clone().filter(|at_ns| *at_ns <= point.window_ns.0).max().unwrap_or(0);
     let end_ns = begins.filter(|at_ns| *at_ns > point.window_ns.0).min().unwrap_or(u64::MAX);
     let is_inside = |one: &&Entry| (begin_ns..end_ns).contains(&one.sent_ns);
     let mut visit: Vec<Entry> = seen.account.iter().filter(is_inside).copied().collect();
-    // Workers are turned one after the other, and may be a turn apart.
+    // Workers take turns, and may be a turn apart.
     visit.sort_by_key(|one| one.sent_ns);
     visit
 }
@@ -135,7 +135,7 @@ fn planned(seen: &Seen, index: usize, measured: &[Entry]) -> Vec<u64> {
     }
 }
 
-/// How requests became due at a point: a search asks for another rate in each.
+/// How requests became due at a point: a search uses another rate for each.
 fn level_of(seen: &Seen, index: usize) -> Arrival {
     let (trial, point) = (&seen.drawn.trial, &seen.run.record.points[index]);
     match (&trial.levels[0].arrival, point.load.rate) {
@@ -146,9 +146,8 @@ fn level_of(seen: &Seen, index: usize) -> Arrival {
     }
 }
 
-/// The least and the most that a percentile of rising values may be when `unknown` more are larger
-/// than all, as the record defines it: the value of rank ceil(q n). Nothing where it is
-/// among those.
+/// A percentile of ascending values, with `unknown` more that are larger than all of them, as the
+/// record defines it: the value of rank ceil(q n). `None` if it is among the unknown ones.
 pub fn percentile(values: &[u64], unknown: u64, quantile: f64) -> Option<u64> {
     let population = values.len() as f64 + unknown as f64;
     let rank = (quantile * population).ceil() as usize;

@@ -1,4 +1,4 @@
-//! From plain values to what rustls works with.
+//! Turns plain values into what rustls works with.
 
 use super::TlsSession;
 use super::failure::CertificateRequest;
@@ -18,7 +18,7 @@ use rustls::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A certificate chain of ours and its key, both PEM.
+/// Our certificate chain and its key, both PEM.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity<'a> {
     /// The certificate, then those that signed it.
@@ -27,16 +27,16 @@ pub struct Identity<'a> {
     pub key_pem: &'a [u8],
 }
 
-/// Everything a recipe is made of.
+/// The settings of a recipe.
 #[derive(Debug)]
 pub struct Settings<'a> {
-    /// Name sent and looked for.
+    /// The name that is sent and verified.
     pub server_name: &'a str,
-    /// The protocol that is offered by ALPN: [`TlsSession::ALPN`](crate::session::Session::ALPN).
+    /// The protocol offered by ALPN: [`TlsSession::ALPN`](crate::session::Session::ALPN).
     pub alpn: &'static [u8],
-    /// Trusted authorities, DER; absent when any certificate will do.
+    /// Trusted authorities, DER; absent when any certificate is accepted.
     pub roots: Option<Vec<Vec<u8>>>,
-    /// For servers that ask.
+    /// Our certificate, for servers that ask for one.
     pub identity: Option<Identity<'a>>,
     /// Lowest and highest version offered.
     pub versions: (TlsVersion, TlsVersion),
@@ -44,7 +44,7 @@ pub struct Settings<'a> {
     pub resumption: Resumption,
 }
 
-/// What a handshake agreed on.
+/// What a handshake negotiated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
     /// For example `TLSv1.3`.
@@ -53,7 +53,7 @@ pub struct Agreed {
     pub cipher: String,
     /// Group of the key exchange.
     pub group: Option<String>,
-    /// Protocol by ALPN.
+    /// Protocol chosen by ALPN.
     pub alpn: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, RecipeError> {
     Ok(found.into_iter().map(|certificate| certificate.to_vec()).collect())
 }
 
-/// How rustls calls a thing.
+/// The name of a thing in rustls.
 pub(super) fn name_of(thing: &impl std::fmt::Debug) -> String {
     format!("{thing:?}")
 }
@@ -102,7 +102,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Checks the settings and makes a recipe of them.
+    /// Checks the settings and makes a recipe from them.
     pub fn new(settings: &Settings<'_>) -> Result<Self, RecipeError> {
         let named = || RecipeError::ServerName(settings.server_name.to_string());
         let server_name = ServerName::try_from(settings.server_name.to_string());
@@ -123,7 +123,7 @@ impl Recipe {
         Ok(Self { config, server_name, resumption: settings.resumption, pocket })
     }
 
-    /// Whether a server has asked for a certificate of ours.
+    /// Whether a server has asked for our certificate.
     pub fn was_asked_for_identity(&self) -> bool {
         self.pocket.asked() != CertificateRequest::No
     }
@@ -135,7 +135,7 @@ fn versions((lowest, highest): (TlsVersion, TlsVersion)) -> Vec<&'static Support
     offered.map(|(_, version)| version).collect()
 }
 
-/// Makes the sessions of one worker, which share their tickets and nothing with other workers.
+/// Makes the sessions of one worker; they share tickets with each other and with no other worker.
 #[derive(Debug)]
 pub struct Client {
     resuming: Arc<ClientConfig>,
@@ -214,7 +214,7 @@ fn certified(
 }
 
 impl Pocket {
-    /// Whether somebody wanted to see a certificate.
+    /// Whether a server asked for our certificate.
     pub(super) fn asked(&self) -> CertificateRequest {
         match (self.was_asked.load(Ordering::Relaxed), &self.key) {
             (false, _) => CertificateRequest::No,
@@ -235,7 +235,7 @@ impl ResolvesClientCert for Pocket {
     }
 }
 
-/// Takes any certificate, but not a broken signature over the handshake.
+/// Accepts any certificate, but not a broken signature over the handshake.
 #[derive(Debug)]
 struct Unverified {
     provider: Arc<CryptoProvider>,

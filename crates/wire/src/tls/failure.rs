@@ -1,10 +1,10 @@
-//! Why TLS failed, told apart by cause.
+//! Why TLS failed, by cause.
 
 use model::tls::TlsCause;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 use std::sync::Arc;
 
-/// An end that TLS brought about.
+/// The end of a connection that TLS caused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
@@ -14,20 +14,20 @@ pub struct Failure {
     pub text: Arc<str>,
 }
 
-/// Whether the server wanted to see a certificate of ours.
+/// Whether the server asked for our certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CertificateRequest {
     /// It did not.
     No,
-    /// It did, and there is none.
+    /// It did, and we have none.
     InVain,
-    /// It did, and saw one.
+    /// It did, and we sent one.
     Shown,
 }
 
 impl Failure {
-    /// The cause of an error. A server that wants a certificate says so in many ways, so it counts
-    /// whether it asked for one.
+    /// The cause of an error. A server that requires a certificate reports that in many ways, so
+    /// what counts is whether it asked for one.
     pub(super) fn of(error: &Error, asked: CertificateRequest) -> Self {
         let cause = match error {
             Error::InvalidCertificate(error) => of_certificate(error),
@@ -50,7 +50,7 @@ impl Failure {
         Self { cause: TlsCause::Closed, text: text.into() }
     }
 
-    /// The same failure once more.
+    /// The same failure again.
     pub(super) fn again(&self) -> Self {
         Self { cause: self.cause, text: Arc::clone(&self.text) }
     }
@@ -58,7 +58,7 @@ impl Failure {
 
 fn of_certificate(error: &CertificateError) -> TlsCause {
     match error {
-        // An authority that was made anew has the old name and another key.
+        // An authority that was created again has the old name and another key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsCause::UnknownIssuer,
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsCause::Expired,
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {

@@ -66,7 +66,7 @@ fn serve(config: &Arc<ServerConfig>) -> ServerConnection {
     ServerConnection::new(Arc::clone(config)).unwrap()
 }
 
-/// Lets both sides talk until neither has anything to say; gives the client's failure.
+/// Lets both sides exchange records until neither has any; returns the client's failure.
 fn talk(session: &mut TlsSession, server: &mut ServerConnection) -> Option<Failure> {
     let mut plain = [0; 256];
     loop {
@@ -123,8 +123,8 @@ fn failures_have_the_cause_that_a_user_can_act_on() {
     }
 }
 
-/// A certificate that signs itself and says that it is an authority, as `openssl req -x509` makes
-/// it, and a server that has it.
+/// A self-signed certificate that is marked as an authority, as `openssl req -x509` makes it, and a
+/// server that uses it.
 fn signed_by_itself(change: impl FnOnce(&mut CertificateParams)) -> (Vec<u8>, ServerConfig) {
     let mut params = CertificateParams::new(["server.test".to_string()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -286,7 +286,7 @@ fn wrong_settings_are_told_apart() {
     assert_eq!(certificates(chain.as_bytes()).map(|found| found.len()), Ok(1));
 }
 
-/// A whole conversation: the records of the server, and what they say.
+/// A whole conversation: the records of the server, and what they contain.
 fn conversation(responses: &[Vec<u8>], ends: bool) -> (TlsSession, ServerConnection, Vec<u8>) {
     let authority = Authority::new("A");
     let config = Arc::new(authority.server(|_| {}));
@@ -311,8 +311,8 @@ fn conversation(responses: &[Vec<u8>], ends: bool) -> (TlsSession, ServerConnect
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However the stream is cut and however small the room, the same bytes come out, and the end
-    /// is known.
+    /// However the stream is cut and however small the buffer is, the same bytes come out, and the
+    /// end is detected.
     #[test]
     fn any_cut_of_the_stream_gives_the_same_plain_bytes(
         responses in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40_000), 1..4),
@@ -337,7 +337,7 @@ proptest! {
         prop_assert!(session.peer_has_closed());
     }
 
-    /// What came before a broken record is given, then the failure, for ever.
+    /// What came before a broken record is returned, then the failure, every time.
     #[test]
     fn a_broken_record_is_no_plain_text(
         response in prop::collection::vec(any::<u8>(), 1..2000),

@@ -1,8 +1,8 @@
-//! Where the sessions of one worker wait to be resumed.
+//! Where the sessions of one worker are kept until they are resumed.
 //!
-//! rustls keeps eight tickets for each server, too few for a worker whose connections all come
-//! back at once. This keeps as many as the worker has connections. One worker speaks to one
-//! server name, so names are not looked at.
+//! rustls keeps eight tickets for each server, too few for a worker whose connections all reconnect
+//! at once. This keeps as many as the worker has connections. A worker uses only one server name,
+//! so names are ignored.
 
 use crossbeam_queue::ArrayQueue;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -35,9 +35,9 @@ impl Tickets {
 /// What a connection may do with the tickets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Take one, and leave new ones.
+    /// Take one, and store new ones.
     Resume,
-    /// Leave new ones only.
+    /// Store new ones only.
     LeaveOnly,
 }
 
@@ -69,7 +69,7 @@ impl ClientSessionStore for Store {
             return None;
         }
         let value = self.tickets.v12.pop()?;
-        // A session of version 1.2 may be resumed by many.
+        // A session of version 1.2 may be resumed by many connections.
         self.tickets.v12.force_push(value.clone());
         Some(value)
     }

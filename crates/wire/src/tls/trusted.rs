@@ -1,9 +1,9 @@
-//! Which certificates of servers are trusted, when any are looked at.
+//! Which server certificates are trusted, when they are verified.
 //!
-//! For: chains that end at a trusted authority; and a certificate that is in the list of trusted
-//! ones itself, as `openssl req -x509` makes it: it signs itself and says that it is an authority.
-//! webpki refuses that second kind for a server (`CaUsedAsEndEntity`) after it has looked at the
-//! dates; curl and OpenSSL take it. Its name and dates must still be right.
+//! For: chains that end at a trusted authority; and a certificate that is itself in the list of
+//! trusted ones, as `openssl req -x509` makes it: self-signed, and marked as an authority. webpki
+//! refuses that second kind for a server (`CaUsedAsEndEntity`) after it has checked the dates; curl
+//! and OpenSSL accept it. Its name and dates must still be right.
 //! In: the chain that a server sent. Out: whether it is trusted, and rustls's error if not.
 
 use rustls::client::WebPkiServerVerifier;
@@ -25,11 +25,11 @@ pub(super) struct Trusted {
 }
 
 impl Trusted {
-    /// Trusts these certificates, DER, and what they signed; nothing when none can be parsed.
+    /// Trusts these certificates, DER, and what they signed; `None` when none can be parsed.
     pub(super) fn new(roots: &[Vec<u8>], provider: &Arc<CryptoProvider>) -> Option<Self> {
         let mut store = RootCertStore::empty();
         let parsed = roots.iter().map(|der| CertificateDer::from(der.clone()));
-        // Systems carry some that are too old to be parsed.
+        // Some systems have certificates that are too old to be parsed.
         if store.add_parsable_certificates(parsed).0 == 0 {
             return None;
         }
@@ -44,7 +44,7 @@ impl Trusted {
     }
 }
 
-/// Whether a certificate was refused only because it says that it is an authority.
+/// Whether a certificate was refused only because it is marked as an authority.
 fn is_authority(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::Other(OtherError(error))) => {

@@ -1,4 +1,4 @@
-//! The driver when it goes, and when the kernel is busy.
+//! The driver when it is dropped, and when the kernel is busy.
 
 use super::*;
 use model::load::{DriverKind, Request};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-/// A driver for so many connections to a listener, where this kernel has what it takes.
+/// A driver with this many connections to a listener, if this kernel supports it.
 fn driver(listener: &TcpListener, slots: u32) -> Option<Uring> {
     if let Err(why) = check() {
         println!("skipped: {why}");
@@ -30,7 +30,7 @@ fn driver(listener: &TcpListener, slots: u32) -> Option<Uring> {
     Some(Uring::new(&job, slots).unwrap())
 }
 
-/// The next event; a kernel that has none for this long has none at all.
+/// The next event; one that has not come after this long will not come.
 fn next(driver: &mut Uring) -> Event {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(30) {
@@ -43,16 +43,16 @@ fn next(driver: &mut Uring) -> Event {
     panic!("nothing happens");
 }
 
-/// Receives are armed on memory that goes with the driver, so they must have ended by then.
+/// Receives are armed on memory that is freed with the driver, so they must have ended by then.
 #[test]
 fn nothing_is_under_way_when_the_memory_goes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let Some(mut driver) = driver(&listener, 1) else { return };
     driver.open(0, 0);
-    // It is only a wait that hands the connect over.
+    // Only a wait submits the connect.
     assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
     let (mut peer, _) = listener.accept().unwrap();
-    // The receive is handed over.
+    // Submits the receive.
     let now_ns = driver.now_ns();
     driver.wait(now_ns, now_ns);
     driver.end_all().unwrap();
@@ -62,7 +62,7 @@ fn nothing_is_under_way_when_the_memory_goes() {
     driver.end_all().unwrap();
 }
 
-/// More completions than the kernel has room for: none is lost, and handing over goes on.
+/// More completions than the kernel has room for: none is lost, and submitting continues.
 #[test]
 fn completions_without_room_are_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

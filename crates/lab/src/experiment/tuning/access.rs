@@ -6,26 +6,26 @@ use plan::Tune;
 use std::collections::BTreeMap;
 use tune::{Host, Planned, Profile};
 
-/// What the cells of a plan have for a server.
+/// The kind of server that the cells of a plan have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rehearsed {
-    /// One that a cell starts: it will have what this process has.
+    /// One that a cell starts: it inherits what this process has.
     Started,
     /// One that a cell starts on its own CPUs.
     StartedOnCpus,
-    /// One that runs already.
+    /// One that is already running.
     Running,
 }
 
-/// Values for knobs that no profile touches: what their own pages name as the other choice.
+/// Values for knobs that no profile changes: the alternatives that their own pages name.
 const VALUES: &[(&str, &str, &str)] =
     &[("T27", "dev_weight", "128"), ("T28", "netdev_tstamp_prequeue", "0")];
 
-/// The table `tune` of a cell that turns one knob, as this host is now; an error says why no cell
-/// could change anything by it.
+/// The table `tune` of a cell that turns one knob, for this host as it is now; an error says why no
+/// cell could change anything with it.
 pub fn way(host: &Host, knob: &str, server: Rehearsed) -> Result<Tune, String> {
     let mut host = host.clone();
-    // It inherits what we have, so that we can stand for it.
+    // It inherits what we have, so we can stand in for it.
     host.servers = match server {
         Rehearsed::Running => Vec::new(),
         Rehearsed::Started | Rehearsed::StartedOnCpus => vec![std::process::id()],
@@ -34,7 +34,7 @@ pub fn way(host: &Host, knob: &str, server: Rehearsed) -> Result<Tune, String> {
     for tune in choices(&host, knob, server) {
         match rehearse(&tune, &host, server) {
             Ok(()) => return Ok(tune),
-            // What the first one says, the default profile, is of the most use.
+            // The error of the first choice, the default profile, is the most useful.
             Err(error) => why = why.or(Some(error)),
         }
     }
@@ -46,7 +46,7 @@ fn choices(host: &Host, knob: &str, server: Rehearsed) -> Vec<Tune> {
     let only = || Tune { only: vec![knob.to_string()], ..Tune::default() };
     let default = Profile::ALL.iter().filter(|(_, profile)| *profile == Profile::default());
     let others = Profile::ALL.iter().filter(|(_, profile)| *profile != Profile::default());
-    // What the journal of the seeds did is no advice for another host, so it is the last.
+    // What the journal of the seeds did is no advice for another host, so it comes last.
     let names: Vec<&str> = default.chain(others.rev()).map(|(name, _)| *name).collect();
     let profile = |name: &&str| Tune { profile: name.to_string(), ..only() };
     let mut all: Vec<Tune> = names.iter().map(profile).collect();
@@ -62,7 +62,7 @@ fn choices(host: &Host, knob: &str, server: Rehearsed) -> Vec<Tune> {
     all
 }
 
-/// The first CPU for packets, all others for the server: what predictions of it count with.
+/// The first CPU for packets, all others for the server: the division that its predictions assume.
 fn divided(host: &Host) -> Option<String> {
     let usable = host.usable_cpus();
     let first = tune::CpuSet::parse_list(&usable.iter().next()?.to_string()).ok()?;
@@ -70,7 +70,7 @@ fn divided(host: &Host) -> Option<String> {
     (!others.is_empty()).then(|| format!("{}/{}", first.list(), others.list()))
 }
 
-/// Whether a cell would change something, and nothing of it is refused.
+/// Whether a cell would change something, and none of it is refused.
 fn rehearse(tune: &Tune, host: &Host, server: Rehearsed) -> Result<(), String> {
     check_knobs(tune, server == Rehearsed::Running)?;
     let mut all = planned(tune, host, When::Before)?;

@@ -1,4 +1,4 @@
-//! Who carries out orders about knobs: this process for this host, a probe for its own.
+//! Carries out orders about knobs: this process for this host, a probe for its own host.
 
 use crate::orders::{Bench, carry_out, start_watchdog};
 use model::root::Root;
@@ -11,11 +11,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tune::{Host, Wish};
 
-/// How long a probe may serve others before it counts as out of reach, and how often it is asked.
+/// How long a probe may be busy with others before it counts as out of reach, and the pause between
+/// two requests.
 const BUSY_FOR: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// The places of the knobs of this host, the journal, and who starts watchdogs.
+/// The places of the knobs of this host, the journal, and how watchdogs are started.
 #[derive(Debug, Clone)]
 pub struct Ground {
     /// The host.
@@ -30,7 +31,7 @@ impl Default for Ground {
     /// This host and its journal.
     fn default() -> Self {
         let (root, journal) = (Root::default(), tune::journal_folder());
-        // A watchdog starts elsewhere and must find the same folder.
+        // A watchdog starts in another folder and must find the same journal.
         let journal = std::path::absolute(&journal).unwrap_or(journal);
         Self { root, journal, watchdog: start_watchdog }
     }
@@ -39,7 +40,7 @@ impl Default for Ground {
 /// Carries out orders about the knobs of one host.
 #[derive(Debug, Clone)]
 pub enum Hands {
-    /// This process, on this host; with what the changes are for.
+    /// This process, on this host; with the reason for the changes.
     Here(Ground, String),
     /// The probe of another host.
     Far(Call),
@@ -60,7 +61,7 @@ impl OrderError {
         matches!(self, Self::Far(error) if error.is_unreachable())
     }
 
-    /// Whether the line was lost, so that the order may have been carried out.
+    /// Whether the connection was lost, so that the order may have been carried out.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Far(FarError::Silent { .. }))
     }
@@ -77,7 +78,7 @@ impl fmt::Display for OrderError {
 
 impl Hands {
     /// Gives an order and waits for its outcome. Once `stop` is set, a change of this host ends
-    /// early and is put back; another host ends what it has begun.
+    /// early and is put back; another host finishes what it has started.
     pub fn order(
         &self,
         order: TuneOrder,
@@ -100,7 +101,7 @@ impl Hands {
     }
 }
 
-/// An order to a probe, which may serve as many clients as it can just now.
+/// Gives an order to a probe that may already serve as many clients as it can.
 fn patient(call: &Call, order: &TuneOrder) -> Result<TuneOutcome, FarError> {
     let begin = Instant::now();
     loop {
@@ -115,7 +116,8 @@ fn patient(call: &Call, order: &TuneOrder) -> Result<TuneOutcome, FarError> {
     }
 }
 
-/// This host with all processes of the server: workers of one that forks are not its first.
+/// This host with all processes of the server: one that forks has workers besides its first
+/// process.
 fn look(root: &Root, wanted: &Wanted) -> Result<(Host, Wish), String> {
     let mut host = Host::look(root.clone());
     if let Some(pid) = wanted.server_pid {

@@ -1,4 +1,4 @@
-//! The deadlines of what is turned: moved for as long as this process lives and reaches the host.
+//! The deadlines of what is turned: extended while this process lives and reaches the host.
 
 use super::Hands;
 use model::tuning::TuneOrder;
@@ -6,19 +6,19 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long what is turned stays after the last sign of life.
+/// How long a change stays after the last sign of life.
 pub const LENGTH: Duration = tune::DEADLINE_MAX;
-/// Time between signs of life: several of them may fail.
+/// Time between signs of life; several of them may fail.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// Moves the deadlines of transactions until it is dropped.
+/// Extends the deadlines of transactions until it is dropped.
 pub struct Lease {
     transactions: Option<Sender<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lease {
-    /// For the transactions that are added.
+    /// For the transactions that are added later.
     pub fn begin(hands: Hands) -> Self {
         let (transactions, added) = channel();
         let beat = move || {
@@ -31,17 +31,17 @@ impl Lease {
                 }
                 for transaction in &held {
                     let (transaction, left_ns) = (transaction.clone(), LENGTH.as_nanos() as u64);
-                    // One that fails is seen at the end of the cell.
+                    // A failure shows at the end of the cell.
                     let _ = hands.order(TuneOrder::Extend { transaction, left_ns }, None);
                 }
             }
         };
-        // Without a thread the watchdog puts back what lasts longer, which fails the cell.
+        // Without a thread the watchdog puts back changes that last longer, which fails the cell.
         let thread = thread::Builder::new().name("lease".to_string()).spawn(beat).ok();
         Self { transactions: Some(transactions), thread }
     }
 
-    /// Holds one more.
+    /// Adds a transaction.
     pub fn add(&self, transaction: &str) {
         if let Some(transactions) = &self.transactions {
             let _ = transactions.send(transaction.to_string());

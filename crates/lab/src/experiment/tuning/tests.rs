@@ -1,4 +1,4 @@
-//! What plans would turn on made-up hosts.
+//! What plans would change on made-up hosts.
 
 use super::*;
 use crate::fake_host::MadeUp;
@@ -9,7 +9,7 @@ fn tune(values: &[(&str, &str)]) -> Tune {
     Tune { values: values.iter().map(of).collect(), ..Tune::default() }
 }
 
-/// What a cell would write, in both moments.
+/// What a cell would write, at both moments.
 fn writes(tune: &Tune, host: &tune::Host) -> Result<Vec<(String, String)>, String> {
     let mut all = planned(tune, host, When::Before)?;
     all.extend(planned(tune, host, When::Beside)?);
@@ -77,7 +77,7 @@ fn what_may_not_be_set_is_refused_with_a_value_as_well() {
     assert!(why.contains("no unprivileged ports are left"), "{why}");
 }
 
-/// A host with hardware, two nodes, and whatever knobs are about, as a distribution leaves it.
+/// A host with hardware, two nodes and all kinds of knobs, as a distribution leaves it.
 fn whole() -> MadeUp {
     let made = MadeUp::new();
     let eth0 = |file: &str| format!("/sys/class/net/eth0/{file}");
@@ -175,7 +175,7 @@ fn whatever_a_plan_is_written_for_changes_something() {
         {
             assert!(!ways.contains_key(name), "{name}");
         }
-        // Of a server that runs already nothing is started anew, and its processes are not known.
+        // If the server is already running nothing is started, and its processes are not known.
         let is_ours = server != Rehearsed::Running;
         assert_eq!(ways.contains_key("somaxconn"), is_ours);
         assert_eq!(ways.contains_key("transparent-hugepages"), is_ours);

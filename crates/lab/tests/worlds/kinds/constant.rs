@@ -1,4 +1,4 @@
-//! A server whose every response takes the same time.
+//! A server that takes the same time for every response.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, Findings, PUNCTUAL};
@@ -6,7 +6,7 @@ use crate::stage::{Drawn, S, Seen, closed, servers};
 use engine::simulate::server::Service;
 use model::load::{Stop, Warmup};
 
-/// Closed loop, from far below to far above what it can do.
+/// Closed loop, from far below to far above its capacity.
 pub const CLOSED: Kind = Kind {
     name: "constant-closed",
     seeds: 30,
@@ -22,7 +22,7 @@ pub const CLOSED: Kind = Kind {
     },
 };
 
-/// Far slower than is usual: 200 ms to 3 s, by time or by count.
+/// Far slower than usual: 200 ms to 3 s, by time or by count.
 pub const SLOW: Kind = Kind {
     name: "constant-slow",
     seeds: 20,
@@ -48,7 +48,7 @@ pub const SLOW: Kind = Kind {
     },
 };
 
-/// With as many connections as servers or more, the rate is what the servers can do.
+/// With as many connections as servers or more, the rate is the capacity of the servers.
 fn true_capacity(seen: &Seen, findings: &mut Findings) {
     let (server, point) = (&seen.drawn.plan.server, seen.point());
     let Service::Fixed(service_ns) = server.service else { return };
@@ -60,6 +60,6 @@ fn true_capacity(seen: &Seen, findings: &mut Findings) {
     let edges = 2.0 * connections / point.load.duration_s;
     let turn = (30_000.0 / service_ns).min(0.1);
     if point.rate > bound + edges || point.rate < bound * (1.0 - turn) - edges {
-        findings.wrong(format!("rate {:.1} where {bound:.1} is what there is", point.rate));
+        findings.wrong(format!("rate {:.1} where {bound:.1} is possible", point.rate));
     }
 }

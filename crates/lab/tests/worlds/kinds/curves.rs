@@ -7,7 +7,7 @@ use engine::simulate::server::Service;
 use model::curve::{Curve, Leg};
 use model::load::{Arrival, Spacing};
 
-/// Every request is due where the curve has it, from an idle server to a full one and back.
+/// Every request is due where the curve places it, from an idle server to a full one and back.
 pub const SHAPES: Kind = Kind {
     name: "curve",
     seeds: 20,

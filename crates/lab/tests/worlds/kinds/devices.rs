@@ -42,7 +42,7 @@ pub const OPEN: Kind = Kind {
     },
 };
 
-/// What was due is begun or unsent, and what was begun has one fate.
+/// Every due connection was begun or is unsent, and every begun connection has one outcome.
 fn accounted(seen: &Seen, starts: &StartInfo, findings: &mut Findings) {
     let StartInfo { planned, begun, established, failed, pending, unsent, waited, .. } = starts;
     if *planned != Some(begun + unsent) || *begun != established + failed + pending {
@@ -64,14 +64,14 @@ fn accounted(seen: &Seen, starts: &StartInfo, findings: &mut Findings) {
         }
         return;
     }
-    // As many as the devices can hold one after the other, and those under way at both ends.
+    // As many as the devices can hold one after another, and those under way at both ends.
     let most = devices * (1.0 + seen.point().load.duration_s * 1e9 / hold_ns as f64);
     if *begun as f64 > most || *waited == 0 {
         findings.wrong(format!("{devices} devices of {hold_ns} ns began too many: {starts:?}"));
     }
 }
 
-/// The seconds of the visit hold every connection, and the server saw a request on each.
+/// The seconds of the visit contain every connection, and the server saw a request on each.
 fn in_every_second(seen: &Seen, turnover: &TurnoverInfo, findings: &mut Findings) {
     let by_second: u64 = turnover.openings.iter().map(|second| second.established).sum();
     let opened: u64 = seen.run.record.target.addresses_used.iter().map(|one| one.connections).sum();
@@ -79,7 +79,7 @@ fn in_every_second(seen: &Seen, turnover: &TurnoverInfo, findings: &mut Findings
         findings.wrong(format!("{opened} connections, {by_second} in the seconds of the visit"));
     }
     let requests = seen.account.len() as u64;
-    // One that opens when the window is over asks nothing.
+    // One that opens when the window is over sends no request.
     let slack = u64::from(seen.point().load.connections);
     if requests > opened || requests + slack < opened {
         findings.wrong(format!("{requests} requests on {opened} connections"));

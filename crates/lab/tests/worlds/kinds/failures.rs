@@ -1,4 +1,4 @@
-//! Servers that fail: at once, late, by a reset, by saying nothing. Failures are results.
+//! Servers that fail: at once, late, with a reset, without a response. Failures are results.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, PUNCTUAL};
@@ -7,7 +7,7 @@ use engine::simulate::server::Service;
 use model::load::LoadModel;
 use model::load::Spacing;
 
-/// Refuses requests above its limit at once, with 503 or 429: a few or most of all.
+/// Refuses requests above its limit at once, with 503 or 429: a few of them or most.
 pub const SHEDDING: Kind = Kind {
     name: "shedding",
     seeds: 30,
@@ -52,7 +52,7 @@ pub const STATUS: Kind = Kind {
     },
 };
 
-/// Lets so many requests a second pass and refuses the others with 429.
+/// Admits this many requests per second and refuses the others with 429.
 pub const LIMITED: Kind = Kind {
     name: "rate-limit",
     seeds: 20,
@@ -67,7 +67,8 @@ pub const LIMITED: Kind = Kind {
     },
     check: |seen, findings| {
         laws::hold(findings, seen, 0, PUNCTUAL);
-        // In closed loop requests that are refused at once keep the generator as busy as it can be.
+        // In closed loop, requests that are refused at once keep the generator as busy as it can
+        // be.
         if seen.point().load.model == LoadModel::Open {
             not_ours(seen, findings);
         }
@@ -96,7 +97,7 @@ pub const LATE: Kind = Kind {
     },
 };
 
-/// Requests that get no response, until the time-out.
+/// Requests that get no response before the timeout.
 pub const SILENT: Kind = Kind {
     name: "silent",
     seeds: 15,
@@ -116,7 +117,7 @@ pub const SILENT: Kind = Kind {
     },
 };
 
-/// Resets a share of connections in the place of a response.
+/// Resets a share of connections in place of a response.
 pub const RESETS: Kind = Kind {
     name: "resets",
     seeds: 20,
@@ -133,7 +134,7 @@ pub const RESETS: Kind = Kind {
     },
 };
 
-/// Dies in the warm-up, in the window or never mind when.
+/// Dies in the warm-up, in the window or at some other time.
 pub const DYING: Kind = Kind {
     name: "dying",
     seeds: 20,

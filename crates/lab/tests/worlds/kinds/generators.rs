@@ -28,7 +28,7 @@ pub const LATE: Kind = Kind {
     check: |seen, findings| blameless(seen, findings, 20 * MS),
 };
 
-/// It stands still for tens of milliseconds, again and again.
+/// It stalls for tens of milliseconds, repeatedly.
 pub const FROZEN: Kind = Kind {
     name: "frozen-generator",
     seeds: 40,
@@ -64,7 +64,7 @@ pub const SLOW: Kind = Kind {
     },
 };
 
-/// It may use a tenth to a half of a CPU and wants more.
+/// It may use a tenth to a half of a CPU and needs more.
 pub const STARVED: Kind = Kind {
     name: "starved-generator",
     seeds: 25,
@@ -95,7 +95,7 @@ fn is_named(seen: &Seen, findings: &mut Findings) {
 
 /// The laws that hold for any fault of the generator.
 fn blameless(seen: &Seen, findings: &mut Findings, edge_ns: u64) {
-    // Within a twentieth or 50 us a figure is called sound.
+    // A figure that is within a twentieth or 50 us is called sound.
     let allowed = Allowed { edge_ns, time: (0.055, 60 * US), of: Of::Send };
     laws::hold(findings, seen, 0, allowed);
     let verdict = &seen.run.record.verdict;

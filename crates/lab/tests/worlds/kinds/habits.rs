@@ -117,7 +117,7 @@ pub const PIECES: Kind = Kind {
     },
 };
 
-/// An empty line behind each response, as old servers send it.
+/// An empty line after each response, as old servers send it.
 pub const STRAYS: Kind = Kind {
     name: "stray-bytes",
     seeds: 15,

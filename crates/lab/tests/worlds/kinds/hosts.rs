@@ -6,7 +6,8 @@ use crate::stage::{Drawn, closed, open, servers};
 use engine::simulate::server::Service;
 use model::load::Spacing;
 
-/// `/proc/stat` adds up to 111 to 137 % of the time: nothing that is not taken from it suffers.
+/// `/proc/stat` adds up to 111 to 137 % of the time: figures that are not taken from it do not
+/// suffer.
 pub const TICKS: Kind = Kind {
     name: "tick-accounting",
     seeds: 40,
@@ -22,7 +23,7 @@ pub const TICKS: Kind = Kind {
     },
     check: |seen, findings| {
         laws::hold(findings, seen, 0, PUNCTUAL);
-        // Of a p99 there may be too few.
+        // There may be too few responses for a p99.
         for figure in ["rate", "latency_ns.mean", "latency_ns.p50", "latency_ns.p90"] {
             if !laws::standing(seen.point(), figure).is_sound() {
                 findings.wrong(format!("{figure} is not sound for what the host accounts"));

@@ -70,26 +70,26 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// Makes the world of a seed, and looks at it.
+    /// Makes the world of a seed, and checks it.
     pub fn make(&self, seed: u64) -> Findings {
         let mut findings = Findings::default();
         let drawn = (self.draw)(&mut Dice { seed, random: Random::new(seed, 7) });
         let seen = drawn.clone().play();
         (self.check)(&seen, &mut findings);
         findings.named = seen.run.record.verdict.wall.word();
-        // Headline, marks and charts say what the record may claim.
+        // Headline, marks and charts say only what the record may claim.
         report::story::contradictions(&seen.run).into_iter().for_each(|one| findings.wrong(one));
         if seed.is_multiple_of(8) && drawn.play().bytes() != seen.bytes() {
-            findings.wrong("the same seed gives another record".to_string());
+            findings.wrong("the same seed gives a different record".to_string());
         }
         findings
     }
 }
 
-/// Variation of true half-second rates from which on a window may be called one of several rates.
+/// Variation of true half-second rates above which a window may be called one of several rates.
 const RESTLESS: f64 = 0.10;
 
-/// What a world is drawn with.
+/// The random draws of a world.
 pub struct Dice {
     /// Its seed.
     pub seed: u64,
@@ -97,7 +97,7 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// Any number between two, evenly in proportion.
+    /// Any number between two, uniform on a logarithmic scale.
     pub fn scale(&mut self, least: f64, most: f64) -> f64 {
         least * (most / least).powf(self.random.uniform())
     }
@@ -116,7 +116,7 @@ impl Dice {
 /// A generator that is on time is neither the wall nor in doubt.
 fn not_ours(seen: &Seen, findings: &mut Findings) {
     let verdict = &seen.run.record.verdict;
-    // A window of several rates counts as one, for any cause of the change.
+    // A window with several rates may be called that, whatever changed the rate.
     let is_restless = verdict.wall.word() == "M3" && truth::restlessness(seen) > RESTLESS;
     if matches!(verdict.side, Side::Client | Side::Measurement) && !is_restless {
         findings.wrong(format!("{} is named for a generator on time", verdict.wall.word()));

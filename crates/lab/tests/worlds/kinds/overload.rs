@@ -1,4 +1,4 @@
-//! Open loop above what the server can do.
+//! Open loop above the capacity of the server.
 
 use super::Kind;
 use crate::laws::{self, PUNCTUAL};

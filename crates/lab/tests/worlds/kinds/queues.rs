@@ -115,8 +115,8 @@ fn erlang_c(count: u32, load: f64) -> f64 {
     blocked / (1.0 - load * (1.0 - blocked))
 }
 
-/// The mean of a window scatters around that of theory, the more the fuller the server is: by about
-/// the relaxation time of the queue over the window (Whitt, Management Science 35, 1989).
+/// The mean of a window scatters around that of theory, and more so the fuller the server is: by
+/// about the relaxation time of the queue over the window (Whitt, Management Science 35, 1989).
 fn scatter(seen: &Seen) -> f64 {
     let (mean_ns, load, count) = known(seen);
     let relaxation_ns = mean_ns / f64::from(count) / (1.0 - load).powi(2);

@@ -1,4 +1,4 @@
-//! Ramps over servers that are not the same from visit to visit.
+//! Ramps over servers whose speed varies from visit to visit.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, PUNCTUAL};
@@ -7,7 +7,7 @@ use engine::simulate::server::Service;
 use model::load::Question;
 use model::verdict::CeilingKind;
 
-/// From one connection to far above what it can do; its speed is drawn anew for each visit.
+/// From one connection to far above its capacity; its speed is drawn again for each visit.
 pub const NOISY: Kind = Kind {
     name: "noisy-ramp",
     seeds: 60,
@@ -30,7 +30,7 @@ pub const NOISY: Kind = Kind {
     },
 };
 
-/// All of its time of service is CPU time, and no other CPU is its own.
+/// All of its service time is CPU time, and it has no other CPU.
 fn cpus_are_full(seen: &Seen, findings: &mut laws::Findings) {
     let wall = seen.run.record.verdict.wall.word();
     if !["S1", "S2", "S4"].contains(&wall) {

@@ -30,7 +30,7 @@ pub const MM1: Kind = Kind {
     },
 };
 
-/// Refuses requests above its limit: also without a bound on errors the result is its capacity.
+/// Refuses requests above its limit: even without a bound on errors the result is its capacity.
 pub const SHEDDING: Kind = Kind {
     name: "find-shedding",
     seeds: 15,
@@ -45,7 +45,7 @@ pub const SHEDDING: Kind = Kind {
     },
     check: |seen, findings| {
         let capacity = seen.drawn.plan.server.capacity();
-        // A request that comes when all servers are in use is refused: even gaps fill them all.
+        // A request that arrives when all servers are in use is refused: equal gaps fill them all.
         found(seen, findings, (capacity, capacity), 0.05);
     },
 };
@@ -71,9 +71,9 @@ fn find(seed: u64, server: engine::simulate::server::Server, arrivals: Spacing) 
     drawn
 }
 
-/// A trial of some seconds sees a percentile of a queue that is not all of it, so that the limit is
-/// no line: the rate at which nineteen in twenty trials hold, and that at which three in ten do.
-/// Found by making very many trials of the queue alone (Lindley's recursion).
+/// A trial of some seconds sees only a sample of a queue's percentile, so the limit is a band: from
+/// the rate at which nineteen in twenty trials hold to the rate at which three in ten do. Found by
+/// very many trials of the queue alone (Lindley's recursion).
 fn band(seed: u64, mean_ns: f64, bound_ns: f64) -> (f64, f64) {
     let mut random = Random::new(seed, 99);
     let holds = 1e9 / mean_ns - 100f64.ln() / (bound_ns / 1e9);
@@ -107,7 +107,7 @@ fn trial_holds(random: &mut Random, mean_ns: f64, bound_ns: f64, rate: f64) -> b
     sojourns.get(count * 99 / 100).is_none_or(|p99_ns| *p99_ns < bound_ns)
 }
 
-/// The interval of the result overlaps that of the truth, within a share of it.
+/// The interval of the result overlaps the true one, within a share of it.
 fn found(seen: &Seen, findings: &mut Findings, (all, few): (f64, f64), share: f64) {
     let answer = seen.run.record.search.as_ref().and_then(|search| search.answer.as_ref());
     let Some(Answer { rate, misses_at, confidence, notes, .. }) = answer else {

@@ -1,4 +1,4 @@
-//! Several workers on one server: one account of all of them.
+//! Several workers on one server: one account for all of them.
 
 use super::{Kind, not_ours};
 use crate::laws::{self, PUNCTUAL};
