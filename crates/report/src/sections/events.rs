@@ -67,7 +67,7 @@ fn notes(point: &Point, events: &EventInfo) -> Vec<String> {
     if events.early > 0 {
         let early = plural(events.early, "event");
         notes.push(format!(
-            "{early} arrived before they came about by the two clocks, and are in no percentile."
+            "{early} arrived before their creation by the two clocks and are in no percentile."
         ));
     }
     if events.repeated > 0 {
