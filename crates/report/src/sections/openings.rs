@@ -11,7 +11,7 @@ use model::units::NS_PER_S;
 /// A figure of a second.
 type Pick = fn(&Opening) -> Option<f64>;
 
-/// Shorter windows are drawn in tenths of a second instead.
+/// Shorter visits are drawn only in tenths of a second of their window.
 const SECONDS_MIN: usize = 3;
 
 /// Connections, time to connect and accept queues over each visit; nothing where every visit of
