@@ -112,8 +112,7 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
     if let (Some(bytes), None) = (turnover.client_bytes_each, &turnover.starts) {
         let open = plural(point.connections.opened, "connection");
         let bytes = or_dash(Some(bytes), show_bytes);
-        notes
-            .push(format!("{bytes} of generator memory for each of {open}, without the kernel's."));
+        notes.push(format!("{bytes} of generator memory for each of {open}, kernel excluded."));
     }
     notes
 }
