@@ -383,7 +383,7 @@ pub struct Series {
 pub struct Band {
     /// Name.
     pub label: String,
-    /// Where it begins.
+    /// Where it starts.
     pub from: f64,
     /// Where it ends.
     pub to: f64,

@@ -155,7 +155,7 @@ pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
         .flatten()
         .map(|one| format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9)));
     let times: Vec<String> = times.collect();
-    let mut rows = vec![Row::new("Told", format!("{name}: {}", tool::counted(told)))];
+    let mut rows = vec![Row::new("Reported", format!("{name}: {}", tool::counted(told)))];
     if !times.is_empty() {
         rows.push(Row::new("Latency", format!("{name}: {}", times.join("  "))));
     }
