@@ -13,10 +13,10 @@ pub struct Limits {
     pub total_bytes: u64,
     /// Files.
     pub files: usize,
-    /// By what factor the files may be larger than the archive, when they have at least
+    /// By what factor the files may be larger than the archive, when they have more than
     /// [`Limits::ratio_from_bytes`] together.
     pub ratio: u64,
-    /// Total size of the files from which [`Limits::ratio`] applies, bytes.
+    /// Total size of the files above which [`Limits::ratio`] applies, bytes.
     pub ratio_from_bytes: u64,
 }
 
