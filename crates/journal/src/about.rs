@@ -1,23 +1,23 @@
-//! `journal.toml`: what the journal is called.
+//! `journal.toml`: title and description of the journal.
 
 use crate::text::{check_line, parse};
 use serde::{Deserialize, Serialize};
 
-/// What the journal is called.
+/// Title and description of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// Its title.
     pub title: String,
-    /// What it is about, in a few sentences; nothing when it does not say.
+    /// What it is about, in a few sentences; empty when not given.
     #[serde(default)]
     pub description: Option<String>,
-    /// Where its site is published, for the feed; nothing when it is not.
+    /// Where its site is published, for the feed; nothing when it is not published.
     #[serde(default)]
     pub url: Option<String>,
 }
 
-/// Letters of a description at most.
+/// Most characters of a description.
 const DESCRIPTION_MAX: usize = 2000;
 
 impl About {
@@ -26,7 +26,7 @@ impl About {
         let about: Self = parse(text)?;
         check_line("title", &about.title, 200)?;
         if about.description.as_ref().is_some_and(|text| text.len() > DESCRIPTION_MAX) {
-            return Err(format!("description has more than {DESCRIPTION_MAX} letters"));
+            return Err(format!("description has more than {DESCRIPTION_MAX} characters"));
         }
         let is_web = |url: &String| {
             let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -34,7 +34,7 @@ impl About {
         };
         match &about.url {
             Some(url) if !is_web(url) => Err(format!(
-                "url '{url}' is no address of a site; for example url = \
+                "url '{url}' is not an http or https address; for example url = \
                  \"https://example.org/journal/\""
             )),
             _ => Ok(about),
@@ -54,7 +54,7 @@ mod tests {
             ("", "missing field `title`"),
             ("titel = \"a\"", "line 1: unknown field `titel`, expected one of `title`"),
             ("title = \"a\"\nurl = \"javascript:x\"", "for example url"),
-            ("title = \"\"", "1 to 200 letters"),
+            ("title = \"\"", "1 to 200 characters"),
         ] {
             let error = About::parse(text).unwrap_err();
             assert!(error.contains(said), "{error}");

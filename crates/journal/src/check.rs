@@ -1,7 +1,7 @@
-//! Whether what a journal says still holds.
+//! Checks whether the statements of a journal still hold.
 //!
-//! In: its entries with their results. Out: each finding with its truth, and remarks about what
-//! does not hold, is open, or has changed.
+//! In: its entries with their results. Out: each finding with its truth, and remarks on everything
+//! that does not hold, is open, or has changed.
 
 pub(crate) mod again;
 mod between;
@@ -17,16 +17,16 @@ use crate::slug::Slug;
 use crate::world::World;
 use serde::Serialize;
 
-/// What was found out about a journal.
+/// The result of checking a journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Checked {
-    /// What each entry states, with its truth.
+    /// The statements of each entry, with their truth.
     pub entries: Vec<EntryChecked>,
-    /// What a reader should know, the worst first.
+    /// Remarks for the reader, the worst first.
     pub remarks: Vec<Remark>,
 }
 
-/// What an entry states, with its truth.
+/// The statements of an entry, with their truth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EntryChecked {
     /// Its name.
@@ -39,20 +39,20 @@ pub struct EntryChecked {
     pub predictions: Vec<Judged>,
 }
 
-/// Something that a reader should know.
+/// A remark for the reader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// The entry; nothing for what cannot be read as one.
+    /// The entry; nothing when it cannot be read.
     pub entry: Option<Slug>,
-    /// What kind it is of.
+    /// Its kind.
     pub kind: Kind,
     /// What it is about: a finding, a reference, a run.
     pub about: String,
-    /// What is so, with figures.
+    /// The reason, with figures.
     pub why: String,
 }
 
-/// What kind a remark is of, the worst first.
+/// Kinds of remarks, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -62,21 +62,21 @@ pub enum Kind {
     Stale,
     /// The condition of a finding is neither true nor false.
     Undecided,
-    /// A path leads to nothing.
+    /// A path does not lead to a figure.
     Dangling,
-    /// The entry that replaces one is missing.
+    /// The entry that replaces another is missing.
     NoSuccessor,
-    /// A finding of one entry is false by the result of another that asks the same.
+    /// A finding of one entry is false by the result of another entry with the same question.
     Contradiction,
     /// This version finds another wall in a run, or calls its rate known where it was not.
     Rejudged,
-    /// A gate comes out differently in this version.
+    /// A gate has a different result in this version.
     Gates,
-    /// Results that are compared are of different hosts.
+    /// Compared results are from different hosts.
     HostsDiffer,
-    /// Another entry asks the same.
+    /// Another entry has the same question.
     AskedAgain,
-    /// It is done and has no answer.
+    /// The entry is done and has no answer.
     NoAnswer,
     /// A run cannot be judged again.
     NotJudged,
@@ -84,17 +84,17 @@ pub enum Kind {
     WrongPrediction,
     /// A prediction is neither right nor wrong.
     OpenPrediction,
-    /// A wall is another than expected.
+    /// A wall is not the expected one.
     OtherWall,
 }
 
-/// How much a remark weighs.
+/// The weight of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// The input is not valid.
     Invalid,
-    /// Something that the journal says does not hold.
+    /// A statement of the journal does not hold.
     Failed,
     /// A reader should look at it.
     Doubtful,
@@ -103,7 +103,7 @@ pub enum Weight {
 }
 
 impl Kind {
-    /// How much it weighs.
+    /// Its weight.
     pub fn weight(self) -> Weight {
         match self {
             Self::Invalid => Weight::Invalid,
@@ -150,7 +150,7 @@ impl Checked {
         self.remarks.iter().map(|one| one.kind.weight()).min()
     }
 
-    /// Findings that hold, and all of them.
+    /// The number of findings that hold, and of all findings.
     pub fn holding(&self) -> (usize, usize) {
         let findings = || self.entries.iter().flat_map(|one| &one.findings);
         let holds = |one: &&Judged| one.truth == Some(Truth::True);
@@ -158,7 +158,7 @@ impl Checked {
     }
 }
 
-/// Checks entries of a journal: those that `is_asked`, with what others say of the same.
+/// Checks the entries of a journal that `is_asked` selects, also against the other entries.
 pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
     let world = World::of(&listing.entries);
     let mut checked = Checked::default();
@@ -177,7 +177,7 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
         checked.remarks.extend(remarks);
         checked.remarks.extend(entry::successor(&listing.entries, entry));
         checked.remarks.extend(unread_audits(entry));
-        // What an entry says that another one replaced is history.
+        // The statements of a superseded entry are history.
         if !matches!(entry.entry.status, Status::Superseded { .. }) {
             checked.remarks.extend(hosts::check(&world, entry));
             checked.remarks.extend(again::check(entry));
@@ -191,7 +191,7 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
     checked
 }
 
-/// Audits that cannot be read, also those that no finding and no figure needs.
+/// Audits that cannot be read, including those that no finding or figure uses.
 fn unread_audits(entry: &EntryFolder) -> Vec<Remark> {
     let unread = |about: String, error: crate::JournalError| {
         remark(entry, Kind::Invalid, about, error.to_string())

@@ -1,4 +1,4 @@
-//! What of an entry's folder belongs to it, and goes where the entry goes.
+//! Which files of its folder belong to an entry and are copied with it.
 
 use crate::folder::EntryFolder;
 use crate::{JournalError, io_error, wrong};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Files and folders of an entry.
 const OURS: [&str; 6] = ["entry.toml", "plan.toml", "notes.md", "results", "runs", "foreign"];
-/// Files of one entry at most.
+/// Most files of one entry.
 const FILES_MAX: usize = 100_000;
 
 /// The files of an entry.
@@ -15,7 +15,7 @@ const FILES_MAX: usize = 100_000;
 pub struct Contents {
     /// Those that belong to it, sorted by name.
     pub files: Vec<Content>,
-    /// What else is in the folder, by name: hidden files, and those of no meaning to an entry.
+    /// Names of everything else in the folder: hidden files, and files that no entry has.
     pub left_out: Vec<String>,
 }
 
@@ -29,8 +29,8 @@ pub struct Content {
 }
 
 impl EntryFolder {
-    /// The files of the entry. No link is followed: one ends it, because what it leads to may be
-    /// anything.
+    /// The files of the entry. A link is an error and is not followed, because it may lead
+    /// anywhere.
     pub fn contents(&self) -> Result<Contents, JournalError> {
         let mut contents = Contents::default();
         contents.add(&self.path, "")?;
@@ -39,7 +39,7 @@ impl EntryFolder {
         Ok(contents)
     }
 
-    /// When the newest part of the entry was made: its newest result or run, or its date.
+    /// The time of the newest part of the entry: its newest result or run, or its date.
     pub fn made_at(&self) -> Result<String, JournalError> {
         let began = |folder: &str| store::Directory::new(self.path.join(folder)).entries();
         let parts = [began("results"), began("runs")];
@@ -52,14 +52,14 @@ impl EntryFolder {
 }
 
 impl Contents {
-    /// Adds what is in a folder whose name below the entry's is given.
+    /// Adds the content of a folder; `below` is its path inside the entry.
     fn add(&mut self, folder: &Path, below: &str) -> Result<(), JournalError> {
         for entry in fs::read_dir(folder).map_err(io_error(folder))? {
             let entry = entry.map_err(io_error(folder))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(io_error(&path))?;
             let name = entry.file_name();
-            let name = name.to_str().ok_or_else(|| wrong(&path, "its name is no text"))?;
+            let name = name.to_str().ok_or_else(|| wrong(&path, "its name is not UTF-8"))?;
             let is_of_entry = !below.is_empty() || OURS.contains(&name);
             match name.starts_with('.') || !is_of_entry {
                 true => self.left_out.push(format!("{below}{name}")),
@@ -74,7 +74,7 @@ impl Contents {
             return self.add(&path, &format!("{name}/"));
         }
         if !kind.is_file() {
-            return Err(wrong(&path, "it is a link or no file; put a copy there, or remove it"));
+            return Err(wrong(&path, "it is a link or not a file; put a copy there, or remove it"));
         }
         if self.files.len() == FILES_MAX {
             return Err(wrong(&path, format!("the entry has more than {FILES_MAX} files")));

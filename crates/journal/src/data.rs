@@ -1,4 +1,4 @@
-//! What an entry was measured with: results, runs that were added, and what other tools printed.
+//! The data of an entry: results, runs that were added, and outputs of other tools.
 
 use crate::files::{self, DOCUMENT, RUN, checked, folders};
 use crate::folder::EntryFolder;
@@ -10,26 +10,26 @@ use std::path::{Path, PathBuf};
 
 /// The document of a result.
 const EXPERIMENT: &str = "experiment.json";
-/// What the audit of a foreign file left.
+/// Suffix of the audit of a foreign file.
 const AUDITED: &str = ".audit.json";
 /// Files of a run that are read.
 const RECORD: &str = "run.json";
 const READINGS: [&str; 4] =
     ["points.ndjson", "readings.ndjson", "server-readings.ndjson", "latencies.json"];
 
-/// A result with what its visits left.
+/// A result with the records of its visits.
 #[derive(Debug, Clone)]
 pub struct ResultData {
     /// Its document.
     pub experiment: Experiment,
-    /// The record of each visit, in their order; nothing where there is none or it cannot be read.
+    /// The record of each visit, in order; nothing where it is missing or cannot be read.
     pub records: Vec<Option<Record>>,
 }
 
 /// A run of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunKept {
-    /// What a person calls it: `cell many, block 2`, or the name it was added with.
+    /// Its description: `cell many, block 2`, or the name it was added with.
     pub about: String,
     /// Its folder.
     pub path: PathBuf,
@@ -40,7 +40,7 @@ impl EntryFolder {
     pub fn experiment(&self, id: &str) -> Result<Experiment, JournalError> {
         let path = self.result_path(id).join(EXPERIMENT);
         let bytes = files::bytes(self.root(), &path, DOCUMENT)?
-            .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not begin"))?;
+            .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not start"))?;
         let of: Experiment = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
         match of.schema == SCHEMA {
             true => Ok(of),
@@ -48,7 +48,7 @@ impl EntryFolder {
         }
     }
 
-    /// A result with what its visits left.
+    /// A result with the records of its visits.
     pub fn result(&self, id: &str) -> Result<ResultData, JournalError> {
         let experiment = self.experiment(id)?;
         let runs = self.result_path(id).join("runs");
@@ -83,7 +83,7 @@ impl EntryFolder {
         Ok(all)
     }
 
-    /// The run of each visit of a result, in their order; nothing for a visit without one.
+    /// The run of each visit of a result, in order; nothing for a visit without a run.
     pub fn visits(&self, id: &str) -> Result<Vec<Option<RunKept>>, JournalError> {
         let runs = self.result_path(id).join("runs");
         let visit = |cell: CellResult| {
@@ -95,13 +95,13 @@ impl EntryFolder {
         Ok(self.experiment(id)?.cells.into_iter().map(visit).collect())
     }
 
-    /// A run with its readings; without them when they are not there.
+    /// A run with its readings, or without them when they are missing.
     pub fn whole_run(&self, kept: &RunKept) -> Result<Run, JournalError> {
         let record = self.record(&kept.path)?;
         let mut all_there = true;
         for name in READINGS {
             let place = checked(self.root(), &kept.path.join(name), RUN)?;
-            // There are readings of the server's host only where a probe is.
+            // There are readings of the server's host only with a probe on it.
             all_there &= place.is_some() || name == "server-readings.ndjson";
         }
         if !all_there {
@@ -118,13 +118,13 @@ impl EntryFolder {
         store::read_record(&place).map_err(|error| wrong(&path, error))
     }
 
-    /// Names of what other tools printed and was audited.
+    /// Names of audited outputs of other tools.
     pub fn foreign(&self) -> Result<Vec<String>, JournalError> {
         let names = files::files(self.root(), &self.path.join("foreign"))?;
         Ok(names.iter().filter_map(|name| name.strip_suffix(AUDITED)).map(str::to_string).collect())
     }
 
-    /// The audit of what another tool printed.
+    /// The audit of the output of another tool.
     pub fn audit(&self, name: &str) -> Result<Audit, JournalError> {
         let path = self.path.join("foreign").join(format!("{name}{AUDITED}"));
         let bytes = files::bytes(self.root(), &path, DOCUMENT)?
@@ -137,7 +137,7 @@ impl EntryFolder {
     }
 }
 
-/// Whether a text of a document is the name of a folder and no way out of it.
+/// Whether a text of a document is a plain folder name and not a path.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_plain)

@@ -1,4 +1,4 @@
-//! `entry.toml`: what an experiment asked, what was expected, and what was found.
+//! `entry.toml`: the question of an experiment, the expectations, and the findings.
 
 use crate::SCHEMA;
 use crate::date::Date;
@@ -9,10 +9,10 @@ use model::wall::WallId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Letters of a line at most, and of a text that may have several.
+/// Most characters of a line, and most bytes of a text of several lines.
 const LINE_MAX: usize = 300;
 const TEXT_MAX: usize = 20_000;
-/// Tags, findings and predictions at most.
+/// Most tags, findings and predictions.
 const MANY_MAX: usize = 200;
 
 /// One entry.
@@ -24,18 +24,18 @@ pub struct Entry {
     pub date: Date,
     /// Words that group entries.
     pub tags: Vec<String>,
-    /// How far the experiment is.
+    /// The state of the experiment.
     #[serde(flatten)]
     pub status: Status,
-    /// What it asks.
+    /// The question.
     pub question: String,
-    /// What follows, in one line; nothing until it is known.
+    /// The answer, in one line; nothing until it is known.
     pub answer: Option<String>,
     /// What to do differently from now on.
     pub lesson: Option<String>,
-    /// Whose experiment it is, in words; nothing for one of one's own.
+    /// Whose experiment it is, in words; nothing for the user's own.
     pub source: Option<String>,
-    /// The result that the entry speaks of; the newest when it does not say.
+    /// The chosen result; by default the newest.
     pub result: Option<String>,
     /// What was expected before the experiment.
     pub hypothesis: Option<Hypothesis>,
@@ -43,11 +43,11 @@ pub struct Entry {
     pub findings: Vec<Finding>,
 }
 
-/// How far an experiment is.
+/// The state of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Status {
-    /// It was not measured yet.
+    /// It has not been measured yet.
     Planned,
     /// It is being measured, or was when `ceiling journal run` ended early.
     Running,
@@ -84,12 +84,12 @@ pub struct Hypothesis {
     pub predictions: Vec<Prediction>,
 }
 
-/// What a figure would be. That it is not is a result and no mistake of the entry.
+/// A prediction of a figure. A wrong prediction is a result, not an error of the entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// In words; the condition speaks for itself without.
+    /// In words; without them, the condition is shown alone.
     pub text: Option<String>,
-    /// What would hold.
+    /// What should hold.
     pub condition: Condition,
 }
 
@@ -230,8 +230,8 @@ fn hypothesis(raw: HypothesisText) -> Result<Hypothesis, String> {
     let wall = |(cell, id): (String, String)| match WallId::parse(&id) {
         Some(wall) => Ok((cell, wall)),
         None => Err(format!(
-            "hypothesis.walls: '{id}' of cell '{cell}' is no wall (docs/reference/walls.md); for \
-             example walls = {{ {cell:?} = \"S1\" }}"
+            "hypothesis.walls: '{id}' of cell '{cell}' is not a wall (docs/reference/walls.md); \
+             for example walls = {{ {cell:?} = \"S1\" }}"
         )),
     };
     let prediction = |(at, one): (usize, PredictionText)| {
@@ -256,7 +256,7 @@ fn hypothesis(raw: HypothesisText) -> Result<Hypothesis, String> {
 fn check_text(key: &str, text: Option<&str>) -> Result<(), String> {
     match text {
         Some(text) if text.trim().is_empty() => {
-            Err(format!("{key} is empty; leave it out, or say"))
+            Err(format!("{key} is empty; leave it out, or fill it"))
         }
         Some(text) if text.len() > TEXT_MAX => {
             Err(format!("{key} has more than {TEXT_MAX} bytes; notes.md is for long texts"))
@@ -271,12 +271,12 @@ fn check_tag(tag: &str) -> Result<(), String> {
     match fits && tag.trim() == tag && tag.chars().all(is_plain) {
         true => Ok(()),
         false => Err(format!(
-            "tag '{tag}' is not a word of 1 to 40 letters; for example tags = [\"http\"]"
+            "tag '{tag}' is not a word of 1 to 40 characters; for example tags = [\"http\"]"
         )),
     }
 }
 
-/// The name of a result, which begins with its time.
+/// The name of a result, which starts with its time.
 fn check_id(id: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match (1..=200).contains(&id.len()) && !id.starts_with('.') && id.bytes().all(is_plain) {

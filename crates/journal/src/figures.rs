@@ -1,7 +1,7 @@
 //! The figures of a result, by cell and contrast, and those of a single run.
 //!
-//! In: the document of an experiment and the records of its visits. Out: values with intervals. A
-//! figure that was asked for and is not known says why.
+//! In: the document of an experiment and the records of its visits. Out: values with intervals, or
+//! the reason why a figure is not known.
 
 use crate::language::{Basis, Figure, Unit, Value};
 use judge::stats::{median, median_interval};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Figures of a cell or a run, by name.
 pub type Named = BTreeMap<String, Value>;
 
-/// Visits from which on the median has an interval of 95 %.
+/// Fewest visits for a 95 % interval of the median.
 const VISITS_MIN: usize = 6;
 
 /// The figures of one result.
@@ -25,7 +25,7 @@ const VISITS_MIN: usize = 6;
 pub struct ResultFigures {
     /// By cell, then by name.
     pub cells: BTreeMap<String, Named>,
-    /// By the cell that is compared with the baseline, then by figure: ratio and conclusion.
+    /// By the compared cell, then by figure: ratio to the baseline and conclusion.
     pub contrasts: BTreeMap<String, BTreeMap<String, Named>>,
 }
 
@@ -40,7 +40,7 @@ pub fn name_of(figure: Measured) -> &'static str {
     }
 }
 
-/// Its unit, and what the record counts it in.
+/// Its unit, and the factor from the unit of the record.
 fn unit_of(figure: Measured) -> (Unit, f64) {
     match figure {
         Measured::Rate => (Unit::PerSecond, 1.0),
@@ -50,7 +50,7 @@ fn unit_of(figure: Measured) -> (Unit, f64) {
 }
 
 impl ResultFigures {
-    /// Those of an experiment. `records` has what each visit left, in the order of the visits.
+    /// The figures of an experiment. `records` has the record of each visit, in order.
     pub fn of(of: &Experiment, records: &[Option<Record>]) -> Self {
         let mut names: Vec<&str> = of.cells.iter().map(|cell| cell.name.as_str()).collect();
         names.extend(of.design.iter().flat_map(|design| design.cells.iter().map(String::as_str)));
@@ -69,7 +69,7 @@ impl ResultFigures {
     }
 }
 
-/// Whether a visit counts: it is no warm-up, and no rule of the plan left it out.
+/// Whether a visit counts: it is not a warm-up, and no rule of the plan left it out.
 fn counts(of: &Experiment, cell: &str, block: Option<u32>) -> bool {
     let mut excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
     block != Some(0) && !excluded.any(|one| one.cell == cell && Some(one.block) == block)
@@ -101,8 +101,8 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
     named
 }
 
-/// The figures of a cell without a record of its visits: those that the document has of them. The
-/// others are not known, for this reason.
+/// The figures of a cell without records of its visits: those in the document. The others are not
+/// known, for this reason.
 fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
     let visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
     let visits = visits.filter(|visit| visit.cell == name && counts(of, name, visit.block));
@@ -145,7 +145,7 @@ fn unknown(why: &str) -> Named {
     NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).collect()
 }
 
-/// The summary of the document, where it has one; else of these values, one of each visit.
+/// The summary in the document if it has one; else the summary of these values, one per visit.
 fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<f64>) -> Value {
     let (unit, factor) = unit_of(figure);
     let summary = of.summaries.iter().find(|one| one.cell == cell && one.figure == figure);
@@ -160,7 +160,7 @@ fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<f64>) 
     }
 }
 
-/// The median of values with its interval; their range where they are few.
+/// The median of values with its interval, or with their range when they are few.
 fn of_values(values: Vec<f64>, unit: Unit, name: &str) -> Value {
     let Some(middle) = median(&values) else {
         return Value::Unknown(format!("no visit has a valid {name}"));
@@ -182,10 +182,10 @@ fn known(value: Value) -> Option<f64> {
     if let Value::Figure(figure) = value { Some(figure.value) } else { None }
 }
 
-/// Requests without a good response, of all that were due; from the visit with the least share to
-/// the one with the largest.
+/// The share of due requests without a good response; the range is from the visit with the smallest
+/// share to the visit with the largest.
 fn errors_over(records: &[&Record]) -> Value {
-    // They are counted also where no rate is known.
+    // Errors are counted even where no rate is known.
     let point = |record: &'_ &Record| {
         if let Some(tool) = &record.tool {
             return tool.failures();
@@ -259,10 +259,10 @@ fn why_absent(point: &Point, figure: Measured) -> String {
     }
 }
 
-/// A figure as another tool told it.
+/// A figure as another tool reported it.
 fn told(tool: &ToolRun, figure: Option<Figure>) -> Value {
     let name = tool.generator.name();
-    let unknown = || Value::Unknown(format!("{name} does not tell it, or what it says cannot be"));
+    let unknown = || Value::Unknown(format!("{name} does not report it, or its value cannot be"));
     figure.map_or_else(unknown, Value::Figure)
 }
 
@@ -283,7 +283,7 @@ fn p999_of(of: &Record) -> Value {
     }
 }
 
-/// A figure of one visit, as far as it may be believed.
+/// A figure of one visit, as far as its standing allows.
 fn of_standing(
     value: f64,
     standing: &Standing,

@@ -1,11 +1,11 @@
-//! Files of a journal: read whole up to a size, never outside of the journal, and replaced whole.
+//! Files of a journal: read whole up to a size, never outside the journal, and replaced whole.
 
 use crate::{JournalError, io_error, wrong};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file at most.
+/// Most bytes of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Most(pub u64);
 
@@ -13,16 +13,16 @@ pub struct Most(pub u64);
 pub const TOML: Most = Most(256 << 10);
 /// `notes.md`.
 pub const NOTES: Most = Most(1 << 20);
-/// `experiment.json`, and what an audit left.
+/// `experiment.json`, and audits.
 pub const DOCUMENT: Most = Most(64 << 20);
 
 /// A run's record, and its readings.
 pub const RUN: Most = Most(1 << 30);
 
-/// Folders in one folder at most.
+/// Most folders in one folder.
 const FOLDERS_MAX: usize = 10_000;
 
-/// Where a path really is, if that is in the journal: a link that leads out of it is refused.
+/// The real path, if it is in the journal: a link that leads out of the journal is refused.
 pub fn inside(root: &Path, path: &Path) -> Result<PathBuf, JournalError> {
     let place = fs::canonicalize(path).map_err(io_error(path))?;
     match place.starts_with(root) {
@@ -35,7 +35,7 @@ pub fn inside(root: &Path, path: &Path) -> Result<PathBuf, JournalError> {
 pub fn text(root: &Path, path: &Path, most: Most) -> Result<Option<String>, JournalError> {
     let bytes = bytes(root, path, most)?;
     let text =
-        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| wrong(path, "it is no text")));
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| wrong(path, "it is not UTF-8")));
     text.transpose()
 }
 
@@ -48,17 +48,16 @@ pub fn bytes(root: &Path, path: &Path, most: Most) -> Result<Option<Vec<u8>>, Jo
     Ok(Some(bytes))
 }
 
-/// Where a file really is, if it is one in the journal that is not too large; nothing when there is
-/// no such file.
+/// The real path of a file in the journal, within a size; nothing when there is no such file.
 pub fn checked(root: &Path, path: &Path, most: Most) -> Result<Option<PathBuf>, JournalError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(None);
     }
     let place = inside(root, path)?;
     let data = fs::metadata(&place).map_err(io_error(path))?;
-    // A pipe would never end.
+    // Reading a pipe might never end.
     if !data.is_file() {
-        return Err(wrong(path, "it is no file"));
+        return Err(wrong(path, "it is not a file"));
     }
     match data.len() > most.0 {
         true => Err(wrong(path, format!("it has more than {} bytes", most.0))),
@@ -66,13 +65,13 @@ pub fn checked(root: &Path, path: &Path, most: Most) -> Result<Option<PathBuf>, 
     }
 }
 
-/// Names of the folders in a folder, in their order; none when there is no such folder. Hidden ones
-/// are left out.
+/// Names of the folders in a folder, sorted; none when there is no such folder. Hidden folders are
+/// left out.
 pub fn folders(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
     names(root, path, |place| place.is_dir())
 }
 
-/// Names of the files in a folder, in the same way.
+/// Names of the files in a folder, likewise.
 pub fn files(root: &Path, path: &Path) -> Result<Vec<String>, JournalError> {
     names(root, path, |place| place.is_file())
 }
@@ -94,14 +93,14 @@ fn names(
             names.push(name);
         }
         if names.len() > FOLDERS_MAX {
-            return Err(wrong(path, format!("more than {FOLDERS_MAX} are in it")));
+            return Err(wrong(path, format!("it has more than {FOLDERS_MAX} entries")));
         }
     }
     names.sort();
     Ok(names)
 }
 
-/// Writes a file whole, or leaves what was there.
+/// Replaces a file atomically; on an error the old file stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));

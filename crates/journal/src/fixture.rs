@@ -1,4 +1,4 @@
-//! A journal on disk whose results are made up of one kept run; for tests.
+//! A journal on disk with synthetic results from one kept run; for tests.
 
 use crate::{EntryFolder, Journal, Skeleton, Slug};
 use model::analysis::{Analysis, HostSeen};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 const KEPT: &str = include_str!("../../judge/tests/kept/full-event-loop.json");
 
-/// A folder that is removed at the end.
+/// A folder that is removed on drop.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -32,7 +32,7 @@ pub fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 
-/// A run whose rate was this.
+/// A run with this rate.
 pub fn record(rate: f64) -> Record {
     let kept: Value = serde_json::from_str(KEPT).unwrap();
     let mut record: Record = serde_json::from_value(kept["record"].clone()).unwrap();
@@ -80,7 +80,7 @@ pub fn experiment(cells: Vec<CellResult>) -> Experiment {
     }
 }
 
-/// An experiment of one cell, `a`, whose rate is known to 2 %, on a host with this kernel.
+/// An experiment with one cell, `a`, whose rate is known to 2 %, on a host with this kernel.
 pub fn of_rate(rate: f64, kernel: &str) -> Experiment {
     let mut of = experiment(vec![measured("a", 1), measured("a", 2)]);
     of.summaries.push(CellSummary {
@@ -102,7 +102,7 @@ pub fn of_rate(rate: f64, kernel: &str) -> Experiment {
     of
 }
 
-/// An entry whose text ends with this, and which has this result.
+/// An entry whose `entry.toml` ends with this text, and which has this result.
 pub fn entry(journal: &Journal, name: &str, text: &str, result: Option<Experiment>) -> EntryFolder {
     let skeleton = Skeleton::new(&slug(name)).question(&format!("How fast is {name}?"));
     let made = journal.create(&slug(name), &skeleton).unwrap();
@@ -110,7 +110,7 @@ pub fn entry(journal: &Journal, name: &str, text: &str, result: Option<Experimen
     let head = fs::read_to_string(&file).unwrap();
     let head = head.replace("status = \"planned\"", "status = \"done\"\nanswer = \"So.\"");
     fs::write(&file, head + text).unwrap();
-    // Plans that are the same ask the same.
+    // Entries with equal plans ask the same, so plans must differ.
     let plan = made.plan().unwrap().unwrap().replace("5s", &format!("{}s", name.len()));
     fs::write(made.path.join("plan.toml"), plan + &format!("# {name}\n")).unwrap();
     if let Some(experiment) = result {
@@ -128,7 +128,7 @@ pub fn entry(journal: &Journal, name: &str, text: &str, result: Option<Experimen
     journal.entry(&slug(name)).unwrap()
 }
 
-/// A finding as the file has it.
+/// A finding in the format of the file.
 pub fn finding(condition: &str) -> String {
     format!("[[finding]]\ntext = \"It is so.\"\ncondition = \"{condition}\"\n")
 }

@@ -1,4 +1,4 @@
-//! The folder of a journal, and that of an entry: what is in them.
+//! The folders of a journal and of its entries.
 
 use crate::about::About;
 use crate::entry::Entry;
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// What a journal is called.
+/// The file with title and description of a journal.
 const ABOUT: &str = "journal.toml";
 /// The files of an entry.
 const ENTRY: &str = "entry.toml";
@@ -23,18 +23,18 @@ const NOTES_FILE: &str = "notes.md";
 #[derive(Debug, Clone)]
 pub struct Journal {
     path: PathBuf,
-    /// Where it really is.
+    /// Its real path.
     root: PathBuf,
 }
 
-/// The folder of an entry, with what its `entry.toml` says.
+/// The folder of an entry, with the content of its `entry.toml`.
 #[derive(Debug, Clone)]
 pub struct EntryFolder {
     /// Its name.
     pub slug: Slug,
     /// Where it is.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub entry: Entry,
     root: PathBuf,
 }
@@ -42,9 +42,9 @@ pub struct EntryFolder {
 /// All entries of a journal.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Those that can be read, by date and name.
+    /// Entries that can be read, by date and name.
     pub entries: Vec<EntryFolder>,
-    /// Why others cannot.
+    /// Why the others cannot be read.
     pub broken: Vec<JournalError>,
 }
 
@@ -54,18 +54,18 @@ impl Journal {
         let root = fs::canonicalize(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => wrong(
                 path,
-                "there is no journal; ceiling journal new SLUG begins one, and --journal FOLDER \
+                "there is no journal; ceiling journal new SLUG creates one, and --journal FOLDER \
                  says where it is",
             ),
             _ => io_error(path)(error),
         })?;
         if !root.is_dir() {
-            return Err(wrong(path, "it is no folder; give the folder of a journal"));
+            return Err(wrong(path, "it is not a folder; give the folder of a journal"));
         }
         Ok(Self { path: path.to_path_buf(), root })
     }
 
-    /// The journal in a folder, which is made when it is not there, with a `journal.toml`.
+    /// The journal in a folder; a missing folder is created, with a `journal.toml`.
     pub fn open_or_make(path: &Path) -> Result<Self, JournalError> {
         fs::create_dir_all(path).map_err(io_error(path))?;
         let journal = Self::open(path)?;
@@ -76,17 +76,17 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Where it is, as it was given.
+    /// Its path, as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it is called.
+    /// Its title and description.
     pub fn about(&self) -> Result<About, JournalError> {
         let path = self.path.join(ABOUT);
         let text = files::text(&self.root, &path, TOML)?;
         let text = text.ok_or_else(|| {
-            wrong(&path, "there is no such file; for example it says title = \"Our journal\"")
+            wrong(&path, "there is no such file; for example with title = \"Our journal\"")
         })?;
         About::parse(&text).map_err(|why| wrong(&path, why))
     }
@@ -115,19 +115,19 @@ impl Journal {
         let path = self.path.join(slug.as_str());
         let file = path.join(ENTRY);
         let text = files::text(&self.root, &file, TOML)?.ok_or_else(|| {
-            wrong(&path, format!("there is no entry; ceiling journal new {slug} makes it"))
+            wrong(&path, format!("there is no entry; ceiling journal new {slug} creates it"))
         })?;
         let entry = Entry::parse(&text).map_err(|why| wrong(&file, why))?;
         Ok(EntryFolder { slug: slug.clone(), path, entry, root: self.root.clone() })
     }
 
-    /// Makes an entry. One that is there already is left as it is.
+    /// Creates an entry. An existing entry is an error and is left unchanged.
     pub fn create(&self, slug: &Slug, skeleton: &Skeleton) -> Result<EntryFolder, JournalError> {
         let path = self.path.join(slug.as_str());
-        // Under a hidden name until it is whole.
+        // Under a hidden name until it is complete.
         let draft = self.path.join(format!(".{slug}.{}.part", std::process::id()));
         if fs::symlink_metadata(&path).is_ok() {
-            let why = "it is there already, and is left as it is; give another name";
+            let why = "it exists already and is left unchanged; give another name";
             return Err(wrong(&path, why));
         }
         let made = fs::create_dir(&draft).and_then(|()| {
@@ -136,7 +136,7 @@ impl Journal {
                 fs::write(draft.join(PLAN), plan)?;
             }
             fs::write(draft.join(NOTES_FILE), skeleton.notes())?;
-            // Fails when another process made one meanwhile.
+            // Fails when another process has created one in the meantime.
             fs::rename(&draft, &path)
         });
         made.map_err(|error| {
@@ -148,12 +148,12 @@ impl Journal {
 }
 
 impl EntryFolder {
-    /// The plan as it is written; nothing for an entry without one.
+    /// The text of the plan; nothing for an entry without a plan.
     pub fn plan(&self) -> Result<Option<String>, JournalError> {
         files::text(&self.root, &self.path.join(PLAN), TOML)
     }
 
-    /// The notes as they are written; empty when there are none.
+    /// The text of the notes; empty when there are none.
     pub fn notes(&self) -> Result<String, JournalError> {
         let text = files::text(&self.root, &self.path.join(NOTES_FILE), NOTES)?;
         Ok(text.unwrap_or_default())
@@ -164,8 +164,8 @@ impl EntryFolder {
         folders(&self.root, &self.path.join("results"))
     }
 
-    /// The name of the result that the entry speaks of: the one it names, else the newest. Nothing
-    /// when there is none yet.
+    /// The name of the chosen result: the one that the entry names, else the newest. Nothing when
+    /// there is none yet.
     pub fn chosen(&self) -> Result<Option<String>, JournalError> {
         let results = self.results()?;
         match &self.entry.result {
@@ -186,23 +186,23 @@ impl EntryFolder {
         self.path.join("results").join(id)
     }
 
-    /// Replaces the word of the status in `entry.toml`, and nothing else of it.
+    /// Replaces only the word of the status in `entry.toml`.
     pub fn write_status(&self, word: &str) -> Result<(), JournalError> {
         let file = self.path.join(ENTRY);
         let text = files::text(&self.root, &file, TOML)?;
-        let text = text.ok_or_else(|| wrong(&file, "it was removed meanwhile"))?;
+        let text = text.ok_or_else(|| wrong(&file, "it was removed in the meantime"))?;
         let text = with_status(&text, word).map_err(|why| wrong(&file, why))?;
         Entry::parse(&text).map_err(|why| wrong(&file, why))?;
         files::replace(&file, text.as_bytes())
     }
 
-    /// Where the journal really is.
+    /// The real path of the journal.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// A text of `entry.toml` with another status.
+/// The text of `entry.toml` with another status.
 fn with_status(text: &str, word: &str) -> Result<String, String> {
     #[derive(Deserialize)]
     struct StatusText {

@@ -1,7 +1,7 @@
 //! The journal: a folder of entries, each about one experiment.
 //!
-//! What this room is for: reading entries with their results, and saying whether what they state
-//! still holds.
+//! What this room is for: reading entries with their results, and checking whether their findings
+//! still hold.
 //! In: the folder of a journal. Out: entries, results, and what is wrong with them.
 //! Never: a measurement, a page, the network, a file outside of the journal.
 
@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 /// Schema of `entry.toml`.
 pub const SCHEMA: &str = "ceiling.entry/1";
 
-/// Why a journal or an entry could not be read or written. The text says what was wrong, what is
+/// Why a journal or an entry could not be read or written. The text says what is wrong, what is
 /// accepted, and gives an example.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -55,7 +55,7 @@ pub enum JournalError {
         /// The system's reason.
         error: io::Error,
     },
-    /// A file says what it may not.
+    /// The content of a file is not valid.
     #[error("{}: {why}", path.display())]
     Wrong {
         /// Which file or folder.

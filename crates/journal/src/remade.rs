@@ -1,9 +1,9 @@
-//! The figures and findings of an entry, made again from what its runs left.
+//! Recomputes the figures and findings of an entry from its runs.
 //!
-//! In: an entry with its runs. Out: for each verdict, figure and finding whether it comes out the
-//! same. What a run counted itself, such as its rate, is taken from its record: nothing else has
-//! it. Gates, bounds, verdicts and CPU time are judged again from raw readings, percentiles from
-//! whole distributions, and medians, contrasts and findings from these.
+//! In: an entry with its runs. Out: for each verdict, figure and finding, whether the result is the
+//! same. Figures that a run counted itself, such as its rate, are only in its record and are taken
+//! from there. Gates, bounds, verdicts and CPU time are judged again from raw readings, percentiles
+//! from full distributions, and medians, contrasts and findings from these.
 
 mod run;
 
@@ -22,10 +22,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::slice;
 
-/// Ratios that are calculated on another processor may differ in the last bits.
+/// Ratios computed on another processor may differ in the last bits.
 const SAME_WITHIN: f64 = 1e-9;
 
-/// What came out.
+/// The results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Remade {
     /// Each run, by its verdict, gates and percentiles.
@@ -36,30 +36,30 @@ pub struct Remade {
     pub findings: Vec<Line>,
 }
 
-/// One thing that was made again.
+/// One recomputed item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// What it is: a run, the path of a figure, the text of a finding.
+    /// The item: a run, the path of a figure, the text of a finding.
     pub about: String,
     /// What the entry says.
     pub value: String,
-    /// What came out.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came out.
+/// The result of recomputing an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// The same.
     Same,
-    /// Something else.
+    /// It differs.
     Differs {
-        /// What.
+        /// The new value.
         now: String,
     },
-    /// It cannot be made again.
+    /// It cannot be recomputed.
     CannotBe {
         /// Why.
         why: String,
@@ -67,24 +67,24 @@ pub enum Outcome {
 }
 
 impl Remade {
-    /// All of it.
+    /// All lines.
     pub fn lines(&self) -> impl Iterator<Item = &Line> {
         self.runs.iter().chain(&self.figures).chain(&self.findings)
     }
 }
 
-/// A result with what came out of its runs.
+/// A result, recomputed from its runs.
 struct ResultAgain {
     id: String,
     was: ResultData,
     experiment: Experiment,
     records: Vec<Option<Record>>,
-    /// Cells that have a visit which cannot be made again, with the reason.
+    /// Cells with a visit that cannot be recomputed, with the reason.
     open_cells: BTreeMap<String, String>,
 }
 
 impl ResultAgain {
-    /// Cells whose figures, or whose contrasts, cannot be made again, with the reason.
+    /// Cells whose figures or contrasts cannot be recomputed, with the reason.
     fn open(&self) -> BTreeMap<String, String> {
         let of = &self.was.experiment;
         if of.analysis.is_some() {
@@ -95,7 +95,7 @@ impl ResultAgain {
     }
 }
 
-/// Makes everything that an entry says again.
+/// Recomputes all statements of an entry.
 pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     let mut made = Remade::default();
     let entries = slice::from_ref(entry);
@@ -114,7 +114,7 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
         let (_, id) = was.within(entry).result_of(path)?;
         let cells: &BTreeMap<String, String> = open.get(&id)?;
         let names = path.names();
-        // A contrast is one of two cells, and the conclusions of all of a figure are made together.
+        // A contrast needs two cells, and the conclusions of one figure are computed together.
         match names.contains(&"contrasts") {
             true => cells.values().next().cloned(),
             false => names.iter().find_map(|name| cells.get(*name).cloned()),
@@ -175,8 +175,8 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
     lines
 }
 
-/// Medians of the document that the visits do not make. Where a median has an interval it is a
-/// figure of the cell as well.
+/// Medians of the document that the visits do not reproduce. A median with an interval is also
+/// checked as a figure of the cell.
 fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
     let mut lines = Vec::new();
     for was in of.was.experiment.summaries.iter().filter(|one| one.cell == cell) {
@@ -223,8 +223,8 @@ fn is_same(was: &Value, now: &Value) -> bool {
     }
 }
 
-/// Findings and predictions, by the figures of the entry and by those that were made again.
-/// `why_open` says why the figures at a path cannot be.
+/// Findings and predictions, decided with the figures of the entry and with the recomputed ones.
+/// `why_open` says why the figures at a path cannot be recomputed.
 fn findings(
     was: &EntryChecked,
     now: &EntryChecked,

@@ -1,11 +1,11 @@
-//! What a new entry begins with: files that are valid as they are, and say what to write.
+//! The files of a new entry: they are valid, and their comments say what to write.
 
 use crate::SCHEMA;
 use crate::date::Date;
 use crate::slug::Slug;
 use toml::Value;
 
-/// The question of an entry whose author did not write one yet.
+/// The question of an entry whose author has not written one yet.
 pub const QUESTION: &str = "What is to be known after this experiment?";
 
 /// The files of a new entry.
@@ -14,12 +14,12 @@ pub struct Skeleton {
     title: String,
     question: String,
     plan: Option<String>,
-    /// Whose experiment it is, when it is not one's own: it has no plan then.
+    /// Whose experiment it is, when it is not the user's own; it then has no plan.
     source: Option<String>,
 }
 
 impl Skeleton {
-    /// That of an entry with this name.
+    /// The skeleton of an entry with this name.
     pub fn new(slug: &Slug) -> Self {
         let question = QUESTION.to_string();
         Self { title: slug.title(), question, plan: None, source: None }
@@ -35,12 +35,12 @@ impl Skeleton {
         Self { question: question.to_string(), ..self }
     }
 
-    /// With a plan, as it is written.
+    /// With the text of a plan.
     pub fn with_plan(self, plan: &str) -> Self {
         Self { plan: Some(plan.to_string()), ..self }
     }
 
-    /// Of the experiment of others, which is not measured here and has no plan.
+    /// For an experiment of others, which is not measured here and has no plan.
     pub fn of_others(self, source: &str) -> Self {
         Self { source: Some(source.to_string()), ..self }
     }
@@ -80,7 +80,7 @@ question = {question}
 # [[hypothesis.prediction]]
 # condition = "cells.many.rate > 1.5 * cells.few.rate"
 
-# After it: each finding has a condition, and `ceiling journal check` tells when it no longer holds.
+# After it: each finding has a condition, and `ceiling journal check` says when it no longer holds.
 # [[finding]]
 # text = "Sixteen connections give more than one."
 # condition = "contrasts.many.rate.ratio > 1.1 and cells.many.errors < 0.1%"
@@ -88,12 +88,12 @@ question = {question}
         )
     }
 
-    /// `plan.toml`; nothing for the experiment of others.
+    /// `plan.toml`; nothing for an experiment of others.
     pub fn plan(&self) -> Option<String> {
         let question = Value::from(self.question.as_str());
         let own = || {
             format!(
-                r#"# docs/experiments.md says what a plan may hold.
+                r#"# docs/experiments.md describes the format of a plan.
 schema = "ceiling.plan/1"
 question = {question}
 

@@ -1,12 +1,12 @@
-//! The name of an entry, which is also that of its folder and of its page.
+//! The name of an entry, which is also the name of its folder and of its page.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// Letters of a name at most.
+/// Most characters of a name.
 const LETTERS_MAX: usize = 64;
 
-/// The name of an entry: small letters, digits and hyphens, at most 64, the first no hyphen.
+/// The name of an entry: at most 64 small letters, digits and hyphens, not starting with a hyphen.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slug(String);
 
@@ -25,7 +25,7 @@ impl Slug {
         ))
     }
 
-    /// As it is written.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! All figures of a journal, found by path as one entry sees them.
+//! All figures of a journal, looked up by path from the scope of one entry.
 //!
-//! Results are read when a path first leads into them, and kept.
+//! A result is read when a path first leads into it, and then cached.
 
 use crate::figures::{Named, ResultFigures, of_record};
 use crate::folder::EntryFolder;
@@ -12,7 +12,7 @@ use model::run::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Names that an error lists.
+/// Most names that an error lists.
 const NAMED_MAX: usize = 8;
 
 /// All figures of a journal.
@@ -22,7 +22,7 @@ pub struct World<'a> {
     results: Mutex<BTreeMap<(Slug, String), Kept>>,
 }
 
-/// A result that was read, or why it could not be.
+/// A cached result, or why it could not be read.
 type Kept = Result<Arc<ReadResult>, String>;
 
 /// A result that was read.
@@ -34,32 +34,32 @@ pub struct ReadResult {
     pub figures: ResultFigures,
 }
 
-/// The figures as one entry sees them.
+/// The figures in the scope of one entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     world: &'a World<'a>,
     entry: &'a EntryFolder,
-    /// A result in the place of the one that the entry speaks of.
+    /// A result that replaces the chosen one of the entry.
     result: Option<(&'a EntryFolder, &'a str)>,
 }
 
 impl<'a> World<'a> {
-    /// That of these entries.
+    /// The figures of these entries.
     pub fn of(entries: &'a [EntryFolder]) -> Self {
         Self { entries, results: Mutex::default() }
     }
 
-    /// As one of the entries sees it.
+    /// The scope of one of the entries.
     pub fn within(&'a self, entry: &'a EntryFolder) -> Scope<'a> {
         Scope { world: self, entry, result: None }
     }
 
-    /// The entry of this name.
+    /// The entry with this name.
     pub fn entry(&self, slug: &Slug) -> Option<&'a EntryFolder> {
         self.entries.iter().find(|one| one.slug == *slug)
     }
 
-    /// Puts figures in the place of those of a result.
+    /// Replaces the figures of a result.
     pub fn put(
         &self,
         entry: &EntryFolder,
@@ -90,12 +90,12 @@ impl<'a> World<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The same, where `cells` and `contrasts` are those of another result.
+    /// The same scope, with `cells` and `contrasts` of another result.
     pub fn over(self, entry: &'a EntryFolder, result: &'a str) -> Self {
         Self { result: Some((entry, result)), ..self }
     }
 
-    /// The results that a path leads into: the entry and the name.
+    /// The result that a path leads into: its entry and its name.
     pub fn result_of(&self, path: &Path) -> Option<(Slug, String)> {
         let (scope, names) = self.enter(&path.names()).ok()?;
         match names.first()?.as_str() {
@@ -125,7 +125,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The result that `cells` and `contrasts` are of.
+    /// The result of `cells` and `contrasts`.
     fn place(&self) -> Result<(&'a EntryFolder, String), String> {
         if let Some((entry, result)) = self.result {
             return Ok((entry, result.to_string()));
@@ -133,7 +133,7 @@ impl<'a> Scope<'a> {
         let chosen = self.entry.chosen().map_err(|error| error.to_string())?;
         let slug = &self.entry.slug;
         let id = chosen.ok_or_else(|| {
-            format!("the entry '{slug}' has no result yet; ceiling journal run {slug} makes one")
+            format!("the entry '{slug}' has no result yet; ceiling journal run {slug} creates one")
         })?;
         Ok((self.entry, id))
     }
@@ -200,7 +200,7 @@ impl Figures for Scope<'_> {
             ["foreign", name, claim @ ..] if !claim.is_empty() => {
                 scope.of_foreign(name, &claim.join("."))
             }
-            _ => Err("it is no path to a figure; for example cells.free.rate, runs.NAME.p99, \
+            _ => Err("it is not a path to a figure; for example cells.free.rate, runs.NAME.p99, \
                       foreign.NAME.rate, results.ID.cells.free.rate or \
                       entries.SLUG.cells.free.rate"
                 .to_string()),
@@ -212,7 +212,7 @@ fn named(of: &Named, name: &str) -> Found {
     of.get(name).cloned().ok_or_else(|| none("figure", name, of.keys().map(String::as_str)))
 }
 
-/// A figure that another tool printed, or what its audit says of it (`CLAIM.outcome`).
+/// A figure that another tool printed, or the outcome of its audit (`CLAIM.outcome`).
 fn claimed(audit: &Audit, wanted: &str) -> Found {
     let of_accounts = audit.accounts.iter().flat_map(|account| {
         account.claims.iter().map(|claim| {
@@ -255,7 +255,7 @@ fn unit(of: audit::Unit) -> Unit {
     }
 }
 
-/// There is no such thing; these there are.
+/// The error for an unknown name; it lists the known ones.
 fn none<'a>(what: &str, asked: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Archives of any bytes, for tests and for the fuzz target.
+//! Archives of arbitrary bytes, for tests and for the fuzz target.
 
 use crate::seal::Sealing;
 use crate::signature::Trusted;
@@ -6,7 +6,7 @@ use crate::write::encoder;
 use crate::{Limits, Opened, Refused, read, signature};
 use std::io::{self, Cursor, Write};
 
-/// Small enough for a target that is run thousands of times each second.
+/// Small enough for a target that runs thousands of times per second.
 const LIMITS: Limits = Limits {
     archive_bytes: 1 << 20,
     manifest_bytes: 1 << 20,
@@ -17,7 +17,7 @@ const LIMITS: Limits = Limits {
     ratio_from_bytes: 1 << 20,
 };
 
-/// The archive whose tar these bytes are, compressed and sealed as ours are.
+/// The archive with these bytes as its tar, compressed and sealed like ours.
 pub fn packed(tar: &[u8]) -> Vec<u8> {
     let frame = encoder(Sealing::new(Vec::new()), tar.len() as u64);
     let sealed = frame.and_then(|mut frame| {
@@ -27,7 +27,7 @@ pub fn packed(tar: &[u8]) -> Vec<u8> {
     sealed.expect("writing to memory does not fail")
 }
 
-/// The archive that a compressed frame is, sealed.
+/// The sealed archive of a compressed frame.
 pub fn sealed(frame: &[u8]) -> Vec<u8> {
     let mut sealing = Sealing::new(Vec::new());
     let sealed = sealing.write_all(frame).and_then(|()| sealing.finish());

@@ -1,18 +1,18 @@
-//! The header of a file in the tar: made of its name and its size, and of nothing else.
+//! The header of a file in the tar, made only from its name and its size.
 
 use crate::refused::shown;
 use crate::{Refused, name};
 use tar::{EntryType, Header};
 
-/// Bytes of a block of a tar.
+/// Bytes of a tar block.
 pub(crate) const BLOCK: usize = 512;
 
-/// Zeros that fill the last block of so many bytes.
+/// Zeros that fill the last block after this many bytes.
 pub(crate) fn padding_of(bytes: u64) -> usize {
     (bytes.next_multiple_of(BLOCK as u64) - bytes) as usize
 }
 
-/// The one header that a file of this name and size has; none when the name does not fit.
+/// The only header for a file of this name and size; none when the name does not fit.
 pub(crate) fn of(name: &str, bytes: u64) -> Option<[u8; BLOCK]> {
     let mut header = Header::new_ustar();
     header.set_path(name).ok()?;
@@ -26,11 +26,11 @@ pub(crate) fn of(name: &str, bytes: u64) -> Option<[u8; BLOCK]> {
     Some(*header.as_bytes())
 }
 
-/// Name and size of a header that another person wrote.
+/// Name and size from an untrusted header.
 ///
 /// # Errors
 ///
-/// It is not the header that a regular file of this name and size has.
+/// It is not the header of a regular file of this name and size.
 pub(crate) fn parse(block: &[u8; BLOCK]) -> Result<(String, u64), Refused> {
     let header = Header::from_byte_slice(block);
     let raw = header.path_bytes();
@@ -40,7 +40,7 @@ pub(crate) fn parse(block: &[u8; BLOCK]) -> Result<(String, u64), Refused> {
         return Err(Refused::Kind { name: shown, kind: kind_of(kind) });
     }
     let path = std::str::from_utf8(&raw);
-    let path = path.map_err(|_| Refused::Header(format!("the name '{shown}' is no text")))?;
+    let path = path.map_err(|_| Refused::Header(format!("the name '{shown}' is not UTF-8")))?;
     name::check(path).map_err(|fault| Refused::name(path, fault))?;
     let bytes = header.entry_size().map_err(|why| Refused::Header(why.to_string()))?;
     match of(path, bytes) {
@@ -56,9 +56,9 @@ fn kind_of(kind: EntryType) -> &'static str {
         EntryType::Char | EntryType::Block => "a device",
         EntryType::Directory => "a folder",
         EntryType::Fifo => "a pipe",
-        EntryType::GNULongName | EntryType::GNULongLink => "a long name of GNU tar",
-        EntryType::GNUSparse => "a file with holes",
-        EntryType::XGlobalHeader | EntryType::XHeader => "a header of pax",
+        EntryType::GNULongName | EntryType::GNULongLink => "a GNU tar long name",
+        EntryType::GNUSparse => "a sparse file",
+        EntryType::XGlobalHeader | EntryType::XHeader => "a pax header",
         _ => "of an unknown kind",
     }
 }

@@ -1,4 +1,4 @@
-//! How much an archive may ask of the reader.
+//! Limits on the size of an archive and of its files.
 
 /// Upper limits. An archive beyond one of them is refused before its bytes are unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,14 +13,14 @@ pub struct Limits {
     pub total_bytes: u64,
     /// Files.
     pub files: usize,
-    /// By what factor the files may be larger than the archive, where they are larger than
+    /// By what factor the files may be larger than the archive, when they have more than
     /// [`Limits::ratio_from_bytes`] together.
     pub ratio: u64,
-    /// From how many bytes of all files on the factor counts.
+    /// Total size of the files above which [`Limits::ratio`] applies, bytes.
     pub ratio_from_bytes: u64,
 }
 
-/// Readings of an experiment of a day are 1 GB, and are packed to a twentieth of that.
+/// The readings of an experiment of a day are 1 GB and pack to a twentieth of that.
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -1,6 +1,6 @@
-//! The manifest: what is in an archive.
+//! The manifest: the contents of an archive.
 //!
-//! Names in this file are the schema `ceiling.pack/1`. Adding a field is free.
+//! The names in this file are the schema `ceiling.pack/1`. Adding a field is compatible.
 
 use crate::seal;
 use crate::{Limits, MANIFEST, Names, Refused, SIGNATURE};
@@ -11,22 +11,22 @@ use std::io::{self, Read};
 /// Schema of [`Manifest`].
 pub const SCHEMA: &str = "ceiling.pack/1";
 
-/// Letters of each of the short texts.
+/// Most characters of each short text.
 const TEXT_LETTERS_MAX: usize = 64;
-/// Digits of a SHA-256.
+/// Hexadecimal digits of a SHA-256.
 const SHA256_DIGITS: usize = 64;
 
-/// What is in an archive.
+/// The contents of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: String,
     /// Version of ceiling that made it.
     pub version: String,
-    /// Name of what was packed: small letters, digits and `-`.
+    /// Name of the packed entry: small letters, digits and `-`.
     pub slug: String,
-    /// When the newest part of it was made, RFC 3339; not when it was packed, so that the same
-    /// files make the same archive.
+    /// Time of its newest part, RFC 3339; not the time of packing, so that the same files make the
+    /// same archive.
     pub created: String,
     /// Its files, sorted by path.
     pub files: Vec<File>,
@@ -39,26 +39,26 @@ pub struct File {
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// SHA-256 of its bytes: 64 digits of small letters.
+    /// SHA-256 of its bytes: 64 lower-case hexadecimal digits.
     pub sha256: String,
 }
 
-/// The SHA-256 of bytes as a manifest has it.
+/// The SHA-256 of bytes in the format of the manifest.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes as digits of small letters.
+/// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl File {
-    /// A file of this name, by its bytes.
+    /// The manifest entry of a file with this name and these bytes.
     ///
     /// # Errors
     ///
-    /// They cannot be read.
+    /// The bytes cannot be read.
     pub fn of(path: &str, mut bytes: impl Read) -> io::Result<Self> {
         let mut hash = Sha256::new();
         let length = io::copy(&mut bytes, &mut hash)?;
@@ -74,11 +74,11 @@ impl Manifest {
         text
     }
 
-    /// Reads a manifest of another person.
+    /// Reads an untrusted manifest.
     ///
     /// # Errors
     ///
-    /// It is no such document, or what it lists is refused.
+    /// It is not a manifest, or its contents are refused.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, Refused> {
         #[derive(Deserialize)]
         struct Stamp {
@@ -97,16 +97,16 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Bytes of all files.
+    /// Total size of all files, bytes.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
-    /// Whether an archive of so many bytes before its seal may be that of all that is listed.
+    /// Checks the size of an archive, without its seal, against the listed files.
     ///
     /// # Errors
     ///
-    /// It is too large, or its files are too large for it.
+    /// It is too large, or its files are too large compared with it.
     pub(crate) fn check_archive(&self, before: u64, limits: &Limits) -> Result<(), Refused> {
         let (archive_bytes, most) = (before.saturating_add(seal::BYTES), limits.archive_bytes);
         if archive_bytes > most {
@@ -119,15 +119,15 @@ impl Manifest {
         }
     }
 
-    /// Whether all that is listed may be in an archive.
+    /// Checks whether all listed files may be in an archive.
     ///
     /// # Errors
     ///
-    /// The first thing that may not.
+    /// The first violation.
     pub fn check(&self, limits: &Limits) -> Result<(), Refused> {
         self.check_texts()?;
         let mut names = Names::default();
-        // They are not listed, and no file may stand in their place.
+        // These are not listed, and no file may take their names.
         for name in [MANIFEST, SIGNATURE] {
             names.add(name).map_err(|fault| Refused::name(name, fault))?;
         }
@@ -161,7 +161,7 @@ impl Manifest {
         let is_plain = |byte: u8| byte.is_ascii_graphic();
         for (name, text) in [("version", &self.version), ("created", &self.created)] {
             if !is_short(text) || !text.bytes().all(is_plain) {
-                return Err(Refused::Manifest(format!("its {name} is no short text")));
+                return Err(Refused::Manifest(format!("its {name} is not a short text")));
             }
         }
         let is_of_slug =
@@ -172,7 +172,7 @@ impl Manifest {
         match is_slug {
             true => Ok(()),
             false => Err(Refused::Manifest(
-                "its slug is not of small letters, digits and '-'".to_string(),
+                "its slug has other characters than small letters, digits and '-'".to_string(),
             )),
         }
     }

@@ -1,38 +1,36 @@
 //! Which names a file in an archive may have.
 //!
-//! A name is the same file on every system, or it is refused: letters, digits and some signs of
-//! ASCII, no way up, none that differs from another only by case.
+//! A name must mean the same file on every system: ASCII letters, digits and some signs, no `..`,
+//! and no two names that differ only by case.
 
 use std::collections::BTreeMap;
 
-/// Characters of a whole name.
+/// Most characters of a whole name.
 const CHARACTERS_MAX: usize = 240;
-/// Characters of one part of it.
+/// Most characters of one part of a name.
 const PART_CHARACTERS_MAX: usize = 100;
-/// Folders in it.
+/// Most folders in a name.
 const DEPTH_MAX: usize = 16;
-/// What may be in a name beside letters and digits.
+/// Characters of a name besides letters and digits.
 const SIGNS: &str = "._-+,=@~# ()[]";
 
 /// Why a name may not be in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
-    /// Nothing.
+    /// It is empty.
     #[error("it is empty")]
     Empty,
-    /// It begins at the root.
+    /// It starts at the root.
     #[error("it is absolute")]
     Absolute,
     /// It has a part that is empty, `.` or `..`.
     #[error("it has a part that is empty, '.' or '..'")]
     Way,
     /// It has a byte that is not allowed.
-    #[error(
-        "it has the byte 0x{0:02x}; names are of letters and digits of ASCII, '/' and {SIGNS:?}"
-    )]
+    #[error("it has the byte 0x{0:02x}; names have ASCII letters and digits, '/' and {SIGNS:?}")]
     Byte(u8),
-    /// A part begins or ends with a blank, or ends with a dot.
-    #[error("a part of it begins or ends with a blank, or ends with a dot")]
+    /// A part starts or ends with a blank, or ends with a dot.
+    #[error("a part of it starts or ends with a blank, or ends with a dot")]
     Edge,
     /// It is too long.
     #[error(
@@ -40,18 +38,18 @@ pub enum NameFault {
          than {DEPTH_MAX} folders"
     )]
     Long,
-    /// Another file or folder has the same name, but for its case.
-    #[error("it differs from '{0}' by its case only")]
+    /// Another file or folder has the same name in a different case.
+    #[error("it differs from '{0}' only by case")]
     Case(String),
-    /// It is there twice.
-    #[error("it is there twice")]
+    /// It occurs twice.
+    #[error("it occurs twice")]
     Twice,
     /// One name is both a file and a folder.
     #[error("'{0}' is a file and a folder")]
     FileAndFolder(String),
 }
 
-/// Whether a name may be in an archive, whatever else is in it.
+/// Checks a name by itself, without the other names of the archive.
 pub fn check(name: &str) -> Result<(), NameFault> {
     if name.is_empty() {
         return Err(NameFault::Empty);
@@ -83,14 +81,14 @@ pub fn check(name: &str) -> Result<(), NameFault> {
 /// The names of one archive.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Files by their name in small letters.
+    /// Files by their lower-case name.
     files: BTreeMap<String, String>,
-    /// Folders the same.
+    /// Folders likewise.
     folders: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Adds the name of a file, or says why it cannot be beside the others.
+    /// Adds the name of a file, or says how it conflicts with the others.
     pub fn add(&mut self, name: &str) -> Result<(), NameFault> {
         check(name)?;
         let folders = name.match_indices('/').map(|(at, _)| &name[..at]);

@@ -1,8 +1,8 @@
-//! Reading an archive that another person made.
+//! Reads an untrusted archive.
 //!
-//! The reader knows at each place what must come next: the manifest says which file, and name and
-//! size say which header. All else is refused where it is met, so no size, number or name of the
-//! archive is used before it was compared with the limits.
+//! At each position only one header is valid: the manifest determines the next file, and its name
+//! and size determine the header. Anything else is refused at once, so the reader uses no size,
+//! number or name of the archive before comparing it with the limits.
 
 use crate::header::{self, BLOCK, padding_of};
 use crate::manifest::hex;
@@ -12,35 +12,35 @@ use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use zstd::stream::read::Decoder;
 
-/// Bytes of a signature.
+/// Most bytes of a signature.
 const SIGNATURE_BYTES_MAX: u64 = 64 << 10;
-/// The largest window of a frame, as a power of two; ours are smaller.
+/// The largest window of a frame, as a power of two; windows of our archives are smaller.
 const WINDOW_LOG_MAX: u32 = 24;
-/// Bytes that are kept at once.
+/// Bytes that are passed on at once.
 const PIECE: usize = 64 << 10;
 
 /// An archive that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// What is in it.
+    /// Its contents.
     pub manifest: Manifest,
-    /// The manifest as it is packed, which is what was signed.
+    /// The manifest as packed: the bytes that were signed.
     pub manifest_bytes: Vec<u8>,
     /// Its signature; none when it is not signed.
     pub signature: Option<String>,
-    /// Whether the archive is, byte for byte, what was sealed.
+    /// Whether the archive is byte for byte what was sealed.
     pub is_whole: bool,
-    /// Files whose bytes are not those that the manifest lists.
+    /// Files whose bytes do not match the SHA-256 in the manifest.
     pub changed: Vec<String>,
 }
 
-/// Reads an archive. `keep` says where the bytes of a file of the manifest go; its name was checked
-/// before, and leads nowhere but down.
+/// Reads an archive. `keep` returns the writer for the bytes of a file of the manifest, whose name
+/// has been checked and cannot leave its folder.
 ///
 /// # Errors
 ///
 /// The archive is not as [`crate::write`] makes it, is larger than the limits, or a system call
-/// failed. What was kept until then is worth nothing.
+/// failed. Files written before the error must be discarded.
 pub fn read<R: Read + Seek, K: Write>(
     mut input: R,
     limits: &Limits,
@@ -60,7 +60,7 @@ pub fn read<R: Read + Seek, K: Write>(
     let mut signature = None;
     if let Some(found) = next.take_if(|found| found.name == SIGNATURE) {
         let text = String::from_utf8(archive.small(&found, SIGNATURE_BYTES_MAX)?);
-        signature = Some(text.map_err(|_| Refused::Header(format!("{SIGNATURE} is no text")))?);
+        signature = Some(text.map_err(|_| Refused::Header(format!("{SIGNATURE} is not UTF-8")))?);
         next = archive.header(SIGNATURE)?;
     }
     let mut changed = Vec::new();
@@ -79,7 +79,7 @@ pub fn read<R: Read + Seek, K: Write>(
     Ok(Opened { manifest, manifest_bytes, signature, is_whole: seal.is_whole, changed })
 }
 
-/// Whether the file that was found is the one that must come next.
+/// Checks that the found file is the one that must come next.
 fn is_listed(files: &[File], at: usize, found: Found) -> Result<(), Refused> {
     let file = &files[at];
     if found.name != file.path {
@@ -94,7 +94,7 @@ fn is_listed(files: &[File], at: usize, found: Found) -> Result<(), Refused> {
     }
 }
 
-/// Why a file may not stand where the manifest has file `at`.
+/// Why a file may not be at the position of file `at` of the manifest.
 fn other_file(files: &[File], at: usize, name: String) -> Refused {
     let place = files.iter().position(|file| file.path == name);
     match place {
@@ -105,7 +105,7 @@ fn other_file(files: &[File], at: usize, name: String) -> Refused {
     }
 }
 
-/// A file, as its header says.
+/// A file as its header describes it.
 struct Found {
     name: String,
     bytes: u64,
@@ -123,7 +123,7 @@ impl<R: Read> Archive<R> {
         Ok(Self { frame })
     }
 
-    /// The next file; none at the end. `after` is the file before it.
+    /// The next file; none at the end. `after` is the previous file.
     fn header(&mut self, after: &str) -> Result<Option<Found>, Refused> {
         let block = self.block(after)?;
         if block == [0; BLOCK] {
@@ -133,7 +133,7 @@ impl<R: Read> Archive<R> {
         Ok(Some(Found { name, bytes }))
     }
 
-    /// The bytes of a small file of ours.
+    /// The bytes of the manifest or the signature.
     fn small(&mut self, found: &Found, most: u64) -> Result<Vec<u8>, Refused> {
         let (path, bytes) = (found.name.clone(), found.bytes);
         if bytes > most {
@@ -147,7 +147,7 @@ impl<R: Read> Archive<R> {
         Ok(kept)
     }
 
-    /// Keeps a file of the manifest; gives its SHA-256.
+    /// Writes a file of the manifest to `keep` and returns its SHA-256.
     fn file(&mut self, file: &File, mut keep: impl Write) -> Result<String, Refused> {
         let mut hash = Sha256::new();
         self.bytes(&file.path, file.bytes, |piece| {
@@ -158,7 +158,7 @@ impl<R: Read> Archive<R> {
         Ok(hex(&hash.finalize()))
     }
 
-    /// Takes so many bytes, and the zeros that fill their last block.
+    /// Reads this many bytes, and the zeros that fill the last block.
     fn bytes(
         &mut self,
         name: &str,
@@ -195,7 +195,7 @@ impl<R: Read> Archive<R> {
         })
     }
 
-    /// Nothing but the end may follow: the other zero blocks, the end of the frame, the seal.
+    /// Only the end may follow: the other zero blocks, the end of the frame, the seal.
     fn end(mut self) -> Result<(), Refused> {
         for _ in 1..END_BLOCKS {
             if self.block("its end")? != [0; BLOCK] {

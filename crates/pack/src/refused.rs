@@ -1,44 +1,42 @@
-//! Why an archive is not read.
+//! Why an archive is refused.
 
 use crate::NameFault;
 use std::io;
 
-/// Letters of a name of another person that are shown.
+/// Most characters of an untrusted name that are shown.
 const SHOWN_LETTERS: usize = 80;
 
-/// Why an archive is not read. Nothing that it says is used.
+/// Why an archive is refused. None of its content may be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// A file system said no while an archive was read or its files were kept.
+    /// A system call failed while the archive was read or its files were written.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It has no seal at its end.
-    #[error("it does not end as an archive of ceiling does: it is cut short, longer, or none")]
+    #[error("it does not end like an archive of ceiling: it is cut short, extended, or not one")]
     NoSeal,
     /// The archive itself is too large.
-    #[error("the archive has {bytes} bytes; {most} are read")]
+    #[error("the archive has {bytes} bytes; the limit is {most}")]
     LargeArchive {
         /// Its size.
         bytes: u64,
         /// The limit.
         most: u64,
     },
-    /// It is not zstd, broken zstd, or asks for more memory than ours does. The library was built
-    /// without its own words for that.
-    #[error(
-        "it cannot be decompressed: it is not of zstd, was damaged, or asks for a larger window"
-    )]
+    /// It is not zstd, is broken zstd, or needs more memory than our archives. The library is built
+    /// without its own error messages.
+    #[error("it cannot be decompressed: it is not zstd, is damaged, or needs a larger window")]
     Compression,
-    /// The tar ends before all files were there.
-    #[error("the archive ends inside of {0}")]
+    /// The tar ends before all files.
+    #[error("the archive ends inside {0}")]
     CutShort(String),
-    /// There is something behind the end.
-    #[error("there are bytes behind its end")]
+    /// There is something after the end.
+    #[error("there are bytes after its end")]
     Trailing,
-    /// The first file is another one.
+    /// The first file is not the manifest.
     #[error("its first file is '{0}' and not manifest.json")]
     NoManifest(String),
-    /// The manifest is no manifest.
+    /// The manifest is not valid.
     #[error("manifest.json: {0}")]
     Manifest(String),
     /// A name is not allowed.
@@ -49,7 +47,7 @@ pub enum Refused {
         /// Why.
         fault: NameFault,
     },
-    /// It is no regular file.
+    /// It is not a regular file.
     #[error("'{name}' is {kind}; only regular files are read")]
     Kind {
         /// Its name, escaped and cut.
@@ -60,36 +58,36 @@ pub enum Refused {
     /// The header of a file cannot be read.
     #[error("the header of a file is wrong: {0}")]
     Header(String),
-    /// The header of a file says more than its name and its size.
+    /// The header of a file has more than its name and its size.
     #[error(
-        "the header of '{0}' is not as ceiling writes it: owner, mode, time, links and devices are \
-         fixed"
+        "the header of '{0}' is not as ceiling writes it: owner, mode, time, links and devices \
+         are fixed"
     )]
     OtherHeader(String),
     /// The bytes between two files are not zero.
     #[error("there are bytes between '{0}' and the next file")]
     Padding(String),
-    /// A file is there, and not in the manifest.
+    /// A file is in the archive and not in the manifest.
     #[error("'{0}' is not in the manifest")]
     NotListed(String),
-    /// A file is in the manifest, and not there.
+    /// A file is in the manifest and not in the archive.
     #[error("'{0}' is in the manifest and not in the archive")]
     Missing(String),
-    /// A file is there twice.
-    #[error("'{0}' is there twice")]
+    /// A file occurs twice.
+    #[error("'{0}' occurs twice")]
     Twice(String),
-    /// The size of a file is another than the manifest says.
+    /// The size of a file differs from the manifest.
     #[error("'{path}' has {found} bytes; the manifest says {listed}")]
     Size {
         /// The file.
         path: String,
         /// Its size in the tar.
         found: u64,
-        /// That of the manifest.
+        /// Its size in the manifest.
         listed: u64,
     },
     /// A file is too large.
-    #[error("'{path}' has {bytes} bytes; {most} are read")]
+    #[error("'{path}' has {bytes} bytes; the limit is {most}")]
     LargeFile {
         /// The file.
         path: String,
@@ -99,7 +97,7 @@ pub enum Refused {
         most: u64,
     },
     /// All files together are too large.
-    #[error("its files have {bytes} bytes; {most} are read")]
+    #[error("its files have {bytes} bytes; the limit is {most}")]
     Large {
         /// Their size.
         bytes: u64,
@@ -107,7 +105,7 @@ pub enum Refused {
         most: u64,
     },
     /// There are too many files.
-    #[error("it has {files} files; {most} are read")]
+    #[error("it has {files} files; the limit is {most}")]
     ManyFiles {
         /// Their number.
         files: usize,
@@ -117,7 +115,7 @@ pub enum Refused {
     /// A small archive has very large files.
     #[error(
         "its files have {bytes} bytes and the archive {archive_bytes}: more than {ratio} times as \
-         much, as a decompression bomb has"
+         much, like a decompression bomb"
     )]
     Bomb {
         /// Size of all files.
@@ -135,10 +133,10 @@ impl Refused {
     }
 }
 
-/// A name of another person, such that it cannot do anything to a terminal.
+/// An untrusted name, safe for a terminal.
 pub(crate) fn shown(name: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(name).escape_debug().take(SHOWN_LETTERS).collect();
-    // Letters that look like others, or turn the direction, are shown by their numbers.
+    // Characters that look like others or change the direction of text are shown by number.
     shown
         .chars()
         .flat_map(|letter| match letter.is_ascii() {

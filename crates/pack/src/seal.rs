@@ -1,14 +1,13 @@
-//! The seal: a skippable frame of zstd behind the archive, with the SHA-256 of all bytes before it.
+//! The seal: a skippable zstd frame after the archive, with the SHA-256 of all bytes before it.
 //!
-//! It tells a file that was damaged or changed from one that was packed like this, also where the
-//! change is in a byte that no decompressor looks at. It is no signature: who changes a file on
-//! purpose makes a new seal.
+//! It detects damage and changes, even in bytes that no decompressor reads. It is not a signature:
+//! whoever changes a file on purpose can make a new seal.
 
 use crate::Refused;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Number of a skippable frame, and bytes in it.
+/// Magic number of a skippable frame, and its length.
 const HEAD: [u8; 8] = [0x5c, 0x2a, 0x4d, 0x18, 32, 0, 0, 0];
 /// Bytes of a seal.
 pub(crate) const BYTES: u64 = 40;
@@ -18,7 +17,7 @@ fn seal(sha256: &[u8]) -> Vec<u8> {
     [&HEAD, sha256].concat()
 }
 
-/// Writes through, and seals what was written.
+/// A writer that seals what passes through it.
 pub(crate) struct Sealing<W> {
     to: W,
     hash: Sha256,
@@ -30,12 +29,12 @@ impl<W: Write> Sealing<W> {
         Self { to, hash: Sha256::new(), bytes: 0 }
     }
 
-    /// Bytes that were written so far.
+    /// Bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Writes the seal; nothing may follow.
+    /// Writes the seal; nothing may be written after it.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.to.write_all(&seal(&self.hash.finalize()))?;
         self.to.flush()?;
@@ -56,7 +55,7 @@ impl<W: Write> Write for Sealing<W> {
     }
 }
 
-/// What a seal says of an archive.
+/// The result of checking the seal of an archive.
 pub(crate) struct Seal {
     /// Bytes before it.
     pub before: u64,
@@ -64,12 +63,12 @@ pub(crate) struct Seal {
     pub is_whole: bool,
 }
 
-/// Reads an archive from beginning to end, and holds it against its seal. The reader is at the
-/// beginning afterwards.
+/// Reads an archive from start to end and compares it with its seal. The reader is then at the
+/// start again.
 pub(crate) fn check<R: Read + Seek>(input: &mut R, most: u64) -> Result<Seal, Refused> {
     let bytes = input.seek(SeekFrom::End(0))?;
     if bytes > most {
-        // Before all of it is read.
+        // Refused before it is read.
         return Err(Refused::LargeArchive { bytes, most });
     }
     let before = bytes.checked_sub(BYTES).ok_or(Refused::NoSeal)?;

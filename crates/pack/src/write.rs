@@ -1,4 +1,4 @@
-//! Writing an archive.
+//! Writes an archive.
 
 use crate::header::{self, BLOCK, padding_of};
 use crate::manifest::hex;
@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use std::io::{self, Read, Write};
 use zstd::stream::write::Encoder;
 
-/// Readings shrink to a seventeenth at this level; the next ones take twice the time for 2 %.
+/// Readings shrink to a seventeenth at this level; higher levels take twice the time for 2 %.
 const LEVEL: i32 = 9;
-/// A tar ends with these.
+/// Zero blocks at the end of a tar.
 pub(crate) const END_BLOCKS: usize = 2;
 /// Bytes that are read at once.
 const PIECE: usize = 64 << 10;
@@ -18,23 +18,23 @@ const PIECE: usize = 64 << 10;
 /// Why no archive was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A file could not be read, or the archive not written.
+    /// A file could not be read, or the archive could not be written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It would be refused by every reader.
+    /// Every reader would refuse it.
     #[error("{0}")]
     Refused(#[from] Refused),
-    /// A file is another than the manifest lists.
+    /// A file does not match the manifest.
     #[error("'{0}' changed while it was packed")]
     Changed(String),
 }
 
-/// Writes the archive of a manifest. `open` gives the bytes of each file, in the order of the
-/// manifest. The same files, manifest and signature make the same bytes.
+/// Writes the archive of a manifest. `open` returns the bytes of each file, in the order of the
+/// manifest. The same files, manifest and signature give the same bytes.
 ///
 /// # Errors
 ///
-/// The manifest lists what no reader takes, a file is not as it lists it, or a system call failed.
+/// A reader would refuse the manifest, a file does not match it, or a system call failed.
 pub fn write<W: Write, R: Read>(
     to: W,
     manifest: &Manifest,
@@ -67,7 +67,7 @@ pub fn write<W: Write, R: Read>(
     Ok(sealing.finish()?)
 }
 
-/// The frame of an archive whose tar has so many bytes.
+/// The frame of an archive whose tar has this many bytes.
 pub(crate) fn encoder<W: Write>(to: W, bytes: u64) -> io::Result<Encoder<'static, W>> {
     let mut frame = Encoder::new(to, LEVEL)?;
     frame.include_checksum(true)?;
@@ -79,7 +79,7 @@ fn header_of(name: &str, bytes: u64) -> Result<[u8; BLOCK], Refused> {
     header::of(name, bytes).ok_or_else(|| Refused::name(name, NameFault::Long))
 }
 
-/// Copies a file, and holds it against the manifest.
+/// Copies a file, and compares it with the manifest.
 fn copy(mut from: impl Read, file: &File, to: &mut impl Write) -> Result<(), WriteError> {
     let (mut hash, mut left) = (Sha256::new(), file.bytes);
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,4 @@
-//! Archives as they are made, and as others may make them.
+//! Archives made by ceiling, and by others.
 
 mod by_hand;
 
@@ -28,7 +28,7 @@ fn a_file_that_changes_while_it_is_packed_ends_it() {
     }
 }
 
-/// What every reader would take for a bomb is not made.
+/// An archive that readers would refuse as a bomb is not written.
 #[test]
 fn what_no_reader_takes_is_not_packed() {
     let zeros = || io::repeat(0).take(Limits::default().ratio_from_bytes + 1);
@@ -38,8 +38,7 @@ fn what_no_reader_takes_is_not_packed() {
     assert!(matches!(packed, Err(WriteError::Refused(Refused::Bomb { .. }))), "{packed:?}");
 }
 
-/// No bit of an archive can be another without being told: the archive is refused, or it is not
-/// what was sealed.
+/// Every flipped bit is detected: the archive is refused, or it does not match its seal.
 #[test]
 fn one_bit_anywhere_is_told() {
     let Made { archive, .. } = made(Some("a signature"));
@@ -48,7 +47,7 @@ fn one_bit_anywhere_is_told() {
         match opened(&flipped(&archive, bit)) {
             Err(_) => refused += 1,
             Ok((Opened { is_whole: false, .. }, _)) => told += 1,
-            Ok(_) => panic!("bit {bit} is not told"),
+            Ok(_) => panic!("bit {bit} is not detected"),
         }
     }
     assert!(refused > 1000 && told > 100, "{refused} refused, {told} told");
@@ -88,6 +87,6 @@ fn what_no_reader_takes_is_not_written() {
         manifest.check(&Limits::default()).unwrap_err().to_string()
     };
     assert!(with("../entry.toml").contains("'..'"));
-    assert!(with("Manifest.json").contains("differs from 'manifest.json' by its case only"));
+    assert!(with("Manifest.json").contains("differs from 'manifest.json' only by case"));
     assert!(with("z").contains("not sorted"));
 }

@@ -1,4 +1,4 @@
-//! Archives of an enemy: each is refused with its reason.
+//! Hostile archives: each is refused with its reason.
 
 mod by_hand;
 
@@ -52,11 +52,11 @@ fn links_devices_pipes_folders_and_extensions_are_refused() {
         (b'4', "a device"),
         (b'5', "a folder"),
         (b'6', "a pipe"),
-        (b'L', "a long name of GNU tar"),
-        (b'K', "a long name of GNU tar"),
-        (b'S', "a file with holes"),
-        (b'x', "a header of pax"),
-        (b'g', "a header of pax"),
+        (b'L', "a GNU tar long name"),
+        (b'K', "a GNU tar long name"),
+        (b'S', "a sparse file"),
+        (b'x', "a pax header"),
+        (b'g', "a pax header"),
         (b'Z', "of an unknown kind"),
     ] {
         let by_hand = || ByHand::listing(A);
@@ -80,15 +80,15 @@ fn files_that_are_missing_twice_or_not_listed_are_refused() {
     let said = refused(ByHand::listing(two).file("b", b"56"));
     assert_eq!(said, "'a' is in the manifest and not in the archive");
     let said = refused(ByHand::listing(two).file("a", b"1234").file("a", b"1234"));
-    assert_eq!(said, "'a' is there twice");
+    assert_eq!(said, "'a' occurs twice");
     let said = refused(ByHand::listing(A).file("a", b"1234").file("b", b"56"));
     assert_eq!(said, "'b' is not in the manifest");
     let said = refused(ByHand::listing(A).file("a", b"1234").file(MANIFEST, b"{}"));
-    assert_eq!(said, "'manifest.json' is there twice");
+    assert_eq!(said, "'manifest.json' occurs twice");
     let said = refused(ByHand::default().file("a", b"1234"));
     assert_eq!(said, "its first file is 'a' and not manifest.json");
     let same: &[(&str, &[u8])] = &[("a", b"1234"), ("a", b"1234")];
-    assert!(refused(ByHand::listing(same)).contains("it is there twice"));
+    assert!(refused(ByHand::listing(same)).contains("it occurs twice"));
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn names_that_differ_by_case_or_are_files_and_folders_are_refused() {
         let files = names.map(|name| (name, &b"1"[..]));
         ByHand::listing(&files).file(names[0], b"1").file(names[1], b"1").refused()
     };
-    assert!(refused(["A", "a"]).contains("by its case only"));
-    assert!(refused(["B/a", "b/c"]).contains("by its case only"));
+    assert!(refused(["A", "a"]).contains("only by case"));
+    assert!(refused(["B/a", "b/c"]).contains("only by case"));
     assert!(refused(["a", "a/b"]).contains("a file and a folder"));
-    assert!(refused(["MANIFEST.json", "a"]).contains("by its case only"));
+    assert!(refused(["MANIFEST.json", "a"]).contains("only by case"));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn bytes_behind_the_end_of_the_tar_are_refused() {
     assert!(matches!(opened(&zeros), Err(Refused::Trailing)));
 }
 
-/// The sizes that a manifest says are compared with the limits before anything is unpacked.
+/// The sizes in a manifest are compared with the limits before anything is unpacked.
 #[test]
 fn bombs_are_refused_by_size_number_and_ratio() {
     let zeros = vec![0; 1 << 20];
@@ -140,13 +140,13 @@ fn bombs_are_refused_by_size_number_and_ratio() {
     let said = refused(Limits { ratio_from_bytes: 1 << 16, ..all });
     assert!(said.contains("decompression bomb"), "{said}");
     let said = refused(Limits { file_bytes: 1 << 16, ..all });
-    assert_eq!(said, "'a' has 1048576 bytes; 65536 are read");
+    assert_eq!(said, "'a' has 1048576 bytes; the limit is 65536");
     let said = refused(Limits { total_bytes: 1 << 16, ..all });
-    assert_eq!(said, "its files have 1048576 bytes; 65536 are read");
+    assert_eq!(said, "its files have 1048576 bytes; the limit is 65536");
     let said = refused(Limits { files: 0, ..all });
-    assert_eq!(said, "it has 1 files; 0 are read");
+    assert_eq!(said, "it has 1 files; the limit is 0");
     let said = refused(Limits { archive_bytes: 100, ..all });
-    assert!(said.ends_with("100 are read"), "{said}");
+    assert!(said.ends_with("the limit is 100"), "{said}");
     let mut manifest = listed(&[("a", b""), ("b", b"")]);
     manifest.files[0].bytes = u64::MAX;
     manifest.files[1].bytes = u64::MAX;

@@ -1,4 +1,4 @@
-//! Signatures, ours and those of `ssh-keygen`.
+//! Signatures by ceiling and by `ssh-keygen`.
 
 use pack::signature::{Key, KeyFault, NAMESPACE, Signed, Trusted, check};
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Keys for tests alone, made by `ssh-keygen -t ed25519`.
+/// Keys for tests only, made by `ssh-keygen -t ed25519`.
 const KEY: &str = include_str!("keys/one");
 const KEY_PUB: &str = include_str!("keys/one.pub");
 const OTHER_PUB: &str = include_str!("keys/other.pub");
@@ -53,7 +53,7 @@ fn keys_that_cannot_sign_here_say_why() {
     let ecdsa = Key::parse(ECDSA).unwrap_err().to_string();
     assert!(ecdsa.contains("ed25519"), "{ecdsa}");
     let public = Key::parse(KEY_PUB).unwrap_err().to_string();
-    assert!(public.contains("no private key of OpenSSH"), "{public}");
+    assert!(public.contains("not an OpenSSH private key"), "{public}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ impl Drop for Folder {
     }
 }
 
-/// `ssh-keygen` with a message on its input; nothing where it is not installed.
+/// Runs `ssh-keygen` with a message on stdin; nothing where it is not installed.
 fn ssh_keygen(arguments: &[&str], message: &[u8]) -> Option<(bool, String)> {
     let mut child = Command::new("ssh-keygen")
         .args(arguments)
@@ -109,7 +109,7 @@ fn ssh_keygen(arguments: &[&str], message: &[u8]) -> Option<(bool, String)> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    // It may end before it reads.
+    // It may exit before reading.
     let _ = child.stdin.take().unwrap().write_all(message);
     let output = child.wait_with_output().unwrap();
     Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))

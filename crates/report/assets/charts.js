@@ -1,18 +1,17 @@
 "use strict";
-// Draws chart specifications (crates/report/src/page.rs) with uPlot. A specification says what is
-// shown; everything about how stands here.
+// Draws chart specifications (crates/report/src/page.rs) with uPlot. A specification says what to
+// show; this file decides how.
 const ceilingCharts = (() => {
-  // Besides its colour each line has its own dashes, for print and for eyes that tell colours
-  // apart less well.
+  // Besides its colour, each line has its own dash pattern, for print and for colour-blind readers.
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 5], [6, 2, 1, 2]];
-  // Each state of a CPU keeps its colour, whichever others are drawn.
+  // Each CPU state keeps its colour, whichever other states are drawn.
   const STATES = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
-  // Each series of dots has its own sign, for the same reason; then the same ones hollow.
+  // Each series of dots has its own symbol, for the same reason; then the same symbols hollow.
   const SIGNS = ["circle", "square", "triangle", "diamond", "cross"];
   const HEIGHT = 260;
   const HEIGHT_ON_A_PHONE = 220;
   const PHONE_WIDTH = 480;
-  // With more windows than these a chart takes the width of the page.
+  // With more windows than these, a chart takes the full width of the page.
   const BANDS_SIDE_BY_SIDE = 6;
 
   const style = (name) =>
@@ -38,7 +37,7 @@ const ceilingCharts = (() => {
 
   // --- Scales -------------------------------------------------------------------------------
 
-  // Round numbers between two values: the fewer powers of ten, the more numbers in each.
+  // Round numbers between two values: the fewer powers of ten, the more numbers per power.
   const roundSteps = (low, high) => {
     const steps = [];
     const decades = Math.log10(high / low);
@@ -59,7 +58,7 @@ const ceilingCharts = (() => {
     return steps;
   };
 
-  // Drops steps whose labels would touch the one before.
+  // Drops steps whose labels would touch the previous one.
   const spaced = (plot, scale, steps, room) => {
     const kept = [];
     let last = -Infinity;
@@ -73,14 +72,14 @@ const ceilingCharts = (() => {
     return kept;
   };
 
-  // The change that is farthest from none; what a gate struck does not count.
+  // The largest change from 1; values that a gate struck do not count.
   const mostChange = ({ series, x_marks: marks }) => {
     const isSound = (value, at) => value != null && marks[at] !== "broken";
     const all = series.flatMap(({ y }) => y.filter(isSound).map((value) => Math.abs(value - 1)));
     return Math.max(...all, 0.01);
   };
 
-  // What does not fit is drawn at the edge.
+  // Values out of range are drawn at the edge.
   const inside = (plot, value) => {
     const { min, max } = plot.scales.y;
     return Math.min(Math.max(value, min), max);
@@ -99,7 +98,7 @@ const ceilingCharts = (() => {
       };
     }
     if (isX) {
-      // Time begins at zero, unless a part of it is looked at.
+      // Time starts at zero, unless the reader zoomed in.
       const isTime = axis.unit === "seconds" || axis.unit === "minutes";
       const begin = (low) => (isTime && low === first ? Math.min(0, low) : low);
       return {
@@ -107,7 +106,7 @@ const ceilingCharts = (() => {
       };
     }
     if (isStacked) return { range: () => [0, 100] };
-    // Changes are about 1, and less than a hundredth must not fill the chart.
+    // Changes are around 1; a range below a hundredth must not fill the chart.
     if (axis.unit === "change") {
       const most = mostChange(view) * 1.2;
       return { range: () => [1 - most, 1 + most] };
@@ -118,7 +117,7 @@ const ceilingCharts = (() => {
     return { range: (_plot, _low, high) => [0, Math.max(high, least, ...ends) * 1.1 || 1] };
   };
 
-  // Where there is nothing, a scale would be made up.
+  // Without values, a scale would be made up.
   const hasValues = (plot, isX) => {
     const [x, ...series] = plot.data;
     return isX ? x.length > 0 : series.some((one) => one.some((value) => value != null));
@@ -151,7 +150,7 @@ const ceilingCharts = (() => {
 
   // --- Marks and bands ----------------------------------------------------------------------
 
-  // A cross on what a broken gate makes worthless, a ring on what needs a reservation.
+  // A cross on values with a broken gate, a ring on values with a reservation.
   const drawMarks = (plot, view, colours) => {
     if (!view.x_marks.length) return;
     const { ctx } = plot;
@@ -181,7 +180,7 @@ const ceilingCharts = (() => {
     ctx.restore();
   };
 
-  // Measured windows as strips above the plot, with their name when it fits.
+  // Measured windows as strips above the plot, with their name if it fits.
   const drawBands = (plot, view, colours, isStacked) => {
     if (!view.bands.length) return;
     const { ctx, bbox } = plot;
@@ -200,11 +199,11 @@ const ceilingCharts = (() => {
       ctx.fillRect(left, bbox.top - 5 * ratio, right - left, 4 * ratio);
       const sign = { broken: "! ", caution: "~ ", none: "" }[band.mark];
       const short = band.label.replace(/ connections?/, "").replace(/, visit /, "#");
-      // The colour says the same as the sign.
+      // The colour has the same meaning as the sign.
       const fits = (name) => ctx.measureText(name).width <= right - left;
       const name = [sign + short, short].find(fits);
       if (name) ctx.fillText(name, (left + right) / 2, bbox.top - 6 * ratio);
-      // Over a stack a shade would change its colours; edges are enough.
+      // A shade over a stack would change its colours; edges are enough.
       ctx.globalAlpha = isStacked ? 0.5 : 0.09;
       const widths = isStacked ? [[left, ratio], [right, ratio]] : [[left, right - left]];
       for (const [x, width] of widths) ctx.fillRect(x, bbox.top, width, bbox.height);
@@ -212,7 +211,7 @@ const ceilingCharts = (() => {
     ctx.restore();
   };
 
-  // Levels such as the ceiling: a line with its name, and its interval as a shade.
+  // Limits such as the ceiling: a named line, with its interval as a shade.
   const drawLimits = (plot, view, colours) => {
     const { ctx, bbox } = plot;
     const ratio = devicePixelRatio;
@@ -242,7 +241,7 @@ const ceilingCharts = (() => {
 
   // --- Dots ---------------------------------------------------------------------------------
 
-  // The sign of a series around a place.
+  // Draws the symbol of a series around a position.
   const signPath = (index, x, y, size) => {
     const path = new Path2D();
     const kind = SIGNS[index % SIGNS.length];
@@ -290,7 +289,7 @@ const ceilingCharts = (() => {
     ctx.restore();
   };
 
-  // The sign in the legend, as large as the text.
+  // The symbol in the legend, as large as the text.
   const drawKey = (marker, index, colours) => {
     const canvas = element("canvas");
     [canvas.width, canvas.height] = [14 * devicePixelRatio, 14 * devicePixelRatio];
@@ -300,7 +299,7 @@ const ceilingCharts = (() => {
     marker.replaceChildren(canvas);
   };
 
-  // An empty chart says that it is meant to be.
+  // An empty chart says so.
   const drawAbsence = (plot, view, colours) => {
     if (view.series.some((series) => series.y.some((value) => value != null))) return;
     const { ctx, bbox } = plot;
@@ -314,7 +313,7 @@ const ceilingCharts = (() => {
 
   // --- Data ---------------------------------------------------------------------------------
 
-  // Areas are drawn from the whole down to the first, each over the one before.
+  // Areas are drawn from the total down to the first part, each over the previous one.
   const stacked = (view, isShown) => {
     const sums = new Array(view.x.length).fill(0);
     return view.series.map((series, index) =>
@@ -329,7 +328,7 @@ const ceilingCharts = (() => {
     return [view.x, ...stacked(view, isShown).reverse()];
   };
 
-  // The order of a specification: for stacks the reverse of the order of drawing.
+  // The order in the specification; for stacks it is the reverse of the drawing order.
   const specIndex = (chart, view, drawn) =>
     (chart.shape === "stacked" ? view.series.length - drawn : drawn - 1);
 
@@ -368,11 +367,11 @@ const ceilingCharts = (() => {
 
   // --- One chart ----------------------------------------------------------------------------
 
-  // Charts over the same x move their cursors together.
+  // Charts over the same x axis move their cursors together.
   const syncKey = (chart, view) =>
     `${chart.x.label}/${chart.x.unit}/${chart.views.length > 1 ? view.label : ""}`;
 
-  // The sign of a line in the legend: a piece of it, with its dashes.
+  // The symbol of a line in the legend: a piece of the line, with its dashes.
   const sign = (chart, series) => {
     const colour = series.stroke();
     const dashes = series.dash ?? [];
@@ -420,14 +419,14 @@ const ceilingCharts = (() => {
     },
   });
 
-  // Without one of its states a stack closes the gap.
+  // When a state is hidden, the stack closes the gap.
   const restack = (plot, chart, view, at, change) => {
     if (chart.shape !== "stacked" || at == null || change.show === undefined) return;
     const isShown = view.series.map((_, index) => plot.series[view.series.length - index].show);
     plot.setData(dataOf(chart, view, isShown), false);
   };
 
-  // The legend's entries become switches that a keyboard reaches.
+  // Makes the entries of the legend switches that the keyboard can reach.
   const openLegend = (plot, chart, colours) => {
     plot.root.querySelectorAll(".u-series").forEach((row, index) => {
       const name = row.querySelector("th");
@@ -447,7 +446,7 @@ const ceilingCharts = (() => {
     });
   };
 
-  // Arrow keys move the cursor from value to value, Escape shows all again.
+  // Arrow keys move the cursor from value to value, Escape resets the zoom.
   const onKey = (plot, event) => {
     const x = plot.data[0];
     const last = x.length - 1;
@@ -463,7 +462,7 @@ const ceilingCharts = (() => {
     plot.setCursor({ left: plot.valToPos(x[to], "x"), top: plot.over.clientHeight / 2 }, true);
   };
 
-  // The values as a table, made when the reader asks for it.
+  // The values as a table, built when the reader opens it.
   const fillTable = (holder, chart, view) => {
     const table = element("table");
     const head = element("tr");
@@ -497,13 +496,13 @@ const ceilingCharts = (() => {
     return notes.join("; ");
   };
 
-  // Fills a figure but for its plot; the returned object switches its view and draws it.
+  // Fills a figure except its plot; the returned object switches its view and draws it.
   const mount = (figure, chart) => {
     const plotHolder = element("div", "plot");
     plotHolder.tabIndex = 0;
     plotHolder.setAttribute("role", "group");
     plotHolder.setAttribute(
-      "aria-label", `${chart.title}, chart. Arrow keys move along it, Escape shows all.`);
+      "aria-label", `${chart.title}, chart. Arrow keys move along it, Escape resets the zoom.`);
     const note = element("p", "note mark-note");
     const details = element("details", "values");
     const holder = element("div", "scroll");
@@ -520,7 +519,7 @@ const ceilingCharts = (() => {
     details.addEventListener("toggle", fill);
     plotHolder.addEventListener("keydown", (event) => state.plot && onKey(state.plot, event));
 
-    // How wide a figure is has to be known before anything of it is measured.
+    // The width of a figure must be set before anything in it is measured.
     state.lay = () => figure.classList.toggle("wide", view().bands.length > BANDS_SIDE_BY_SIDE);
     state.width = () => Math.max(plotHolder.clientWidth, 200);
     state.draw = (colours, width) => {
@@ -550,7 +549,7 @@ const ceilingCharts = (() => {
         state.plot.setSize({ width, height: width < PHONE_WIDTH ? HEIGHT_ON_A_PHONE : HEIGHT });
       }
     };
-    // In the next frame: changing sizes while they are being observed is an error.
+    // In the next frame: changing sizes inside a resize observer is an error.
     new ResizeObserver(() => requestAnimationFrame(fit)).observe(plotHolder);
     return state;
   };
@@ -571,16 +570,17 @@ const ceilingCharts = (() => {
     return label;
   };
 
-  // Draws all. They are measured together: between two drawings each would cost a layout.
+  // Draws all charts. All are measured first: measuring between drawings would cost a layout each.
   const drawAll = (states) => {
     const [colours, widths] = [theme(), states.map((state) => state.width())];
     states.forEach((state, index) => state.draw(colours, widths[index]));
   };
 
-  // What was mounted, for a script that lets charts grow.
+  // The mounted charts, for a script that adds data to them.
   const mounted = [];
 
-  // All figures of the page, in the order of the data. Charts of the same points switch together.
+  // Mounts all figures of the page, in the order of the data. Charts of the same points switch
+  // together.
   const mountAll = (figures, charts) => {
     const states = charts.map((chart, index) => mount(figures[index], chart));
     const names = (state) => state.chart.views.map((view) => view.label).join("\n");

@@ -1,5 +1,5 @@
 "use strict";
-// Widens a box of a flame graph to the whole width. Places are percents in the markup.
+// Widens a box of a flame graph to the full width. Positions are percentages in the markup.
 (() => {
   const read = (box) => ({
     box,

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers as the rest of ceiling shows them (crates/model/src/units.rs), by unit of an axis.
+// Formats numbers like the rest of ceiling (crates/model/src/units.rs), by the unit of an axis.
 const ceilingFormat = (() => {
   const scaled = (value, steps) => {
     const size = Math.abs(value);
@@ -42,7 +42,7 @@ const ceilingFormat = (() => {
     return `${percent > 0 ? "+" : ""}${decimals(percent)}%`;
   };
 
-  // A tick of an axis is a round number; digits that are all zero only take room.
+  // Removes trailing zeros: a tick of an axis is a round number.
   const bare = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
   const values = {

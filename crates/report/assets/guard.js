@@ -1,7 +1,7 @@
 "use strict";
-// Runs before everything else and says on the page's root element how the scripts fared:
-// data-report is loading, ready or failed; data-errors counts what went wrong and data-error says
-// what was last.
+// Runs before everything else and reports the state of the scripts on the root element of the page:
+// data-report is loading, ready or failed; data-errors is the number of errors, and data-error the
+// last one.
 (() => {
   const root = document.documentElement;
   root.dataset.report = "loading";

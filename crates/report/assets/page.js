@@ -1,19 +1,19 @@
 "use strict";
-// Starts the page: reads the data, draws the charts, follows the theme, and reports on the root
-// element that it is ready.
+// Starts the page: reads the data, draws the charts, follows the theme, and marks the root element
+// as ready.
 (() => {
   const root = document.documentElement;
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
   const figures = [...document.querySelectorAll("figure.chart")];
-  // A page without charts has no script that draws them.
+  // A page without charts has no script for them.
   const canDraw = typeof ceilingCharts !== "undefined";
   const states = canDraw ? ceilingCharts.mountAll(figures, read("charts")) : [];
   const redraw = () => canDraw && ceilingCharts.drawAll(states);
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
-  // Canvases keep their colours: on paper they have to be drawn for paper.
+  // Canvases keep their colours, so they are redrawn for print.
   const print = (theme) => {
     root.dataset.theme = theme;
     redraw();
@@ -21,7 +21,7 @@
   addEventListener("beforeprint", () => print("paper"));
   addEventListener("afterprint", () => print(""));
 
-  // A link to something folded unfolds it.
+  // A link to a folded element unfolds it.
   const unfold = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target?.matches("details")) target.open = true;
@@ -29,7 +29,7 @@
   addEventListener("hashchange", unfold);
   unfold();
 
-  // What scrolls sideways says so in words as well, until its end is seen.
+  // A region that scrolls sideways also says so in words, until its end has been seen.
   const regions = "section > .scroll, section > details > .scroll";
   for (const region of document.querySelectorAll(regions)) {
     const more = document.createElement("p");
@@ -49,7 +49,7 @@
   const save = document.getElementById("save-record");
   if (save) save.hidden = false;
   save?.addEventListener("click", () => {
-    // As it stands, not parsed and written again: whole numbers may be too large for scripts.
+    // The text as it is, not parsed and reserialized: integers may be too large for scripts.
     const text = document.getElementById("record").textContent;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text, "\n"], { type: "application/json" }));

@@ -1,9 +1,8 @@
 //! One row per point, for spreadsheets and scripts.
 //!
-//! The header is stable: columns are only ever added at the end. An empty cell means "not
-//! measured" and is never a zero. Quoting is that of RFC 4180; lines end with a line feed. Times
-//! are nanoseconds and rates are per second unless the name says otherwise; [`columns`] documents
-//! each column.
+//! The header is stable: new columns are only added at the end. An empty cell means "not measured",
+//! never zero. Quoting follows RFC 4180; lines end with a line feed. Times are nanoseconds, and
+//! rates are per second unless the name says otherwise; [`columns`] documents each column.
 
 use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gates};
 use model::fanout::EventInfo;
@@ -15,12 +14,12 @@ use model::tick::ERROR_CLASSES;
 pub struct Column {
     /// Name in the header.
     pub name: String,
-    /// What it holds.
+    /// Its meaning.
     pub meaning: String,
     cell: Box<CsvCell>,
 }
 
-/// Fills a cell: the run, the index of the point in it, the point.
+/// Fills a cell from the run, the index of the point in it, and the point.
 type CsvCell = dyn Fn(&Run, usize, &Point) -> String;
 
 fn column(
@@ -72,7 +71,7 @@ pub fn columns() -> Vec<Column> {
     columns
 }
 
-/// Quotes a cell when it must be.
+/// Quotes a cell where RFC 4180 requires it.
 fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -81,7 +80,7 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// Figures that are no numbers are missing figures.
+/// A figure that is not finite counts as missing.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -105,13 +104,13 @@ fn identity() -> Vec<Column> {
 fn load() -> Vec<Column> {
     vec![
         of_point("model", "closed or open", |p| Some(p.load.model.name())),
-        of_point("connections", "connections applied", |p| Some(p.load.connections)),
+        of_point("connections", "connections of the level", |p| Some(p.load.connections)),
         of_point("depth", "requests in flight per connection", |p| Some(p.load.depth)),
-        of_point("asked_rate", "requests asked per second; open loop only", |p| p.load.rate),
+        of_point("asked_rate", "requests asked for per second; open loop only", |p| p.load.rate),
         of_point("duration_s", "length of the measured window, seconds", |p| {
             finite(p.load.duration_s)
         }),
-        of_point("driver", "how bytes moved", |p| Some(p.load.driver.clone())),
+        of_point("driver", "how the generator moved bytes", |p| Some(p.load.driver.clone())),
         of_point("threads", "worker threads of the generator", |p| Some(p.load.threads)),
         of_point("rate", "completed good responses per second", |p| rate_of(p).and_then(finite)),
         of_point("offered_rate", "planned requests per second; open loop only", |p| {
@@ -219,7 +218,7 @@ const FIGURES: &[(&str, &str, PickFigure)] = &[
     ("p99_99_ns", "99.99th percentile", |s| s.p99_99),
     ("max_ns", "largest", |s| s.max),
     ("count", "recorded values", |s| Some(s.count)),
-    ("censored", "values known only to lie beyond all recorded ones", |s| Some(s.censored)),
+    ("censored", "values known only to be beyond all recorded ones", |s| Some(s.censored)),
 ];
 
 fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
@@ -234,13 +233,13 @@ fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
 
 fn cost() -> Vec<Column> {
     vec![
-        of_point("answers", "whole responses in the window, good or not", |p| p.cpu.responses),
+        of_point("answers", "complete responses in the window, good or not", |p| p.cpu.responses),
         of_point(
             "client_us_per_request",
             "CPU time of the generator per response, good or not",
             |p| p.cpu.client_us_per_request.and_then(finite),
         ),
-        of_point("client_usr_us_per_request", "the part of it in user mode", |p| {
+        of_point("client_usr_us_per_request", "the part of that in user mode", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
         of_point(
@@ -248,10 +247,10 @@ fn cost() -> Vec<Column> {
             "CPU time of the server per response, good or not",
             |p| p.cpu.server_us_per_request.and_then(finite),
         ),
-        of_point("client_cpus", "CPUs' worth of time the generator used", |p| {
+        of_point("client_cpus", "CPUs' worth of time used by the generator", |p| {
             p.cpu.client_cpus.and_then(finite)
         }),
-        of_point("server_cpus", "CPUs' worth of time the server used", |p| {
+        of_point("server_cpus", "CPUs' worth of time used by the server", |p| {
             p.cpu.server_cpus.and_then(finite)
         }),
         of_point("turn_mean_ns", "mean turn of the generator's loop", |p| {
@@ -272,23 +271,27 @@ fn events() -> Vec<Column> {
         of_point("events_rate", "events received per second, all subscribers", |p| {
             p.events.as_ref().map(|events| events.rate).and_then(finite)
         }),
-        of_point("delivery", "part of the events meant that arrived, 0 to 1", |p| {
+        of_point("delivery", "share of the expected events that arrived, 0 to 1", |p| {
             p.events.as_ref().and_then(|events| events.delivery_share).and_then(finite)
         }),
     ];
     let counts: [(&str, &str, Pick); 9] = [
         ("events_received", "events received in the window", |e| Some(e.received)),
-        ("events_meant", "events meant, by their numbers", |e| e.delivery.map(|d| d.meant)),
-        ("events_missing", "events meant that did not arrive", |e| e.delivery.map(|d| d.missing)),
-        ("events_late", "events meant that arrived in the drain", |e| e.delivery.map(|d| d.late)),
-        ("events_early", "events that arrived before their own time", |e| Some(e.early)),
+        ("events_meant", "events expected, by their numbers", |e| e.delivery.map(|d| d.meant)),
+        ("events_missing", "expected events that did not arrive", |e| {
+            e.delivery.map(|d| d.missing)
+        }),
+        ("events_late", "expected events that arrived in the drain", |e| {
+            e.delivery.map(|d| d.late)
+        }),
+        ("events_early", "events that arrived before their creation", |e| Some(e.early)),
         ("subscribers_accepted", "streams accepted", |e| Some(e.subscribers.accepted)),
         ("subscribers_lost", "streams that ended in the window", |e| Some(e.subscribers.lost)),
-        ("subscribers_failed", "subscribers never connected", |e| Some(e.subscribers.failed)),
+        ("subscribers_failed", "subscribers that never connected", |e| Some(e.subscribers.failed)),
         ("subscribers_refused", "subscriptions refused", |e| Some(e.subscribers.refused)),
     ];
     columns.extend(counts.map(|(name, meaning, pick)| of_events(name, meaning, pick)));
-    let of = "staleness: from when an event came about to its arrival";
+    let of = "staleness: from the creation of an event to its arrival";
     columns.extend(distribution("staleness", of, |p| p.events.as_ref()?.staleness_ns.as_ref()));
     columns
 }
@@ -315,11 +318,11 @@ fn judgement() -> Vec<Column> {
         of_point("valid", "yes unless the rate is not known or is that of the generator", |p| {
             Some(if p.claim().is_known() { "yes" } else { "no" })
         }),
-        of_point("bounded", "figures that have bounds only, separated by spaces", |p| {
+        of_point("bounded", "figures that only have bounds, separated by spaces", |p| {
             let bounded = p.standing.struck().filter(|(_, standing)| !standing.is_not_known());
             Some(bounded.map(|(figure, _)| figure.key()).collect::<Vec<_>>().join(" "))
         }),
-        column("partial", "yes when the window ended before it was over", |run, _, point| {
+        column("partial", "yes when the window was cut short", |run, _, point| {
             (if is_partial(run, point) { "yes" } else { "no" }).to_string()
         }),
         of_point("gates_broken", "names of broken gates, separated by spaces", |p| {
@@ -331,7 +334,7 @@ fn judgement() -> Vec<Column> {
         of_point("wall", "id of the wall, none or unknown", |p| Some(p.verdict.wall.word())),
         of_point("wall_name", "name of the wall", |p| Some(p.verdict.name.clone())),
         of_point("side", "side of the wall", |p| Some(side_word(p.verdict.side))),
-        of_point("confidence", "how sure the wall is", |p| Some(p.verdict.confidence.word())),
+        of_point("confidence", "confidence in the wall", |p| Some(p.verdict.confidence.word())),
     ]
 }
 
@@ -341,7 +344,7 @@ mod tests {
     use crate::fixtures;
     use std::collections::BTreeSet;
 
-    /// A reader as strict as RFC 4180.
+    /// A strict reader of RFC 4180.
     fn parsed(text: &str) -> Vec<Vec<String>> {
         let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
         let mut characters = text.chars().peekable();

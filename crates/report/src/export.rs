@@ -1,10 +1,10 @@
-//! Formats of files and how they are told apart.
+//! File formats, chosen by the suffix.
 
 use crate::{csv, hlog, html, json};
 use model::run::Run;
 use std::path::Path;
 
-/// A format of a file.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The record.
@@ -13,7 +13,7 @@ pub enum Format {
     Csv,
     /// HdrHistogram interval log, one interval per point.
     Hlog,
-    /// One file for people.
+    /// One HTML file, for people.
     Html,
 }
 
@@ -31,7 +31,7 @@ impl Format {
         }
     }
 
-    /// The format a file's name asks for.
+    /// The format that the suffix of a file name selects.
     pub fn of(path: impl AsRef<Path>) -> Result<Self, UnknownSuffix> {
         let path = path.as_ref();
         let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
@@ -42,11 +42,11 @@ impl Format {
     }
 }
 
-/// A file's name that says no format.
+/// A file name whose suffix selects no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{file}' does not say a format by its suffix: .json (the record), .csv (one row per point), \
-     .hlog (HdrHistogram log) or .html (the report); for example report.html"
+    "'{file}' has no known suffix: .json (the record), .csv (one row per point), .hlog \
+     (HdrHistogram log) or .html (the report); for example report.html"
 )]
 pub struct UnknownSuffix {
     /// What was typed.
@@ -68,8 +68,8 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    /// Leaves every fixture in every format where `REPORT_PAGES` says, for `tests/browser.mjs`
-    /// and for people who want to look.
+    /// Writes every fixture in every format to the folder `REPORT_PAGES`, for `tests/browser.mjs`
+    /// and for inspection.
     #[test]
     fn files_are_left_to_look_at() {
         let Some(folder) = std::env::var_os("REPORT_PAGES") else { return };

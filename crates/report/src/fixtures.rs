@@ -1,7 +1,7 @@
-//! Synthetic runs for the tests: one for each kind of verdict a page has to tell apart.
+//! Synthetic runs for tests: one for each kind of verdict.
 //!
-//! Figures are made up and consistent: rates, latencies and requests in flight obey Little's law,
-//! requests are conserved, and readings grow as the rates say. Here is what any run is made of;
+//! Figures are made up but consistent: rates, latencies and requests in flight obey Little's law,
+//! requests are conserved, and readings grow with the rates. This file has the parts of any run;
 //! `runs` has the runs themselves, and `readings` what the probes would have read.
 
 mod experiments;
@@ -109,7 +109,7 @@ impl Scene {
 
     fn rate(&self, connections: u32) -> f64 {
         let free = f64::from(connections) / self.base_ns * 1e9;
-        // A soft knee: queueing begins before the limit is reached.
+        // A soft knee: queueing starts before the limit is reached.
         (free / (1.0 + (free / self.limit).powi(4)).powf(0.25)).round()
     }
 }
@@ -146,7 +146,7 @@ fn distribution(mean_ns: f64, count: u64) -> Histogram {
     histogram
 }
 
-/// Client machines for ten times the rate of a ramp whose server was watched.
+/// The sizing of client machines for ten times the rate of a ramp whose server was watched.
 pub fn sizing() -> Sizing {
     let estimate = |value: f64| Estimate { value, low: 0.9 * value, high: 1.2 * value };
     let step = |what: &str, arithmetic: &str| Step {
@@ -187,7 +187,7 @@ pub fn sizing() -> Sizing {
     }
 }
 
-/// Seconds of a window: a little noise that repeats, no randomness.
+/// Seconds of a window, with a little repeating noise and no randomness.
 fn seconds(rate: f64, summary: &Summary, duration_s: f64) -> Vec<Second> {
     let noise = [0.991, 1.004, 1.002, 0.997, 1.006, 0.999, 1.003, 0.996, 1.001, 1.001];
     let shaken = |ns: Option<u64>, factor: f64| ns.map(|ns| (ns as f64 / factor) as u64);

@@ -1,9 +1,9 @@
-//! The whole latency distributions in the HdrHistogram interval log format, which
-//! `HistogramLogProcessor` and every other HdrHistogram tool reads.
+//! The full latency distributions in the HdrHistogram interval log format, which
+//! `HistogramLogProcessor` and all other HdrHistogram tools read.
 //!
 //! One interval per point, tagged `c400`, with `-d10` for a depth above one, `-r20000` for an
 //! asked rate, `-v2` for a second visit, and `-broken` when a validity gate is broken. Values are
-//! nanoseconds; the readable maximum of each line is in milliseconds, as everywhere else.
+//! nanoseconds; the readable maximum of each line is in milliseconds, as in other such logs.
 //! Intervals count from the start of the run.
 
 use crate::hosts::origin_ns;
@@ -15,7 +15,7 @@ use model::run::{Point, Run};
 use model::units::NS_PER_MS;
 use std::time::{Duration, SystemTime};
 
-/// A run as an interval log. Without kept distributions it holds no interval and says so.
+/// A run as an interval log. Without kept distributions it has no interval and says so.
 pub fn hlog(run: &Run) -> Vec<u8> {
     let mut log = Vec::new();
     // Cannot fail: writing to memory cannot, and the bounds of every histogram are those of
@@ -35,7 +35,7 @@ fn write(run: &Run, log: &mut Vec<u8>) -> Result<(), Box<dyn std::error::Error>>
         .with_max_value_divisor(NS_PER_MS as f64)
         .begin_log_with(log, &mut serializer)?;
     if run.latencies.is_empty() {
-        writer.write_comment("The whole distributions were not kept with this run.")?;
+        writer.write_comment("The full distributions were not kept with this run.")?;
     }
     let origin_ns = origin_ns(run);
     for (point, histogram) in run.record.points.iter().zip(&run.latencies) {
@@ -49,7 +49,7 @@ fn write(run: &Run, log: &mut Vec<u8>) -> Result<(), Box<dyn std::error::Error>>
     Ok(())
 }
 
-/// A start that cannot be read is the epoch: offsets between intervals stay right.
+/// A start time that cannot be parsed becomes the epoch: offsets between intervals stay right.
 fn started_at(run: &Run) -> SystemTime {
     let parsed = run.record.started_at.parse::<jiff::Timestamp>();
     parsed.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
@@ -59,7 +59,7 @@ fn id_of(run: &Run) -> String {
     one_line(&run.record.id)
 }
 
-/// A comment ends with its line; nothing may begin a new one.
+/// A comment must stay on one line.
 fn one_line(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).collect()
 }

@@ -1,19 +1,19 @@
-//! The hosts of a run, each with its name in words and what was observed there.
+//! The hosts of a run, each with its name in words and its observations.
 
 use model::reading::{Data, Reading};
 use model::run::{Point, Run};
 use model::units::NS_PER_S;
 use observe::{Observed, Raw, STATES, Shares, mean_shares};
 
-/// A host, and what was observed there in the window of each point.
+/// A host, with its observations in the window of each point.
 pub(crate) struct Host<'a> {
-    /// Whose it is, for example `the client's host`.
+    /// Its name, for example `the client's host`.
     pub(crate) whose: &'static str,
-    /// Each point with what was observed, in the order of the record.
+    /// Each point with its observations, in the order of the record.
     pub(crate) points: Vec<(&'a Point, Observed)>,
 }
 
-/// Whose host the readings of the generator's probe are of.
+/// Name of the host that the generator's probe reads.
 pub(crate) fn near(run: &Run) -> &'static str {
     let target = &run.record.target;
     match (&target.probe, &target.server) {
@@ -22,13 +22,13 @@ pub(crate) fn near(run: &Run) -> &'static str {
     }
 }
 
-/// Whose host the readings of the far probe are of.
+/// Name of the host that the far probe reads.
 pub(crate) const FAR: &str = "the server's host";
 
-/// Where interfaces, counters and sockets are of the server's own on one host.
+/// The server's own interfaces, counters and sockets, where it shares the host.
 pub(crate) const INSIDE: &str = "the server's network namespace";
 
-/// The generator's host, then the server's when a probe there was read, or the server's network
+/// The generator's host, then the server's host when a probe read it, or the server's network
 /// namespace on the same host.
 pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let raw = Raw::from(run);
@@ -37,7 +37,7 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     let mut server = Host { whose: if has_probe { FAR } else { INSIDE }, points: Vec::new() };
     for point in &run.record.points {
         let mut observed = raw.observed(&run.record, point);
-        // What is of the whole host is drawn once.
+        // Figures of the whole host are drawn once.
         let (far, inside) = (observed.far.take(), observed.inside.take());
         let far = if has_probe { far } else { inside };
         server.points.extend(far.map(|far| (point, *far)));
@@ -46,7 +46,7 @@ pub(crate) fn hosts(run: &Run) -> Vec<Host<'_>> {
     [client, server].into_iter().filter(|host| !host.points.is_empty()).collect()
 }
 
-/// What was read in the server's own network namespace, with what its sources declare; nothing
+/// Readings from the server's own network namespace, with the declarations of their sources; empty
 /// where it has none.
 pub(crate) fn inner(readings: &[Reading]) -> Vec<Reading> {
     let opened = |reading: &Reading| match &reading.data {
@@ -63,7 +63,7 @@ pub(crate) fn inner(readings: &[Reading]) -> Vec<Reading> {
     if has_any { kept } else { Vec::new() }
 }
 
-/// The instant that charts over the whole run call zero.
+/// The zero of charts over the whole run.
 pub(crate) fn origin_ns(run: &Run) -> u64 {
     let first_reading = run.readings.first().map(|reading| reading.begin_ns);
     let first_window = run.record.points.first().map(|point| point.window_ns.0);
@@ -75,26 +75,26 @@ pub(crate) fn since_origin_s(run: &Run, at_ns: u64) -> f64 {
     at_ns.saturating_sub(origin_ns(run)) as f64 / NS_PER_S as f64
 }
 
-/// What the iowait of a host is. The kernel sets `in_iowait` while a task waits in io_uring for
+/// What the iowait of a host means. The kernel sets `in_iowait` while a task waits in io_uring for
 /// completions, disk or not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Waits {
-    /// Time in which a disk was waited for, as far as is known.
+    /// Time spent waiting for a disk, as far as is known.
     ForDisks,
-    /// The generator waits in a ring.
+    /// The generator waits in an io_uring ring.
     OfGenerator,
-    /// More time than any disk was in use: most in the window of a point and the share of that
-    /// window in which the busiest disk was, percent.
+    /// More time than any disk was in use: the highest iowait in the window of a point, and the
+    /// share of that window in which the busiest disk was in use, percent.
     WithoutDisks(f64, f64),
 }
 
-/// Less iowait than this is not explained, percent.
+/// Below this, iowait is not questioned, percent.
 const IOWAIT_WORTH: f64 = 5.0;
-/// While a disk is waited for it is in use. Its time in use is sampled: it may be off by this.
+/// A disk that a task waits for is in use. Its sampled time in use may be off by this factor.
 const DISK_FACTOR: f64 = 4.0;
 
 impl Waits {
-    /// What it is on a host of a run.
+    /// What it means on a host of a run.
     pub(crate) fn of(run: &Run, whose: &str) -> Self {
         let has_ring = run.record.points.iter().any(|point| point.load.driver == "uring");
         if has_ring && whose != FAR {
@@ -121,20 +121,20 @@ impl Waits {
         match self {
             Self::ForDisks => None,
             Self::OfGenerator => Some(
-                "The generator waits in io_uring, and the kernel counts such a wait as I/O wait \
-                 although no disk is involved: iowait is shown as idle. The readings keep it."
+                "The generator waits in io_uring, and the kernel counts that as I/O wait although \
+                 no disk is involved: iowait is shown as idle. The raw readings keep it."
                     .to_string(),
             ),
             Self::WithoutDisks(iowait, disk) => Some(format!(
                 "The kernel counted up to {iowait:.0} % as iowait while the busiest disk was in \
-                 use for {disk:.1} % of the time: no disk explains it. Threads that wait in \
-                 io_uring are counted so: iowait is shown as idle. The readings keep it."
+                 use for {disk:.1} % of the time: no disk explains it, but threads that wait in \
+                 io_uring do. iowait is shown as idle. The raw readings keep it."
             )),
         }
     }
 
-    /// Shares by state, percent, in the order of `STATES`. Where iowait is not of disks, it is
-    /// absent and part of idle.
+    /// Shares by state, percent, in the order of `STATES`. Where iowait is not caused by disks, it
+    /// is absent and counted as idle.
     pub(crate) fn shown(self, shares: Shares) -> [Option<f64>; STATES.len()] {
         let [.., iowait, idle] = shares;
         let mut shown = shares.map(Some);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks);
     }
 
-    /// A host that was read at both ends of each window, with 40 % of iowait in them and a disk
+    /// A host read at both ends of each window, with 40 % iowait in the windows and a disk
     /// that was in use for this share.
     fn with_iowait(disk_share: f64) -> Run {
         let mut run = fixtures::ramp_quota();

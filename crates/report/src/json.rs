@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-/// Pretty-printed, with a line end. Figures that are no numbers become `null`.
+/// Pretty-printed, with a line end. Figures that are not finite become `null`.
 pub fn json(document: &impl Serialize) -> Vec<u8> {
-    // Cannot fail: our documents have only string keys and writing to memory cannot fail.
+    // Our documents have only string keys, and writing to memory cannot fail.
     let mut document = serde_json::to_vec_pretty(document).expect("it is representable");
     document.push(b'\n');
     document

@@ -1,6 +1,6 @@
 //! Drawings of a run: text for terminals, one HTML file, and tables for other programs.
 //!
-//! What this room is for: one page per run that every renderer draws the same, and exports.
+//! What this room is for: one page per run, the same in every renderer, and exports for programs.
 //! In: a run with its verdict. Out: text, HTML, JSON, CSV, and an HdrHistogram log.
 //! Never: statistics, rates or opinions of its own. It draws what judge decided and what observe
 //! made of the readings.

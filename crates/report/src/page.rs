@@ -1,8 +1,8 @@
 //! What a page is: titled blocks of text, tables and chart specifications. Data only.
 //!
-//! Executive summary: sections make blocks, renderers draw them. A block says what is shown and
-//! what matters about it, never how it looks: no colours, no widths, no markup. Every string in
-//! it is untrusted text; escaping is the renderer's work.
+//! Executive summary: sections make blocks, renderers draw them. A block says what to show and
+//! what matters in it, never how it looks: no colours, no widths, no markup. Every string in it is
+//! untrusted text; the renderer escapes it.
 
 mod dots;
 
@@ -24,9 +24,9 @@ pub struct Page {
 /// One part of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// Begins a section.
+    /// Starts a section.
     Heading(String),
-    /// The sentence everybody must read.
+    /// The sentence that no reader may miss.
     Banner(Banner),
     /// A paragraph.
     Text(String),
@@ -44,15 +44,15 @@ pub enum Block {
     Grid(Grid),
     /// Rows of values on one axis.
     Dots(Dots),
-    /// The same of several hosts or figures: side by side where there is room, else below each
-    /// other.
+    /// The same blocks for several hosts or figures: side by side where there is room, else
+    /// stacked.
     Columns(Vec<Vec<Block>>),
-    /// Details that a renderer that can fold shows on demand.
+    /// Details, folded where the renderer can fold.
     Folded(Folded),
 }
 
 impl Page {
-    /// All blocks in reading order, those inside of others as well.
+    /// All blocks in reading order, nested ones included.
     pub fn flat(&self) -> Vec<&Block> {
         fn inner<'a>(blocks: &'a [Block], all: &mut Vec<&'a Block>) {
             for block in blocks {
@@ -79,7 +79,7 @@ impl Page {
         self.flat().into_iter().filter_map(chart).collect()
     }
 
-    /// Names of everything that has an anchor but for sections.
+    /// Names of everything that has an anchor, except sections.
     pub fn anchors(&self) -> BTreeSet<&str> {
         fn id(block: &Block) -> Option<&str> {
             match block {
@@ -95,12 +95,12 @@ impl Page {
     }
 }
 
-/// How a sentence should be taken.
+/// How the reader should take a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// The measurement stands and says what was asked.
+    /// The measurement is valid and answers the question.
     Good,
-    /// The measurement stands; something is open.
+    /// The measurement is valid; something is open.
     Neutral,
     /// Usable with a reservation.
     Caution,
@@ -115,7 +115,7 @@ pub struct Banner {
     pub tone: Tone,
     /// The sentence.
     pub text: String,
-    /// What belongs to it, one sentence each.
+    /// Further sentences, one each.
     pub lines: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl Mark {
     }
 }
 
-/// On which side cells line up.
+/// How the cells of a column are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     /// Words.
@@ -158,9 +158,9 @@ pub enum Align {
 pub struct Column {
     /// Heading; with the unit when all cells share one.
     pub title: String,
-    /// Side.
+    /// Alignment.
     pub align: Align,
-    /// Which column goes first when there is no room: the highest rank. Rank 0 always stays.
+    /// Without enough room, columns with the highest rank are dropped first. Rank 0 always stays.
     pub rank: u8,
 }
 
@@ -175,7 +175,7 @@ impl Column {
         Self { title: title.to_string(), align: Align::Right, rank: 0 }
     }
 
-    /// The same column, to be dropped when there is no room.
+    /// The same column with this rank.
     pub fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
@@ -188,23 +188,23 @@ pub struct Row {
     pub cells: Vec<String>,
     /// Whether it needs attention.
     pub mark: Mark,
-    /// Anchors of what it is about, best first; the page may have none of them.
+    /// Anchors that the row links to, best first; the page may have none of them.
     pub about: Vec<String>,
 }
 
-/// How a renderer that can fold should begin.
+/// The initial state in a renderer that can fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
     /// Shown at once.
     Open,
-    /// For reference: shown on demand.
+    /// For reference: unfolded on demand.
     Closed,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// What the rows are; empty when the heading of the section says it.
+    /// What the rows are; empty when the section heading says it.
     pub caption: String,
     /// From left to right.
     pub columns: Vec<Column>,
@@ -212,7 +212,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Sentences below the table.
     pub notes: Vec<String>,
-    /// Whether to begin folded.
+    /// Whether it starts folded.
     pub fold: Fold,
 }
 
@@ -229,32 +229,32 @@ impl Table {
         self
     }
 
-    /// Folds the table where that is possible.
+    /// Folds the table where the renderer can fold.
     pub fn folded(mut self) -> Self {
         self.fold = Fold::Closed;
         self
     }
 
-    /// Appends a row; there must be one cell for each column.
+    /// Appends a row with one cell per column.
     pub fn push(&mut self, mark: Mark, cells: Vec<String>) {
         self.push_about(mark, cells, Vec::new());
     }
 
-    /// Appends a row that is about something with an anchor.
+    /// Appends a row that links to the first of these anchors that the page has.
     pub fn push_about(&mut self, mark: Mark, cells: Vec<String>, about: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "one cell per column in '{}'", self.caption);
         self.rows.push(Row { cells, mark, about });
     }
 }
 
-/// Details under a title.
+/// Folded details under a title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
     /// Stable name, also the anchor.
     pub id: String,
-    /// What the details are of.
+    /// Title.
     pub title: String,
-    /// What matters of them, in a few words.
+    /// Their summary, in a few words.
     pub said: String,
     /// The details.
     pub blocks: Vec<Block>,
@@ -314,7 +314,7 @@ pub enum Unit {
     Seconds,
     /// Minutes.
     Minutes,
-    /// Hundredths.
+    /// Percent.
     Percent,
     /// CPUs' worth of time.
     Cpus,
@@ -324,7 +324,7 @@ pub enum Unit {
     Nines,
 }
 
-/// How an axis is divided.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -361,11 +361,11 @@ impl Axis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChartShape {
-    /// Each for itself.
+    /// Independent lines.
     Lines,
     /// Areas on top of each other; they sum to a whole.
     Stacked,
-    /// Single values, each series with a sign of its own.
+    /// Single values, with a symbol per series.
     Dots,
 }
 
@@ -378,12 +378,12 @@ pub struct Series {
     pub y: Vec<Option<f64>>,
 }
 
-/// A stretch of the x axis with a name, for example the measured window of a point.
+/// A named range of the x axis, for example the measured window of a point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Band {
     /// Name.
     pub label: String,
-    /// Where it begins.
+    /// Where it starts.
     pub from: f64,
     /// Where it ends.
     pub to: f64,
@@ -391,7 +391,7 @@ pub struct Band {
     pub mark: Mark,
 }
 
-/// A level of the y axis with a name, for example the ceiling.
+/// A named level of the y axis, for example the ceiling.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limit {
     /// Name.
@@ -402,26 +402,26 @@ pub struct Limit {
     pub within: Option<(f64, f64)>,
 }
 
-/// One choice of what a chart shows.
+/// One selectable view of a chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
     /// Name in the selection.
     pub label: String,
-    /// Whether all of it needs attention.
+    /// Whether the whole view needs attention.
     pub mark: Mark,
-    /// Positions, rising.
+    /// Positions, in ascending order.
     pub x: Vec<f64>,
-    /// The attention each position needs; empty when none does.
+    /// The mark of each position; empty when no position has one.
     pub x_marks: Vec<Mark>,
     /// Lines over these positions.
     pub series: Vec<Series>,
-    /// Named stretches of the x axis.
+    /// Named ranges of the x axis.
     pub bands: Vec<Band>,
     /// Named levels of the y axis.
     pub limits: Vec<Limit>,
 }
 
-/// What to draw, without how.
+/// What to draw, not how.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
     /// Stable name, also the anchor.
@@ -436,13 +436,13 @@ pub struct Chart {
     pub y: Axis,
     /// How the series are drawn together.
     pub shape: ChartShape,
-    /// At least one. Charts whose views have the same labels are switched together.
+    /// At least one. Charts whose views have the same labels switch together.
     pub views: Vec<View>,
-    /// The view to begin with.
+    /// The view that is shown first.
     pub selected: usize,
 }
 
-/// Whose a box of a flame graph is, or how it changed.
+/// What a box of a flame graph belongs to, or how its share changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hue {
     /// The kernel, or a call into it.
@@ -466,21 +466,21 @@ pub enum Hue {
 /// One box of a flame graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Box {
-    /// What stands in it.
+    /// Text in the box.
     pub label: String,
     /// Text that the page shows while the pointer is on it.
     pub detail: String,
-    /// Boxes above it.
+    /// Number of boxes above it.
     pub depth: u32,
-    /// Where it begins, 0 to 1.
+    /// Left edge, 0 to 1.
     pub from: f64,
-    /// How wide it is, 0 to 1.
+    /// Width, 0 to 1.
     pub width: f64,
-    /// Whose it is.
+    /// What it belongs to, or how it changed.
     pub hue: Hue,
 }
 
-/// A tree of calls, drawn as boxes below each other. What matters in it is in a table as well.
+/// A tree of calls, drawn as stacked boxes. A table has its most important figures as well.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flame {
     /// Stable name, also the anchor.
@@ -489,7 +489,7 @@ pub struct Flame {
     pub title: String,
     /// One sentence on how to read it.
     pub note: String,
-    /// The topmost first, each before those below it.
+    /// In depth-first order from the top: each box comes before the boxes below it.
     pub boxes: Vec<Box>,
 }
 
@@ -498,7 +498,7 @@ pub struct Flame {
 pub enum Across {
     /// Equal parts of the time of the run.
     Time {
-        /// Where the last ends, seconds; the first begins at zero.
+        /// End of the last cell, seconds; the first starts at zero.
         end_s: f64,
         /// Measured windows.
         bands: Vec<Band>,
@@ -512,18 +512,18 @@ pub enum Across {
 pub struct GridRow {
     /// Name.
     pub label: String,
-    /// Percent of the bar that each part takes; empty when it is not known.
+    /// Share of each part in the bar, percent; empty when not known.
     pub bar: Vec<f64>,
     /// One value for each column.
     pub values: Vec<String>,
-    /// Cells; absent is not zero.
+    /// Values of the cells; absent is not zero.
     pub cells: Vec<Option<f64>>,
-    /// Which cells there may be anything in; empty when that is not known.
+    /// Which cells may have a value; empty when not known.
     pub allowed: Vec<bool>,
 }
 
-/// Rows of cells shaded by their value: a heat map, or a matrix. A row may have a bar of parts and
-/// values as well.
+/// Rows of cells shaded by value: a heat map or a matrix. A row may also have a bar of parts, and
+/// values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     /// Stable name, also the anchor.
@@ -532,7 +532,7 @@ pub struct Grid {
     pub title: String,
     /// How to read it.
     pub note: String,
-    /// Heading of the names of rows.
+    /// Heading of the column of row names.
     pub rows_are: String,
     /// Names of the parts of bars; empty when there are no bars.
     pub parts: Vec<String>,
@@ -540,7 +540,7 @@ pub struct Grid {
     pub columns: Vec<Column>,
     /// What the cells show, in words.
     pub cells_are: String,
-    /// What they are from left to right.
+    /// What the cells are from left to right.
     pub across: Across,
     /// The value of the darkest cell.
     pub full: f64,

@@ -1,13 +1,13 @@
-//! Text from elsewhere, made safe to look at.
+//! Untrusted text, made safe to display.
 //!
-//! A URL, a header or a server's command line may hold control characters that drive a terminal,
+//! A URL, a header or a server's command line may contain control characters that drive a terminal,
 //! or marks that reverse the direction of text and make a line read as something else. Both
-//! renderers pass every string through here first.
+//! renderers pass every string through this module.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with each character that controls instead of prints replaced by its escape.
+/// The text with each control character replaced by its escape.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(controls) {
         return Cow::Borrowed(text);

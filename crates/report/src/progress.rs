@@ -1,5 +1,4 @@
-//! Lines that say how a run is going: one that is drawn over again, and one for each level or trial
-//! that has ended.
+//! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
 use crate::sections::turnover::connect_of;
 use crate::text::spark;
@@ -15,28 +14,28 @@ use model::standing::Figure;
 /// Which level is under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelInfo {
-    /// Which of the levels, from 0.
+    /// Index of the level, from 0.
     pub index: usize,
-    /// How many there are; 0 when that is not known beforehand.
+    /// How many levels there are; 0 when that is not known in advance.
     pub of: usize,
     /// 1 for the first visit.
     pub attempt: u32,
-    /// What is applied.
+    /// The level.
     pub level: Level,
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pace {
-    /// Since the load began, seconds.
+    /// Since the start of the load, seconds.
     pub elapsed_s: f64,
-    /// Until the run is over, seconds, when known.
+    /// Until the end of the run, seconds, when known.
     pub left_s: Option<f64>,
-    /// The highest rate so far that may be used; of a search, that holds the objective.
+    /// The highest valid rate so far; in a search, the highest that holds the objective.
     pub best: Option<f64>,
 }
 
-/// A part of the line, and how early it goes when there is no room; rank 0 always stays.
+/// A part of the line, and its rank: the highest rank is dropped first, rank 0 always stays.
 struct ProgressPart {
     rank: u8,
     text: String,
@@ -47,8 +46,8 @@ fn part(rank: u8, text: String) -> ProgressPart {
 }
 
 /// Level, time, stage, connections, rate, the best rate so far, percentiles, CPUs used by generator
-/// (c) and server (s), and failures in at most `columns`. Parts are left out from the least
-/// important on.
+/// (c) and server (s), and failures in at most `columns`. The least important parts are dropped
+/// first.
 pub fn progress_line(info: &LevelInfo, pace: &Pace, progress: &Progress, columns: usize) -> String {
     let mut parts = parts(info, pace, progress);
     let line = |parts: &[ProgressPart]| {
@@ -64,19 +63,19 @@ pub fn progress_line(info: &LevelInfo, pace: &Pace, progress: &Progress, columns
     }
 }
 
-/// The stage in which it matters most how many requests are in flight.
+/// The stage in which the number of requests in flight matters most.
 const DRAINING: &str = "draining";
 
 /// Kinds of failures that are named.
 const KINDS_MAX: usize = 3;
 
-/// What an experiment does, with the rate while it is done, in at most `columns`.
+/// The current step of an experiment with its rate, in at most `columns`.
 pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
     let whole = format!("{block}  {:<10}{:>7}", progress.stage, per_second(progress.rate));
     if width(&whole) <= columns { whole } else { fit(block, columns) }
 }
 
-/// A level or trial that has ended: which, its load, its figures, how it stands, the best so far.
+/// A level or trial that has ended: its place, load, figures, standing, and the best rate so far.
 pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     let mut parts = vec![format!("{:>4}", time(pace.elapsed_s)), place(info)];
     let devices = point.turnover.as_ref().filter(|_| point.is_churn());
@@ -103,7 +102,7 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     parts.join("  ")
 }
 
-/// Of a trial, whether it holds; of a level, that its rate may not be used.
+/// For a trial, whether it holds; for a level, whether its rate is not valid.
 fn standing(info: &LevelInfo, point: &Point) -> Option<String> {
     let is_trial = info.of == 0;
     let word = match (point.claim(), ObjectiveStanding::of(&point.expectations)) {
@@ -171,7 +170,7 @@ fn parts(info: &LevelInfo, pace: &Pace, progress: &Progress) -> Vec<ProgressPart
     parts
 }
 
-/// Connections open of those asked for, until all are open.
+/// Open and requested connections, until all are open.
 fn level(info: &LevelInfo, progress: &Progress) -> String {
     let asked = u64::from(info.level.connections);
     let mut text = if progress.open < asked {
@@ -183,7 +182,7 @@ fn level(info: &LevelInfo, progress: &Progress) -> String {
     text
 }
 
-/// What a level applies: its connections, and the rate that is asked for.
+/// A level in words: its connections, and the asked rate.
 pub fn level_words(level: &Level) -> String {
     let connections = plural(u64::from(level.connections), "connection");
     let depth = if level.depth > 1 { format!(", depth {}", level.depth) } else { String::new() };
@@ -198,7 +197,7 @@ fn asked_rate(level: &Level) -> String {
     }
 }
 
-/// How much of the stage is over.
+/// A bar of how much of the stage is over.
 fn bar(done: Option<f64>) -> String {
     const CELLS: usize = 6;
     let Some(done) = done else { return " ".repeat(CELLS + 2) };

@@ -1,7 +1,7 @@
-//! One run tells one story: headline, marks, charts and claim, held against each other.
+//! One run tells one story: headline, marks, charts and claim must agree.
 //!
-//! In: a run. Out: every contradiction between what its page says and what it may claim. For tests
-//! of this and of other rooms; a page is never changed by it.
+//! In: a run. Out: every contradiction between its page and its claim. For tests of this crate and
+//! of others; it never changes a page.
 
 use crate::page::{Block, Mark, Tone};
 use crate::sections::{curves, summary};
@@ -17,14 +17,14 @@ pub fn contradictions(run: &Run) -> Vec<String> {
     found
 }
 
-/// The headline is bad exactly when the figure that was asked for may not be used.
+/// The headline has the tone `Bad` exactly when the requested figure may not be used.
 fn headline(run: &Run) -> Vec<String> {
     let record = &run.record;
     let banners = summary::summary(run).into_iter().filter_map(|block| match block {
         Block::Banner(banner) => Some(banner),
         _ => None,
     });
-    // How the run ended is said first when the target went away.
+    // When the target went away, the first banner says so.
     let at = usize::from(record.outcome == Outcome::TargetLost);
     let Some(banner) = banners.into_iter().nth(at) else {
         return vec!["there is no headline".to_string()];
@@ -49,7 +49,7 @@ fn headline(run: &Run) -> Vec<String> {
     found
 }
 
-/// A row is marked as broken exactly when its rate is not known.
+/// A row has the mark `Broken` exactly when its rate is not known.
 fn marks(run: &Run) -> Vec<String> {
     let wrong = |point: &&Point| {
         let is_unknown = matches!(point.claim(), Claim::NotKnown(_));

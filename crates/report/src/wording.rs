@@ -1,4 +1,4 @@
-//! The words that every section and every export uses for the same thing.
+//! The wording that all sections and exports share.
 
 use crate::page::Mark;
 use crate::printable::printable;
@@ -21,7 +21,7 @@ pub(crate) fn per_second(rate: f64) -> String {
     format!("{}/s", show_count(rate))
 }
 
-/// The interval with what it is, when there is one: `47.9k to 48.5k at 95 % over 8 visits`.
+/// The interval with its kind, if there is one: `47.9k to 48.5k at 95 % over 8 visits`.
 pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
     let (low, high) = (ceiling.low?, ceiling.high?);
     let of = match ceiling.interval {
@@ -32,13 +32,13 @@ pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
     Some(format!("{} to {} {of}", show_count(low), show_count(high)))
 }
 
-/// How the rate changes over the plateau, when by more than visits scatter.
+/// How the rate changes over the plateau, if by more than the scatter of the visits.
 pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
     let drift = ceiling.drift?;
     let word = if drift < 0.0 { "falls" } else { "rises" };
     Some(format!(
-        "The rate {word} by {} % from the least to the greatest load of the plateau: no one load \
-         has the mean.",
+        "The rate {word} by {} % from the lowest to the highest load of the plateau: no single \
+         load has the mean.",
         percent(100.0 * drift.abs())
     ))
 }
@@ -48,7 +48,7 @@ pub(crate) fn change(ratio: f64) -> String {
     if ratio.is_finite() && ratio >= 10.0 {
         return format!("x{}", show_count(ratio));
     }
-    // Less than nothing is nothing.
+    // Turns -0 into 0.
     let percent = ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0;
     format!("{percent:+.1} %")
 }
@@ -63,12 +63,12 @@ pub(crate) fn within(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) ->
     }
 }
 
-/// The change of a contrast with its interval.
+/// The change of a contrast, with its interval.
 pub(crate) fn change_within(one: &Contrast) -> String {
     within(one.ratio, one.low, one.high)
 }
 
-/// What counts as the same in a design: `2 %`.
+/// The band that counts as the same in a design: `2 %`.
 pub(crate) fn band(design: &Design) -> String {
     let text = format!("{:.2}", design.same_within * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
@@ -89,9 +89,9 @@ pub(crate) fn ns(value_ns: Option<u64>) -> String {
     or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
 }
 
-/// A figure of a point's latency. One that lies between two bounds is printed as both: `<7.8ms`
-/// when nothing is known from below, `>1.2s` when it lies among requests without a good response,
-/// `?` when nothing is known of it. A percentile that too few requests make is a dash.
+/// A figure of a point's latency. A bounded figure is printed with both bounds: `<7.8ms` when there
+/// is no lower bound, `>1.2s` when it lies among requests without a good response, `?` when it is
+/// not known. A percentile with too few requests beyond it is a dash.
 pub(crate) fn latency(point: &Point, figure: Figure) -> String {
     let known = point.latency_ns.of(figure);
     match point.standing.of(figure) {
@@ -117,8 +117,8 @@ fn bounds(figure: Figure, low: f64, high: Option<f64>) -> String {
     }
 }
 
-/// The rate of a point for a column whose heading has the unit; its bounds where it has some, `?`
-/// where it is not known, a dash where nothing was measured.
+/// The rate of a point for a column whose heading has the unit: its bounds if it has some, `?` if
+/// it is not known, a dash if nothing was measured.
 pub(crate) fn rate_cell(point: &Point) -> String {
     let Some(rate) = rate_of(point) else { return "-".to_string() };
     match point.standing.of(Figure::Rate) {
@@ -131,7 +131,7 @@ pub(crate) fn rate_cell(point: &Point) -> String {
     }
 }
 
-/// A part of a whole, per cent; a little is never nothing, and not quite all is not all.
+/// A part of a whole, percent. It shows `0` only for none, and `100` only for all.
 pub(crate) fn share(part: u64, of: u64) -> String {
     let exact = 100.0 * part as f64 / of.max(1) as f64;
     match percent(exact).as_str() {
@@ -147,10 +147,10 @@ pub(crate) fn failed_share(point: &Point) -> f64 {
     (requests.failed + requests.unanswered) as f64 / requests.sent.max(1) as f64
 }
 
-/// Responses by status, most first; by class where the record has no codes.
+/// Responses by status, the most frequent first; by class where the record has no codes.
 pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
-    // Records of before codes were counted have classes.
+    // Older records have classes only.
     let counted = if point.status_codes.is_empty() { &point.status } else { &point.status_codes };
     let mut statuses: Vec<(String, u64)> = counted.iter().map(named).collect();
     statuses.retain(|(_, count)| *count > 0);
@@ -162,8 +162,8 @@ fn is_of_errors(class: &str) -> bool {
     matches!(class, "4xx" | "5xx")
 }
 
-/// Share of the requests of a point without a good response, by status and class, when there are
-/// any: `3.1 % of 12.3k requests failed: 5xx 3.0 %, reset 0.1 %`.
+/// Share of the requests of a point without a good response, by status and class, if there are any:
+/// `3.1 % of 12.3k requests failed: 5xx 3.0 %, reset 0.1 %`.
 pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let requests = &point.requests;
     let failed = requests.failed + requests.unanswered;
@@ -208,12 +208,12 @@ pub(crate) fn sentence(words: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// A whole count.
+/// A count.
 pub(crate) fn count(value: u64) -> String {
     show_count(value as f64)
 }
 
-/// A share of a hundred for a column whose heading says so: `0.04`, `7.3`, `0`.
+/// A percentage for a column whose heading has the unit: `0.04`, `7.3`, `0`.
 pub(crate) fn percent(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
@@ -222,11 +222,11 @@ pub(crate) fn percent(value: f64) -> String {
     }
 }
 
-/// Failures from which on it is said what CPU time per request is made of, as a share.
+/// Share of failures from which a note says what CPU time per request includes.
 const MIXED_MIN: f64 = 0.01;
 
-/// Of what the CPU time per request of a point is made, when not of good responses alone: how many
-/// of the responses were not good, and how many requests had none.
+/// What the CPU time per request of a point includes besides good responses: the share of responses
+/// that were not good, and of requests without a response.
 pub(crate) fn mixed_cost(point: &Point) -> Option<String> {
     if point.events.is_some() || point.cpu.client_us_per_request.is_none() {
         return None;
@@ -245,14 +245,14 @@ pub(crate) fn mixed_cost(point: &Point) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The share of events that were delivered, per cent. It is cut, not rounded: what is not all must
-/// not look like all.
+/// The share of events that were delivered, percent. It is truncated, not rounded, so that `100`
+/// means all.
 pub(crate) fn delivered(share: f64) -> String {
     let cut = (share * 1e5 + 1e-6).floor() / 1e3;
     if share > 0.0 && cut == 0.0 { "<0.001".to_string() } else { format!("{cut}") }
 }
 
-/// A text in at most `room` columns, shortened in the middle: beginning and end of a URL say most.
+/// A text in at most `room` columns, shortened in the middle: both ends of a URL matter most.
 pub(crate) fn middle(text: &str, room: usize) -> String {
     let text = printable(text);
     let letters: Vec<char> = text.chars().collect();
@@ -278,7 +278,7 @@ pub(crate) fn plural(number: u64, noun: &str) -> String {
     if number == 1 { format!("{shown} {noun}") } else { format!("{shown} {noun}s") }
 }
 
-/// Where a wall stands, to follow a noun.
+/// The side of a wall, to follow a noun.
 pub(crate) fn side_phrase(side: Side) -> &'static str {
     match side {
         Side::Measurement => "in the measurement itself",
@@ -302,8 +302,8 @@ pub(crate) fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// A wall: `server CPU quota (S3)`. With walls that limit together all of them are named, each by
-/// itself: the name in such a verdict already holds the others.
+/// A wall: `server CPU quota (S3)`. Walls that limit together are named one by one, because the
+/// name in such a verdict already includes the others.
 pub(crate) fn wall_name(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(wall) if verdict.also.is_empty() => format!("{} ({})", verdict.name, wall.id()),
@@ -321,7 +321,7 @@ pub(crate) fn named_wall(wall: WallId) -> String {
     format!("{} ({})", wall.name(), wall.id())
 }
 
-/// A sentence of the judge in which each wall stands by its name, with its id behind it.
+/// A sentence of the judge in which each id of a wall is replaced by its name and id.
 pub(crate) fn with_names(text: &str) -> String {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
     let mut named = String::new();
@@ -350,7 +350,7 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
 }
 
 /// The wall of a point in a column: its name and id, `-` for none, `?` for unknown, and a question
-/// mark behind one that is only suspected.
+/// mark after a wall that is only suspected.
 pub(crate) fn wall_mark(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(wall) if verdict.confidence == Confidence::Suspected => {
@@ -372,7 +372,7 @@ pub(crate) fn unchecked_gates(point: &Point) -> impl Iterator<Item = &Gate> {
     point.gates.iter().filter(|gate| gate.ok.is_none())
 }
 
-/// Whether the measured window of a point ended before it was over.
+/// Whether the measured window of a point was cut short.
 pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
     let record = &run.record;
     let last = record.points.last().is_some_and(|last| std::ptr::eq(last, point));
@@ -380,7 +380,7 @@ pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
         return false;
     }
     match record.trial.stop {
-        // Windows end on a tick, so a whole one may be a little short of what was asked.
+        // Windows end on a tick, so a full one may be slightly shorter than requested.
         Stop::AfterNs(asked_ns) => point.load.duration_s * 1.02 < asked_ns as f64 / NS_PER_S as f64,
         Stop::AfterRequests(asked) => point.requests.sent < asked,
     }
@@ -389,8 +389,8 @@ pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
 /// Figures that every table of points shows.
 const SHOWN: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::Max];
 
-/// The shown figures of a point that have two bounds or are not known, though something was
-/// measured. A percentile among failed requests says so by itself.
+/// The shown figures of a point that have bounds or are not known although something was measured.
+/// A percentile among failed requests is left out: its cell already shows that.
 pub(crate) fn struck(point: &Point) -> impl Iterator<Item = (Figure, &Standing)> {
     let standings = SHOWN.into_iter().map(|figure| (figure, point.standing.of(figure)));
     standings.filter(|(figure, standing)| match standing {
@@ -402,9 +402,9 @@ pub(crate) fn struck(point: &Point) -> impl Iterator<Item = (Figure, &Standing)>
     })
 }
 
-/// Why shown figures of a point have bounds, one phrase for each cause.
+/// Why shown figures of a point have bounds, one phrase per cause.
 pub(crate) fn struck_phrases(point: &Point) -> Vec<String> {
-    // One cause strikes several figures.
+    // One cause may strike several figures.
     let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
     for (figure, standing) in struck(point) {
         let Standing::Bounded { by, .. } = standing else { continue };
@@ -420,8 +420,8 @@ pub(crate) fn struck_phrases(point: &Point) -> Vec<String> {
     causes.into_iter().map(bounded).collect()
 }
 
-/// The attention a point needs in every rendering: its rate is not known, or a figure that is shown
-/// has bounds, is partial or is that of the generator.
+/// The mark of a point in every rendering: broken when its rate is not known; caution when a shown
+/// figure has bounds, the window is partial, or the rate is that of the generator.
 pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
     match point.claim() {
         Claim::NotKnown(_) => Mark::Broken,
@@ -431,7 +431,7 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
     }
 }
 
-/// The point to look at first, with its place ([`visit::best_point`]).
+/// The point to look at first, with its index ([`visit::best_point`]).
 pub(crate) fn best_point(run: &Run) -> Option<(usize, &Point)> {
     visit::best_point(&run.record)
 }
@@ -471,7 +471,7 @@ pub(crate) fn point_phrase(point: &Point) -> String {
     shown
 }
 
-/// What the first column of a table of points holds.
+/// Heading of the first column of a table of points.
 pub(crate) fn point_heading(run: &Run) -> &'static str {
     let points = &run.record.points;
     let plain =

@@ -1,22 +1,21 @@
-// Opens reports in headless Chromium and checks what only a browser can tell: that every chart
-// was drawn, that no script failed, that no link goes into nothing, that nothing left the machine,
-// and that nothing is cut off on a phone. It prints how large each page is and how long it took to
-// draw.
+// Opens reports in headless Chromium and checks what only a browser can show: that every chart was
+// drawn, that no script failed, that no link is broken, that the page made no network requests, and
+// that nothing is cut off on a phone. It prints the size of each page and the time to draw it.
 //
 //   REPORT_PAGES=/tmp/pages cargo test -p report files_are_left
 //   node crates/report/tests/browser.mjs /tmp/pages/*.html
 //
-// With --screenshots FOLDER it leaves pictures in light, dark, phone width and print. With
-// --picture FILE it only leaves a picture of a page, down to its evidence, for a document.
-// The browser is $CHROMIUM, or the first of the usual names that is there.
+// With --screenshots FOLDER it writes screenshots in light, dark, phone width and print. With
+// --picture FILE it only writes a picture of a page, down to its evidence, for a document.
+// The browser is $CHROMIUM, or the first of the usual names that exists.
 
 import { statSync, writeFileSync, mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser, READY_WITHIN_MS, Tab, findBrowser, inspect } from "./chromium.mjs";
 
-// Runs in the page: rows of dots, which need no scripts. A row must have room to be read, what is
-// drawn in it must not leave its figure, and words beside it must not be cut.
+// Runs in the page: checks rows of dots, which need no scripts. A row must be high enough to read,
+// its drawing must stay inside its figure, and the words next to it must not be cut.
 const inspectDots = () => {
   const faults = [];
   for (const figure of document.querySelectorAll("figure.dotted")) {
@@ -36,7 +35,7 @@ const inspectDots = () => {
   return faults;
 };
 
-// Runs in the page: a dot leads to its visit and unfolds it.
+// Runs in the page: checks that a dot leads to its visit and unfolds it.
 const followDot = async () => {
   const link = document.querySelector("svg.marks a");
   if (!link) return [];
@@ -47,7 +46,7 @@ const followDot = async () => {
   return wasOpen || !visit.open ? ["a dot does not lead to its visit"] : [];
 };
 
-// Runs in the page while it is laid out for paper.
+// Runs in the page while it is laid out for print.
 const inspectPaper = () => {
   const root = document.documentElement;
   const isShown = (element) => element.getClientRects().length > 0;
@@ -61,7 +60,7 @@ const inspectPaper = () => {
   };
 };
 
-// Runs in the page: everything a person can operate, with the keyboard alone.
+// Runs in the page: operates every control with the keyboard alone.
 const operate = () => {
   const press = (target, key) =>
     target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
@@ -87,7 +86,7 @@ const operate = () => {
   return faults;
 };
 
-// What a browser shows that runs no scripts: everything but charts.
+// Checks what a browser without scripts shows: everything except charts.
 const withoutScripts = async (tab) => {
   const dots = "document.querySelectorAll('svg.marks circle').length";
   const before = await tab.evaluate(dots);
@@ -119,7 +118,7 @@ const check = async (browser, file, pictures) => {
     expect(seen.blank.length === 0, `not drawn: ${seen.blank.join(", ")}`);
     expect(seen.overflow <= 0, `${seen.overflow} pixels too wide`);
     expect(seen.hints === 0, `${seen.hints} tables with a wrong hint at more columns`);
-    expect(seen.lost.length === 0, `links into nothing: ${seen.lost.join(", ")}`);
+    expect(seen.lost.length === 0, `broken links: ${seen.lost.join(", ")}`);
     expect(!seen.pwned, "a string of the run became markup");
     expect(seen.policy, "no content security policy");
     const dots = await tab.evaluate(`(${inspectDots})()`);
@@ -146,7 +145,7 @@ const check = async (browser, file, pictures) => {
   (await tab.evaluate(`(${followDot})()`)).forEach((fault) => faults.push(fault));
   (await tab.evaluate(`(${operate})()`)).forEach((fault) => faults.push(`keyboard: ${fault}`));
   await look("after use");
-  // A4 less its margins, and a person who likes it dark.
+  // A4 without its margins, with a dark colour scheme.
   const features = [{ name: "prefers-color-scheme", value: "dark" }];
   await tab.send("Emulation.setEmulatedMedia", { media: "print", features });
   await tab.size(703, 1000);
@@ -162,7 +161,7 @@ const check = async (browser, file, pictures) => {
     writeFileSync(path, Buffer.from(data, "base64"));
   }
   faults.push(...await withoutScripts(tab));
-  // A blob is in the page itself: the record, when it is saved.
+  // A blob is part of the page: the record, when it is saved.
   const elsewhere =
     tab.requests.filter((url) => url !== tab.address && !url.startsWith("blob:null/"));
   elsewhere.forEach((url) => faults.push(`network: asked for ${url.slice(0, 100)}`));
@@ -171,7 +170,7 @@ const check = async (browser, file, pictures) => {
   return { figures, drawn, faults };
 };
 
-// Verdict, levels and curves: what a reader sees first.
+// Verdict, levels and curves: the part a reader sees first.
 const show = async (browser, file, path) => {
   const tab = await Tab.open(browser, pathToFileURL(resolve(file)).href);
   await tab.size(1120, 1000);

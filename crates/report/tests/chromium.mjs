@@ -1,5 +1,5 @@
-// Headless Chromium without packages: the DevTools protocol over a pipe. Tests of pages use it.
-// The browser is $CHROMIUM, or the first of the usual names that is there.
+// Headless Chromium without npm packages: the DevTools protocol over a pipe, for tests of pages.
+// The browser is $CHROMIUM, or the first of the usual names that exists.
 
 import { spawn, execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ export const findBrowser = () => {
   throw new Error(`no browser found; install one of ${NAMES.join(", ")} or set CHROMIUM`);
 };
 
-// The DevTools protocol: messages of JSON, each ended with a zero byte, on descriptors 3 and 4.
+// The DevTools protocol: JSON messages, each ended by a zero byte, on descriptors 3 and 4.
 export class Browser {
   constructor(program) {
     this.profile = mkdtempSync(join(tmpdir(), "report-browser-"));
@@ -136,7 +136,7 @@ export class Tab {
       "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
   }
 
-  // Without scripts no frame is ever told of, so such a page is `still`.
+  // Without scripts, no frame callback runs, so such a page is `still`.
   async picture(path, options = {}) {
     const { end = "document.documentElement.scrollHeight", scale = 1, still = false } = options;
     if (!still) await this.settle();
@@ -148,7 +148,7 @@ export class Tab {
     writeFileSync(path, Buffer.from(data, "base64"));
   }
 
-  // Scripts are at the end of the page: when they have run it is parsed, laid out and drawn.
+  // Scripts are at the end of the page: once they have run, it is parsed, laid out and drawn.
   async drawn() {
     const after_ms = await this.evaluate(
       'Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)');

@@ -1,7 +1,7 @@
 "use strict";
 // Search and filters of a journal. Every page has the search box; the index has the entries, and
-// the words of each in a document of JSON. What is asked for stands behind the # of the address,
-// which works for files as well.
+// their words in a JSON document. The query is in the fragment of the address, which also works for
+// file: addresses.
 (() => {
   const header = document.querySelector("header.site");
   const box = document.getElementById("search-for");
@@ -18,7 +18,7 @@
     }
   });
 
-  // Elsewhere the index is where one searches.
+  // On other pages, a search opens the index.
   if (!filters) {
     box.addEventListener("keydown", (event) => {
       const asked = new URLSearchParams({ q: box.value });
@@ -61,7 +61,7 @@
     const asked = new URLSearchParams(location.hash.slice(1));
     if (location.hash.length > 1 && !location.hash.includes("=")) return;
     for (const [name, field] of Object.entries(fields)) field.value = asked.get(name) ?? "";
-    // A tag that no entry has.
+    // No entry has this tag.
     for (const field of [fields.tag, fields.status]) field.value ||= "";
     filter();
   };

@@ -1,41 +1,41 @@
-//! What the pages of an entry are made of, beside what its `entry.toml` says.
+//! The contents of the pages of an entry, in addition to its `entry.toml`.
 
 use journal::language::{Decision, Fault, Piece};
 use model::audit::Audit;
 use model::experiment::Experiment;
 use model::run::Run;
 
-/// What an entry has besides its `entry.toml`.
+/// The contents of an entry, in addition to its `entry.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
-    /// The plan as it is written; nothing for an entry without one.
+    /// The text of the plan; nothing for an entry without a plan.
     pub plan: Option<String>,
     /// The notes with their references filled.
     pub notes: Vec<Piece>,
-    /// What became of each prediction, in the order of the entry; empty before there is data.
+    /// The decision on each prediction, in the order of the entry; empty without data.
     pub predictions: Vec<Result<Decision, Fault>>,
-    /// What became of each finding, in the same way.
+    /// The decision on each finding, likewise.
     pub findings: Vec<Result<Decision, Fault>>,
     /// Results, the oldest first.
     pub results: Vec<Measured>,
-    /// The result that the entry speaks of: its place among the results.
+    /// Index of the chosen result.
     pub chosen: Option<usize>,
     /// Runs that were added by hand.
     pub runs: Vec<Added>,
-    /// What other tools said.
+    /// Outputs of other tools.
     pub foreign: Vec<Foreign>,
-    /// What is wrong with the entry, one sentence each.
+    /// Errors of the entry, one sentence each.
     pub complaints: Vec<String>,
 }
 
-/// A result: what one experiment measured.
+/// A result: the measurements of one experiment.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Its name, which begins with its time.
+    /// Its name, which starts with its time.
     pub id: String,
     /// Its document.
     pub experiment: Experiment,
-    /// What each cell left, in the order of the cells.
+    /// The run of each cell, in the order of the cells.
     pub runs: Vec<Option<Run>>,
 }
 
@@ -48,13 +48,13 @@ pub struct Added {
     pub run: Run,
 }
 
-/// What another tool printed or wrote.
+/// The output of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreign {
     /// Its name in the entry.
     pub name: String,
-    /// As it was.
+    /// The unchanged output.
     pub text: String,
-    /// What an audit says of its figures; nothing when none was made.
+    /// The audit of its figures; nothing when it was not audited.
     pub audit: Option<Audit>,
 }

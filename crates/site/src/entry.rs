@@ -13,7 +13,7 @@ use crate::markup::{escape, link};
 use crate::{Contents, Drawn, Files, Listed, Site, listing, notes};
 use report::html::Document;
 
-/// What all parts of the page need.
+/// Data that all parts of the page need.
 struct Scene<'a> {
     site: &'a Site,
     frame: Frame<'a>,
@@ -23,20 +23,20 @@ struct Scene<'a> {
     notes: &'a notes::Drawn,
 }
 
-/// A section of the page: its anchor, its heading, and what appends it.
+/// A section of the page: its anchor, its heading, and a function that fills it.
 struct Section<'a> {
     id: &'static str,
     name: &'static str,
     fill: Fill<'a>,
 }
 
-/// Appends the inside of a section.
+/// Fills a section.
 enum Fill<'a> {
     Markup(String),
     Result(&'a crate::Measured),
 }
 
-/// The pages of an entry: its own, and those of older results and of single runs.
+/// The pages of an entry: its own, and pages of older results and of single runs.
 pub fn draw(site: &Site, at: usize, of: &Contents) -> Drawn {
     let listed = &site.entries[at];
     let path = page_of(&listed.slug);
@@ -59,7 +59,7 @@ pub fn draw(site: &Site, at: usize, of: &Contents) -> Drawn {
     }
 }
 
-/// `2026-11-23T12:00:00Z`, as documents have it.
+/// Whether a text has the form `2026-11-23T12:00:00Z`.
 fn is_time(text: &str) -> bool {
     let pattern = "0000-00-00T00:00:00Z";
     let fits = |(have, want): (char, char)| match want {
@@ -96,8 +96,8 @@ fn append(document: &mut Document<'_>, section: Section<'_>) {
     document.markup("</section>\n");
 }
 
-/// The sections that have something in them, in reading order. Blocks of a report have anchors of
-/// their own, so those here begin with `entry-`.
+/// The sections that are not empty, in reading order. Blocks of a report have their own anchors, so
+/// the anchors here start with `entry-`.
 fn sections<'a>(scene: &Scene<'a>) -> Vec<Section<'a>> {
     let markup = [
         ("entry-question", "Question", head::question(scene)),
@@ -123,7 +123,7 @@ fn sections<'a>(scene: &Scene<'a>) -> Vec<Section<'a>> {
     before.chain(result).chain(after.into_iter().filter_map(section)).collect()
 }
 
-/// The notes, which have no sections of the page's own rank.
+/// The notes; their headings are below the level of the page's sections.
 fn prose(scene: &Scene<'_>) -> String {
     match scene.notes.markup.as_str() {
         "" => String::new(),
@@ -131,12 +131,12 @@ fn prose(scene: &Scene<'_>) -> String {
     }
 }
 
-/// The result that the entry speaks of.
+/// The chosen result of the entry.
 fn chosen(of: &Contents) -> Option<&crate::Measured> {
     of.results.get(of.chosen?)
 }
 
-/// The name of a section that a page of its own has: a way back, and the title.
+/// The heading of a separate page of an entry: a link back, and the title.
 fn heading(scene: &Scene<'_>, title: &str) -> String {
     let back = link(&scene.frame.to(&page_of(&scene.listed.slug)), &scene.listed.entry.title);
     format!(

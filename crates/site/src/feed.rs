@@ -1,14 +1,14 @@
-//! The feed: an Atom document (RFC 4287) with an entry for each entry of the journal.
+//! The feed: an Atom document (RFC 4287) with one entry for each entry of the journal.
 
 use crate::frame::{FEED, INDEX, page_of};
 use crate::markup::{escape, joined};
 use crate::{Drawn, Listed, Site};
 use std::collections::BTreeMap;
 
-/// When a journal without entries changed last.
+/// Time of the last change of a journal without entries.
 const NEVER: &str = "1970-01-01T00:00:00Z";
 
-/// The feed of a journal that is published at an address. The newest entry is first.
+/// The feed of a journal that is published at an address, with the newest entry first.
 pub fn feed(url: &str, site: &Site, drawn: &[Drawn]) -> String {
     let url = url.trim_end_matches('/');
     let updated: BTreeMap<_, _> =

@@ -1,8 +1,9 @@
-//! One figure across entries: what the same server did with the same request, result by result.
+//! One figure across entries: the same server and the same request, result by result.
 //!
-//! Two results have the same subject when the command lines of their servers are the same but for
-//! address and port, and the requests go to the same path. Loads may differ, so each row has its
-//! own. Rows are in the order of time. It compares nothing: hosts and versions may differ as well.
+//! Two results have the same subject when the command lines of their servers are equal apart from
+//! address and port, and the requests go to the same path. Loads may differ, so each row shows its
+//! load. Rows are in order of time. The page draws no conclusions: hosts and versions may differ as
+//! well.
 
 use crate::frame::{Frame, page_of};
 use crate::markup::{counted, escape, link};
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Measure {
     /// Server and path.
     subject: String,
-    /// When the result began.
+    /// Start of the result.
     at: String,
     slug: journal::Slug,
     title: String,
@@ -38,10 +39,10 @@ struct Value {
     within: Option<(f64, f64)>,
 }
 
-/// Options of a load that say where and not what.
+/// Options that say where the load runs, not what it is.
 const PLACES: [&str; 4] = ["--probe", "--probe-token-file", "--probe-pin", "--link"];
 
-/// What the results of an entry measured.
+/// The measurements of the results of an entry.
 pub fn measures(listed: &Listed, of: &Contents) -> Vec<Measure> {
     of.results.iter().flat_map(|result| of_result(listed, result)).collect()
 }
@@ -93,7 +94,7 @@ fn subject(cell: &CellResult) -> String {
     format!("{} {path}", words.join(" ")).trim().to_string()
 }
 
-/// How it was loaded: the command without its address and without probes.
+/// The load: the command without its address and without probes.
 fn load(cell: &CellResult) -> String {
     let is_what = |word: &&String| {
         let name = word.split('=').next().unwrap_or(word);
@@ -103,7 +104,7 @@ fn load(cell: &CellResult) -> String {
     words.join(" ")
 }
 
-/// With a design the figures over all visits, else those of the one run.
+/// With a design, the figures over all visits; else the figures of the one run.
 fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
     let experiment = &of.experiment;
     if experiment.design.is_some() {
@@ -160,7 +161,7 @@ pub fn page(frame: Frame<'_>, measures: &[&Measure]) -> Vec<u8> {
         document.markup("<h1>Figures over time</h1>\n");
         document.markup(INTRODUCTION);
         if often.is_empty() {
-            document.markup("<p>No server and path was measured in two results yet.</p>\n");
+            document.markup("<p>No server and path has been measured in two results yet.</p>\n");
         }
         for (nth, (subject, rows)) in often.iter().enumerate() {
             document.markup(&format!(
@@ -183,9 +184,9 @@ pub fn page(frame: Frame<'_>, measures: &[&Measure]) -> Vec<u8> {
     })
 }
 
-const INTRODUCTION: &str = "<p>What the same server did with the same request, from the oldest \
-    result to the newest: the median of the visits of each cell with its interval of 95 %. Loads, \
-    hosts and versions may differ, so a difference here is no finding.</p>\n";
+const INTRODUCTION: &str = "<p>The same server with the same request, from the oldest result to \
+    the newest: the median of the visits of each cell with its 95 % interval. Loads, hosts and \
+    versions may differ, so a difference here is not a finding.</p>\n";
 
 /// Rates, and times where there are any.
 fn plots(number: usize, rows: &[&Measure]) -> Page {
@@ -237,7 +238,7 @@ fn shown(figure: Figure, value: f64) -> String {
     }
 }
 
-/// The same as numbers, with links to the entries.
+/// The same figures as a table, with links to the entries.
 fn table(frame: &Frame<'_>, rows: &[&Measure]) -> String {
     const COLUMNS: [(&str, Figure); 5] = [
         ("rate/s", Figure::Rate),

@@ -1,5 +1,5 @@
-//! A journal for the tests: entries of every status, one that was measured, and one whose strings
-//! try to be more than text.
+//! A journal for tests: entries of every status, one that was measured, and one with hostile
+//! strings.
 
 use crate::contents::{Added, Contents, Foreign, Measured};
 use crate::{Listed, Site};
@@ -93,7 +93,7 @@ status = "planned"
 question = "Does it hold with 1000 connections?"
 "#;
 
-/// Every string tries to leave its place.
+/// Every string tries to break out of its place.
 pub const HOSTILE: &str = r##"
 title = "</title><script>window.pwned = 1</script>"
 date = 2026-11-24
@@ -111,7 +111,7 @@ text = "<svg onload=window.pwned=1>"
 condition = "cells.'<script>'.rate > 1"
 "##;
 
-/// Notes that try the same.
+/// Hostile notes.
 pub const HOSTILE_NOTES: &str = "\
 # <script>window.pwned = 1</script>
 
@@ -154,7 +154,7 @@ fn result(experiment: Experiment, runs: Vec<Option<Run>>) -> Measured {
     Measured { id: experiment.id.clone(), experiment, runs }
 }
 
-/// The figures that notes and conditions speak of.
+/// The figures that notes and conditions refer to.
 struct Known;
 
 impl Figures for Known {
@@ -180,7 +180,7 @@ fn decided(condition: &str) -> Result<Decision, Fault> {
     Condition::parse(condition).unwrap().decide(&Known)
 }
 
-/// Notes with figures, an older result and the one it speaks of, a run and an output.
+/// Notes with figures, an older result and the chosen one, a run and an output.
 fn gzip() -> Contents {
     let notes = "It reaches {{cells.rps.rate}}, and `{{cells.rps.rate|k/s|1}}` is there too; of \
                  the server {{cells.one.cpu_server}}.\n\n## How\n\n- one\n- two, see \

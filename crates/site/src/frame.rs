@@ -1,4 +1,4 @@
-//! What all pages of a site have: the head, the way around, the search box, and where files are.
+//! The common frame of all pages: the head, the navigation, the search box, and file paths.
 
 use crate::markup::{escape, link};
 use journal::{About, Slug};
@@ -26,14 +26,14 @@ pub fn file_of(slug: &Slug, name: &str) -> String {
     format!("entries/{slug}/{name}")
 }
 
-/// What all pages of a site have.
+/// The frame of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     /// The journal.
     pub about: &'a About,
-    /// From this page to the root: nothing, or `../` for each folder.
+    /// Relative path from this page to the root: empty, or `../` for each folder.
     pub root: &'static str,
-    /// Path of the page, which the way around marks.
+    /// Path of the page, which the navigation marks.
     pub path: &'a str,
 }
 
@@ -74,7 +74,7 @@ impl Frame<'_> {
         };
         let pages: String = pages.iter().map(to).collect();
         let home = link(&self.to(INDEX), &self.about.title);
-        // Without scripts nothing could search, so a script shows it.
+        // Search needs scripts, so a script unhides the search box.
         format!(
             "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n\
              <header class=\"site\" data-index=\"{}\">\n<p class=\"home\">{home}</p>\n\

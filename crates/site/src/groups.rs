@@ -1,12 +1,12 @@
-//! Entries by status and by tag: the filters of the index for those without scripts, and what tags
-//! link to.
+//! Entries by status and by tag: the filters of the index without scripts, and the target of tag
+//! links.
 
 use crate::frame::{Frame, page_of};
 use crate::markup::{anchor, counted, escape, link};
 use crate::{Listed, Site};
 use std::collections::BTreeSet;
 
-/// The words for how far an entry is, in the order of its life.
+/// The words for the status of an entry, in the order of its life.
 pub const STATUSES: [&str; 4] = ["planned", "running", "done", "superseded"];
 
 /// The page.

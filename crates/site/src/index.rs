@@ -1,4 +1,4 @@
-//! The index: all entries in their order, filters, and the words that the search knows.
+//! The index: all entries in order, filters, and the words for the search.
 
 use crate::frame::Frame;
 use crate::listing;
@@ -6,7 +6,7 @@ use crate::markup::{counted, escape, paragraphs};
 use crate::{Drawn, Site};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Words of one entry that the search knows, in bytes.
+/// Most bytes of searchable words of one entry.
 const WORDS_MAX: usize = 64 << 10;
 
 /// The page.
@@ -26,7 +26,7 @@ pub fn page(frame: Frame<'_>, site: &Site, drawn: &[Drawn]) -> Vec<u8> {
     })
 }
 
-/// What scripts filter by. Without scripts the page of tags does the same.
+/// The filters, which need scripts. Without scripts, the page of tags does the same.
 fn filters(site: &Site) -> String {
     let tags: BTreeSet<&str> =
         site.entries.iter().flat_map(|one| &one.entry.tags).map(String::as_str).collect();
@@ -49,7 +49,7 @@ fn filters(site: &Site) -> String {
     )
 }
 
-/// The words of each entry by its name: small letters, each word once.
+/// The words of each entry, by its name: lower case, without duplicates.
 fn words(site: &Site, drawn: &[Drawn]) -> BTreeMap<String, String> {
     let notes: BTreeMap<_, _> = drawn.iter().map(|one| (&one.slug, one.words.as_str())).collect();
     let of_entry = |one: &crate::Listed| {
@@ -71,7 +71,7 @@ fn words(site: &Site, drawn: &[Drawn]) -> BTreeMap<String, String> {
     site.entries.iter().map(of_entry).collect()
 }
 
-/// Each word once, in order of first use; what comes after the limit is not found.
+/// Words without duplicates, in order of first use; words after the limit are dropped.
 fn bag<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut seen = BTreeSet::new();
     let mut bag = String::new();

@@ -2,12 +2,13 @@
 //!
 //! What this room is for: one page for each entry, an index, entries by tag, one figure across
 //! entries, a search and a feed, as files that need no network.
-//! In: what a journal says and measured. Out: paths and bytes; the same journal gives the same
+//! In: the entries and the data of a journal. Out: paths and bytes; the same journal gives the same
 //! bytes.
-//! Never: a file or a clock, a judgement of its own, a string that is not escaped.
+//! Never: a file or a clock, a judgement of its own, an unescaped string.
 //!
-//! Each entry is drawn by itself ([`Site::draw`]), so that one who has many can draw them at once
-//! and needs the readings of one at a time; [`Site::finish`] makes the pages about all of them.
+//! Each entry is drawn separately ([`Site::draw`]), so that callers can draw entries in parallel
+//! and load the readings of one entry at a time; [`Site::finish`] makes the pages about all of
+//! them.
 
 mod contents;
 mod entry;
@@ -36,24 +37,24 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 pub struct Listed {
     /// Its name.
     pub slug: Slug,
-    /// What it says.
+    /// Its `entry.toml`.
     pub entry: Entry,
 }
 
-/// What the pages of a site have in common.
+/// The common parts of the pages of a site.
 #[derive(Debug)]
 pub struct Site {
     about: About,
     entries: Vec<Listed>,
 }
 
-/// The pages of one entry, and what the pages about all entries need of it.
+/// The pages of one entry, and the data that the pages about all entries need.
 #[derive(Debug)]
 pub struct Drawn {
     slug: Slug,
     files: Files,
     words: String,
-    /// When it changed last, as the feed has it.
+    /// Time of its last change, for the feed.
     updated: String,
     measures: Vec<Measure>,
 }
@@ -70,8 +71,7 @@ impl Site {
         Some(entry::draw(self, at, of))
     }
 
-    /// All files. Each entry has been drawn; one that was not has no page, and the index still
-    /// names it.
+    /// All files. The index also lists entries that were not drawn, which have no page.
     pub fn finish(&self, drawn: Vec<Drawn>) -> Files {
         let mut files = Files::new();
         let frame = |path| Frame { about: &self.about, root: "", path };

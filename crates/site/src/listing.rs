@@ -1,11 +1,11 @@
-//! An entry in a list: title, status, day, tags, and in one line what it asks and found.
+//! An entry in a list: title, status, day, tags, and question, answer and lesson.
 
 use crate::Listed;
 use crate::frame::{Frame, GROUPS, page_of};
 use crate::markup::{anchor, escape, joined, link};
 use journal::{Entry, Status};
 
-/// Letters of a question in a list.
+/// Most characters of a question in a list.
 const QUESTION_MAX: usize = 300;
 
 /// The entry as an item of a list that scripts can filter.
@@ -55,7 +55,7 @@ fn said(entry: &Entry) -> String {
     said
 }
 
-/// One line of a text that may be long.
+/// A long text shortened to one line.
 fn short(text: &str) -> String {
     let line = joined(text);
     if line.chars().count() <= QUESTION_MAX {

@@ -5,7 +5,7 @@ pub use report::html::escape;
 /// Spaces that a tab is shown as.
 pub const TAB: &str = "    ";
 
-/// Paragraphs of a text: empty lines part them.
+/// Paragraphs of a text, separated by empty lines.
 pub fn paragraphs(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let parts = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
@@ -18,14 +18,14 @@ pub fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Lines that stay lines, for an element that keeps them.
+/// A text with its line breaks, for an element that preserves them.
 pub fn lines(text: &str) -> String {
     let line = |line: &str| escape(&line.replace('\t', TAB)) + "\n";
     text.lines().map(line).collect()
 }
 
-/// A name that can be an anchor and a part of an address: letters that could not stay become
-/// `_` and their number, so that two names never become the same.
+/// A name as an anchor and as part of an address: other characters become `_` and their number, so
+/// that two names never collide.
 pub fn anchor(name: &str) -> String {
     let letter = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter.to_string(),
@@ -34,12 +34,12 @@ pub fn anchor(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// A link. The address has been made by us, or was checked.
+/// A link. The address was made by ceiling or was checked.
 pub fn link(address: &str, text: &str) -> String {
     format!("<a href=\"{}\">{}</a>", escape(address), escape(text))
 }
 
-/// One and many, for example `3 entries`.
+/// A number with its noun in the singular or plural, for example `3 entries`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -1,15 +1,14 @@
-//! Notes of an entry: CommonMark and tables, made into markup that cannot do anything.
+//! Notes of an entry: CommonMark and tables, rendered as harmless markup.
 //!
-//! In: the text in pieces, references filled. Out: markup, and the words for
-//! the search. Markup in the text is shown as text; links go to the web, to mail or to a place
-//! beside the page, and all others are shown as text; pictures become links, because a page loads
-//! nothing.
+//! In: the text in pieces, with references filled. Out: markup, and the words for the search. HTML
+//! in the text is shown as text; links may go to the web, to mail or to a neighbouring page, and
+//! other links are shown as text; pictures become links, because a page loads nothing.
 
 use crate::markup::{TAB, escape};
 use journal::language::{Fault, Filled, Piece, Value};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-/// Notes that were drawn.
+/// Rendered notes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// For the page.
@@ -18,12 +17,12 @@ pub struct Drawn {
     pub words: String,
 }
 
-/// Before and after the number of a filling, while CommonMark is read: letters for private use,
-/// which the text is cleared of.
+/// Delimiters of the number of a reference while CommonMark is parsed: private-use characters,
+/// which are removed from the text first.
 const OPEN: char = '\u{e000}';
 const CLOSE: char = '\u{e001}';
 
-/// Draws notes. `result` is the name of the result that paths without one are about.
+/// Renders notes. `result` is the name of the result for paths that do not name one.
 pub fn draw(pieces: &[Piece], result: &str) -> Drawn {
     let references = pieces.iter().filter_map(|piece| match piece {
         Piece::Reference(filled) => Some(filled),
@@ -41,7 +40,7 @@ pub fn draw(pieces: &[Piece], result: &str) -> Drawn {
     Drawn { markup: drawn, words: writer.words }
 }
 
-/// The text with each reference as its number.
+/// The text with each reference replaced by its number.
 fn marked(pieces: &[Piece]) -> String {
     let mut marked = String::new();
     let mut references = 0;
@@ -61,9 +60,9 @@ struct Writer<'a> {
     references: Vec<&'a Filled>,
     result: &'a str,
     words: String,
-    /// Links that are open, the outermost first.
+    /// Open links, the outermost first.
     links: Vec<Link>,
-    /// The text of the block of code that is open.
+    /// The text of the open code block.
     code: Option<String>,
 }
 
@@ -82,7 +81,7 @@ impl<'a> Writer<'a> {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::SoftBreak | Event::HardBreak | Event::Rule => vec![event],
-            // Not switched on.
+            // Extensions that are not enabled.
             _ => Vec::new(),
         }
     }
@@ -97,7 +96,7 @@ impl<'a> Writer<'a> {
 
     fn start<'e>(&mut self, tag: Tag<'e>) -> Vec<Event<'e>> {
         match tag {
-            // The page has the first two levels itself.
+            // The page itself uses the first two levels.
             Tag::Heading { level, .. } => vec![raw(format!("<h{}>", lower(level)))],
             Tag::CodeBlock(_) => {
                 self.code = Some(String::new());
@@ -109,7 +108,7 @@ impl<'a> Writer<'a> {
             }
             Tag::Image { dest_url, .. } => self.open_link(&dest_url, "picture: "),
             Tag::Table(_) => vec![raw(SCROLL.to_string()), Event::Start(tag)],
-            // The text of markup follows as events of its own.
+            // The text of the HTML follows in separate events.
             Tag::HtmlBlock => vec![raw("<p>".to_string())],
             other => vec![Event::Start(other)],
         }
@@ -149,7 +148,7 @@ impl<'a> Writer<'a> {
         vec![raw(before.to_string())]
     }
 
-    /// Text as markup, and its words for the search.
+    /// Text as markup; its words are added to the search.
     fn shown<'e>(&mut self, text: &str) -> Event<'e> {
         self.words(text);
         raw(self.filled(text))
@@ -166,7 +165,7 @@ impl<'a> Writer<'a> {
         self.words.push(' ');
     }
 
-    /// Escaped, with figures in place of their numbers.
+    /// Escaped text, with figures in place of their numbers.
     fn filled(&self, text: &str) -> String {
         let shown = |part: Part<'_>| match part {
             Part::Text(text) => text
@@ -179,7 +178,7 @@ impl<'a> Writer<'a> {
         self.parts(text).into_iter().map(shown).collect()
     }
 
-    /// Figures have no place in an address: there it is what was written.
+    /// An address with the source of each reference: figures are not filled in addresses.
     fn as_written(&self, address: &str) -> String {
         let written = |part: Part<'_>| match part {
             Part::Text(text) => text.to_string(),
@@ -209,13 +208,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A link that is open.
+/// An open link.
 enum Link {
     /// It can be followed.
     Followed,
-    /// It is no address to follow, which is shown behind its text.
+    /// Its address must not be followed and is shown after its text.
     Told(String),
-    /// It is inside of another one, which pictures can be.
+    /// It is nested in another link, which is possible for pictures.
     Inner,
 }
 
@@ -224,7 +223,7 @@ enum Part<'t> {
     Reference(&'t Filled),
 }
 
-/// A figure, marked as data with where it comes from; or what is wrong with the reference.
+/// A figure, marked as data with its source; or the error of the reference.
 fn reference(of: &Filled, result: &str) -> String {
     let source = escape(&of.source);
     match &of.filled {
@@ -263,20 +262,20 @@ fn reference(of: &Filled, result: &str) -> String {
 /// Wide tables scroll, by keyboard as well.
 const SCROLL: &str =
     "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table of the notes\">\n";
-/// So does code.
+/// Code scrolls as well.
 const PRE: &str = "<pre tabindex=\"0\"><code>";
 
 fn raw<'e>(markup: String) -> Event<'e> {
     Event::InlineHtml(CowStr::from(markup))
 }
 
-/// Notes are below a heading of the second rank. Their own begin with the second, as a new entry
-/// has them, and no rank may be left out.
+/// Notes are below a heading of level 2. Their own headings start at level 2, as in a new entry,
+/// and are moved down without skipping a level.
 fn lower(level: HeadingLevel) -> usize {
     (level as usize + 1).clamp(3, 6)
 }
 
-/// An address that a reader may follow: of the web, of mail, or beside this page.
+/// Whether a reader may follow an address: web, mail, or a neighbouring page.
 fn is_safe(address: &str) -> bool {
     if address.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
         return false;
@@ -287,7 +286,7 @@ fn is_safe(address: &str) -> bool {
     };
     match has_scheme {
         true => ["http", "https", "mailto"].contains(&scheme.as_str()),
-        // `//host` is another host, and a backslash is a slash for browsers.
+        // `//host` is another host, and browsers treat a backslash as a slash.
         false => !address.is_empty() && !address.starts_with('/') && !address.contains('\\'),
     }
 }

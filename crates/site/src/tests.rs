@@ -1,4 +1,4 @@
-//! What holds for a whole site.
+//! Properties of a whole site.
 
 use crate::fixtures::{HOSTILE_NOTES, journal};
 use crate::{Files, notes};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// Built once: pages of many visits take their time.
+/// Built once, because pages of many visits take long.
 fn built() -> &'static Files {
     static BUILT: LazyLock<Files> = LazyLock::new(|| {
         let (site, contents) = journal();
@@ -27,7 +27,7 @@ fn body(page: &str) -> &str {
     &page[from..page[from..].find("<script").unwrap() + from]
 }
 
-/// Leaves a site where `SITE_PAGES` says, for `tests/browser.mjs` and for people who want to look.
+/// Writes a site to the folder `SITE_PAGES`, for `tests/browser.mjs` and for inspection.
 #[test]
 fn site_files_are_left_to_look_at() {
     let Some(folder) = std::env::var_os("SITE_PAGES") else { return };
@@ -84,7 +84,7 @@ fn an_entry_has_the_blocks_of_its_report() {
     assert_eq!(entry.matches("<figure class=\"chart\"").count(), blocks.charts().len());
 }
 
-/// Every link goes to a file of the site, and to an anchor that is there.
+/// Every link goes to an existing file of the site and to an existing anchor.
 #[test]
 fn no_link_goes_into_nothing() {
     let files = built();
@@ -97,7 +97,7 @@ fn no_link_goes_into_nothing() {
         for link in body(text).split(" href=\"").skip(1) {
             let address = &link[..link.find('"').unwrap()];
             let is_elsewhere = address.starts_with("https://") || address.starts_with("mailto:");
-            // Written in the notes that try to do harm.
+            // From the hostile notes.
             if is_elsewhere || ["x", "y"].contains(&address) {
                 continue;
             }
@@ -116,7 +116,7 @@ fn no_link_goes_into_nothing() {
     assert!(followed > 100, "{followed}");
 }
 
-/// The path that a relative address means.
+/// The path of a relative address.
 fn beside(path: &str, address: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
@@ -129,8 +129,8 @@ fn beside(path: &str, address: &str) -> String {
     parts.join("/")
 }
 
-/// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between the
-/// two is markup, and whatever is not listed here came from somewhere else.
+/// Every element and attribute that ceiling writes. Text escapes `<` and `>`, so everything between
+/// them is markup, and anything not listed here came from elsewhere.
 const ELEMENTS: &str = "a abbr blockquote body button caption circle code dd del details div dl dt \
     em figcaption figure h1 h2 h3 h4 h5 h6 header input kbd label li main nav noscript ol option p \
     path pre rect section select span strong summary svg table tbody td text tfoot th thead time \
@@ -151,7 +151,7 @@ fn there_is_no_markup_but_ours() {
             let (name, rest) = tag.split_once(' ').unwrap_or((tag, ""));
             let name = name.trim_start_matches('/');
             assert!(elements.contains(name), "{path}: <{tag}>");
-            // What stands in quotes is text; names of attributes are before each `=`.
+            // Text in quotes is skipped; names of attributes are before each `=`.
             let mut outside = rest.split('"').step_by(2).flat_map(str::split_whitespace);
             let known = |name: &str| attributes.contains(name.trim_end_matches('='));
             assert!(outside.all(known), "{path}: <{tag}>");

@@ -1,11 +1,11 @@
-// Opens the pages of a site in headless Chromium and checks what only a browser can tell: that
+// Opens the pages of a site in headless Chromium and checks what only a browser can show: that
 // nothing is cut off on a phone, that no script failed, that search, filters and keyboard work,
-// that nothing leaves the site, and that everything reads without scripts.
+// that nothing leaves the site, and that everything is readable without scripts.
 //
 //   SITE_PAGES=/tmp/site cargo test -p site files_are_left
 //   node crates/site/tests/browser.mjs /tmp/site
 //
-// With --screenshots FOLDER it leaves pictures in light, dark, phone width and print.
+// With --screenshots FOLDER it writes screenshots in light, dark, phone width and print.
 
 import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
@@ -39,7 +39,7 @@ const inspect = () => {
   };
 };
 
-// Runs in the page: what a reader can read, without what scripts made.
+// Runs in the page: the readable text, without the parts that scripts added.
 const text = () => {
   const copy = document.querySelector("main").cloneNode(true);
   const made = ".more, .hint, .plot, .picker, .u-legend, .values, #count, figure.chart, button";
@@ -100,7 +100,7 @@ const search = async () => {
   return faults;
 };
 
-// With the keys of a person: the first thing is the way past the header, and focus can be seen.
+// With real key events: the first stop is the link past the header, and focus is visible.
 const walk = async (tab) => {
   const faults = [];
   const key = async (name, code, value) => {
@@ -173,7 +173,7 @@ const check = async (browser, folder, file, pictures) => {
     expect(seen.errors === "0", `${seen.errors} errors, last '${seen.error}'`);
     expect(seen.overflow <= 0, `${seen.overflow} pixels too wide`);
     expect(seen.leaving.length === 0, `leaves the page: ${seen.leaving.join(", ")}`);
-    expect(seen.lost.length === 0, `links into nothing: ${seen.lost.join(", ")}`);
+    expect(seen.lost.length === 0, `broken links: ${seen.lost.join(", ")}`);
     expect(!seen.pwned, "a string of the journal became markup");
     expect(seen.policy, "no content security policy");
     expect(seen.headings === 1, `${seen.headings} first headings`);
@@ -195,7 +195,7 @@ const check = async (browser, folder, file, pictures) => {
   const before = await tab.evaluate(`(${text})()`);
   if (file === "index.html") faults.push(...await tab.evaluate(`(${search})()`));
   faults.push(...await walk(tab));
-  // A4 less its margins, and a person who likes it dark.
+  // A4 without its margins, with a dark colour scheme.
   await media("dark", "print");
   await tab.size(703, 1000);
   await tab.settle();
@@ -216,7 +216,7 @@ const check = async (browser, folder, file, pictures) => {
   return faults;
 };
 
-// Search on a page of an entry leads to the index, which then shows what was asked.
+// Search on the page of an entry opens the index, which then shows the matches.
 const searchElsewhere = async (browser, folder, file) => {
   const tab = await Tab.open(browser, addressOf(folder, file));
   const asked = "window.box = document.getElementById('search-for'); box.value = 'http client';"

@@ -1,14 +1,13 @@
-//! One thing that is wrong with one line, and what to do instead.
+//! A finding: what is wrong with a line, and what to do instead.
 
 use std::fmt;
 
-/// What a check has to say. A finding without advice is not worth printing, so both parts are
-/// required.
+/// A finding of a check. It requires advice: a finding without advice is not worth printing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The file, relative to the root of the repository, with forward slashes.
     pub path: String,
-    /// Counted from 1. A finding about the file as a whole stands at line 1.
+    /// Line, from 1. A finding about the whole file has line 1.
     pub line: usize,
     /// What is wrong.
     pub wrong: String,

@@ -1,8 +1,8 @@
-//! What the repository does to itself.
+//! Maintenance commands of the repository.
 //!
-//! What this room is for: commands that keep the repository honest; first of them is `tidy`.
-//! In: the files of the repository, as they lie on the disk.
-//! Out: findings a person can act on, and an exit code.
+//! What this room is for: commands that check and generate files of the repository, such as `tidy`.
+//! In: the files of the repository, as they are on disk.
+//! Out: findings with advice, generated pages, and an exit code.
 //! Never: shipped, used by another crate of ours, or needed to build one.
 
 mod finding;
@@ -14,7 +14,7 @@ mod tree;
 
 use std::process::ExitCode;
 
-/// One thing `cargo xtask` can do. A new command is one file and one row in [`COMMANDS`].
+/// A command of `cargo xtask`. A new command is one file and one row in [`COMMANDS`].
 struct Command {
     name: &'static str,
     about: &'static str,
@@ -26,7 +26,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "reference", about: reference::ABOUT, run: reference::run },
 ];
 
-/// The exit code of a command line that nobody can run.
+/// The exit code for an invalid command line.
 const USAGE_ERROR: u8 = 2;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What the manifests say: packages, the files they name, and their dependencies on each other.
+//! Reads the manifests: packages, their target files, and their dependencies on each other.
 
 use crate::tree::Tree;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 pub struct Package {
     /// The path of its manifest.
     pub manifest: String,
-    /// Its folder. That is its identity here: folders are unique, names need not be.
+    /// Its folder, which identifies it here: folders are unique, names need not be.
     pub folder: String,
     /// Dependencies on other folders of the repository.
     pub uses: Vec<Dependency>,
@@ -23,9 +23,9 @@ pub struct Package {
 pub struct Dependency {
     /// The folder of the other package.
     pub folder: String,
-    /// Where in the manifest it stands.
+    /// Its line in the manifest.
     pub line: usize,
-    /// In which section.
+    /// Its section.
     pub section: Section,
 }
 
@@ -79,7 +79,7 @@ pub fn errors(tree: &Tree) -> Vec<(String, usize, String)> {
         .collect()
 }
 
-/// A relative path seen from a folder, with `.` and `..` resolved.
+/// A path relative to a folder, with `.` and `..` resolved.
 pub fn joined(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -104,8 +104,8 @@ fn folder_of(manifest: &str) -> &str {
     manifest.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The folders behind the `[workspace.dependencies]` of each workspace: by the folder of the
-/// workspace, then by name.
+/// The folders of the `[workspace.dependencies]` of each workspace: by the folder of the workspace,
+/// then by name.
 type Shared = BTreeMap<String, BTreeMap<String, String>>;
 
 fn shared_paths(tree: &Tree) -> Shared {
@@ -167,7 +167,7 @@ impl Context<'_> {
         None
     }
 
-    /// The shared dependencies of the nearest workspace above.
+    /// The shared dependencies of the nearest enclosing workspace.
     fn workspace(&self) -> Option<&BTreeMap<String, String>> {
         let mut folder = self.folder;
         loop {

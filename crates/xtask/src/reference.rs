@@ -1,8 +1,7 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
-//! The module docs of gates, walls and knobs describe them; the record's definitions are a table in
-//! `lab`. The pages repeat these texts for readers without the code, and tidy reports a page
-//! that is stale.
+//! Module docs describe gates, walls and knobs; the definitions of the record are a table in `lab`.
+//! The pages repeat these texts for readers without the code, and tidy reports stale pages.
 
 mod gates;
 mod knobs;
@@ -18,7 +17,7 @@ pub const ABOUT: &str = "write docs/reference from the code it describes";
 
 const NOTE: &str = "Written by `cargo xtask reference`; edit the code, not this page.";
 
-/// One page: where it is, and what makes its text.
+/// A page: its path, and the function that makes its text.
 struct Page {
     path: &'static str,
     text: fn(&Tree) -> Result<String>,
@@ -43,7 +42,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         fs::write(&path, (page.text)(&tree)?).with_context(|| page.path.to_string())?;
         println!("wrote {}", page.path);
     }
-    // The program writes this page itself, and a test of it says when the page is stale.
+    // The program itself writes this page, and one of its tests reports when the page is stale.
     let cargo = ["run", "-q", "-p", "ceiling", "--", "reference"];
     let made = Command::new("cargo").args(cargo).current_dir(&root).output()?;
     if !made.status.success() {
@@ -54,13 +53,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Pages that do not say what the code says.
+/// Pages that do not match the code.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let finding = |page: &Page| {
         let wrong = match ((page.text)(tree), text_of(tree, page.path)) {
             (Ok(text), there) if there == Some(text.as_str()) => return None,
-            (Ok(_), _) => "the page does not say what the code says".to_string(),
-            // A tree without the page and without its code is none of ours.
+            (Ok(_), _) => "the page does not match the code".to_string(),
+            // Without the page and its code, the tree is a sample of a test.
             (Err(_), None) => return None,
             (Err(why), Some(_)) => format!("the page cannot be made: {why:#}"),
         };
@@ -134,7 +133,7 @@ fn walls(tree: &Tree) -> Result<String> {
     Ok(page)
 }
 
-/// What the header of a wall says, in this order.
+/// The parts of the header of a wall, in this order.
 const PARTS: [&str; 5] = ["Signals", "Rule", "Mimics", "Confirm", "Source"];
 
 /// Ids and names of all walls, from the list in the source of `model`.

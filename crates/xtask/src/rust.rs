@@ -1,7 +1,7 @@
-//! Rust files as syntax: what a line belongs to, what the code names, what is compiled at all.
+//! Rust files as syntax: the item of a line, the names that code uses, the files that are compiled.
 //!
-//! Checks ask by line. Rustfmt keeps one item from sharing a line with another, so the lines of an
-//! item are as good as the item, and every check can skip tests in the same way.
+//! Checks look up lines. Rustfmt puts no two items on one line, so the lines of an item identify
+//! it, and every check can skip tests in the same way.
 
 mod items;
 mod modules;
@@ -48,7 +48,7 @@ pub fn each_level(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
     }
 }
 
-/// The header of a file or the docs inside a module: the leading lines that begin with `//!`.
+/// The header of a file or the docs inside a module: the leading lines that start with `//!`.
 pub fn header_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map_while(|line| line.strip_prefix("//!"))
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask tidy`: the rules of the house that a machine can check.
+//! `cargo xtask tidy`: the rules of the repository that a program can check.
 //!
-//! One check is one file with the same shape: module docs that give the reason, a `check` that
-//! takes the tree and returns findings, and tests that show it red on a bad sample and green on a
-//! good one. A rule without a reason is deleted, not silenced.
+//! Each check is one file of the same shape: module docs with the reason, a `check` that takes the
+//! tree and returns findings, and tests with a bad and a good sample. A rule without a reason is
+//! deleted, not silenced.
 
 mod graph;
 mod headers;
@@ -29,12 +29,12 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// One line for the usage text.
-pub const ABOUT: &str = "check the repository against the rules of the house";
+pub const ABOUT: &str = "check the repository against its rules";
 
-/// A check reads the whole tree and says what is wrong with it.
+/// A check reads the whole tree and returns its findings.
 type Check = fn(&Tree) -> Vec<Finding>;
 
-/// Every check. What shapes the whole comes first.
+/// Every check. Checks of the overall structure come first.
 const CHECKS: &[Check] = &[
     graph::check,
     headers::check,
@@ -67,12 +67,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         println!("tidy: {} files, {} checks, no findings", tree.files().count(), CHECKS.len());
         return Ok(ExitCode::SUCCESS);
     }
-    // Not on stdout: what stands there is one finding per line, for editors and for `wc`.
+    // Not on stdout, which has one finding per line, for editors and for `wc`.
     eprintln!("tidy: {} findings", findings.len());
     Ok(ExitCode::FAILURE)
 }
 
-/// What all checks say about a tree, in the order of the files.
+/// The findings of all checks, in the order of the files.
 fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(tree)).collect();
     findings.sort();

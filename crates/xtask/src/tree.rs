@@ -1,8 +1,8 @@
-//! The files of the repository, read once and handed to every check.
+//! The files of the repository, read once for all checks.
 //!
-//! Git decides what belongs to the repository: tracked files, and new ones that it does not
-//! ignore, so that a check speaks before the commit and not after it. A source archive has no git;
-//! there a walk decides, and skips the folders that builds fill.
+//! Git decides which files belong to the repository: tracked files, and new files that it does not
+//! ignore, so that a check reports before the commit and not after it. In a source archive without
+//! git, all files count except in the folders that builds fill.
 
 use crate::rust::{Modules, Source};
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Larger files are not read. They are a finding of their own.
+/// Larger files are not read; a separate check reports them.
 pub const SIZE_MAX_BYTES: u64 = 1 << 20;
 
 /// Every file of the repository, sorted by path.
@@ -23,9 +23,9 @@ pub struct Tree {
 
 /// One file.
 pub struct File {
-    /// Relative to the root of the repository, with forward slashes.
+    /// Path relative to the root of the repository, with forward slashes.
     pub path: String,
-    /// Length on the disk.
+    /// Size on disk.
     pub size_bytes: u64,
     /// The content, when it is UTF-8 and not too large.
     pub text: Option<String>,
@@ -47,7 +47,7 @@ impl Tree {
         paths.sort();
         paths.dedup();
         if paths.is_empty() {
-            bail!("{} holds no files", root.display());
+            bail!("{} has no files", root.display());
         }
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
@@ -112,7 +112,7 @@ pub fn root() -> Result<PathBuf> {
 }
 
 impl File {
-    /// Reads one listed file. `None` when it is gone from the disk, or is a link or a folder.
+    /// Reads one listed file. `None` when it no longer exists, or is a link or a folder.
     fn read(root: &Path, path: String) -> Result<Option<Self>> {
         let on_disk = root.join(&path);
         let Ok(metadata) = fs::symlink_metadata(&on_disk) else { return Ok(None) };
@@ -125,7 +125,7 @@ impl File {
         } else {
             match fs::read(&on_disk) {
                 Ok(bytes) => text_of(bytes),
-                // An editor replaced it since it was listed.
+                // An editor has replaced it since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(error).with_context(|| format!("{path} is not readable")),
             }
@@ -170,7 +170,7 @@ impl File {
         self.rust.get_or_init(parse).as_ref().map(Result::as_ref)
     }
 
-    /// Whether the bytes were written by another program or project, so that our style has no say:
+    /// Whether another program or project wrote the file, so that our style does not apply:
     /// vendored code, recorded fixtures, snapshots, lock files.
     pub fn is_foreign(&self) -> bool {
         const FOLDERS: [&str; 7] =
@@ -180,19 +180,19 @@ impl File {
             || matches!(self.name(), "go.sum" | "package-lock.json")
     }
 
-    /// Whether this is test code that cargo finds beside `src`.
+    /// Whether this is test code that cargo finds next to `src`.
     fn is_beside_src(&self) -> bool {
         let above_src = self.folder().split('/').take_while(|part| *part != "src");
         above_src.into_iter().any(|part| matches!(part, "tests" | "benches"))
     }
 }
 
-/// Text is UTF-8 without NUL; everything else is binary and no business of a check that reads.
+/// Text is UTF-8 without NUL; checks of text skip everything else.
 fn text_of(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// The listing of git, or `None` when there is no git or this is not its work tree.
+/// The file list of git, or `None` without git or outside a work tree.
 fn git_paths(root: &Path) -> Option<Vec<String>> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -205,7 +205,7 @@ fn git_paths(root: &Path) -> Option<Vec<String>> {
     let text = String::from_utf8(listing.stdout).ok()?;
     let paths: Vec<String> =
         text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
-    // An unpacked archive below an ignored folder of another repository lists nothing.
+    // The list is empty for an archive unpacked below an ignored folder of another repository.
     (!paths.is_empty()).then_some(paths)
 }
 
@@ -230,7 +230,7 @@ fn walked_paths(root: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Whether a folder is filled by a build. `bin` and `target` are ordinary names deeper down: they
+/// Whether a build fills a folder. `bin` and `target` are ordinary names at other places: they
 /// count only where a build puts them.
 fn is_built(root: &Path, folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();

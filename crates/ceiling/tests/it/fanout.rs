@@ -289,7 +289,7 @@ fn events_from_the_future_are_counted_and_not_clamped() {
     assert_eq!(count(early, "/early"), count(early, "/received"), "{early}");
     assert_eq!(count(early, "/staleness_ns/count"), 0, "{early}");
     let said = run(&[&command[..], &["--write-rate", "100", "-v"]].concat());
-    assert!(said.stdout.contains("arrived before they came about"), "{}", said.stdout);
+    assert!(said.stdout.contains("arrived before their creation"), "{}", said.stdout);
 }
 
 #[test]

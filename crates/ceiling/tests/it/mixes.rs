@@ -104,7 +104,7 @@ fn redirects_are_counted_and_not_followed() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/status/302");
     let said = run(&["load", &url, "-n", "200", "-c", "2", "-t", "1", "-v"]);
-    assert!(said.stdout.contains("200 of 200 responses had a status of 3xx"), "{}", said.stdout);
+    assert!(said.stdout.contains("200 of 200 responses had a 3xx status"), "{}", said.stdout);
     let stopped = server.stop();
     assert_eq!(count(&stopped, "/requests_served"), 200, "each was asked once");
 }

@@ -43,7 +43,7 @@ fn runs_are_listed_and_named_by_last_and_by_few_letters() {
     let runs = folder.file("runs");
     let none = run(&["runs", "--runs", &runs]);
     assert_eq!((none.code, none.stderr.as_str()), (0, ""));
-    assert!(none.stdout.contains("No run is kept there."), "{}", none.stdout);
+    assert!(none.stdout.contains("There are no runs."), "{}", none.stdout);
     let nothing = run(&["show", "last", "--runs", &runs]);
     assert_eq!(nothing.code, 2);
     assert!(nothing.stderr.contains("no run is kept in"), "{}", nothing.stderr);

@@ -91,7 +91,7 @@ fn a_result_becomes_a_page_whose_figures_and_findings_are_filled() {
         "<span class=\"dangling\"",
         "\u{2713} holds",
         "\u{2717} fails",
-        "\u{2717} names what is not there",
+        "\u{2717} refers to a missing figure",
         "1 finding does not hold.",
         "id=\"entry-result\"",
         "ceiling journal run drains",

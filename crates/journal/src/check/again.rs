@@ -1,4 +1,4 @@
-//! Runs judged again, from their raw readings, by the rules of this version.
+//! Judges runs again, from their raw readings, with the rules of this version.
 
 use super::{Kind, Remark, remark};
 use crate::data::RunKept;
@@ -8,8 +8,7 @@ use model::claim::Claim;
 use model::run::{Point, Record, Run};
 use observe::Raw;
 
-/// Runs of the result that the entry speaks of, and those that were added, whose gates or verdict
-/// come out differently.
+/// Runs of the chosen result, and runs that were added, whose gates or verdict change.
 pub fn check(entry: &EntryFolder) -> Vec<Remark> {
     let Ok(result) = entry.chosen() else { return Vec::new() };
     let runs = match entry.all_runs(result.as_deref()) {
@@ -30,7 +29,7 @@ fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
     match entry.whole_run(kept) {
         Err(error) => vec![remark(entry, Kind::NotJudged, about(""), error.to_string())],
         Ok(run) if run.readings.is_empty() => {
-            let why = "its raw readings are not there".to_string();
+            let why = "its raw readings are missing".to_string();
             vec![remark(entry, Kind::NotJudged, about(""), why)]
         }
         Ok(run) => {
@@ -44,7 +43,7 @@ fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
     }
 }
 
-/// What differs in the verdict: the wall, or what may be claimed of the rate.
+/// What differs in the verdict: the wall, or the claim on the rate.
 pub(crate) fn verdicts(was: &Run, now: &Record) -> Option<String> {
     let (was, version) = (&was.record, env!("CARGO_PKG_VERSION"));
     let claim = |record: &Record| match record.claim() {
@@ -63,7 +62,7 @@ pub(crate) fn verdicts(was: &Run, now: &Record) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// Gates that hold in one and not in the other.
+/// Gates that hold in one record and not in the other.
 pub(crate) fn gates(was: &Record, now: &Record) -> Option<String> {
     let word = |ok: Option<bool>| match ok {
         Some(true) => "holds",

@@ -1,4 +1,4 @@
-//! Two entries: the same question asked again, and a finding that is false by the other's result.
+//! Pairs of entries: the same question asked twice, and a finding that the other result refutes.
 
 use super::{Kind, Remark, remark};
 use crate::entry::Status;
@@ -6,8 +6,7 @@ use crate::folder::EntryFolder;
 use crate::language::Truth;
 use crate::world::World;
 
-/// What entries say of each other. Each pair is reported at the later one, when either was asked
-/// for.
+/// Remarks on pairs of entries. A pair is reported at the later entry, when either was selected.
 pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> Vec<Remark> {
     let is_asked = |one: &EntryFolder| asked.iter().any(|other| other.slug == one.slug);
     let mut remarks = Vec::new();
@@ -20,7 +19,7 @@ pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> 
             }
             let about = format!("the question of '{}'", earlier.slug);
             let why = format!(
-                "both ask: {}; when one replaces the other, say status = \"superseded\" and \
+                "both ask: {}; if one replaces the other, set status = \"superseded\" and \
                  superseded_by",
                 one_line(&later.entry.question)
             );
@@ -32,7 +31,7 @@ pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> 
     remarks
 }
 
-/// Whether an entry says that another one replaces it, or anything does.
+/// Whether an entry is superseded, by this entry or by any other.
 fn replaces(old: &EntryFolder, new: &EntryFolder) -> bool {
     match &old.entry.status {
         Status::Superseded { by } => *by == new.slug || old.slug != new.slug,
@@ -40,7 +39,7 @@ fn replaces(old: &EntryFolder, new: &EntryFolder) -> bool {
     }
 }
 
-/// Whether two entries ask the same: in words but for signs and capitals, or by the same plan.
+/// Whether two entries ask the same: by words, ignoring punctuation and case, or by plan.
 fn asks_the_same(one: &EntryFolder, two: &EntryFolder) -> bool {
     let words = |text: &str| {
         let letters =
@@ -48,13 +47,13 @@ fn asks_the_same(one: &EntryFolder, two: &EntryFolder) -> bool {
         let text: String = letters.collect::<String>().to_lowercase();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    // The question of the skeleton is nobody's question.
+    // The question of the skeleton does not count.
     let unwritten = crate::skeleton::QUESTION;
     let (first, second) = (words(&one.entry.question), words(&two.entry.question));
     (first == second && first != words(unwritten)) || has_same_plan(one, two)
 }
 
-/// Whether two entries that have results have the same plan but for its question.
+/// Whether two entries with results have the same plan, apart from its question.
 fn has_same_plan(one: &EntryFolder, two: &EntryFolder) -> bool {
     let plan = |entry: &EntryFolder| -> Option<toml::Table> {
         entry.chosen().ok()??;
@@ -65,7 +64,7 @@ fn has_same_plan(one: &EntryFolder, two: &EntryFolder) -> bool {
     plan(one).zip(plan(two)).is_some_and(|(one, two)| one == two)
 }
 
-/// Findings of one entry that hold by its own result, and are false by that of the other.
+/// Findings that hold by the entry's own result and are false by the result of the other.
 fn contradicted(world: &World<'_>, one: &EntryFolder, other: &EntryFolder) -> Vec<Remark> {
     let Ok(Some(result)) = other.chosen() else { return Vec::new() };
     let own = world.within(one);

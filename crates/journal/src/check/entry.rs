@@ -1,4 +1,4 @@
-//! One entry: its findings, predictions, expected walls and references.
+//! Checks one entry: its findings, predictions, expected walls and references.
 
 use super::{EntryChecked, Kind, Remark, Weight, remark};
 use crate::entry::Status;
@@ -11,17 +11,17 @@ use serde::Serialize;
 /// A sentence with its condition, and whether that holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
-    /// The sentence; the condition where there is none.
+    /// The sentence, or the condition where there is none.
     pub text: String,
     /// The condition.
     pub condition: Condition,
-    /// Whether it holds; nothing when there is no result yet, or a path leads to nothing.
+    /// Whether it holds; nothing without a result, or when a path does not lead to a figure.
     pub truth: Option<Truth>,
     /// Its figures, or why it could not be decided.
     pub why: String,
 }
 
-/// Whether there is anything that figures could come from.
+/// Whether there is any data for figures.
 fn has_data(entry: &EntryFolder) -> bool {
     let any = |names: Result<Vec<String>, _>| names.is_ok_and(|names| !names.is_empty());
     any(entry.results()) || any(entry.runs()) || any(entry.foreign())
@@ -66,7 +66,7 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remar
         remarks.push(remark(entry, Kind::Dangling, "result", error.to_string()));
     }
     let superseded = matches!(entry.entry.status, Status::Superseded { .. });
-    // What an entry says that another one replaced is history.
+    // The statements of a superseded entry are history.
     remarks.retain(|one| !superseded || one.kind.weight() == Weight::Invalid);
     let (slug, title) = (entry.slug.clone(), entry.entry.title.clone());
     (EntryChecked { slug, title, findings, predictions }, remarks)
@@ -96,7 +96,7 @@ fn of_finding(
         Ok(Decision { truth: Truth::Undecided, why }) => {
             Some(remark(entry, Kind::Undecided, about, with(why)))
         }
-        // Without any data everything is open yet.
+        // Without any data, everything is still open.
         Err(Fault::Dangling { .. }) if !has_data(entry) && entry.entry.status != Status::Done => {
             None
         }
@@ -129,7 +129,7 @@ fn of_prediction(
     Some(remark(entry, kind, about, format!("{condition}: {why}")))
 }
 
-/// Cells whose wall is another than expected. A visit whose wall is not known says nothing.
+/// Cells whose wall is not the expected one. Visits whose wall is not known do not count.
 fn walls(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     let Some(hypothesis) = &entry.entry.hypothesis else { return Vec::new() };
     if !has_data(entry) {
@@ -154,7 +154,7 @@ fn walls(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     hypothesis.walls.iter().filter_map(one).collect()
 }
 
-/// References in the notes that lead to nothing.
+/// References in the notes that cannot be filled.
 fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     let notes = match entry.notes() {
         Ok(notes) => notes,
@@ -172,7 +172,7 @@ fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
                 remarks.push(remark(entry, Kind::Dangling, about, fault.to_string()));
             }
             Fault::Wrong(why) => {
-                let why = format!("{why}; braces that are no reference are written \\{{{{");
+                let why = format!("{why}; write \\{{{{ for braces that are not a reference");
                 remarks.push(remark(entry, Kind::Invalid, about, why));
             }
         }
@@ -184,6 +184,6 @@ fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
 pub fn successor(entries: &[EntryFolder], entry: &EntryFolder) -> Option<Remark> {
     let Status::Superseded { by } = &entry.entry.status else { return None };
     let is_there = entries.iter().any(|one| one.slug == *by) && *by != entry.slug;
-    let why = format!("there is no entry '{by}'; ceiling journal new {by} makes it");
+    let why = format!("there is no entry '{by}'; ceiling journal new {by} creates it");
     (!is_there).then(|| remark(entry, Kind::NoSuccessor, format!("superseded_by '{by}'"), why))
 }

@@ -1,4 +1,4 @@
-//! Hosts of results that one condition compares.
+//! Checks that results compared by one condition are from the same hosts.
 
 use super::{Kind, Remark, remark};
 use crate::folder::EntryFolder;
@@ -28,7 +28,7 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     remarks
 }
 
-/// A result as a person calls it, and its hosts.
+/// A result in words, and its hosts.
 type Seen = (String, Vec<HostSeen>);
 
 fn hosts_of(world: &World<'_>, (slug, id): &(Slug, String)) -> Option<Seen> {

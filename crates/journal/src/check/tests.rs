@@ -1,11 +1,11 @@
-//! What is said of journals that were made up.
+//! Remarks on synthetic journals.
 
 use super::*;
 use crate::fixture::{Folder, entry, finding, of_rate, slug};
 use crate::{Journal, World};
 use std::fs;
 
-/// The kinds of all remarks about one entry but for runs, which have no readings here.
+/// The kinds of all remarks on one entry, except those on runs, which have no readings here.
 fn kinds(journal: &Journal, name: &str) -> Vec<Kind> {
     let remarks = remarks(journal).into_iter();
     let of = remarks.filter(|one| one.entry.as_ref().is_none_or(|slug| slug.as_str() == name));
@@ -90,7 +90,7 @@ fn the_same_question_is_told_with_the_finding_it_contradicts() {
     assert_eq!(kinds(&journal, "bbb"), [Kind::Contradiction, Kind::AskedAgain]);
     let said = why(&journal, Kind::Contradiction);
     assert!(said.contains("500/s (490 to 510) > 900/s"), "{said}");
-    // Only one of them is asked for, and what the other one says still counts.
+    // Only one entry is selected, and the statements of the other still count.
     let only = check(&journal.entries().unwrap(), |one| *one == slug("bbb"));
     assert_eq!(only.entries.len(), 1);
     assert_eq!(only.remarks.iter().filter(|one| one.kind == Kind::Contradiction).count(), 2);
@@ -149,7 +149,7 @@ fn what_another_tool_printed_is_found_by_path() {
     let world = World::of(&entries);
     let notes = crate::language::filled("{{foreign.wrk.rate|M/s}}", &world.within(&entries[0]));
     assert_eq!(crate::language::plain(&notes), "4.9M/s");
-    // Nothing refers to this one.
+    // Nothing refers to this file.
     fs::write(made.path.join("foreign/oha.audit.json"), "{").unwrap();
     assert_eq!(kinds(&journal, "a"), [Kind::Invalid]);
 }

@@ -1,4 +1,4 @@
-//! What is read of an entry, and what is refused.
+//! Valid entries, and entries that are refused.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_with_what_is_accepted() {
         ("\"done\"", "\"finished\"", "planned, running, done and superseded"),
         ("\"done\"", "\"superseded\"", "superseded_by does not say"),
         ("lesson =", "superseded_by =", "superseded_by belongs to status"),
-        ("\"S1\"", "\"S99\"", "'S99' of cell 'free' is no wall"),
+        ("\"S1\"", "\"S99\"", "'S99' of cell 'free' is not a wall"),
         ("\"20261123T120000-gzip\"", "\"../../etc\"", "for example result"),
         ("\"http\"", "\"<b>\"", "tag '<b>'"),
         ("[[finding]]", "[[finding]]\nif = 1", "unknown field `if`, expected `text` or"),

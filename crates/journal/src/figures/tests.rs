@@ -1,4 +1,4 @@
-//! Figures of results that are made up of one kept run.
+//! Figures of synthetic results, made from one kept run.
 
 use super::*;
 use crate::fixture::{experiment, measured, record, visit};

@@ -17,7 +17,7 @@ fn what_was_made_is_valid_and_is_never_made_twice() {
     journal.about().unwrap();
     fs::write(made.path.join("notes.md"), "mine").unwrap();
     let again = journal.create(&slug("gzip-helps"), &skeleton).unwrap_err().to_string();
-    assert!(again.contains("there already"), "{again}");
+    assert!(again.contains("exists already"), "{again}");
     assert_eq!(made.notes().unwrap(), "mine");
     let names: Vec<_> = fs::read_dir(journal.path()).unwrap().flatten().collect();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -64,7 +64,7 @@ fn nothing_outside_of_the_journal_is_read() {
     assert!(made.plan().unwrap_err().to_string().contains("more than 262144 bytes"));
     fs::remove_file(made.path.join("plan.toml")).unwrap();
     fs::create_dir(made.path.join("plan.toml")).unwrap();
-    assert!(made.plan().unwrap_err().to_string().contains("no file"));
+    assert!(made.plan().unwrap_err().to_string().contains("not a file"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Conditions: comparisons with `and` between, decided by intervals.
+//! Conditions: comparisons joined by `and`, decided with intervals.
 
 use super::Figures;
 use super::expression::{Expression, Fault};
@@ -10,10 +10,10 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Letters of a condition that an error repeats.
+/// Characters of a condition that an error repeats.
 const SHOWN_MAX: usize = 100;
 
-/// Comparisons with `and` between, such as
+/// Comparisons joined by `and`, such as
 /// `cells.free.rate > 2 * cells.starved.rate and cells.free.errors < 0.1%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
@@ -21,18 +21,18 @@ pub struct Condition {
     comparisons: Vec<Comparison>,
 }
 
-/// Two expressions and how they should compare.
+/// Two expressions and their expected order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// On the left.
+    /// Left side.
     pub left: Expression,
-    /// How.
+    /// The order.
     pub order: Order,
-    /// On the right.
+    /// Right side.
     pub right: Expression,
 }
 
-/// How two values should compare.
+/// The expected order of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// `<`
@@ -53,11 +53,11 @@ pub enum Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truth {
-    /// For all values in the intervals.
+    /// It holds for all values in the intervals.
     True,
-    /// For none.
+    /// It holds for no values in the intervals.
     False,
-    /// For some, or a figure has no interval or is not known.
+    /// It holds for some values, or a figure has no interval or is not known.
     Undecided,
 }
 
@@ -81,7 +81,7 @@ impl Truth {
         }
     }
 
-    /// That of both.
+    /// The conjunction of both.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::False, _) | (_, Self::False) => Self::False,
@@ -109,7 +109,7 @@ impl Truth {
 }
 
 impl Order {
-    /// That of a sign.
+    /// The order of a sign.
     pub fn parse(sign: &str) -> Option<Self> {
         Some(match sign {
             "<" => Self::Less,
@@ -133,7 +133,7 @@ impl Order {
         }
     }
 
-    /// Whether all values of two intervals compare so, or none do.
+    /// Whether all values of two intervals are in this order, or none.
     fn of(self, one: &Figure, two: &Figure) -> Truth {
         match self {
             Self::Less => Truth::when(one.high < two.low, one.low >= two.high),
@@ -174,14 +174,14 @@ impl Condition {
         &self.text
     }
 
-    /// The paths in it, from left to right.
+    /// Its paths, from left to right.
     pub fn paths(&self) -> Vec<&Path> {
         let sides = self.comparisons.iter().flat_map(|one| [&one.left, &one.right]);
         sides.flat_map(Expression::paths).collect()
     }
 
-    /// Whether it holds. The error is for a path that leads to nothing, and for figures that cannot
-    /// be compared.
+    /// Whether it holds. It is an error when a path does not lead to a figure, or figures cannot be
+    /// compared.
     pub fn decide(&self, figures: &dyn Figures) -> Result<Decision, Fault> {
         let all = self.comparisons.iter().map(|one| one.decide(figures));
         let all = all.collect::<Result<Vec<Decision>, Fault>>()?;
@@ -219,7 +219,7 @@ impl Comparison {
         }
     }
 
-    /// Words are equal when all visits have the same one, and unequal when they share none.
+    /// Words are equal when all visits have the same word, and unequal when they share none.
     fn words(
         &self,
         one: &BTreeMap<String, u64>,

@@ -9,7 +9,7 @@ use std::fmt;
 /// Arithmetic over figures: `cells.free.rate / (2 * cells.starved.rate)`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
-    /// A number that was written.
+    /// A literal number.
     Number(Figure),
     /// A figure, or a word when it is a single name.
     Path(Path),
@@ -17,7 +17,7 @@ pub enum Expression {
     Of(Box<Self>, Operation, Box<Self>),
 }
 
-/// What is done with two figures.
+/// An operation on two figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `+`
@@ -33,14 +33,14 @@ pub enum Operation {
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A path leads to nothing.
+    /// A path does not lead to a figure.
     Dangling {
         /// The path.
         path: String,
-        /// What there is instead.
+        /// What exists instead.
         why: String,
     },
-    /// Figures do not go together, or it cannot be read.
+    /// Units do not fit, or it cannot be parsed.
     Wrong(String),
 }
 
@@ -62,7 +62,7 @@ impl Expression {
         Ok(expression)
     }
 
-    /// Its value. What is not known makes all of it not known.
+    /// Its value. If any part is not known, the value is not known.
     pub fn value(&self, figures: &dyn Figures) -> Result<Value, Fault> {
         match self {
             Self::Number(figure) => Ok(Value::Figure(*figure)),
@@ -79,7 +79,7 @@ impl Expression {
         }
     }
 
-    /// The paths in it, from left to right.
+    /// Its paths, from left to right.
     pub fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Number(_) => Vec::new(),
@@ -94,7 +94,7 @@ impl Operation {
     fn of(self, values: (Value, Value)) -> Result<Value, Fault> {
         let (one, two) = match values {
             (Value::Word(_), _) | (_, Value::Word(_)) => {
-                return Err(Fault::Wrong("a word is not a figure to calculate with".to_string()));
+                return Err(Fault::Wrong("arithmetic needs figures, not words".to_string()));
             }
             (Value::Unknown(why), _) | (_, Value::Unknown(why)) => return Ok(Value::Unknown(why)),
             (Value::Figure(one), Value::Figure(two)) => (one, two),
@@ -110,7 +110,7 @@ impl Operation {
         };
         match made.value.is_finite() {
             true => Ok(Value::Figure(made)),
-            false => Ok(Value::Unknown("it is too large to calculate with".to_string())),
+            false => Ok(Value::Unknown("the result is too large".to_string())),
         }
     }
 }

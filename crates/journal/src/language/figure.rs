@@ -1,10 +1,10 @@
-//! A figure with its interval, and arithmetic that keeps every value that is possible inside.
+//! A figure with its interval, and interval arithmetic that encloses every possible value.
 
 use super::unit::Unit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is at a path.
+/// The value at a path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
@@ -12,7 +12,7 @@ pub enum Value {
     Figure(Figure),
     /// A word, such as a wall, with the number of visits that have it.
     Word(BTreeMap<String, u64>),
-    /// It was asked for and is not known: why.
+    /// It exists but is not known: why.
     Unknown(String),
 }
 
@@ -21,21 +21,21 @@ pub enum Value {
 pub struct Figure {
     /// The figure.
     pub value: f64,
-    /// Lower end of its interval; the figure itself without one.
+    /// Lower end of its interval, or the figure itself.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What it counts in.
+    /// Its unit.
     pub unit: Unit,
-    /// What the interval is.
+    /// The basis of the interval.
     pub basis: Basis,
 }
 
-/// What an interval rests on, the best first.
+/// The basis of an interval, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// It was counted or written, and is no estimate.
+    /// It was counted or is a literal, not an estimate.
     Exact,
     /// Another tool rounded it to the digits it printed.
     Printed,
@@ -45,7 +45,7 @@ pub enum Basis {
     Bounds,
     /// From the lowest to the highest of this many visits.
     Range(u64),
-    /// Inside one run: it says nothing of another visit.
+    /// Inside one run: it says nothing about another visit.
     WithinRun,
     /// There is none: nothing can be decided.
     Nothing,
@@ -61,7 +61,7 @@ impl Basis {
         }
     }
 
-    /// What it is, behind an interval; empty where nothing need be said.
+    /// Its description after an interval; empty where none is needed.
     pub fn remark(self) -> String {
         match self {
             Self::Exact | Self::Printed | Self::Visits(_) | Self::Nothing => String::new(),
@@ -73,12 +73,12 @@ impl Basis {
 }
 
 impl Figure {
-    /// A figure that was counted or written.
+    /// A figure that was counted, or a literal.
     pub fn exact(value: f64, unit: Unit) -> Self {
         Self { value, low: value, high: value, unit, basis: Basis::Exact }
     }
 
-    /// A figure of which nothing but itself is known.
+    /// A figure without an interval.
     pub fn alone(value: f64, unit: Unit) -> Self {
         Self { basis: Basis::Nothing, ..Self::exact(value, unit) }
     }
@@ -88,13 +88,13 @@ impl Figure {
         Self { value, low: low.min(value), high: high.max(value), unit, basis }
     }
 
-    /// Whether it is a number without a unit that was written.
+    /// Whether it is a literal without a unit.
     fn is_bare(&self) -> bool {
         self.basis == Basis::Exact && self.unit == Unit::Number
     }
 
-    /// Both in one unit; the error names them. A number that was written takes the unit of a rate
-    /// or a share, and 0 that of anything.
+    /// Both in one unit; the error names them. A literal without a unit takes the unit of a rate or
+    /// a share, and 0 takes any unit.
     fn fitted(self, other: Self) -> Result<(Self, Self), String> {
         let takes = |bare: &Self, unit| {
             let is_plain = matches!(unit, Unit::PerSecond | Unit::Share);
@@ -112,7 +112,7 @@ impl Figure {
         }
     }
 
-    /// Both when they can be compared.
+    /// Both in one unit, if they can be compared.
     pub fn comparable(self, other: Self) -> Result<(Self, Self), String> {
         self.fitted(other)
     }
@@ -135,8 +135,7 @@ impl Figure {
         made(self, other, self.value * other.value, ends, self.unit.times(other.unit))
     }
 
-    /// The quotient. It is unbounded where the divisor may be 0; the error is for a divisor that
-    /// is 0.
+    /// The quotient. It is unbounded where the divisor may be 0; a divisor that is 0 is an error.
     pub fn over(self, other: Self) -> Result<Self, String> {
         if other.value == 0.0 {
             return Err("it divides by a figure that is 0".to_string());
@@ -149,7 +148,7 @@ impl Figure {
     }
 }
 
-/// The least and the greatest of what the ends of two intervals make.
+/// The smallest and the largest result over the ends of two intervals.
 fn ends_of(one: Figure, two: Figure, make: fn(f64, f64) -> f64) -> (f64, f64) {
     let ends = [
         make(one.low, two.low),
@@ -157,12 +156,12 @@ fn ends_of(one: Figure, two: Figure, make: fn(f64, f64) -> f64) -> (f64, f64) {
         make(one.high, two.low),
         make(one.high, two.high),
     ];
-    // 0 * infinity is no number; the other ends are.
+    // 0 * infinity is NaN; the other ends are numbers.
     let ends = ends.into_iter().filter(|end| !end.is_nan());
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)))
 }
 
-/// A figure made of two, with ends that are rounded outwards unless both were written.
+/// A figure computed from two, with ends rounded outwards unless both are exact.
 fn made(one: Figure, two: Figure, value: f64, ends: (f64, f64), unit: Unit) -> Figure {
     let basis = one.basis.and(two.basis);
     if basis == Basis::Exact {

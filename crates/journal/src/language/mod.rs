@@ -1,7 +1,7 @@
 //! The language of references and conditions: paths to figures, arithmetic with intervals, and
 //! comparisons that are true, false or undecided.
 //!
-//! In: texts, and who knows the figures ([`Figures`]). Out: values, decisions, texts that are
+//! In: texts, and a lookup of figures ([`Figures`]). Out: values, decisions, texts that are
 //! filled. Never: a file.
 
 mod condition;
@@ -22,9 +22,9 @@ pub use reference::{Filled, Piece, filled, plain};
 pub use shown::shown_value;
 pub use unit::Unit;
 
-/// Who knows the figures.
+/// A lookup of figures.
 pub trait Figures {
-    /// The value at a path. The error says what there is instead, in one line.
+    /// The value at a path. The error says in one line what exists instead.
     fn find(&self, path: &Path) -> Result<Value, String>;
 }
 

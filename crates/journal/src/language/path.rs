@@ -1,19 +1,19 @@
-//! A path to a figure: names with dots between them.
+//! A path to a figure: names separated by dots.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A path to a figure, such as `cells.'as it is'.rate`. At least one name.
+/// A path to a figure, such as `cells.'as it is'.rate`, with at least one name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
 
-/// Whether a letter can be in a name without quotes.
+/// Whether a character may be in a name without quotes.
 pub fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
 impl Path {
-    /// Of these names.
+    /// The path with these names.
     pub fn new(names: Vec<String>) -> Self {
         Self(names)
     }
@@ -23,7 +23,7 @@ impl Path {
         self.0.iter().map(String::as_str).collect()
     }
 
-    /// The word that it is, when it is a single name.
+    /// The word, when it is a single name.
     pub fn word(&self) -> Option<&str> {
         match &self.0[..] {
             [word] => Some(word),

@@ -1,16 +1,16 @@
-//! From words to expressions and comparisons: sums of products, comparisons with `and` between.
+//! Parses words into expressions and comparisons: sums of products, comparisons joined by `and`.
 
 use super::condition::{Comparison, Order};
 use super::expression::{Expression, Operation};
 use super::path::Path;
 use super::words::{Word, words};
 
-/// Parentheses in each other at most.
+/// Deepest nesting of parentheses.
 const DEPTH_MAX: usize = 50;
-/// Letters of a text at most.
+/// Most characters of a text.
 const LETTERS_MAX: usize = 1000;
 
-/// What a path begins with.
+/// The first name of a path is one of these.
 const ROOTS: [&str; 6] = ["cells", "contrasts", "runs", "foreign", "results", "entries"];
 
 /// Reads words from left to right.
@@ -21,10 +21,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// At the first word of a text.
+    /// Starts at the first word of a text.
     pub fn of(text: &str) -> Result<Self, String> {
         if text.chars().count() > LETTERS_MAX {
-            return Err(format!("it has more than {LETTERS_MAX} letters"));
+            return Err(format!("it has more than {LETTERS_MAX} characters"));
         }
         let words = words(text)?;
         if words.is_empty() {
@@ -67,7 +67,7 @@ impl Reader {
         if self.sign(&["("]).is_some() {
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return Err(format!("more than {DEPTH_MAX} parentheses are in each other"));
+                return Err(format!("more than {DEPTH_MAX} parentheses are nested"));
             }
             let inner = self.sum()?;
             self.depth -= 1;
@@ -85,9 +85,9 @@ impl Reader {
                 Ok(Expression::Path(path))
             }
             Some(Word::Sign(sign)) => {
-                Err(format!("'{sign}' stands where a figure is wanted; for example cells.a.rate"))
+                Err(format!("'{sign}' where a figure is expected; for example cells.a.rate"))
             }
-            Some(Word::And) => Err("'and' stands where a figure is wanted".to_string()),
+            Some(Word::And) => Err("'and' where a figure is expected".to_string()),
             None => Err("a figure is missing at the end; for example 1.2".to_string()),
         }
     }
@@ -103,7 +103,7 @@ impl Reader {
         Ok(Comparison { left, order, right })
     }
 
-    /// Takes `and`, when it is next.
+    /// Takes `and`, if it is next.
     pub fn and(&mut self) -> Option<()> {
         let is_next = self.words.get(self.at) == Some(&Word::And);
         self.at += usize::from(is_next);
@@ -122,7 +122,7 @@ impl Reader {
     }
 }
 
-/// Whether a path begins as one does. A single name is a word.
+/// Checks the first name of a path. A single name is a word.
 fn checked(path: &Path) -> Result<(), String> {
     let names = path.names();
     if names.len() == 1 || ROOTS.contains(&names[0]) {

@@ -18,15 +18,15 @@ pub enum Piece {
 /// A reference, filled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filled {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub source: String,
-    /// Paths in it.
+    /// Its paths.
     pub paths: Vec<Path>,
-    /// Its value, and the value with unit and interval as text; the fault when there is none.
+    /// Its value, and the value with unit and interval as text; or the fault.
     pub filled: Result<(Value, String), Fault>,
 }
 
-/// A text with its references filled. `\{{` is two braces and no reference.
+/// A text with its references filled. `\{{` is two braces, not a reference.
 pub fn filled(text: &str, figures: &dyn Figures) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut plain, mut rest) = (String::new(), text);
@@ -41,7 +41,7 @@ pub fn filled(text: &str, figures: &dyn Figures) -> Vec<Piece> {
         plain += before;
         let inner = &from[2..];
         let Some((source, behind)) = inner.split_once("}}") else {
-            // The rest of a long text is no reference.
+            // Without closing braces, only the start of the text is shown.
             let source: String = inner.chars().take(40).collect();
             let why = "the braces are not closed; write \\{{ for two braces".to_string();
             pieces.extend(text_piece(&mut plain));
@@ -90,7 +90,7 @@ fn read(source: &str) -> Result<(Expression, Wish), String> {
     if let Expression::Path(path) = &expression
         && path.word().is_some()
     {
-        return Err(format!("{path} is no path; write \\{{{{ for two braces"));
+        return Err(format!("{path} is not a path; write \\{{{{ for two braces"));
     }
     let decimals = match decimals {
         "" => None,
@@ -102,7 +102,7 @@ fn read(source: &str) -> Result<(Expression, Wish), String> {
     Ok((expression, Wish { unit, decimals }))
 }
 
-/// A filled text as plain text. A reference that leads to nothing says so.
+/// A filled text as plain text, with the fault in place of a reference that has one.
 pub fn plain(pieces: &[Piece]) -> String {
     let shown = |piece: &Piece| match piece {
         Piece::Text(text) => text.clone(),

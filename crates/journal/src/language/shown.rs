@@ -1,18 +1,18 @@
-//! Figures as a person reads them: with unit and interval, and no digit that the interval makes
-//! idle.
+//! Formats figures for people: with unit and interval, and without digits that the interval makes
+//! meaningless.
 
 use super::figure::{Basis, Figure, Value};
 use super::unit::{Unit, written};
 
-/// Decimals at most.
+/// Most decimals.
 const DECIMALS_MAX: i32 = 9;
 
-/// How a reference wants its figure.
+/// The format that a reference asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wish {
-    /// The unit, as it is written behind a number; by default the one that fits.
+    /// The unit, as written after a number; by default a fitting one.
     pub unit: Option<String>,
-    /// Decimals; by default as many as the interval leaves.
+    /// Decimals; by default as many as the interval justifies.
     pub decimals: Option<u8>,
 }
 
@@ -32,13 +32,13 @@ pub fn shown_value(value: &Value) -> String {
     }
 }
 
-/// A figure with the unit that fits.
+/// A figure with a fitting unit.
 pub fn shown(figure: &Figure) -> String {
     let (word, factor) = fitting(figure);
     drawn(figure, word, factor, None)
 }
 
-/// A value as a reference wants it. The error says which units it can have.
+/// A value in the format of a reference. The error says which units are possible.
 pub fn as_wished(value: &Value, wish: &Wish) -> Result<String, String> {
     let Value::Figure(figure) = value else { return Ok(shown_value(value)) };
     let (word, factor) = match &wish.unit {
@@ -58,7 +58,7 @@ pub fn as_wished(value: &Value, wish: &Wish) -> Result<String, String> {
     Ok(drawn(figure, word, factor, wish.decimals))
 }
 
-/// A unit that a figure can be shown in.
+/// A unit in which a figure can be shown.
 fn example(unit: Unit) -> &'static str {
     match unit {
         Unit::Number | Unit::Count | Unit::Share | Unit::Other { .. } => "%",
@@ -69,7 +69,7 @@ fn example(unit: Unit) -> &'static str {
     }
 }
 
-/// The unit in which a figure is easily read, with its factor.
+/// The most readable unit of a figure, with its factor.
 fn fitting(figure: &Figure) -> (&'static str, f64) {
     let size = figure.value.abs();
     match figure.unit {
@@ -126,7 +126,7 @@ fn decimals_of(figure: &Figure, value: f64, width: f64) -> i32 {
     let has_width = width > 0.0 && width.is_finite();
     let by_width = has_width.then(|| (1 - order(width)).max(by_value - 2));
     let decimals = match figure.basis {
-        // A number that was written or counted has the digits that it has.
+        // An exact number keeps its digits.
         Basis::Exact => (0..=DECIMALS_MAX).find(|at| is_at(value, *at)).unwrap_or(by_value),
         Basis::Printed => (0..=DECIMALS_MAX).find(|at| is_at(value, *at)).unwrap_or(by_value),
         _ => by_width.unwrap_or(by_value),
@@ -134,19 +134,19 @@ fn decimals_of(figure: &Figure, value: f64, width: f64) -> i32 {
     decimals.clamp(-2, DECIMALS_MAX)
 }
 
-/// Whether a number has no more than these decimals, as far as arithmetic can tell.
+/// Whether a number has at most these decimals, within floating-point accuracy.
 fn is_at(value: f64, decimals: i32) -> bool {
     let scaled = value * 10f64.powi(decimals);
     (scaled - scaled.round()).abs() <= 1e-9 * scaled.abs().max(1.0)
 }
 
-/// A number with these decimals; below 0 the digits before the point are rounded. With commas.
+/// A number with these decimals and with commas; below 0, digits before the point are rounded.
 fn rounded(value: f64, decimals: i32) -> String {
     let step = 10f64.powi(-decimals.min(0));
     let value = if decimals < 0 { (value / step).round() * step } else { value };
     let text = format!("{:.*}", decimals.max(0) as usize, value);
     let (sign, digits) = match text.strip_prefix('-') {
-        // No figure is -0.
+        // -0 is shown as 0.
         Some(digits) if digits.bytes().all(|byte| b"0.".contains(&byte)) => ("", digits),
         Some(digits) => ("-", digits),
         None => ("", text.as_str()),

@@ -1,9 +1,9 @@
-//! What the language says of figures that are known, and that no text or interval surprises it.
+//! The language with known figures, and with arbitrary texts and intervals.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Figures of a journal that is made up.
+/// Figures of a synthetic journal.
 struct Known;
 
 impl Figures for Known {
@@ -156,7 +156,7 @@ fn references_are_filled_with_unit_and_interval() {
         ("{{cells.free.rate|ms}}", "it is a rate and cannot be shown in 'ms'; for example k/s"),
         ("{{cells.free.rate|k/s|many}}", "'many' is not a number of decimals"),
         ("{{cells.free.rate|k/s|1|2}}", "more than unit and digits"),
-        ("{{name}}", "name is no path"),
+        ("{{name}}", "name is not a path"),
         ("{{csv:FILE}}", "':' is not understood"),
         ("{{cells.free", "not closed"),
     ] {
@@ -177,7 +177,7 @@ fn interval() -> impl Strategy<Value = (f64, f64, f64)> {
         .prop_map(|(low, width, at)| (low, low + width * at, low + width))
 }
 
-/// The value of an interval that lies at this share of it.
+/// The value at this share of an interval.
 fn within((low, _, high): (f64, f64, f64), at: f64) -> f64 {
     (low + (high - low) * at).clamp(low, high)
 }
@@ -187,7 +187,7 @@ fn figure((low, value, high): (f64, f64, f64)) -> Figure {
 }
 
 proptest! {
-    /// Whatever the true values in two intervals are, what they make is in the interval of it.
+    /// Whatever the true values in two intervals, the result is in the computed interval.
     #[test]
     fn no_possible_value_is_left_out(
         one in interval(), two in interval(), a in 0.0..=1.0f64, b in 0.0..=1.0f64,
@@ -207,7 +207,7 @@ proptest! {
         }
     }
 
-    /// What is decided of intervals holds for every pair of values in them.
+    /// A decision on intervals holds for every pair of values in them.
     #[test]
     fn what_is_decided_holds_for_all_values(
         one in interval(), two in interval(), a in 0.0..=1.0f64, b in 0.0..=1.0f64,
@@ -233,7 +233,7 @@ proptest! {
         }
     }
 
-    /// Any text is read or refused in one line, and filled.
+    /// Any text is parsed, or refused in one line; and any text can be filled.
     #[test]
     fn no_text_is_too_strange(text in "[a-z0-9.'\"{}|<>=+*/() %\\\\-]{0,60}") {
         if let Err(error) = Condition::parse(&text) {
@@ -244,7 +244,7 @@ proptest! {
         let _ = plain(&filled(&format!("x{{{{{text}}}}}"), &Known));
     }
 
-    /// Text without braces stays as it is.
+    /// Text without braces is unchanged.
     #[test]
     fn plain_text_stays(text in "[^{]{0,60}") {
         prop_assert_eq!(plain(&filled(&text, &Known)), text);

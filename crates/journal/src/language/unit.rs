@@ -1,18 +1,18 @@
-//! What a figure counts in.
+//! Units of figures.
 
 use serde::Serialize;
 
-/// What a figure counts in. Times are in seconds.
+/// The unit of a figure. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A number, such as a ratio.
     Number,
-    /// Things.
+    /// A count.
     Count,
-    /// A part of a whole, 0 to 1.
+    /// A share, 0 to 1.
     Share,
-    /// Things per second.
+    /// A rate, per second.
     PerSecond,
     /// Seconds.
     Seconds,
@@ -20,7 +20,7 @@ pub enum Unit {
     Bytes,
     /// Bytes per second.
     BytesPerSecond,
-    /// Powers of seconds and of bytes that have no name, as products of others have.
+    /// Powers of seconds and bytes without a name, as in products.
     Other {
         /// Power of seconds.
         seconds: i32,
@@ -53,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// That of a product.
+    /// The unit of a product.
     pub fn times(self, other: Self) -> Self {
         let (one, two) = (self.powers(), other.powers());
         match (one, two) {
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// That of a quotient.
+    /// The unit of a quotient.
     pub fn over(self, other: Self) -> Self {
         let (one, two) = (self.powers(), other.powers());
         match other {
@@ -93,7 +93,7 @@ impl Unit {
     }
 }
 
-/// Units as they are written behind a number, with their factor.
+/// Units as written after a number, with their factor.
 const WRITTEN: [(&str, f64, Unit); 20] = [
     ("", 1.0, Unit::Number),
     ("k", 1e3, Unit::Number),
@@ -117,7 +117,7 @@ const WRITTEN: [(&str, f64, Unit); 20] = [
     ("MB/s", 1e6, Unit::BytesPerSecond),
 ];
 
-/// The factor and the unit that a word behind a number means.
+/// The factor and the unit of a word after a number.
 pub fn written(word: &str) -> Option<(f64, Unit)> {
     WRITTEN.iter().find(|(name, ..)| *name == word).map(|(_, factor, unit)| (*factor, *unit))
 }

@@ -1,4 +1,4 @@
-//! A text of the language as words: numbers, names, signs.
+//! Splits a text of the language into words: numbers, names, signs.
 
 use super::figure::Figure;
 use super::path::{Path, is_of_name};
@@ -17,10 +17,10 @@ pub enum Word {
     And,
 }
 
-/// Signs, the longer ones first.
+/// Signs, the longer signs first.
 const SIGNS: [&str; 12] = ["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")"];
 
-/// The words of a text. The error says what was not understood.
+/// The words of a text. The error says which part was not understood.
 pub fn words(text: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -47,7 +47,7 @@ fn sign(text: &str) -> Result<(Word, &str), String> {
     })
 }
 
-/// Where the first letter is that is not wanted.
+/// Position of the first character that `is_wanted` rejects.
 fn end(text: &str, is_wanted: impl Fn(char) -> bool) -> usize {
     text.find(|letter| !is_wanted(letter)).unwrap_or(text.len())
 }
@@ -91,8 +91,8 @@ fn path(text: &str) -> Result<(Word, &str), String> {
     Ok((if is_and { Word::And } else { Word::Path(Path::new(parts)) }, rest))
 }
 
-/// One name of a path, in quotes or without. A hyphen is part of it where a letter or a digit
-/// follows at once.
+/// One name of a path, with or without quotes. A hyphen is part of the name when a letter or digit
+/// follows it directly.
 fn part(text: &str) -> Result<(String, &str), String> {
     if let Some(quote) = text.chars().next().filter(|first| "'\"".contains(*first)) {
         let inner = &text[1..];

@@ -1,4 +1,4 @@
-//! One run, judged again.
+//! Judges one run again.
 
 use super::{Line, Outcome};
 use crate::check::again::{gates, verdicts};
@@ -11,10 +11,10 @@ use observe::Raw;
 
 /// A run that was judged again.
 pub struct Again {
-    /// What came out.
+    /// The result.
     pub line: Line,
-    /// The run as it is now: as it was where it could not be judged again, nothing where it cannot
-    /// be read.
+    /// The run as judged now, or unchanged where it could not be judged again; nothing where it
+    /// cannot be read.
     pub run: Option<Run>,
 }
 
@@ -31,7 +31,7 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
     };
     let value = format!("wall {}", run.record.verdict.wall.word());
     if run.readings.is_empty() {
-        return open(value, "its raw readings are not there".to_string(), Some(run));
+        return open(value, "its raw readings are missing".to_string(), Some(run));
     }
     let mut record = rejudge::again(run.record.clone(), Raw::from(&run));
     let told = [verdicts(&run, &record), gates(&run.record, &record), percentiles(&run)];
@@ -46,7 +46,7 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
     Again { line: Line { about, value, outcome }, run: Some(Run { record, ..run }) }
 }
 
-/// The latency of a point, with the percentiles of its whole distribution.
+/// The latency of a point, with the percentiles of its full distribution.
 pub(super) fn again_of(point: &Point, whole: &Histogram) -> Summary {
     let was = &point.latency_ns;
     let now = whole.summary(was.censored);
@@ -54,7 +54,7 @@ pub(super) fn again_of(point: &Point, whole: &Histogram) -> Summary {
     Summary { count: now.count, p50, p75, p90, p95, p99, p99_9, p99_99, ..was.clone() }
 }
 
-/// Points whose percentiles are not those of their whole distribution.
+/// Points whose percentiles do not match their full distribution.
 fn percentiles(run: &Run) -> Option<String> {
     let of_point = |(nth, (point, whole)): (usize, (&Point, &Histogram))| {
         let (was, now) = (&point.latency_ns, again_of(point, whole));

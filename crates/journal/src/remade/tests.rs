@@ -1,4 +1,4 @@
-//! Entries that cannot be made again, and what counts as the same.
+//! Entries that cannot be recomputed, and which differences count as the same.
 
 use super::*;
 use crate::Journal;
@@ -24,7 +24,7 @@ fn without_raw_readings_nothing_is_told_to_be_the_same() {
     assert_eq!((made.runs.len(), made.figures.len(), made.findings.len()), (2, 8, 1));
     assert_eq!(made.runs[1].about, "20260101T000000-a, cell a, block 2");
     for line in made.lines() {
-        assert!(why(line).contains("its raw readings are not there"), "{}", line.about);
+        assert!(why(line).contains("its raw readings are missing"), "{}", line.about);
     }
 }
 

@@ -1,37 +1,37 @@
-//! A private key of a user, and what it signs.
+//! The private key of a user, and signing with it.
 
 use super::NAMESPACE;
 use aws_lc_rs::signature::Ed25519KeyPair;
 use ssh_key::private::KeypairData;
 use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, Signature, SshSig};
 
-/// A private key of Ed25519.
+/// An Ed25519 private key.
 #[derive(Debug)]
 pub struct Key {
     pair: Ed25519KeyPair,
     public: ssh_key::public::KeyData,
 }
 
-/// Why a text is no key to sign with.
+/// Why a text is not a usable signing key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// It needs its passphrase.
+    /// It has a passphrase.
     #[error("the key has a passphrase")]
     Protected,
-    /// It is of another algorithm.
-    #[error("the key is {0}; keys of ed25519 sign here: ssh-keygen -t ed25519 makes one")]
+    /// It has another algorithm.
+    #[error("the key is {0}; only ed25519 keys can sign: ssh-keygen -t ed25519 makes one")]
     Algorithm(String),
-    /// It is no private key of OpenSSH.
-    #[error("it is no private key of OpenSSH: {0}; for example ~/.ssh/id_ed25519")]
+    /// It is not an OpenSSH private key.
+    #[error("it is not an OpenSSH private key: {0}; for example ~/.ssh/id_ed25519")]
     Malformed(String),
 }
 
 impl Key {
-    /// The key in a file of OpenSSH.
+    /// The key in an OpenSSH file.
     ///
     /// # Errors
     ///
-    /// It is none of Ed25519, or its passphrase is needed.
+    /// It is not an Ed25519 key, or it has a passphrase.
     pub fn parse(text: &str) -> Result<Self, KeyFault> {
         let malformed = |why: &dyn ToString| KeyFault::Malformed(why.to_string());
         let key = PrivateKey::from_openssh(text.trim()).map_err(|error| malformed(&error))?;
@@ -42,7 +42,7 @@ impl Key {
         };
         let (seed, public) = (pair.private.to_bytes(), pair.public.as_ref());
         let pair = Ed25519KeyPair::from_seed_and_public_key(&seed, public);
-        let pair = pair.map_err(|_| malformed(&"its two halves do not fit"))?;
+        let pair = pair.map_err(|_| malformed(&"its two halves do not match"))?;
         Ok(Self { pair, public: key.public_key().key_data().clone() })
     }
 

@@ -1,40 +1,40 @@
-//! The keys that a user names.
+//! The keys that a user trusts.
 
 use ssh_key::PublicKey;
 use ssh_key::public::KeyData;
 
-/// Keys whose signatures are good.
+/// Trusted keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted(Vec<PublicKey>);
 
-/// A text has no public key.
+/// A text without a public key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no public key of SSH in it; for example 'ssh-ed25519 AAAA.. you@host'")]
+#[error("there is no SSH public key in it; for example 'ssh-ed25519 AAAA.. you@host'")]
 pub struct NoKey;
 
-/// What the algorithms of SSH begin with.
+/// Prefixes of SSH key algorithms.
 const ALGORITHMS: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];
 
 impl Trusted {
-    /// The keys in a text: one public key, or lines as `authorized_keys` and the allowed signers of
-    /// `ssh-keygen` have them. Lines without a key that can be read are left out.
+    /// The keys in a text: one public key, or lines in the format of `authorized_keys` or of the
+    /// allowed signers of `ssh-keygen`. Lines without a readable key are skipped.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// The text has no key.
     pub fn parse(text: &str) -> Result<Self, NoKey> {
         let keys: Vec<PublicKey> = text.lines().filter_map(key_in).collect();
         if keys.is_empty() { Err(NoKey) } else { Ok(Self(keys)) }
     }
 
-    /// The comment of a key that is among them.
+    /// The comment of a key, if the key is trusted.
     pub(super) fn name_of(&self, key: &KeyData) -> Option<&str> {
         let same = self.0.iter().find(|one| one.key_data() == key)?;
         Some(same.comment())
     }
 }
 
-/// The key in a line: what stands before it, principals or options, is not read.
+/// The key in a line; principals or options before it are ignored.
 fn key_in(line: &str) -> Option<PublicKey> {
     let line = line.trim();
     if line.starts_with('#') {

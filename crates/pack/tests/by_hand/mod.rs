@@ -1,4 +1,4 @@
-//! A small archive, and one made by hand.
+//! A small archive, and archives written by hand.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use pack::{File, Limits, MANIFEST, Manifest, Opened, Refused, SCHEMA, digest, read, write};
@@ -71,19 +71,19 @@ pub fn opened_within(archive: &[u8], limits: &Limits) -> Result<(Opened, Files),
     Ok((opened, kept.take()))
 }
 
-/// The same bytes with one other bit.
+/// The same bytes with one flipped bit.
 pub fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
     let mut other = bytes.to_vec();
     other[bit / 8] ^= 1 << (bit % 8);
     other
 }
 
-/// A tar written by hand: any name, kind and size. Nothing here is of the code that is tested.
+/// A tar written by hand, with any name, kind and size, independent of the tested code.
 #[derive(Default)]
 pub struct ByHand(Vec<u8>);
 
 impl ByHand {
-    /// Begins with the manifest of files.
+    /// Starts with the manifest of these files.
     pub fn listing(files: &[(&str, &[u8])]) -> Self {
         Self::default().file(MANIFEST, &listed(files).to_bytes())
     }
@@ -92,7 +92,7 @@ impl ByHand {
         self.entry(name.as_bytes(), b'0', "", bytes.len() as u64, bytes)
     }
 
-    /// One entry of a tar: `size` is what the header says, `bytes` what follows.
+    /// One entry of a tar: `size` is the size in the header, `bytes` the actual data.
     pub fn entry(mut self, name: &[u8], kind: u8, link: &str, size: u64, bytes: &[u8]) -> Self {
         let mut block = [0_u8; 512];
         let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
@@ -114,7 +114,7 @@ impl ByHand {
         self
     }
 
-    /// Any bytes.
+    /// Arbitrary bytes.
     pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self

@@ -1,10 +1,10 @@
-//! Annotations as workflow commands of GitHub: one line each, which the runner takes out of the
-//! log and shows beside the change.
+//! Annotations as GitHub workflow commands: one line each, which the runner removes from the log
+//! and shows next to the change.
 
 use super::{CaseOutcome, Report};
 use crate::printable::printable;
 
-/// GitHub shows no more of a step.
+/// GitHub shows at most this many per step.
 const SHOWN_MAX: usize = 10;
 
 /// One line for each case that did not pass.
@@ -22,12 +22,12 @@ pub fn annotations(report: &Report) -> Vec<String> {
     lines.take(SHOWN_MAX).collect()
 }
 
-/// What follows the second pair of colons.
+/// Escapes the text after the second pair of colons.
 fn data(text: &str) -> String {
     printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property, where colons and commas end it.
+/// Escapes the value of a property, which a colon or comma would end.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! JUnit XML as GitLab, Jenkins and actions of GitHub read it.
+//! JUnit XML as GitLab, Jenkins and GitHub actions read it.
 
 use super::{Case, CaseOutcome, Report};
 use crate::html::escape;
@@ -15,7 +15,7 @@ pub fn junit(report: &Report) -> String {
         count(|outcome| matches!(outcome, CaseOutcome::Skipped(_))),
         report.cases.iter().map(|case| case.time_s).fold(0.0, f64::max),
     );
-    // Readers of old dialects do not know a zone.
+    // Readers of old dialects reject a time zone.
     let at = report.started_at.as_deref().map(|at| at.trim_end_matches('Z'));
     let at = at.map_or(String::new(), |at| format!(" timestamp=\"{}\"", escape(at)));
     let cases: String = report.cases.iter().map(|case| element(report, case)).collect();
@@ -42,7 +42,7 @@ fn element(report: &Report, case: &Case) -> String {
     format!("{head}\n      {body}\n    </testcase>\n")
 }
 
-/// In the attribute and in the text: each reader shows one of them.
+/// The reason as attribute and as text: some readers show the one, some the other.
 fn told(element: &str, why: &str) -> String {
     let why = escape(why);
     format!("<{element} message=\"{why}\" type=\"ceiling\">{why}</{element}>")

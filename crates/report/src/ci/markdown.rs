@@ -1,4 +1,4 @@
-//! A summary in Markdown, for the page of a job: the verdict, what failed, and the figures.
+//! A summary in Markdown, for the page of a CI job: the verdict, failures, and figures.
 
 use super::{CaseOutcome, Report};
 use crate::page::Block;
@@ -11,7 +11,7 @@ use model::run::{Point, Run};
 use model::standing::Figure;
 use model::visit::failures_of;
 
-/// Rows of a table: a page of a job is no report.
+/// Most rows of a table: the page of a job is not a full report.
 const ROWS_MAX: usize = 30;
 
 /// A run.
@@ -43,7 +43,7 @@ pub fn of_experiment(of: &Experiment, report: &Report) -> String {
     text + &format!("ceiling {}, experiment {}\n\n", plain(&of.version), plain(&of.id))
 }
 
-/// Cases of any kind, each called by this word.
+/// Cases of any kind; the word is the heading of their names.
 pub fn of_cases(report: &Report, word: &str) -> String {
     heading(report) + &cases(report, word)
 }
@@ -133,7 +133,7 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     format!("{text}{more}\n")
 }
 
-/// Text that stays text: no markup, no link, no second line.
+/// Escapes text so that it contains no markup, link or line break.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 8);
     for letter in printable(text).chars() {

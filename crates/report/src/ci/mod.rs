@@ -1,4 +1,4 @@
-//! A run for a continuous integration: JUnit XML, a summary in Markdown, and annotations.
+//! A run for continuous integration: JUnit XML, a summary in Markdown, and annotations.
 //!
 //! What this room is for: the same cases in three formats.
 //! In: a run or an experiment, and how it ended. Out: text.
@@ -26,9 +26,9 @@ pub struct Report {
     pub title: String,
     /// Its first two words with a dot between: `ceiling.load`.
     pub class: String,
-    /// When it began, RFC 3339; absent when it did not.
+    /// Start, RFC 3339; absent when it did not start.
     pub started_at: Option<String>,
-    /// In the order in which they are printed.
+    /// In printing order.
     pub cases: Vec<Case>,
 }
 
@@ -37,27 +37,27 @@ pub struct Report {
 pub struct Case {
     /// A term, a level, a cell, or `the measurement`.
     pub name: String,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: CaseOutcome,
-    /// How long was measured, seconds.
+    /// Measured time, seconds.
     pub time_s: f64,
 }
 
-/// How a case came out.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaseOutcome {
-    /// As it should, with what was found.
+    /// It passed, with what was found.
     Passed(String),
-    /// Nothing can be said of it, and nothing has to be: why.
+    /// There is no result, and none was required: why.
     Skipped(String),
-    /// Not as it was expected to: why.
+    /// The result is not as expected: why.
     Failed(String),
-    /// It was not measured, or the measurement says nothing: why.
+    /// It was not measured, or the measurement is not valid: why.
     Error(String),
 }
 
 impl Report {
-    /// A run. Expectations are its cases, else its levels.
+    /// A run. Its cases are its expectations, or without any, its levels.
     pub fn of_run(run: &Run, strictness: Strictness) -> Self {
         let record = &run.record;
         let word = record.trial.question.word();
@@ -85,7 +85,7 @@ impl Report {
         }
     }
 
-    /// An experiment: its cells. `runs` has what each left.
+    /// An experiment: its cells. `runs` has the run of each cell.
     pub fn of_experiment(of: &Experiment, runs: &[Option<Run>]) -> Self {
         let cell = |(cell, run): (&CellResult, &Option<Run>)| Case {
             name: cell.name.clone(),
@@ -113,7 +113,7 @@ impl Report {
     }
 }
 
-/// How long was measured, seconds.
+/// Measured time, seconds.
 fn measured_s(of: &Record) -> f64 {
     let of_tool = of.tool.iter().map(|tool| {
         let (begin_ns, end_ns) = tool.window_ns;
@@ -170,7 +170,7 @@ fn levels(record: &Record) -> Vec<Case> {
     let is_last =
         |at: &usize| points.get(at + 1).is_none_or(|next| next.attempt <= points[*at].attempt);
     let case = |point: &Point| Case {
-        // The same from run to run, however often a level was visited.
+        // The same name in every run, however often a level was visited.
         name: point_phrase(&Point { attempt: 1, ..point.clone() }),
         outcome: match point.claim() {
             Claim::NotKnown(why) => CaseOutcome::Skipped(why),
@@ -186,7 +186,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
     match (&cell.fate, run) {
         (Fate::Failed { why }, _) => CaseOutcome::Error(why.clone()),
         (Fate::NotReached, _) => CaseOutcome::Error("interrupted before it".to_string()),
-        (Fate::Measured { .. }, None) => CaseOutcome::Skipped("its run is not there".to_string()),
+        (Fate::Measured { .. }, None) => CaseOutcome::Skipped("its run is missing".to_string()),
         (Fate::Measured { .. }, Some(run)) => {
             let found = crate::wording::wall_phrase(&run.record.verdict);
             match (is_expected(cell, run), run.record.claim()) {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    /// Failures and errors are what the exit code says.
+    /// There are failures or errors exactly when the exit code is not zero.
     #[test]
     fn the_cases_of_every_fixture_agree_with_its_exit_code() {
         for (name, run) in fixtures::all() {

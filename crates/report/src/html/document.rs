@@ -1,18 +1,18 @@
-//! A file of HTML: its head, its policy, and the scripts that its blocks need.
+//! An HTML file: its head, its policy, and the scripts that its blocks need.
 //!
-//! In: blocks, data, and markup whose maker answers for it. Out: one file that needs no network.
-//! Never: a string of a run or a journal that is not escaped.
+//! In: blocks, data, and markup that the caller has escaped. Out: one file that needs no network.
+//! Never: an unescaped string of a run or a journal.
 
 use super::{SCRIPTS, STYLE, data_script, escape, json_for_script, markup, shortened, source_hash};
 use crate::page::{Block, Chart, Page};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Stands below what scripts would draw.
+/// Shown at the end of the page when scripts do not run.
 const WITHOUT_SCRIPTS: &str =
-    "<noscript><p>Charts need scripts; every table above reads without.</p></noscript>\n";
+    "<noscript><p>Charts need scripts; the tables above do not.</p></noscript>\n";
 
-/// A file that is being put together, from top to bottom.
+/// A file that is being assembled from top to bottom.
 #[derive(Debug)]
 pub struct Document<'a> {
     title: &'a str,
@@ -27,7 +27,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// An empty one.
+    /// An empty file.
     pub fn new(title: &'a str) -> Self {
         Self {
             title,
@@ -42,34 +42,34 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Names the address of a feed in the head.
+    /// Adds the address of a feed to the head.
     pub fn feed(&mut self, address: &'a str) {
         self.feed = Some(address);
     }
 
-    /// Adds styles after those of all pages.
+    /// Adds styles after the common ones.
     pub fn style(&mut self, style: &'static str) {
         self.style = style;
     }
 
-    /// Adds a script after those of all pages.
+    /// Adds a script after the common ones.
     pub fn script(&mut self, script: &'static str) {
         self.script = Some(script);
     }
 
-    /// Makes it a page that its server fills: its scripts may ask the server, and a report that
-    /// they fetched may be opened from it. `head` is markup for the end of the head.
+    /// Makes it a page that its server fills: its scripts may send requests to the server and open
+    /// a report that they fetched. `head` is markup for the end of the head.
     pub fn served(&mut self, head: &'static str) {
         self.served = Some(head);
     }
 
-    /// Appends markup as it is: every string of others in it must have gone through [`escape`].
+    /// Appends markup as it is: untrusted strings in it must have gone through [`escape`].
     pub fn markup(&mut self, markup: &str) {
         self.body.push_str(markup);
     }
 
-    /// Appends blocks. They begin inside of a section, and each heading of theirs ends it and
-    /// begins the next.
+    /// Appends blocks. They start inside a section; each of their headings ends it and starts the
+    /// next.
     pub fn blocks(&mut self, page: &Page) {
         self.body.push_str(&markup::blocks(page));
         let charts = page.charts();
@@ -78,7 +78,7 @@ impl<'a> Document<'a> {
         self.charts.extend(charts.into_iter().map(|chart: &Chart| shortened(chart)));
     }
 
-    /// Appends the whole of a page: its header, links to its sections, and its blocks.
+    /// Appends a whole page: its header, links to its sections, and its blocks.
     pub(super) fn page(&mut self, page: &Page) {
         self.markup(&markup::header(page));
         self.markup("<main>\n<section id=\"verdict\" aria-label=\"Verdict\">\n");
@@ -86,12 +86,12 @@ impl<'a> Document<'a> {
         self.markup("</section>\n</main>\n");
     }
 
-    /// Adds a document of JSON for scripts. `record` is the one that a reader can save.
+    /// Adds a JSON document for scripts. The reader can save the one with the id `record`.
     pub fn data(&mut self, id: &str, value: &impl Serialize) {
         self.data.push_str(&data_script(&escape(id), &json_for_script(value)));
     }
 
-    /// The file.
+    /// The finished file.
     pub fn finish(self) -> String {
         let scripts = self.scripts();
         let mut file = self.head(&scripts);
@@ -111,7 +111,7 @@ impl<'a> Document<'a> {
         file
     }
 
-    /// What is not needed is left out: it is most of a small page.
+    /// Unneeded scripts are left out: they would be most of a small page.
     fn scripts(&self) -> Vec<&'static str> {
         let [guard, drawing @ .., page] = SCRIPTS;
         let drawing: &[&str] = if self.has_drawings { &drawing } else { &[] };
@@ -137,8 +137,8 @@ impl<'a> Document<'a> {
         )
     }
 
-    /// Nothing may be loaded, and only our own scripts and styles count: a string that slipped
-    /// through the escaping would still not run.
+    /// Nothing may be loaded, and only our own scripts and styles run: a string that escaping
+    /// missed would still not run.
     fn policy(&self, scripts: &[&str], style: &str) -> String {
         let scripts: Vec<String> = scripts.iter().map(|script| source_hash(script)).collect();
         let mut policy = format!(
@@ -147,7 +147,7 @@ impl<'a> Document<'a> {
             source_hash(style)
         );
         if self.served.is_some() {
-            // A report that is opened from the page is held to this policy as well.
+            // This policy also applies to a report that is opened from the page.
             policy.push_str(&format!(" {}; connect-src 'self'", source_hash(STYLE)));
         }
         policy + "; base-uri 'none'; form-action 'none'"

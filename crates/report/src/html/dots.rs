@@ -1,5 +1,5 @@
-//! Rows of dots as a table whose cells are small pictures: they read without scripts, and labels
-//! keep their size on any screen.
+//! Rows of dots as a table whose cells are small SVG images: they need no scripts, and labels keep
+//! their size on any screen.
 
 use super::escape::escape;
 use crate::page::{Dot, DotRow, Dots, Mark};
@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 /// Height of a row of single values, pixels.
 const TALL_PX: f64 = 34.0;
-/// Height of a row that has none.
+/// Height of a row without single values, pixels.
 const LOW_PX: f64 = 24.0;
-/// Names of more letters may be broken.
+/// Longer names may be broken.
 const LONG: usize = 24;
-/// Room above and below the dots of a row.
+/// Space above and below the dots of a row.
 const MARGIN_PX: f64 = 6.0;
 
-/// The part of the width at either end in which a label has no room.
+/// The share of the width at either end where labels are left out.
 const EDGE: f64 = 0.04;
 
 /// The figure.
@@ -67,12 +67,12 @@ fn row(of: &Dots, row: &DotRow, anchors: &BTreeSet<&str>) -> String {
     )
 }
 
-/// A value in percent of the width.
+/// The position of a value in percent of the width.
 fn x(of: &Dots, value: f64) -> String {
     format!("{:.2}%", 100.0 * of.place(value))
 }
 
-/// An upright stretch from one value to another.
+/// A rectangle from one value to another.
 fn stretch(of: &Dots, class: &str, (from, to): (f64, f64), (y, height): (f64, f64)) -> String {
     let width = 100.0 * (of.place(to) - of.place(from));
     format!(
@@ -156,19 +156,19 @@ fn dot(of: &Dots, one: &Dot, height: f64, anchors: &BTreeSet<&str>) -> String {
         }
     };
     match anchors.contains(one.about.as_str()) {
-        // The table of visits has the same links for the keyboard.
+        // The table of visits has the same links, reachable by keyboard.
         true => format!("<a href=\"#{}\" tabindex=\"-1\">{drawn}</a>", escape(&one.about)),
         false => drawn,
     }
 }
 
-/// Round values below the rows.
+/// The axis: round values below the rows.
 fn axis(of: &Dots) -> String {
     let step = |at: &f64| {
         let (at, label) = (x(of, *at), escape(&step_label(&of.axis, *at)));
         format!("<text x=\"{at}\" y=\"13\">{label}</text>")
     };
-    // At an end a label would be cut.
+    // A label at the end would be cut.
     let has_room = |at: &f64| (EDGE..=1.0 - EDGE).contains(&of.place(*at));
     let steps: String = of.steps().iter().filter(|at| has_room(at)).map(step).collect();
     let word = if of.words_are.is_empty() { "" } else { "<td class=\"word\"></td>" };

@@ -1,10 +1,10 @@
-//! Untrusted text in markup and in scripts.
+//! Escapes untrusted text for markup and scripts.
 
 use crate::printable::printable;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Text for an element or a quoted attribute, of HTML and of XML. Control characters and those that
+/// Text for an element or a quoted attribute of HTML or XML. Control characters and those that
 /// change the direction of text become visible.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
@@ -21,11 +21,11 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// JSON for a script element. The HTML parser looks for `</script` and `<!--` before anybody
-/// reads JSON, so no `<` may remain; characters outside ASCII are escaped as well, which takes
-/// care of line separators and of marks that reverse the direction of text.
+/// JSON for a script element. The HTML parser looks for `</script` and `<!--` before the JSON is
+/// parsed, so no `<` may remain; characters outside ASCII are escaped as well, including line
+/// separators and marks that reverse the direction of text.
 pub(super) fn json_for_script(value: &impl Serialize) -> String {
-    // Cannot fail: keys are strings and writing to memory cannot fail.
+    // Keys are strings, and writing to memory cannot fail.
     let json = serde_json::to_string(value).expect("the data of a page is representable");
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
@@ -42,7 +42,7 @@ pub(super) fn json_for_script(value: &impl Serialize) -> String {
     escaped
 }
 
-/// Data of charts, with six significant digits: more than a screen shows, and half of the size.
+/// Data of charts with six significant digits: more than a screen shows, at half the size.
 pub(super) fn shortened(value: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
     shorten(&mut value);

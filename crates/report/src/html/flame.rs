@@ -1,5 +1,5 @@
-//! Flame graphs as SVG. Places are percents, so that the graph is as wide as the page without a
-//! script; with scripts a box can be widened.
+//! Flame graphs as SVG. Positions are percentages, so that the graph fills the width of the page
+//! without scripts; with scripts, a box can be widened.
 
 use super::escape::escape;
 use crate::page::{Box, Flame, Hue};
@@ -21,7 +21,7 @@ pub(super) fn figure(flame: &Flame) -> String {
     )
 }
 
-/// A box and its label, which is cut at its right end: an inner picture clips.
+/// A box and its label, which the nested SVG clips at the right end.
 fn frame(one: &Box) -> String {
     let (label, detail) = (escape(&one.label), escape(&one.detail));
     let (from, width, y) = (one.from * 100.0, one.width * 100.0, one.depth * ROW_PX);

@@ -1,14 +1,14 @@
-//! Grids as tables whose bars and cells are small pictures: they read without scripts, and labels
-//! keep their size on any screen.
+//! Grids as tables whose bars and cells are small SVG images: they need no scripts, and labels keep
+//! their size on any screen.
 
 use super::escape::escape;
 use crate::page::{Across, Align, Band, Grid, GridRow, Mark};
 use observe::STATES;
 
-/// Steps of shade between nothing and full.
+/// Shades between nothing and full.
 const SHADES: usize = 8;
 
-/// With more rows than these each is a thin line, and only some have their name.
+/// With more rows than these, each is a thin line, and groups share a name.
 const ROWS_TALL: usize = 32;
 /// Thin rows that share a name.
 const ROWS_NAMED: usize = 8;
@@ -42,10 +42,10 @@ fn value_class(align: Align) -> &'static str {
     }
 }
 
-/// The name of a part's colour: states of a CPU keep theirs in all charts.
+/// The class of a part's colour: CPU states keep their colour in all charts.
 fn part_class(part: &str, nth: usize) -> String {
     let state = STATES.iter().position(|state| *state == part);
-    // Two parts that are no states: blue, and orange.
+    // Two parts that are not CPU states: blue and orange.
     format!("part-{}", state.unwrap_or(2 * nth) + 1)
 }
 
@@ -87,7 +87,7 @@ fn heading(grid: &Grid) -> String {
     cells
 }
 
-/// What the first cell is, and the last.
+/// Labels of the first and the last cell.
 fn ends(grid: &Grid) -> (String, String) {
     match &grid.across {
         Across::Time { end_s, .. } => ("0 s".to_string(), format!("{end_s:.0} s")),
@@ -98,7 +98,7 @@ fn ends(grid: &Grid) -> (String, String) {
     }
 }
 
-/// Measured windows as marks above the cells.
+/// Measured windows, marked above the cells.
 fn bands(grid: &Grid) -> String {
     let Across::Time { end_s, bands } = &grid.across else { return String::new() };
     let band = |band: &Band| {
@@ -140,7 +140,7 @@ fn row(grid: &Grid, nth: usize, row: &GridRow) -> String {
     format!("<tr>{cells}</tr>\n")
 }
 
-/// Parts of a row one after the other, of a hundred.
+/// The parts of a row as a stacked bar, in percent.
 fn bar(grid: &Grid, row: &GridRow) -> String {
     let mut from = 0.0;
     let mut parts = String::new();
@@ -206,14 +206,14 @@ fn strip(grid: &Grid, row: &GridRow) -> String {
 fn shade(grid: &Grid, value: f64) -> usize {
     let share = (value / grid.full).clamp(0.0, 1.0) * SHADES as f64;
     match grid.across {
-        // A little all the time is noise.
+        // A little use all the time is noise.
         Across::Time { .. } => share.round() as usize,
-        // One that was served elsewhere matters, however few there were.
+        // Even a few interrupts on another CPU matter.
         Across::Cpus => share.ceil() as usize,
     }
 }
 
-/// A line below the cells that there may be anything in.
+/// A line below the cells that may have a value.
 fn mask(row: &GridRow) -> String {
     let mut d = String::new();
     let mut at = 0;
@@ -226,7 +226,7 @@ fn mask(row: &GridRow) -> String {
     if d.is_empty() { d } else { format!("<path class=\"mask\" d=\"{d}\"></path>") }
 }
 
-/// Everything as numbers, for whoever asks.
+/// All values as a table, unfolded on demand.
 fn values(grid: &Grid) -> String {
     let number = |text: &str| format!("<th scope=\"col\" class=\"number\">{}</th>", escape(text));
     let titles = grid.parts.iter().map(String::as_str);

@@ -17,7 +17,7 @@ pub(super) fn header(page: &Page) -> String {
     )
 }
 
-/// The blocks of a page, inside of a section that was begun.
+/// The blocks of a page, inside an open section.
 pub(super) fn blocks(page: &Page) -> String {
     let mut markup = String::new();
     let anchors = page.anchors();
@@ -34,9 +34,9 @@ pub(super) fn blocks(page: &Page) -> String {
     markup
 }
 
-/// Stands once, above the first charts.
-const HINT: &str = "<p class=\"note hint\">Drag across a chart to zoom in, double-click to see all \
-    of it; click a name in a legend to hide its line.</p>\n";
+/// Shown once, above the first charts.
+const HINT: &str = "<p class=\"note hint\">Drag across a chart to zoom in, double-click to zoom \
+    out; click a name in a legend to hide its line.</p>\n";
 
 fn is_chart(block: &Block) -> bool {
     matches!(block, Block::Chart(_))
@@ -56,7 +56,7 @@ fn links(page: &Page) -> String {
     markup
 }
 
-/// A name for the address of a section.
+/// The anchor of a section.
 fn anchor(heading: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     heading.chars().map(letter).collect()
@@ -135,7 +135,7 @@ fn list(list: &List) -> String {
     };
     markup.push_str(&format!("<{element}>\n"));
     for item in &list.items {
-        // What is to be done is said in words, what is to be typed can be pasted.
+        // Commands are marked as code so that they can be pasted; other steps are plain text.
         let is_typed = list.kind == ListKind::Commands && item.starts_with("ceiling ");
         let (before, after) = if is_typed { ("<code>", "</code>") } else { ("", "") };
         markup.push_str(&format!("<li>{before}{}{after}</li>\n", escape(item)));
@@ -148,7 +148,7 @@ fn table(table: &Table, anchors: &BTreeSet<&str>) -> String {
     let caption = escape(&table.caption);
     let label = if caption.is_empty() { "Table".to_string() } else { caption.clone() };
     let mut inner = String::new();
-    // Above the region that scrolls, or a long one would be cut.
+    // Outside the scrolling region, where a long caption would be cut.
     if table.fold == Fold::Open && !caption.is_empty() {
         inner.push_str(&format!("<p class=\"caption\">{caption}</p>\n"));
     }
@@ -180,7 +180,7 @@ fn table(table: &Table, anchors: &BTreeSet<&str>) -> String {
     }
 }
 
-/// A note that begins with the symbol of a mark explains marked rows.
+/// A note that starts with the symbol of a mark explains marked rows.
 fn note_class(note: &str) -> &'static str {
     match note.split(' ').next() {
         Some(first) if first == Mark::Broken.symbol() => " broken",
@@ -196,7 +196,7 @@ fn class_of(align: Align) -> &'static str {
     }
 }
 
-/// Short words stay on one line on a phone, sentences get room to be read; the table scrolls.
+/// Short texts stay on one line on a phone, sentences get enough width; the table scrolls.
 fn class_of_cell(align: Align, cell: &str) -> &'static str {
     match (align, cell.chars().count()) {
         (Align::Right, _) => " class=\"number\"",
@@ -216,12 +216,12 @@ fn table_row(table: &Table, row: &Row, anchors: &BTreeSet<&str>) -> String {
     let mut markup = format!("<tr{class}>");
     for (index, (column, cell)) in table.columns.iter().zip(&row.cells).enumerate() {
         let cell = escape(cell);
-        // Two bounds may stand below each other.
+        // Two bounds may be broken onto two lines.
         let cell = match column.align {
             Align::Right => cell.replace("..", "..<wbr>"),
             Align::Left => cell,
         };
-        // What has a name in its first cell has its figure in the second.
+        // The first cell is the name; the second links to its figure.
         let cell = match about.filter(|_| index == 1) {
             Some(anchor) => format!("<a href=\"#{}\">{cell}</a>", escape(anchor)),
             None => cell,
@@ -239,7 +239,7 @@ fn symbol(mark: Mark, meaning: &str) -> String {
     format!("<abbr class=\"mark\" title=\"{meaning}\">{}</abbr> ", mark.symbol())
 }
 
-/// The place of a chart; scripts fill it, in the order of the data.
+/// The placeholder of a chart; scripts fill the placeholders in the order of the data.
 fn figure(chart: &Chart) -> String {
     let (id, title, note) = (escape(&chart.id), escape(&chart.title), escape(&chart.note));
     format!(

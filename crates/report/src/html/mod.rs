@@ -1,9 +1,9 @@
 //! Draws a page as one HTML file that needs no network.
 //!
-//! Executive summary: everything the text holds is in the markup and reads without scripts.
-//! Charts are drawn by our own scripts from JSON in the file. Strings of the run are untrusted:
-//! they are escaped in markup and in JSON, and a content security policy lets the browser run
-//! only the scripts whose hashes are in it.
+//! Executive summary: everything in the text output is in the markup and needs no scripts. Our own
+//! scripts draw the charts from JSON in the file. Strings of the run are untrusted: they are
+//! escaped in markup and in JSON, and a content security policy lets the browser run only the
+//! scripts whose hashes it lists.
 
 mod document;
 mod dots;
@@ -31,7 +31,7 @@ const STYLE: &str = concat!(
     include_str!("../../assets/style.css")
 );
 
-/// Scripts in the order they run. The first one watches over the others.
+/// Scripts in the order they run. The first one counts the errors of the others.
 const SCRIPTS: [&str; 6] = [
     include_str!("../../assets/guard.js"),
     include_str!("../../assets/vendor/uPlot.iife.min.js"),
@@ -63,12 +63,12 @@ pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
     file_of(&compare(comparison, (a, b), Detail::Everything), comparison)
 }
 
-/// Two experiments compared, as one file.
+/// Two experiments compared, as one HTML file.
 pub fn html_across(of: &Across) -> String {
     file_of(&across(of), of)
 }
 
-/// The blocks of a page alone, as markup for a page that has our styles.
+/// Only the blocks of a page, as markup for a page that has our styles.
 pub fn blocks(page: &Page) -> String {
     format!("<section id=\"verdict\" aria-label=\"Verdict\">\n{}</section>\n", markup::blocks(page))
 }
@@ -121,8 +121,8 @@ mod tests {
         }
     }
 
-    /// Every element and attribute we write. Text escapes `<` and `>`, so whatever stands between
-    /// the two is markup, and whatever is not listed here came from somewhere else.
+    /// Every element and attribute that ceiling writes. Text escapes `<` and `>`, so everything
+    /// between them is markup, and anything not listed here came from elsewhere.
     const ELEMENTS: &str = "!doctype a abbr body button caption circle code dd details div dl dt \
         figcaption figure g h1 h2 h3 head header html li main meta nav noscript ol p path rect \
         script section span style summary svg table tbody td text tfoot th thead title tr ul wbr";
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Ten levels of a minute each, all CPUs busy and never twice alike.
+    /// Ten levels of a minute each, with all CPUs busy and changing.
     #[test]
     fn the_page_of_two_hosts_with_128_cpus_is_small() {
         let file = html(&fixtures::large_hosts());
@@ -221,7 +221,7 @@ mod tests {
         pieces.map(|piece| piece.split_once('>').expect("every tag is closed").0).collect()
     }
 
-    /// Names and values of a tag. All values are quoted.
+    /// Names and values of the attributes of a tag. All values are quoted.
     fn attributes(tag: &str) -> Vec<(&str, &str)> {
         let Some((_, mut rest)) = tag.split_once(' ') else { return Vec::new() };
         let mut found = Vec::new();

@@ -1,18 +1,18 @@
 //! Rows of values on one axis: what each visit of each cell measured, or by how much cells differ.
 //!
-//! In: values with what they are called. Out: where each stands between the ends of the axis, and
-//! which round values are written below it. Never: a size, a colour or markup.
+//! In: named values. Out: the position of each between the ends of the axis, and the round values
+//! that label it. Never: a size, a colour or markup.
 
 use super::{Axis, Band, Mark, Scale, Unit};
 
 /// Room beyond the outermost values, as a part of the axis.
 const MARGIN: f64 = 0.04;
-/// From the middle of an axis to its end there is at least this share of its middle value: figures
-/// are written with three digits.
+/// Half the length of an axis is at least this share of its middle value: figures are written with
+/// three digits.
 const LEAST_SHARE: f64 = 0.02;
-/// The same of changes, which are written in tenths of a percent.
+/// The same for changes, which are written in tenths of a percent.
 const LEAST_CHANGE: f64 = 0.004;
-/// Round values below an axis, about.
+/// Approximate number of labels of an axis.
 const STEPS: f64 = 4.0;
 
 /// Rows of values on one axis.
@@ -24,17 +24,17 @@ pub struct Dots {
     pub title: String,
     /// How to read it.
     pub note: String,
-    /// Heading of the names of rows.
+    /// Heading of the column of row names.
     pub rows_are: String,
-    /// Heading of the values beside them.
+    /// Heading of the values next to them.
     pub values_are: String,
     /// Heading of the words at the end of rows; empty when there are none.
     pub words_are: String,
     /// What the values are.
     pub axis: Axis,
-    /// A named stretch of the axis, for example what counts as no difference.
+    /// A named range of the axis, for example what counts as no difference.
     pub zone: Option<Band>,
-    /// A value to compare all others with.
+    /// A reference value for all others.
     pub line: Option<f64>,
     /// From top to bottom.
     pub rows: Vec<DotRow>,
@@ -47,7 +47,7 @@ pub struct DotRow {
     pub label: String,
     /// The main value in words.
     pub value: String,
-    /// What follows, in a word or two.
+    /// The conclusion, in a word or two.
     pub word: String,
     /// Single values.
     pub dots: Vec<Dot>,
@@ -62,19 +62,19 @@ pub struct DotRow {
 pub struct Dot {
     /// Where it is.
     pub at: f64,
-    /// Where among the dots of a row, from the top at 0 to the bottom at 1. Dots of different rows
-    /// with the same place belong together.
+    /// Vertical position in the row, from the top at 0 to the bottom at 1. Dots of different rows
+    /// at the same position belong together.
     pub place: f64,
     /// Whether it needs attention. A broken one is not part of the main value.
     pub mark: Mark,
     /// Text that the page shows while the pointer is on it.
     pub detail: String,
-    /// The anchor of what it is about.
+    /// The anchor that it links to.
     pub about: String,
 }
 
 impl Dots {
-    /// The ends of the axis. What is broken does not widen it.
+    /// The ends of the axis. Broken values do not widen it.
     pub fn ends(&self) -> (f64, f64) {
         let (low, high) = self.extent();
         let margin = (self.scaled(high) - self.scaled(low)) * MARGIN;
@@ -84,7 +84,7 @@ impl Dots {
         }
     }
 
-    /// The least value and the greatest; never the same.
+    /// The smallest value and the largest; never the same.
     fn extent(&self) -> (f64, f64) {
         let of_row = |row: &DotRow| {
             let sound = row.dots.iter().filter(|dot| dot.mark != Mark::Broken).map(|dot| dot.at);
@@ -99,7 +99,7 @@ impl Dots {
         }
         let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
         let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or(1.0);
-        // Less must not fill the axis, and could not be written below it.
+        // A smaller difference must not fill the axis, and its labels could not show it.
         let least = match self.axis.unit {
             Unit::Change => LEAST_CHANGE,
             _ => LEAST_SHARE,
@@ -116,14 +116,14 @@ impl Dots {
         }
     }
 
-    /// Where a value stands, from 0 at the left end to 1 at the right one.
+    /// Position of a value, from 0 at the left end to 1 at the right end.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let (low, high) = (self.scaled(low), self.scaled(high));
         ((self.scaled(value) - low) / (high - low)).clamp(0.0, 1.0)
     }
 
-    /// Round values inside the axis, rising.
+    /// Round values inside the axis, in ascending order.
     pub fn steps(&self) -> Vec<f64> {
         let (low, high) = self.ends();
         match self.axis.scale {

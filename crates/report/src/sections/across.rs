@@ -1,4 +1,4 @@
-//! Two experiments on one page: what stands against a comparison, bounds, what differs, cells.
+//! Two experiments on one page: what speaks against comparing them, bounds, differences, cells.
 
 use super::analysis::figure;
 use crate::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
@@ -39,8 +39,8 @@ fn banner(of: &Across) -> Banner {
     };
     let mut lines: Vec<String> = of.warnings.iter().map(|why| sentence(why)).collect();
     lines.push(
-        "Visits of different days are no pairs: Welch's interval holds what varied inside each \
-         experiment, and not what differs from day to day."
+        "Visits of different days are not pairs: Welch's interval covers the variation inside each \
+         experiment, and not the difference from day to day."
             .to_string(),
     );
     let count = |wanted| of.bounds.iter().filter(|one| one.outcome == wanted).count() as u64;
@@ -93,7 +93,7 @@ fn bounds(of: &Across) -> Option<Table> {
     }
     table.notes.push(
         "A bound fails when the whole interval is beyond it, and holds when the whole interval is \
-         inside; all bounds and cells together share the risk (Holm)."
+         inside; all bounds and cells share the risk (Holm)."
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)

@@ -6,7 +6,7 @@ use model::advice::{Advice, Candidate};
 use model::tuning::Prediction;
 use model::verdict::Named;
 
-/// The page of an advice.
+/// The page of `ceiling advise`.
 pub fn advice(advice: &Advice) -> Page {
     let mut blocks = vec![Block::Banner(banner(advice))];
     if !advice.worth.is_empty() {
@@ -107,7 +107,7 @@ fn unknown(candidates: &[Candidate]) -> Table {
 }
 
 fn not_now(candidates: &[Candidate]) -> Table {
-    with_reasons(candidates, ["knob", "because", "what would change our mind"])
+    with_reasons(candidates, ["knob", "because", "would matter with"])
 }
 
 fn with_reasons(candidates: &[Candidate], columns: [&str; 3]) -> Table {
@@ -119,7 +119,7 @@ fn with_reasons(candidates: &[Candidate], columns: [&str; 3]) -> Table {
     table
 }
 
-/// Each command once.
+/// The commands, without duplicates.
 fn commands(candidates: &[Candidate]) -> Block {
     let mut items: Vec<String> = Vec::new();
     for one in candidates.iter().filter(|one| !one.next.is_empty()) {

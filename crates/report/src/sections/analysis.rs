@@ -1,5 +1,5 @@
-//! What the visits of an experiment say together: the floor, effects of factors, the course of the
-//! experiment, visits that are far off, and those that were left out.
+//! The analysis over all visits of an experiment: the floor, effects of factors, trend and serial
+//! correlation, outliers, and visits that were left out.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{change, plural, within};
@@ -29,7 +29,7 @@ pub(super) fn figure(figure: Figure) -> &'static str {
     }
 }
 
-/// What the host makes by itself, and which differences are not claimed for it.
+/// The variation of the host by itself, and which differences are not claimed because of it.
 fn floor(of: &Experiment, design: &Design, analysis: &Analysis) -> Option<String> {
     design.floor.as_ref()?;
     let by_itself =
@@ -38,21 +38,21 @@ fn floor(of: &Experiment, design: &Design, analysis: &Analysis) -> Option<String
     let Some(rate) = analysis.floors.iter().find(|floor| floor.figure == Figure::Rate) else {
         let baseline = &design.baseline;
         return Some(format!(
-            "What this host makes by itself is not known: {baseline} was compared \
-                             with itself in fewer than three blocks."
+            "The variation of this host by itself is not known: {baseline} was compared with \
+             itself in fewer than three blocks."
         ));
     };
     let mut text = format!(
-        "What this host makes by itself: {}. The rate of {} against itself is {}, {}. A smaller \
-         difference is not claimed.",
+        "Variation of this host by itself: {}. The rate of {} against itself is {}, {}. Smaller \
+         differences are not claimed.",
         all.join(", "),
         design.baseline,
         within(Some(rate.ratio), Some(rate.low), Some(rate.high)),
         plural(rate.pairs, "pair")
     );
     if rate.conclusion != Conclusion::Undecided {
-        text += " The same cell differs from itself: something else than the cells moves the rate \
-                 inside of blocks.";
+        text += " The same cell differs from itself: something other than the cells moves the rate \
+                 within blocks.";
     }
     let below = of.contrasts.iter().filter(|one| one.below_floor);
     let below: Vec<String> =
@@ -91,25 +91,26 @@ fn effects(design: &Design, effects: &[Effect]) -> Option<Table> {
     }
     table.notes.push(format!(
         "Mean over all levels of the other factors. 'A with B': how much larger the effect of A is \
-         with B than without; none where it differs by less than {:.1} %. Effects are in the \
-         family of their figure.",
+         with B than without; none where it differs by less than {:.1} %. Effects share the risk \
+         of a false difference with the other comparisons of their figure.",
         design.same_within * 100.0
     ));
     if let Some(fraction) = &design.fraction {
         table.notes.push(format!(
-            "Measured is {fraction} of all combinations: an effect may be that behind 'or'."
+            "Only {fraction} of all combinations was measured: an effect may instead be the one \
+             after 'or'."
         ));
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// One sentence on trend, and one on blocks that are alike; nothing where neither was tested.
+/// A sentence on trend, and one on serial correlation; nothing where neither was tested.
 fn course(course: &Course) -> Option<String> {
     let mut said = Vec::new();
     match &course.trend {
         Some(trend) if trend.is_seen => said.push(format!(
             "The rate of all cells moved by {} from the first block to the last (Mann-Kendall, \
-             chance {:.1} %): pairs take that out of the differences; the medians of the cells \
+             chance {:.1} %): pairing removes that from the differences; the medians of the cells \
              contain it.",
             change(1.0 + trend.change),
             trend.chance * 100.0
@@ -119,8 +120,8 @@ fn course(course: &Course) -> Option<String> {
     }
     for one in &course.serial {
         said.push(format!(
-            "The differences of {} are alike from block to block (correlation {:.2}, chance {:.1} \
-             %): its interval is too narrow, by a factor of about {:.1}.",
+            "The differences of {} are correlated from block to block (correlation {:.2}, chance \
+             {:.1} %): its interval is too narrow, by a factor of about {:.1}.",
             one.cell,
             one.correlation,
             one.chance * 100.0,
@@ -128,7 +129,9 @@ fn course(course: &Course) -> Option<String> {
         ));
     }
     if course.tested > 0 && course.serial.is_empty() {
-        said.push("Differences of consecutive blocks are not alike, as intervals assume.".into());
+        said.push(
+            "Differences of consecutive blocks are not correlated, as the intervals assume.".into(),
+        );
     }
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -138,7 +141,7 @@ fn outliers(analysis: &Analysis) -> Option<Table> {
     let mut table = Table::new(columns.to_vec()).caption("Visits far from the others");
     for one in &analysis.outliers {
         let causes = match one.causes.is_empty() {
-            true => "nothing that the probes read".to_string(),
+            true => "nothing in the readings of the probes".to_string(),
             false => one.causes.join("; "),
         };
         let visit = format!("{} #{}", one.cell, one.block);
@@ -146,7 +149,8 @@ fn outliers(analysis: &Analysis) -> Option<Table> {
     }
     table.notes.push(
         "More than 3.5 robust standard deviations from the median of the cell, and of the block. \
-         They stay in every figure; [design] exclude leaves visits out, by rules written before."
+         They stay in every figure; [design] exclude leaves visits out, by rules written in \
+         advance."
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)
@@ -154,7 +158,7 @@ fn outliers(analysis: &Analysis) -> Option<Table> {
 
 fn excluded(analysis: &Analysis) -> Option<Table> {
     let columns = ["visit", "rule of the plan, and what was measured"].map(Column::words);
-    let mut table = Table::new(columns.to_vec()).caption("Visits that are in no figure");
+    let mut table = Table::new(columns.to_vec()).caption("Visits left out of all figures");
     for one in &analysis.excluded {
         let visit = format!("{} #{}", one.cell, one.block);
         table.push(Mark::Caution, vec![visit, one.why.clone()]);

@@ -1,4 +1,4 @@
-//! What another tool told, and what can be said of each figure.
+//! What another tool reported, and the result for each figure.
 
 use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
 use crate::wording::plural;
@@ -57,21 +57,21 @@ fn account_blocks(account: &Account) -> Vec<Block> {
     blocks
 }
 
-/// What was told of one load, without a heading.
+/// The report of one load, without a heading.
 pub(super) fn of_account(account: &Account) -> Vec<Block> {
     let mut blocks = vec![Block::Text(told(&account.foreign))];
     blocks.push(Block::Table(rows_of(grouped(&account.claims).into_iter())));
     let unasked = account.claims.iter().filter(|claim| claim.findings.is_empty());
     let names: Vec<&str> = unasked.map(|claim| claim.name.as_str()).collect();
     if !names.is_empty() {
-        blocks.push(Block::Text(format!("Nothing to hold against: {}.", names.join(", "))));
+        blocks.push(Block::Text(format!("No check applies to: {}.", names.join(", "))));
     }
     let worst = account.claims.iter().filter_map(|claim| claim.findings.first());
     blocks.extend(to_settle(worst));
     blocks
 }
 
-/// What was told of the load, in one sentence.
+/// The load as the tool reported it, in one sentence.
 fn told(of: &Foreign) -> String {
     let count = |figure: &Option<Figure>, word: &str| {
         figure.as_ref().map(|figure| format!("{} {word}", show_count(figure.value)))
@@ -87,15 +87,15 @@ fn told(of: &Foreign) -> String {
         of.command.as_ref().map(|command| format!("`{command}`")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let tool = if of.tool == "text" { "Figures of a text" } else { &of.tool };
+    let tool = if of.tool == "text" { "Figures from a text" } else { &of.tool };
     if parts.is_empty() { format!("{tool}.") } else { format!("{tool}: {}.", parts.join(", ")) }
 }
 
-/// Names, values, result and arithmetic of a row.
+/// The outcome of a row; its names, values, result and arithmetic.
 type Cells = (Outcome, [String; 4]);
 
 fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
-    let columns = ["figure", "told", "result", "arithmetic"].map(Column::words);
+    let columns = ["figure", "reported", "result", "arithmetic"].map(Column::words);
     let mut table = Table::new(columns.to_vec());
     for (outcome, cells) in rows {
         let mark = match outcome {
@@ -108,10 +108,10 @@ fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
     table
 }
 
-/// Claims of which the same is said stand in one row.
+/// Claims with the same outcome and arithmetic share a row.
 fn grouped(claims: &[Claim]) -> Vec<Cells> {
     let mut rows: Vec<(Outcome, &str, Vec<&Claim>)> = Vec::new();
-    // What no check could look at is reported by the document.
+    // Claims without a check are in the document, and in the sentence below the table.
     for claim in claims.iter().filter(|claim| !claim.findings.is_empty()) {
         let why = claim.findings.first().map_or("", |worst| worst.arithmetic.as_str());
         match rows.iter_mut().find(|(outcome, same, _)| (*outcome, *same) == (claim.outcome, why)) {
@@ -145,7 +145,7 @@ fn value(claim: &Claim) -> String {
     }
 }
 
-/// What to run, each once.
+/// What to run, without duplicates.
 fn to_settle<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<Block> {
     let mut items: Vec<String> = Vec::new();
     for finding in findings.filter(|finding| finding.outcome != Outcome::Holds) {

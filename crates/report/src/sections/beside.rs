@@ -1,4 +1,4 @@
-//! Several runs on one page: a row each, and then what was said of each.
+//! Several runs on one page: a row each, then the verdict of each.
 
 use super::{Detail, connecting::connecting, curves, evidence, summary, timeline};
 use crate::page::{Block, Column, Mark, Page, Table};

@@ -1,4 +1,4 @@
-//! What was predicted beside what was measured: of one experiment, and of all that are kept.
+//! Predictions next to measurements: of one experiment, and of all kept experiments.
 
 use super::advice::percent;
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
@@ -21,7 +21,7 @@ pub fn predictions(experiment: &Experiment) -> Option<Block> {
     Some(Block::Table(table))
 }
 
-/// The page of all predictions that are kept.
+/// The page of all kept predictions.
 pub fn calibration(of: &Calibration) -> Page {
     let mut table = Table::new(columns("experiment"));
     for entry in &of.entries {
@@ -75,7 +75,7 @@ fn mark(kept: &Kept) -> Mark {
     if kept.inside == Some(false) { Mark::Caution } else { Mark::None }
 }
 
-/// How each was compared, once.
+/// How they were compared, without duplicates.
 fn notes<'a>(all: impl Iterator<Item = &'a Kept>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for kept in all {

@@ -1,10 +1,10 @@
-//! Whether a host is fit to measure on: every check, and of those that cost something what to do.
+//! Whether a host is fit to measure on: every check, and what to do about those with a cost.
 
 use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
 use crate::wording::plural;
 use model::checkup::{Checked, Checkup, Fitness};
 
-/// The page of a checkup.
+/// The page of `ceiling doctor`.
 pub fn checkup(of: &Checkup) -> Page {
     let mut table = Table::new(vec![Column::words("check"), Column::words("found")]);
     for check in &of.checks {

@@ -1,4 +1,4 @@
-//! Two runs on one page: warnings first, then what differs.
+//! Two runs on one page: warnings first, then the differences.
 
 use super::flame::{kind_name, short};
 use super::{Detail, curves, flame, timeline};
@@ -9,7 +9,7 @@ use model::profile::{ProfileKind, ProfileRecord};
 use model::run::Run;
 use model::units::show_count;
 
-/// Functions of a difference that are drawn.
+/// Most functions of a difference that are drawn.
 const ROWS: usize = 20;
 
 /// The page of a comparison.
@@ -54,7 +54,7 @@ fn banner(comparison: &Comparison) -> Banner {
         format!("B has {ratio:.3} of the rate of A at {load}{}.", spread(pair))
     });
     let untested = "One visit of a load on each side: the difference is not tested. The \u{b1} is \
-                    what a rate varies by inside its window, and says nothing of another run.";
+                    how much a rate varies within its window; it says nothing about another run.";
     if comparison.warnings.is_empty() {
         let lines = vec![untested.to_string()];
         return Banner { tone: Tone::Neutral, text: said, lines };
@@ -111,7 +111,7 @@ fn points(comparison: &Comparison) -> Table {
         table.notes.push("! the rate is not known on one side: not a measurement".to_string());
     }
     if has(Mark::Caution) {
-        let note = "~ the generator's delay moved a percentile on one side: it is in no ratio";
+        let note = "~ the generator's delay moved a percentile on one side: it has no ratio";
         table.notes.push(note.to_string());
     }
     table
@@ -124,7 +124,7 @@ fn costs(comparison: &Comparison) -> Table {
     columns.push(Column::numbers("B/A").rank(1));
     columns.extend(["A server us", "B server us", "B/A"].map(Column::numbers));
     columns.extend(["A wall", "B wall"].map(Column::words));
-    let mut table = Table::new(columns).caption("CPU time per request, and what limited");
+    let mut table = Table::new(columns).caption("CPU time per request, and walls");
     for pair in &comparison.points {
         let us = |of: &Option<PointSide>, pick: fn(&PointSide) -> Option<f64>| {
             microseconds(of.as_ref().and_then(pick))
@@ -227,7 +227,7 @@ fn functions(difference: &ProfileDifference) -> Table {
         );
     }
     table.notes.push(
-        "Own time; change in hundredths of the whole. A dash: too small for that run to keep."
+        "Own time; change in percentage points. A dash: too small for that run to keep."
             .to_string(),
     );
     table

@@ -1,4 +1,4 @@
-//! What an experiment in blocks shows, in one sentence, and what belongs to it.
+//! The conclusion of an experiment in blocks in one sentence, with its details.
 
 use super::analysis::figure;
 use super::visited::{counted_visits, point_of};
@@ -13,10 +13,10 @@ use model::experiment::{
 use model::run::Run;
 use std::collections::BTreeMap;
 
-/// With more cells than these they are counted in the sentence, and named below it.
+/// More cells than these are counted in the sentence and named below it.
 const NAMED_MAX: usize = 4;
 
-/// The conclusion, with what belongs to it.
+/// The conclusion, with its details.
 pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Banner {
     let main = main(of, design);
     let reserved = reservations(of, design, runs);
@@ -46,7 +46,7 @@ fn main<'a>(of: &'a Experiment, design: &Design) -> Vec<&'a Contrast> {
     of.contrasts.iter().filter(|one| one.figure == design.figure).collect()
 }
 
-/// What a cell is whose figure is larger, smaller or the same.
+/// Words for a cell whose figure is larger, smaller or the same.
 fn words(figure: Figure) -> [&'static str; 3] {
     match figure {
         Figure::Rate => ["faster", "slower", "as fast"],
@@ -54,7 +54,7 @@ fn words(figure: Figure) -> [&'static str; 3] {
     }
 }
 
-/// What is said to be so of a cell: `rps is`, `p99 of rps is`.
+/// The subject of a sentence about a cell: `rps is`, `p99 of rps is`.
 fn subject(cell: &str, of: Figure) -> String {
     match of {
         Figure::Rate => format!("{cell} is"),
@@ -62,7 +62,7 @@ fn subject(cell: &str, of: Figure) -> String {
     }
 }
 
-/// What it is compared with, behind the word.
+/// What it is compared with, to follow the word.
 fn than(one: &Contrast, base: &str) -> String {
     match (one.conclusion, one.figure) {
         (Some(Conclusion::Same), Figure::Rate) => format!("as {base}"),
@@ -90,12 +90,12 @@ fn ended(why: Ended, design: &Design) -> String {
         Ended::Decided => {
             format!("It ended when every contrast of the {} was decided.", figure(design.figure))
         }
-        Ended::Precise => "It ended when the intervals were as narrow as asked.".to_string(),
-        Ended::Budget => "It ended when its time was used up.".to_string(),
+        Ended::Precise => "It ended when the intervals were as narrow as requested.".to_string(),
+        Ended::Budget => "It ended when its time budget was used up.".to_string(),
     }
 }
 
-/// The figure, where a sentence about several cells does not name it.
+/// The name of the figure, for a sentence about several cells; empty for the rate.
 fn by_figure(design: &Design) -> String {
     match design.figure {
         Figure::Rate => String::new(),
@@ -103,7 +103,7 @@ fn by_figure(design: &Design) -> String {
     }
 }
 
-/// There is nothing to compare: the figure itself.
+/// Without a comparison: the figure itself.
 fn alone(of: &Experiment, design: &Design) -> String {
     let (name, called) = (&design.baseline, figure(design.figure));
     let is_it = |one: &&CellSummary| one.figure == design.figure && one.cell == *name;
@@ -140,7 +140,7 @@ fn pair(one: &Contrast, design: &Design) -> String {
         }
         Some(Conclusion::Undecided) => {
             let lacks = match one.more_blocks {
-                _ if one.below_floor => "the host makes as much by itself".to_string(),
+                _ if one.below_floor => "the host varies as much by itself".to_string(),
                 Some(more) => {
                     format!("about {} would probably decide it", plural(more, "more block"))
                 }
@@ -155,7 +155,7 @@ fn pair(one: &Contrast, design: &Design) -> String {
     }
 }
 
-/// One cell of a few.
+/// One of a few cells.
 fn briefly(one: &Contrast, design: &Design) -> String {
     let (cell, by) = (&one.cell, one.ratio.map_or(String::new(), change));
     let [higher, lower, same] = words(one.figure);
@@ -168,10 +168,10 @@ fn briefly(one: &Contrast, design: &Design) -> String {
     }
 }
 
-/// How many blocks an undecided contrast lacks.
+/// How many more blocks an undecided contrast needs.
 pub(super) fn more(one: &Contrast) -> String {
     match one.more_blocks {
-        _ if one.below_floor => "the host makes as much by itself".to_string(),
+        _ if one.below_floor => "the host varies as much by itself".to_string(),
         Some(blocks) => format!("about {}", plural(blocks, "more block")),
         None => "more blocks would hardly decide it".to_string(),
     }
@@ -214,7 +214,7 @@ fn counted(of: &[&Contrast], design: &Design) -> String {
     )
 }
 
-/// Which cells these are; those that differ most come first.
+/// The cells of each conclusion; the largest differences come first.
 fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
     let line = |(conclusion, word): (Option<Conclusion>, &str)| {
         let mut of_group = members(of, conclusion);
@@ -233,12 +233,12 @@ fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
     in_order(figure).into_iter().filter_map(line).collect()
 }
 
-/// What may be wrong with a visit, in the order of the sentence; `{}` stands for how many.
+/// What may be wrong with a visit, in order of the sentences; `{}` is the count of visits.
 const FLAWS: [&str; 4] = [
     "The generator was the wall in {}: their rates are lower bounds of the server's.",
     "Gates struck the FIGURE of {}, which are left out.",
-    "Without a number, because they failed: {}.",
-    "Not made, because it was ended: {}.",
+    "Without a figure, because they failed: {}.",
+    "Not made, because the experiment was ended: {}.",
 ];
 
 /// Which of [`FLAWS`] a visit has.
@@ -254,7 +254,7 @@ fn flaw(cell: &CellResult, run: Option<&Run>, of: Figure) -> Option<usize> {
     }
 }
 
-/// Whether the figure counts in nothing.
+/// Whether the figure is left out of all results.
 fn is_struck(run: &Run, of: Figure) -> bool {
     match of {
         Figure::Rate => point_of(run).is_some_and(|point| mark_of(run, point) == Mark::Broken),
@@ -262,7 +262,7 @@ fn is_struck(run: &Run, of: Figure) -> bool {
     }
 }
 
-/// What makes a reader careful: visits without a number, and those whose rate is the generator's.
+/// Reservations: visits without a figure, and visits whose rate is that of the generator.
 fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<String> {
     let all = counted_visits(of, runs).count();
     let mut counts: BTreeMap<usize, BTreeMap<&str, u64>> = BTreeMap::new();
@@ -394,6 +394,7 @@ mod tests {
             banner.lines[0].starts_with("The generator was the wall in 1 of 6 visits (rps 1):")
         );
         assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
-        assert!(banner.lines[2].starts_with("Not made, because it was ended: 1 of 6 visits"));
+        let not_made = "Not made, because the experiment was ended: 1 of 6 visits";
+        assert!(banner.lines[2].starts_with(not_made));
     }
 }

@@ -1,11 +1,11 @@
-//! Experiments that were made to confirm the verdict.
+//! Experiments that test the verdict (`--confirm`).
 
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
 use crate::wording::{per_second, plural};
 use model::perturbation::{Perturbation, Says};
 use model::run::Run;
 
-/// What was changed, what the rate did, and what that says.
+/// What was changed, how the rate responded, and the conclusion.
 pub fn table(run: &Run) -> Vec<Block> {
     let made = &run.record.perturbations;
     if made.is_empty() {
@@ -34,7 +34,7 @@ pub fn table(run: &Run) -> Vec<Block> {
     });
     let items: Vec<String> = told.collect();
     if !items.is_empty() {
-        let lead = "Not brought to an end:".to_string();
+        let lead = "Not completed:".to_string();
         blocks.push(Block::List(List { lead, kind: ListKind::Sentences, items }));
     }
     blocks
@@ -67,14 +67,14 @@ fn elasticity(made: &Perturbation) -> String {
     }
 }
 
-/// What it says, in words.
+/// The conclusion, in words.
 pub(crate) fn words(made: &Perturbation) -> String {
     match made.says {
         Says::Limits => "it limits".to_string(),
         Says::LimitsInPart => "it limits in part".to_string(),
         Says::DoesNotLimit => "it does not limit".to_string(),
         Says::Open => {
-            format!("does not tell after {}", plural(made.changed.len() as u64, "pair"))
+            format!("undecided after {}", plural(made.changed.len() as u64, "pair"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs of connections that come and go, side by side: their rates and times to connect.
+//! Runs with connections that come and go, side by side: their rates and times to connect.
 
 use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
@@ -9,7 +9,7 @@ use model::units::show_count;
 
 type Pick = fn(&Summary) -> Option<u64>;
 
-/// The percentiles that a record keeps, at `1 / (1 - q)`.
+/// The percentiles of a record, at `1 / (1 - q)`.
 const PERCENTILES: [(f64, Pick); 7] = [
     (2.0, |summary| summary.p50),
     (4.0, |summary| summary.p75),
@@ -20,7 +20,7 @@ const PERCENTILES: [(f64, Pick); 7] = [
     (10_000.0, |summary| summary.p99_99),
 ];
 
-/// A table and a chart of named runs; nothing when none had connections that came in the window.
+/// A table and a chart of named runs; nothing when no run opened connections in its window.
 pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Block> {
     let rows: Vec<_> = runs.filter_map(|(name, run)| Some((name, run, last(run)?))).collect();
     if rows.is_empty() {
@@ -29,7 +29,7 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
     let mut columns = vec![Column::words("run"), Column::words("load").rank(2)];
     columns.extend(["conns/s", "planned"].map(Column::numbers));
     columns.extend(["connect p50", "p90", "p99", "max"].map(Column::numbers));
-    columns.push(Column::numbers("SYN sent again").rank(1));
+    columns.push(Column::numbers("SYN resent").rank(1));
     let mut table = Table::new(columns);
     let mut series = Vec::new();
     for (name, run, (point, turnover)) in rows {
@@ -52,7 +52,7 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
     vec![Block::Table(table), Block::Chart(chart(view))]
 }
 
-/// The last point of a run, when connections came in its window.
+/// The last point of a run, when connections were opened in its window.
 fn last(run: &Run) -> Option<(&Point, &TurnoverInfo)> {
     let point = run.record.points.last().filter(|point| point.is_churn())?;
     let turnover = point.turnover.as_ref()?;
@@ -63,8 +63,8 @@ fn chart(view: View) -> Chart {
     Chart {
         id: "connect-distribution".to_string(),
         title: "Time to connect".to_string(),
-        note: "Each nine is one step to the right. A lost SYN is sent again after 1 s, so a queue \
-               that overflows shows as a step to whole seconds."
+        note: "Each nine is one step to the right. A lost SYN is sent again after 1 s, so an \
+               overflowing queue shows as a step to whole seconds."
             .to_string(),
         x: Axis::log("percentile", Unit::Nines),
         y: Axis::log("time to connect", Unit::Ns),

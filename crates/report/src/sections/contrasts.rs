@@ -11,7 +11,7 @@ use model::experiment::{
 use model::units::show_count;
 use model::visit::FIGURES;
 
-/// Ratios that differ by more than this factor need an axis of factors.
+/// Ratios that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
 
 /// A row for each cell: medians over its visits.
@@ -56,12 +56,12 @@ pub(super) fn cells(of: &Experiment, design: &Design) -> Table {
             .to_string(),
     );
     if table.rows.iter().any(|row| row.mark == Mark::Caution) {
-        table.notes.push("~ a visit has no number".to_string());
+        table.notes.push("~ a visit has no figure".to_string());
     }
     table
 }
 
-/// A row for each cell: what was found of each figure, in short.
+/// A row for each cell: the short result of each figure.
 pub(super) fn table(of: &Experiment, design: &Design) -> Table {
     let mut table = Table::new(vec![
         Column::words("cell"),
@@ -105,11 +105,11 @@ fn briefly(one: &Contrast) -> String {
 fn how(design: &Design) -> String {
     let order = match design.order {
         Order::Random => format!("drawn for each block from seed {}", design.seed),
-        Order::Abba => "turned round in every second block".to_string(),
+        Order::Abba => "reversed in every second block".to_string(),
         Order::Plan => "that of the plan in every block".to_string(),
     };
     format!(
-        "A pair is the visits of one block. The order of the cells is {order}. The risk of a false \
+        "A pair is two visits of one block. The order of the cells is {order}. The risk of a false \
          difference is 5 % for all cells of one figure together."
     )
 }
@@ -147,7 +147,7 @@ pub(super) fn all(of: &Experiment, design: &Design) -> Table {
 
 /// How to read a plot.
 pub(super) const NOTE: &str = "The mean change over the blocks with its 95 % interval. Inside the \
-    shaded stretch a change counts as none. A conclusion takes into account how many cells were \
+    shaded band a change counts as none. A conclusion takes into account how many cells were \
     compared, and may need more than the interval.";
 
 /// The ratios of one figure with their intervals; nothing when no cell was compared.

@@ -1,4 +1,4 @@
-//! Every figure that the probes read, host by host, as its source declares it: for reference.
+//! Every figure that the probes read, host by host, as declared by its source: for reference.
 
 use crate::hosts::{FAR, INSIDE, inner, near};
 use crate::page::{Block, Column, Mark, Table};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Points with a column of their own.
 const POINTS_MAX: usize = 6;
-/// Figures of one source that are drawn, those with the largest values.
+/// Most figures of one source; those with the largest values are drawn.
 const FIGURES_MAX: usize = 80;
 
 /// One folded table for each host that was read.
@@ -60,23 +60,24 @@ fn table(
     points: &[&Point],
     tick_ns: u64,
 ) -> Option<Table> {
-    // Readings of earlier versions do not say what they are.
+    // Readings of earlier versions have no declarations.
     let declared = all.iter().find_map(|reading| match &reading.data {
         Data::Declared(declared) => Some(declared),
         _ => None,
     })?;
     let mut columns =
-        vec![Column::words("source"), Column::words("figure"), Column::words("of it")];
+        vec![Column::words("source"), Column::words("figure"), Column::words("shown")];
     let heading = point_heading(run);
     let title = |point: &&Point| format!("{heading} {}", point_mark(point));
     columns.extend(points.iter().map(|point| Column::numbers(&title(point)).rank(1)));
-    columns.push(Column::words("what it is").rank(2));
+    columns.push(Column::words("meaning").rank(2));
     let mut table = Table::new(columns).caption(format!("Every counter of {whose}")).folded();
     for source in declared {
         add(&mut table, source, inside, tick_ns);
     }
     table.notes.push(
-        "What did not change, or was zero, is left out. All readings are in the run directory."
+        "Figures that are zero or did not change are left out. All readings are in the run \
+         directory."
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)
@@ -107,7 +108,7 @@ fn add(table: &mut Table, source: &Declaration, inside: &[Vec<&Reading>], tick_n
         let mut cells = vec![source.name.clone(), figure, metric.kind.word().to_string()];
         let shown = |value: Option<f64>| or_dash(value, |value| metric.unit.show(value, tick_ns));
         cells.extend(values.into_iter().map(shown));
-        // The same sentence once.
+        // A repeated description is left out.
         cells.push(if metric.help == help { String::new() } else { metric.help.clone() });
         help = &metric.help;
         table.push(Mark::None, cells);

@@ -1,4 +1,4 @@
-//! CPU time of each host by state, of the generator and of the server.
+//! CPU time of each host by state, and of the generator and the server.
 
 use crate::hosts::{FAR, Host, Waits, hosts};
 use crate::page::{Block, Column, Table};
@@ -12,7 +12,7 @@ pub fn table(run: &Run) -> Vec<Block> {
 }
 
 fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
-    // What the processes used is known once, whichever host they were on.
+    // CPU time of both processes is shown once, in the table of the near host.
     let is_near = host.whose != FAR;
     let shares = |of: &observe::Observed| mean_shares(of.cpus.as_deref()?);
     let used = |point: &model::run::Point| {
@@ -47,10 +47,10 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
         _ => &run.record.host,
     };
     let online = facts.cpus_online.len();
-    let processes = if is_near { "; the last two columns are the processes alone" } else { "" };
+    let processes = if is_near { "; the last two columns are the two processes alone" } else { "" };
     table.notes.push(format!(
-        "States are percent of all {online} CPUs of this host and sum to 100. Whatever else runs \
-         here is in them{processes}."
+        "States are percentages of all {online} CPUs of this host and sum to 100. They include \
+         everything that runs on it{processes}."
     ));
     table.notes.extend(waits.note());
     Some(table)

@@ -1,4 +1,4 @@
-//! Throughput and latency over what the levels vary.
+//! Throughput and latency over the quantity that the levels vary.
 
 use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
@@ -41,7 +41,7 @@ impl Varied {
         match self {
             Self::Connections => Axis::log("connections", Unit::Count),
             Self::AskedRate => Axis::log("asked rate", Unit::PerSecond),
-            Self::InFlight => Axis::log("requests in flight allowed", Unit::Count),
+            Self::InFlight => Axis::log("allowed requests in flight", Unit::Count),
         }
     }
 }
@@ -96,8 +96,8 @@ pub fn curves(run: &Run) -> Vec<Block> {
     ]
 }
 
-/// Rate and p99 of several runs over the levels, a line for each run. A level that was visited
-/// several times has several positions; one whose figures are not known is left out.
+/// Rate and p99 of several runs over the levels, one line per run. A level with several visits has
+/// several positions; a level whose figures are not known is left out.
 pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     let all: Vec<&Point> = runs.iter().flat_map(|(_, run)| &run.record.points).collect();
     let Some(varied) = all.first().map(|_| Varied::of(&all)) else { return Vec::new() };
@@ -107,7 +107,7 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         for point in &run.record.points {
             let known = Some(point).filter(|point| mark_of(run, point) != Mark::Broken);
             let Some(level) = known.and_then(|point| varied.value(point)) else { continue };
-            // Of several visits the last counts, which is the steady one.
+            // The last of several visits counts: it is the steady one.
             let row = x.partition_point(|known| *known < level);
             if x.get(row) != Some(&level) {
                 x.insert(row, level);
@@ -136,7 +136,7 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
 }
 
-/// The name of a run in a legend; with the sign of a reservation when one of its points has one.
+/// The name of a run in a legend, with the sign of a reservation when one of its points has one.
 fn with_reservation<'a>(
     name: &str,
     mut points: impl Iterator<Item = (&'a Run, &'a Point)>,
@@ -169,7 +169,7 @@ fn fitted_series(run: &Run, order: &[(f64, usize)]) -> Option<Series> {
     Some(Series { label: format!("fit: {}", shape.best?.name()), y })
 }
 
-/// The ceiling, as judged; of a search its answer, which is what the headline tells.
+/// The ceiling as judged, or the answer of a search: the rate of the headline.
 fn limits(run: &Run) -> Vec<Limit> {
     if let Some(search) = &run.record.search {
         let answer = search.answer.as_ref().and_then(|answer| Some((answer.rate?, answer)));
@@ -202,7 +202,7 @@ fn latency_series(points: &[&Point]) -> Vec<Series> {
     PERCENTILES.into_iter().map(series_of).collect()
 }
 
-/// What takes time: requests, and with devices connecting.
+/// The times that are drawn: of requests, or of connecting when the load is devices.
 fn times_of(point: &Point) -> &Summary {
     let turnover = point.turnover.as_ref().filter(|_| point.is_churn());
     turnover.map_or(&point.latency_ns, connect_of)
@@ -217,7 +217,7 @@ fn rate_chart(band: String, varied: Varied, view: View) -> Chart {
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),
-        note: format!("Completed good responses per second, or connections of devices.{band}"),
+        note: format!("Good responses per second, or connections of devices per second.{band}"),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
         shape: ChartShape::Lines,

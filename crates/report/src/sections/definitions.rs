@@ -1,4 +1,4 @@
-//! What each figure means, as the record says.
+//! What each figure means, from the definitions in the record.
 
 use crate::page::{Block, Column, Mark, Table};
 use model::run::Run;

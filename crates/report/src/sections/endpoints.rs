@@ -1,21 +1,21 @@
-//! Where connections went to and came from, when there was a choice.
+//! Destination and source addresses of connections, when there was a choice.
 
 use crate::page::Fact;
 use crate::wording::plural;
 use model::route::Lookup;
 use model::run::Target;
 
-/// Addresses that are listed before the rest is only counted.
+/// Addresses that are listed; the rest are counted.
 const ADDRESSES_MAX: usize = 8;
 
-/// What a name resolved to, and the sources.
+/// The resolved addresses of a name, and the source addresses.
 pub fn facts(target: &Target) -> Vec<Fact> {
     let addresses = resolution_phrase(target).map(|text| Fact::new("Addresses", text));
     let sources = sources_phrase(target).map(|text| Fact::new("Sources", text));
     addresses.into_iter().chain(sources).collect()
 }
 
-/// The first few of a list that may be long.
+/// The first few entries of a list that may be long.
 pub fn some_of(list: &[String]) -> String {
     let shown = list[..list.len().min(ADDRESSES_MAX)].join(", ");
     match list.len() - list.len().min(ADDRESSES_MAX) {
@@ -24,7 +24,7 @@ pub fn some_of(list: &[String]) -> String {
     }
 }
 
-/// What a name resolved to and how often each address was used; nothing when there was no choice.
+/// The resolved addresses and how often each was used; nothing when there was no choice.
 fn resolution_phrase(target: &Target) -> Option<String> {
     let resolution = target.resolution.as_ref()?;
     let how = match resolution.how {
@@ -44,7 +44,7 @@ fn resolution_phrase(target: &Target) -> Option<String> {
     Some(format!("{} {how}: {}", resolution.name, some_of(&addresses)))
 }
 
-/// Where connections came from; nothing when the kernel chose.
+/// The source addresses; nothing when the kernel chose.
 fn sources_phrase(target: &Target) -> Option<String> {
     let sources: Vec<_> = target.sources_used.iter().map(|used| used.address.clone()).collect();
     let connections = || target.sources_used.iter().map(|used| used.connections);

@@ -1,4 +1,4 @@
-//! Events: how many arrived, how large a part of what was meant, and how late.
+//! Events: how many arrived, the share of those expected, and how stale they were.
 
 use super::timeline;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Table, Unit};
@@ -60,29 +60,29 @@ fn notes(point: &Point, events: &EventInfo) -> Vec<String> {
     notes.extend(absent("Staleness", &events.staleness_absent));
     if let Some(error_ns) = events.staleness_error_ns.filter(|error_ns| *error_ns > 0) {
         notes.push(format!(
-            "Staleness is by the clocks of two hosts, and off by {} at most.",
+            "Staleness is measured with the clocks of two hosts, and off by at most {}.",
             ns(Some(error_ns))
         ));
     }
     if events.early > 0 {
         let early = plural(events.early, "event");
         notes.push(format!(
-            "{early} arrived before they came about by the two clocks, and are in no percentile."
+            "{early} arrived before their creation by the two clocks and are in no percentile."
         ));
     }
     if events.repeated > 0 {
         let repeated = plural(events.repeated, "event");
-        notes.push(format!("{repeated} came with a number that was not above the one before."));
+        notes.push(format!("{repeated} had a number that was not above the previous one."));
     }
     if let Some(delivery) = events.delivery.filter(|delivery| delivery.late > 0) {
         let late = plural(delivery.late, "event");
-        notes.push(format!("{late} of the window arrived after its end, and count as delivered."));
+        notes.push(format!("{late} of the window arrived after its end and count as delivered."));
     }
     let subscribers = &events.subscribers;
     let away = subscribers.asked.saturating_sub(subscribers.accepted);
     if away > 0 || subscribers.refused > 0 {
         notes.push(format!(
-            "{} subscribers: {} opened, {} accepted, {} refused with another status than 200.",
+            "{} subscribers: {} opened, {} accepted, {} refused with a status other than 200.",
             point_mark(point),
             count(subscribers.opened),
             count(subscribers.accepted),
@@ -130,7 +130,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
     let staleness = chart(
         "staleness-over-time",
         "Staleness over time",
-        "From when an event came about to its arrival, of those of each second.",
+        "From the creation of an event to its arrival, for the events of each second.",
         Axis::log("staleness", Unit::Ns),
         timeline::latencies,
     );

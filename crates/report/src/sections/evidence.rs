@@ -1,4 +1,4 @@
-//! What the verdict rests on, what speaks against it, and what would settle what is open.
+//! The evidence for the verdict, the evidence against it, and what to try next.
 
 use super::both_hosts;
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
@@ -34,7 +34,7 @@ pub fn evidence(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// Where the requests of the best point were.
+/// Where the requests in flight of the best point were.
 fn residence(run: &Run) -> Option<String> {
     let (_, point) = best_point(run)?;
     let residence = point.residence?;
@@ -58,7 +58,7 @@ fn few(requests: f64) -> String {
     if requests < 10.0 { format!("{requests:.1}") } else { format!("{requests:.0}") }
 }
 
-/// What the evidence leaves possible, when it leaves more than one.
+/// The walls that the evidence leaves possible, when there are several.
 fn odds(verdict: &Verdict) -> Option<String> {
     let worth = verdict.alternatives.iter().filter(|one| one.share >= SHARE_WORTH);
     let told: Vec<_> = worth.map(phrase_of).collect();
@@ -66,7 +66,7 @@ fn odds(verdict: &Verdict) -> Option<String> {
     is_open.then(|| format!("Possible, by odds: {}.", told.join(", ")))
 }
 
-/// Less than this share of the odds is not worth a word.
+/// Smaller shares of the odds are left out.
 const SHARE_WORTH: f64 = 0.05;
 
 fn phrase_of(one: &Alternative) -> String {
@@ -132,11 +132,11 @@ pub fn next(run: &Run) -> Vec<Block> {
         return Vec::new();
     }
     let lead = match verdict.wall {
-        Named::Wall(_) => "To be surer:",
+        Named::Wall(_) => "To be more certain:",
         Named::None => "To go further:",
         Named::Unknown => "To find out:",
     };
-    // A command stays as it is, to be pasted.
+    // A command is left unchanged so that it can be pasted.
     let told = |next: &String| match next.starts_with("ceiling ") {
         true => next.clone(),
         false => with_names(next),

@@ -1,11 +1,11 @@
-//! What was asked to hold, and whether it does: one line for each term.
+//! Expectations (`--expect`) and whether they hold: one row per term.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::or_dash;
 use model::objective::Expectation;
 use model::run::Run;
 
-/// The terms over the run.
+/// The terms, judged over the run.
 pub fn table(run: &Run) -> Vec<Block> {
     let expectations = &run.record.expectations;
     if expectations.is_empty() {

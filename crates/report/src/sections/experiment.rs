@@ -1,6 +1,5 @@
 //! An experiment on one page. In blocks: the conclusion, cells and differences, walls, the order of
-//! the visits, and what was said of each. Without a design: a row for each cell, and what was said
-//! of each.
+//! the visits, and details of each. Without a design: a row for each cell, and details of each.
 
 use super::visited::{
     each_visit, has_runs, is_expected, kept, mark_of_claim, point_of, visit_anchor, visit_name,
@@ -22,9 +21,9 @@ use model::units::show_count;
 use model::visit::{FIGURES, costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of visits whose runs are not at hand.
+/// Note on visits without a readable run.
 const NO_RUN: &str = "runs that are not kept with the result, or cannot be read, are not judged: \
-                      figures and walls of these visits are those that the experiment noted";
+                      figures and walls of these visits are those that the experiment recorded";
 
 /// The page of an experiment; `runs` has what each cell left, in the order of the cells.
 pub fn experiment(experiment: &Experiment, runs: &[Option<Run>]) -> Page {
@@ -49,7 +48,7 @@ fn titled(experiment: &Experiment, blocks: Vec<Block>) -> Page {
     }
 }
 
-/// Each cell was measured once.
+/// The page when each cell was measured once.
 fn once(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
     let mut blocks = vec![Block::Text(of.question.clone())];
     blocks.extend(hosts(of));
@@ -63,7 +62,7 @@ fn once(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
     blocks
 }
 
-/// The cells were visited in blocks.
+/// The page when the cells were visited in blocks.
 fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     let mut blocks = top(of, design, runs);
     blocks.push(Block::Heading("Cells".to_string()));
@@ -106,7 +105,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     blocks
 }
 
-/// The conclusion, the question, and the figure it is about as it was measured and compared.
+/// The conclusion, the question, and the main figure as measured and compared.
 fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     let mut blocks =
         vec![Block::Banner(conclusion::banner(of, design, runs)), Block::Text(of.question.clone())];
@@ -122,7 +121,7 @@ fn top(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Block> {
     blocks
 }
 
-/// Where the hosts were that a plan names; nothing when it names none.
+/// The hosts that a plan names; nothing when it names none.
 fn hosts(of: &Experiment) -> Option<Block> {
     let fact = |host: &HostUsed| {
         let place = host.probe.as_ref().map(|probe| format!("probe at {probe}"));
@@ -143,7 +142,7 @@ fn columns(note: String, plots: Vec<Dots>) -> Vec<Block> {
     vec![Block::Text(note), Block::Columns(plots.into_iter().map(column).collect())]
 }
 
-/// Tables of what only some kinds of cells have.
+/// Tables that only some kinds of cells have.
 fn particulars(of: &Experiment, runs: &[Option<Run>]) -> Vec<Block> {
     let measured = each_visit(of, runs).filter_map(|(cell, run)| Some((visit_name(cell), run?)));
     let tables = [events(of, runs), servers(of, runs)];
@@ -180,7 +179,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
     if table.rows.iter().any(|row| row.mark == Mark::Broken) {
-        let note = "!: no number, or a gate broke: rate and times are not the server's";
+        let note = "!: no figure, or a broken gate: rate and times are not the server's";
         table.notes.push(note.to_string());
     }
     table.notes.extend(mixed_costs(experiment, runs));
@@ -189,7 +188,8 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push(note.to_string());
     }
     if has_tools {
-        let note = "of another tool: rate and times as it tells them; CPU time is read by us";
+        let note =
+            "of another tool: rate and times as it reports them; CPU time as ceiling reads it";
         table.notes.push(note.to_string());
     }
     if has_devices {
@@ -202,12 +202,12 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         );
     }
     if experiment.failed() > 0 {
-        table.notes.push("a cell that failed has no number".to_string());
+        table.notes.push("a cell that failed has no figures".to_string());
     }
     table
 }
 
-/// A visit by its run, or by what the experiment noted of it.
+/// A visit from its run, or from the document of the experiment.
 fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<String>) {
     let point = run.and_then(point_of);
     let visit = if run.is_none() { kept(of, cell) } else { None };
@@ -238,7 +238,7 @@ fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<Stri
     (mark, cells)
 }
 
-/// Rate, p50, p99 and CPU time of both sides, as the best point has them.
+/// Rate, p50, p99 and CPU time of both sides at the best point.
 fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     let times = point.and_then(times_of);
     let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
@@ -248,7 +248,7 @@ fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
 }
 
-/// The same where only the figures of a visit are kept.
+/// The same figures, where only the figures of a visit are kept.
 const OF_A_VISIT: [Figure; 5] = [
     Figure::Rate,
     Figure::P50,
@@ -257,13 +257,13 @@ const OF_A_VISIT: [Figure; 5] = [
     Figure::ServerUsPerRequest,
 ];
 
-/// The same as another tool told them, whether they can be or not.
+/// The same figures as another tool reported them, plausible or not.
 fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {
     let [p50, p99] = [0.5, 0.99].map(|share| tool.percentile_ns(share));
     [tool.rate, p50, p99, tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]
 }
 
-/// Of what CPU time is made in cells where much failed, and that it counts.
+/// What the CPU time per request includes in cells where many requests failed.
 fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     let mixed = experiment.cells.iter().zip(runs).filter_map(|(cell, run)| {
         let mixed = mixed_cost(point_of(run.as_ref()?)?)?;
@@ -271,13 +271,13 @@ fn mixed_costs(experiment: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
     });
     let mut notes: Vec<String> = mixed.collect();
     if !notes.is_empty() {
-        let note = "CPU time is per response, good or not, and holds what was done without one:";
+        let note = "CPU time is per response, good or not, and includes requests without one:";
         notes.insert(0, note.to_string());
     }
     notes
 }
 
-/// What became of events, and of the writes beside them; nothing when no cell has any.
+/// Events, with the writes that caused them; nothing when no cell has any.
 fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
     let mut columns = vec![Column::words("cell"), Column::numbers("events/s")];
     columns.extend(["delivery %", "stale p50", "p99", "writes/s"].map(Column::numbers));
@@ -300,8 +300,8 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
-/// What each server was made of when its run began; nothing unless it is what differs: two cells
-/// have the same program, and not as many processes or listeners.
+/// Processes and listeners of each server when its run started; nothing unless two cells with the
+/// same program differ in them.
 fn servers(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
     let columns = ["processes", "threads", "listeners"].map(Column::numbers);
     let columns = [vec![Column::words("cell")], columns.into(), vec![Column::words("CPUs")]];
@@ -354,11 +354,11 @@ fn expected_cell(cell: &CellResult, run: Option<&Run>) -> String {
     format!("{word}{}", walls.join(", "))
 }
 
-/// A knob and what became of it.
+/// A knob and its outcome.
 fn tuned(tuned: &Tuned) -> String {
     let Tuned { host, row } = tuned;
     let fate = match row.fate {
-        TuneFate::Reverted => "put back".to_string(),
+        TuneFate::Reverted => "restored".to_string(),
         other => format!("{other:?}").to_lowercase(),
     };
     let wanted = row.wanted.as_deref().unwrap_or("-");
@@ -397,7 +397,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     blocks
 }
 
-/// What a terminal shows: the tables, and with a design the conclusion and what it rests on; the
+/// What a terminal shows: the tables, and with a design the conclusion with its basis; the
 /// file has the rest.
 pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
     let mut blocks = match &of.design {

@@ -1,12 +1,12 @@
-//! Patterns in latencies, series and the ramp that need no look at the server.
+//! Patterns in latencies, series and the ramp that can be seen without watching the server.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::point_mark;
 use model::fingerprint::Fingerprint;
 use model::run::Run;
 
-/// One row for each pattern. Without a look at the server they are what there is to go by; with
-/// one they stand behind the evidence.
+/// One row for each pattern. The table is open when the server was not watched, and folded when
+/// there is evidence from the server.
 pub fn table(run: &Run) -> Vec<Block> {
     let record = &run.record;
     let over_levels = record.fingerprints.iter().map(|found| ("all".to_string(), found));

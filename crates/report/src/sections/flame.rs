@@ -1,14 +1,14 @@
-//! Flame graphs: the tree of calls as boxes, as wide as what they cost.
+//! Flame graphs: the tree of calls as boxes whose width is their cost.
 
 use crate::page::{Box, Flame, Hue};
 use model::profile::{Frame, MergedProfile, ProfileKind};
 use model::units::{show_bytes, show_ns};
 use std::collections::BTreeMap;
 
-/// Boxes narrower than this part of the whole are not drawn.
+/// Boxes narrower than this share of the whole are not drawn.
 const PART_MIN: f64 = 0.001;
 
-/// The graph of one kind; none when there is nothing to draw.
+/// The graph of one kind; nothing when there is nothing to draw.
 pub(super) fn of(merged: &MergedProfile) -> Option<Flame> {
     let total = merged.flame.first()?.value;
     if total <= 0 {
@@ -33,21 +33,21 @@ pub(super) fn of(merged: &MergedProfile) -> Option<Flame> {
     Some(Flame {
         id: format!("flame-{}", merged.kind.name()),
         title: format!("{}, as a flame graph", kind_name(merged.kind)),
-        note: "Callers above, what they called below; as wide as its part of the whole. Click a \
-               box to see it in full width, the topmost to go back."
+        note: "Callers are above the functions they call; the width is the share of the whole. \
+               Click a box to widen it, the topmost box to go back."
             .to_string(),
         boxes: boxes.filter(|one| one.width >= PART_MIN).collect(),
     })
 }
 
-/// What changed between two graphs of one kind: as wide as the mean of both shares.
+/// What changed between two graphs of one kind; the width is the mean of both shares.
 pub(super) fn difference(kind: ProfileKind, before: &[Frame], after: &[Frame]) -> Option<Flame> {
     let (old, new) = (shares(before)?, shares(after)?);
     let mut paths: BTreeMap<&[&str], (f64, f64)> = BTreeMap::new();
     old.iter().for_each(|(path, share)| paths.entry(path).or_default().0 += share);
     new.iter().for_each(|(path, share)| paths.entry(path).or_default().1 += share);
     let mut places = BoxPlaces::default();
-    // A path comes before all that goes on from it, because words are compared one by one.
+    // A path sorts before its own continuations: slices compare element by element.
     let boxes = paths.iter().map(|(path, (old, new))| {
         let (depth, width) = (path.len() as u32 - 1, (old + new) / 2.0);
         let function = path.last().copied().unwrap_or_default();
@@ -63,10 +63,9 @@ pub(super) fn difference(kind: ProfileKind, before: &[Frame], after: &[Frame]) -
     Some(Flame {
         id: format!("difference-{}", kind.name()),
         title: format!("{}: what changed from A to B", kind_name(kind)),
-        note:
-            "As wide as the mean of both shares. Warm: a larger share in B, cold: a smaller one; \
-               pale: less than a fifth of it changed."
-                .to_string(),
+        note: "The width is the mean of both shares. Warm: a larger share in B; cold: a smaller \
+               one; pale: it changed by less than a fifth."
+            .to_string(),
         boxes: boxes.filter(|one| one.width >= PART_MIN).collect(),
     })
 }
@@ -95,7 +94,7 @@ fn changed(old: f64, new: f64) -> Hue {
     }
 }
 
-/// Whose time a function is.
+/// What a function belongs to.
 fn hue(function: &str) -> Hue {
     let starts = |heads: &[&str]| heads.iter().any(|head| function.starts_with(head));
     if function.ends_with(" [k]") || starts(&["internal/runtime/syscall", "syscall."]) {
@@ -107,9 +106,9 @@ fn hue(function: &str) -> Hue {
     }
 }
 
-/// A function or site without the folders of its package.
+/// A function or site without the path of its package.
 pub(super) fn short(name: &str) -> &str {
-    // Type parameters and C++ arguments may hold slashes of their own.
+    // Type parameters and C++ arguments may contain slashes.
     let head = name.find(['[', '(']).filter(|at| *at > 0).unwrap_or(name.len());
     let from = name[..head].rfind('/').map_or(0, |at| at + 1);
     &name[from..]
@@ -121,15 +120,15 @@ pub(super) fn kind_name(kind: ProfileKind) -> &'static str {
         ProfileKind::Cpu => "CPU time (runtime)",
         ProfileKind::Perf => "CPU time (perf)",
         ProfileKind::Block => "Waits (block profile)",
-        ProfileKind::Mutex => "Waits by who held the lock (mutex profile)",
+        ProfileKind::Mutex => "Waits by lock holder (mutex profile)",
         ProfileKind::Heap => "Allocated bytes (heap profile)",
     }
 }
 
-/// Where the next box of each depth begins: below the box above it, behind its last neighbour.
+/// Left edge of the next box of each depth: below its parent, after its last sibling.
 #[derive(Default)]
 struct BoxPlaces {
-    /// Begin of the latest box of each depth, and end of what is below it so far.
+    /// Left edge of the latest box of each depth, and the right edge of its children so far.
     open: Vec<(f64, f64)>,
 }
 
@@ -145,7 +144,7 @@ impl BoxPlaces {
             }
             None => 0.0,
         };
-        // A tree that skips a depth is not ours; its boxes begin at the left.
+        // ceiling never skips a depth; in a tree that does, such boxes start at the left.
         self.open.resize(depth, (from, from));
         self.open.push((from, from));
         from

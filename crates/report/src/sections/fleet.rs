@@ -1,4 +1,4 @@
-//! The agents of a fleet: what each did by its own account, and where.
+//! The agents of a fleet: what each reported, and where it ran.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, count, named_wall, ns, or_dash, percent, point_mark};
@@ -6,7 +6,7 @@ use model::fleet::{AgentEnd, AgentPoint, AgentRecord, FleetRecord};
 use model::run::{Point, Run};
 use model::units::{show_bytes, show_count, show_ns};
 
-/// One line for each agent at the point to look at, and one for all of them.
+/// One row for each agent at the shown point, and one for all.
 pub fn agents(run: &Run) -> Vec<Block> {
     let Some(point) = shown(run) else { return Vec::new() };
     let sum = AgentPoint::sum(&point.agents);
@@ -22,8 +22,8 @@ pub fn agents(run: &Run) -> Vec<Block> {
     columns.push(Column::numbers("clock").rank(3));
     columns.push(Column::words("is"));
     let caption = match run.record.points.len() {
-        0 | 1 => "What each agent did, by its own account".to_string(),
-        _ => format!("What each agent did at {}, by its own account", point_mark(point)),
+        0 | 1 => "What each agent did, as it reported".to_string(),
+        _ => format!("What each agent did at {}, as it reported", point_mark(point)),
     };
     let mut table = Table::new(columns).caption(&caption);
     for agent in &point.agents {
@@ -56,7 +56,7 @@ fn caption(fleet: &FleetRecord) -> String {
     format!("Agents of the fleet {}", fleet.name)
 }
 
-/// The point to look at, if agents made it.
+/// The point that is shown, if agents made its load.
 fn shown(run: &Run) -> Option<&Point> {
     let best = best_point(run).map(|(_, point)| point);
     best.or(run.record.points.last()).filter(|point| !point.agents.is_empty())
@@ -77,15 +77,15 @@ fn is_well(agent: &AgentPoint) -> bool {
     agent.ended == AgentEnd::Complete && agent.broken.is_empty() && agent.own_wall().is_none()
 }
 
-/// How it ended, and what limits it or which of its checks are broken.
+/// How it ended, and its wall or its broken gates.
 fn standing(agent: &AgentPoint) -> String {
     let ended = (agent.ended != AgentEnd::Complete).then(|| agent.ended.word().to_string());
     let wall = agent.own_wall().map(named_wall);
-    // A wall of its host says why its checks are broken.
+    // A wall of its host explains why its gates are broken.
     let broken = agent.broken.iter().filter(|_| wall.is_none());
     let broken = broken.map(|gate| gate.name().to_string()).collect::<Vec<_>>();
     let all: Vec<String> = ended.into_iter().chain(wall).chain(broken).collect();
-    if all.is_empty() { "well".to_string() } else { all.join(", ") }
+    if all.is_empty() { "ok".to_string() } else { all.join(", ") }
 }
 
 fn host_cells(agent: &AgentRecord) -> Vec<String> {

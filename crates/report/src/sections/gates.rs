@@ -1,4 +1,4 @@
-//! Validity: the checks every figure had to pass.
+//! Validity: the checks that every figure must pass.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{mark_of, or_dash, plural, point_mark};
@@ -7,13 +7,13 @@ use model::run::{Point, Run};
 use model::units::show_count;
 use model::verdict::Gate;
 
-/// A gate that leaves the rate known is no reason to put the row aside.
+/// The mark of a gate that does not hold; broken only when the rate of the point is not known.
 fn mark_of_open(point: &Point, gate: &Gate) -> Mark {
     let is_rate_known = !matches!(point.claim(), Claim::NotKnown(_));
     if gate.ok.is_none() || is_rate_known { Mark::Caution } else { Mark::Broken }
 }
 
-/// Gates that are broken: those that hold or could not be checked say nothing of a figure.
+/// Broken gates only: a gate that holds or could not be checked strikes no figure.
 pub fn broken(run: &Run) -> Vec<Block> {
     let points = run.record.points.len();
     let broken = open_gates(run).into_iter().filter(|group| group.gate.ok.is_some());
@@ -22,10 +22,10 @@ pub fn broken(run: &Run) -> Vec<Block> {
     if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 
-/// What a table of gates has.
+/// Columns of a table of gates.
 const COLUMNS: [&str; 4] = ["gate", "points", "is", "because"];
 
-/// Gates that are broken or could not be checked; when all hold, one sentence that says which.
+/// Gates that are broken or could not be checked; when all hold, one sentence that names them.
 pub fn summary(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
     if points.is_empty() {
@@ -69,7 +69,7 @@ fn holding_names(run: &Run) -> Vec<&str> {
     names
 }
 
-/// A gate that does not hold, with all points where it is so for the same reason.
+/// A gate that does not hold, with all points where it fails for the same reason.
 struct OpenGate<'a> {
     gate: &'a Gate,
     points: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a directory of runs holds, a row for each run, newest first.
+//! The contents of a directory of runs: one row per run, newest first.
 
 use crate::page::{Block, Column, Mark, Page, Table};
 use crate::wording::{or_dash, per_second, plural};
@@ -12,7 +12,7 @@ use model::wall::Side;
 pub fn inventory(of: &Inventory, now: Timestamp) -> Page {
     let whole = format!("{}, {}", plural(of.count, "run"), show_bytes(of.bytes as f64));
     let blocks = match of.runs.is_empty() {
-        true => vec![Block::Text("No run is kept there.".to_string())],
+        true => vec![Block::Text("There are no runs.".to_string())],
         false => vec![Block::Table(table(of, now))],
     };
     Page {
@@ -23,7 +23,7 @@ pub fn inventory(of: &Inventory, now: Timestamp) -> Page {
 }
 
 fn table(of: &Inventory, now: Timestamp) -> Table {
-    // Names and times are never cut: they are what is typed next.
+    // Names and times are never cut: the user types them in the next command.
     let mut columns = vec![Column::numbers("id"), Column::numbers("ago")];
     columns.extend([Column::words("command"), Column::numbers("rate")]);
     columns.extend([Column::words("verdict"), Column::numbers("size"), Column::words("url")]);
@@ -84,7 +84,7 @@ fn said(found: &Found) -> (Mark, String) {
     }
 }
 
-/// How long ago in the largest unit of which there is one.
+/// The age in the largest unit that is at least 1.
 fn age(now: Timestamp, at: Timestamp) -> String {
     let seconds = (now.as_second() - at.as_second()).max(0);
     let units = [(86_400, "d"), (3600, "h"), (60, "m"), (1, "s")];
@@ -143,6 +143,6 @@ mod tests {
         insta::assert_snapshot!("inventory", text);
         let none = Inventory { runs: vec![], count: 0, bytes: 0, ..of };
         let text = crate::text_inventory(&none, now, crate::Style::Plain);
-        assert!(text.contains("No run is kept there."), "{text}");
+        assert!(text.contains("There are no runs."), "{text}");
     }
 }

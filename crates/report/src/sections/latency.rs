@@ -1,4 +1,4 @@
-//! The whole distribution of latency.
+//! The full distribution of latency.
 
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, Unit, View};
 use crate::wording::{best_point, count, mark_of, ns, or_dash, point_heading, point_mark};
@@ -6,7 +6,7 @@ use crate::wording::{plural, point_phrase};
 use model::histogram::{Histogram, SAMPLES_BEYOND, Summary};
 use model::run::{Point, Run};
 
-/// A figure of a distribution: name, how early its column is dropped, value.
+/// A figure of a distribution: name, rank of its column, value.
 struct Statistic {
     name: &'static str,
     rank: u8,
@@ -27,7 +27,7 @@ const STATISTICS: &[Statistic] = &[
     Statistic { name: "max", rank: 0, pick: |s| s.max },
 ];
 
-/// What a distribution of a point is of.
+/// What a distribution of a point measures.
 struct Measure {
     name: &'static str,
     meaning: &'static str,
@@ -38,18 +38,18 @@ const MEASURES: &[Measure] = &[
     Measure {
         name: "latency",
         meaning: "",
-        // Devices without requests have none, and their time to connect stands alone.
+        // Devices without requests have no latency, only a time to connect.
         pick: |point| Some(&point.latency_ns).filter(|_| point.asks()),
     },
     Measure {
         name: "staleness",
-        meaning: "from when an event came about to its arrival",
+        meaning: "from the creation of an event to its arrival",
         pick: |point| point.events.as_ref()?.staleness_ns.as_ref(),
     },
     Measure {
         name: "good only",
-        meaning: "latency of good responses alone",
-        // Where nothing failed this is the latency itself.
+        meaning: "latency of good responses only",
+        // Without failures this equals the latency.
         pick: |point| {
             let is_other = point.latency_ns.censored > 0 && point.asks();
             point.latency_good_ns.as_ref().filter(|_| is_other)
@@ -63,7 +63,7 @@ const MEASURES: &[Measure] = &[
     Measure {
         name: "service",
         meaning: "from send to response",
-        // In closed loop this is the latency itself and would only repeat it.
+        // In a closed loop this equals the latency.
         pick: |point| point.release_lag_ns.as_ref().map(|_| &point.service_ns),
     },
     Measure {
@@ -91,7 +91,7 @@ const MEASURES: &[Measure] = &[
     },
 ];
 
-/// Percentiles: down the page for a single point, one row per point otherwise.
+/// Percentiles: one per row for a single point, one row per point otherwise.
 pub fn percentiles(run: &Run) -> Vec<Block> {
     match run.record.points.as_slice() {
         [] => Vec::new(),
@@ -178,7 +178,7 @@ pub fn distribution(run: &Run) -> Vec<Block> {
         return Vec::new();
     }
     if views.is_empty() {
-        let text = "The whole distributions were not kept with this run.".to_string();
+        let text = "The full distributions were not kept with this run.".to_string();
         return vec![Block::Text(text)];
     }
     let best = best_point(run).map(|(_, point)| point_phrase(point));
@@ -200,8 +200,8 @@ pub fn distribution(run: &Run) -> Vec<Block> {
 /// Positions per factor of ten of the curve.
 const STEPS_PER_NINE: i32 = 24;
 
-/// The distribution of a point. As in the record, responses that never came take part in the ranks
-/// and the curve ends where they begin.
+/// The distribution of a point. As in the record, requests without a good response count in the
+/// ranks, and the curve ends where they begin.
 fn curve(run: &Run, point: &Point, histogram: &Histogram) -> View {
     let recorded = histogram.count();
     let population = (recorded + point.latency_ns.censored) as f64;

@@ -22,11 +22,11 @@ fn figure(column: Column, cell: fn(&Point) -> String) -> LevelCell {
     LevelCell { column, cell }
 }
 
-/// One row per point; columns that say nothing in this run are left out.
+/// One row per point; columns without information in this run are left out.
 pub fn levels(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
     if !points.is_empty() && points.iter().all(Point::is_churn) {
-        // The table of connections stands in its place.
+        // The table of connections replaces it.
         return Vec::new();
     }
     if points.is_empty() {
@@ -97,8 +97,8 @@ fn rest(points: &[Point]) -> Vec<LevelCell> {
     figures
 }
 
-/// Whether the requests in flight were what closed loop promises, as shown with three digits.
-/// Then a note says so and the column is not needed.
+/// Whether the requests in flight were at their limit in a closed loop, to three digits. A note
+/// then replaces the column.
 fn is_kept_busy(point: &Point) -> bool {
     let limit = point.in_flight.limit as f64;
     let is_near = |mean: f64| (mean - limit).abs() <= limit * 0.005;
@@ -110,15 +110,15 @@ fn is_served_fully(point: &Point) -> bool {
     point.connections.served == point.connections.asked
 }
 
-/// What went wrong. Attempts to connect fail before the window opens too and are reported even
-/// then; none of them in a window that never opened is no response.
+/// Errors of a point. Failed attempts to connect count even when the window never opened; with none
+/// of them, such a point has no figure.
 fn errors(point: &Point) -> Option<u64> {
     let requests = &point.requests;
     let errors = requests.failed + requests.unanswered + attempt_errors(point);
     (errors > 0 || rate_of(point).is_some()).then_some(errors)
 }
 
-/// Failed connection attempts; they are no requests and come on top.
+/// Failed connection attempts; they are not requests and are added to them.
 fn attempt_errors(point: &Point) -> u64 {
     let of_attempts = ERROR_CLASSES.into_iter().filter(|class| !class.is_of_requests());
     of_attempts.filter_map(|class| point.errors_of(class)).sum()
@@ -129,11 +129,11 @@ fn notes(run: &Run) -> Vec<String> {
     let mut notes = reservations(run);
     notes.extend(mixed_costs(points));
     if points.iter().any(|point| point.events.is_some()) {
-        notes.push("These are the requests of the writers, whose rate makes the events.".into());
+        notes.push("These are the requests of the writers; their rate makes the events.".into());
     }
     if points.iter().all(is_served_fully) {
         let busy = if points.iter().all(is_kept_busy) { " and kept busy throughout" } else { "" };
-        notes.push(format!("At every point all connections asked for were served{busy}."));
+        notes.push(format!("At every point, all connections were served{busy}."));
     }
     let unsent: u64 = points.iter().map(|point| point.requests.unsent).sum();
     if unsent > 0 {
@@ -142,9 +142,9 @@ fn notes(run: &Run) -> Vec<String> {
         notes.push(format!("{unsent} of {planned} planned requests could not be sent in time."));
     }
     let from = if points.iter().any(|point| point.load.model == LoadModel::Open) {
-        "Latency counts from the planned instant of each request (open loop)."
+        "Latency is measured from the planned instant of each request (open loop)."
     } else {
-        "Latency counts from the send (closed loop: a stall holds back later sends)."
+        "Latency is measured from the send (closed loop: a stall delays later sends)."
     };
     notes.push(from.to_string());
     if points.iter().any(|point| point.attempt > 1) {
@@ -152,12 +152,12 @@ fn notes(run: &Run) -> Vec<String> {
     }
     let coalesced = points.iter().map(|point| point.load.coalesce_ns).max().unwrap_or(0);
     if coalesced > 0 {
-        notes.push(format!("Every latency holds up to {} of coalescing.", ns(Some(coalesced))));
+        notes.push(format!("Every latency includes up to {} of coalescing.", ns(Some(coalesced))));
     }
     notes
 }
 
-/// Of what CPU time is made where much failed: one note for all points of which the same is said.
+/// What CPU time includes where many requests failed: one note per group of points.
 fn mixed_costs(points: &[Point]) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for point in points {
@@ -168,12 +168,12 @@ fn mixed_costs(points: &[Point]) -> Vec<String> {
         }
     }
     let note = |(mixed, points): (String, Vec<String>)| {
-        format!("us/req of {}: CPU time per response, good or not: {mixed}.", points.join(" "))
+        format!("us/req at {}: CPU time per response, good or not: {mixed}.", points.join(" "))
     };
     groups.into_iter().map(note).collect()
 }
 
-/// Why rows are marked: one note for all points that are marked for the same reason.
+/// Why rows are marked: one note per reason, for all its points.
 fn reservations(run: &Run) -> Vec<String> {
     let mut groups: Vec<(Mark, String, Vec<String>)> = Vec::new();
     for point in &run.record.points {
@@ -190,8 +190,7 @@ fn reservations(run: &Run) -> Vec<String> {
     groups.into_iter().map(note).collect()
 }
 
-/// Why a row is marked: what may be claimed of it, that it is partial, and the figures that have
-/// bounds.
+/// Why a row is marked: the claim on its rate, a partial window, and the figures with bounds.
 fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
     if mark == Mark::None {
         return None;

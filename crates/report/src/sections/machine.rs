@@ -1,4 +1,4 @@
-//! Where it was measured: this host, the target, and the run itself so that it can be repeated.
+//! The setup: this host, the target, and the command and seed that repeat the run.
 
 use super::{endpoints, security};
 use crate::page::{Block, Column, Fact, Mark, Table};
@@ -26,7 +26,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     let probe = record.target.probe.as_ref();
     match server(run) {
         Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
-        None => facts.push(Fact::new("Server", "not watched: its side is not measured")),
+        None => facts.push(Fact::new("Server", "not watched: the server side is not measured")),
     }
     if let Some(probe) = probe {
         facts.push(Fact::new("Server host", host_phrase(&probe.host)));
@@ -41,14 +41,14 @@ pub fn facts(run: &Run) -> Vec<Block> {
     vec![Block::Facts(facts)]
 }
 
-/// The server's process tree, on this host or on that of the probe.
+/// The server's process tree, on this host or on the host of the probe.
 fn server(run: &Run) -> Option<&ServerFacts> {
     let target = &run.record.target;
     target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref())
 }
 
-/// The processes of a server that has several: how a prefork server or a server beside a helper is
-/// told from one process of many threads. Processes that differ in nothing share a row.
+/// The processes of a server that has several: this tells a prefork server, or a server with a
+/// helper, from one process with many threads. Identical processes share a row.
 pub fn processes(run: &Run) -> Vec<Block> {
     let Some(server) = server(run).filter(|server| server.pids.len() > 1) else {
         return vec![];
@@ -56,8 +56,8 @@ pub fn processes(run: &Run) -> Vec<Block> {
     let mut columns = vec![Column::numbers("processes"), Column::words("name")];
     columns.extend(["threads", "CPUs", "listeners"].map(Column::numbers));
     columns.push(Column::words("pids"));
-    let caption = "Processes of the server when the run began; threads and listening sockets of \
-                   each, and how many CPUs it may use";
+    let caption = "Processes of the server at the start of the run, with threads, allowed CPUs \
+                   and listening sockets of each";
     let mut table = Table::new(columns).caption(caption);
     for alike in groups(&server.processes) {
         let first = alike[0];
@@ -75,7 +75,7 @@ pub fn processes(run: &Run) -> Vec<Block> {
     if table.rows.is_empty() { vec![] } else { vec![Block::Table(table)] }
 }
 
-/// Processes that differ in their number only, in the order of their first.
+/// Processes that differ only in their pid, ordered by the first of each group.
 fn groups(processes: &[ProcessFacts]) -> Vec<Vec<&ProcessFacts>> {
     let mut groups: Vec<Vec<&ProcessFacts>> = Vec::new();
     for process in processes {
@@ -92,7 +92,7 @@ fn groups(processes: &[ProcessFacts]) -> Vec<Vec<&ProcessFacts>> {
     groups
 }
 
-/// The first few numbers.
+/// The first few pids.
 fn pids_phrase(processes: &[&ProcessFacts]) -> String {
     const SHOWN_MAX: usize = 4;
     let pids = processes.iter().take(SHOWN_MAX).map(|process| process.pid.to_string());
@@ -103,7 +103,7 @@ fn pids_phrase(processes: &[&ProcessFacts]) -> String {
     }
 }
 
-/// Where the probe is, what it may see, its clock, and its end.
+/// Where the probe is, what it may read, its clock, and how it ended.
 fn probe_phrase(probe: &FarHost) -> String {
     let sees = match probe.privilege {
         Privilege::None => "sees the host only",
@@ -116,7 +116,7 @@ fn probe_phrase(probe: &FarHost) -> String {
         format!("on {}", probe.address),
         sees.to_string(),
         format!(
-            "its clock is {} {way} of ours, off by at most {} ({} round trips)",
+            "its clock is {} {way} of ours, known to within {} ({} round trips)",
             show_ns(clock.offset_ns.unsigned_abs() as f64),
             show_ns(clock.error_ns as f64),
             clock.round_trips
@@ -147,7 +147,7 @@ fn cpu_phrase(host: &HostFacts) -> String {
     format!("{model}, {online}{allowed}, {memory} of memory")
 }
 
-/// The group of a chain that allows the least.
+/// The control group of a chain with the lowest quota.
 fn tightest(quotas: &[CpuQuota]) -> Option<String> {
     let cpus = |quota: &CpuQuota| Some(quota.quota_us? as f64 / quota.period_us? as f64);
     let limited = quotas.iter().filter_map(|quota| Some((cpus(quota)?, quota)));
@@ -218,8 +218,8 @@ pub fn reference(run: &Run) -> Vec<Block> {
 
 fn accounting_phrase(host: &HostFacts) -> String {
     match host.cpu_accounting {
-        CpuAccounting::Tick => "sampled at the timer tick; interrupt time is not apart",
-        CpuAccounting::TickWithIrqTime => "sampled at the timer tick, interrupt time apart",
+        CpuAccounting::Tick => "sampled at the timer tick; interrupt time is not separate",
+        CpuAccounting::TickWithIrqTime => "sampled at the timer tick, interrupt time separate",
         CpuAccounting::Precise => "precise",
         CpuAccounting::Unknown => "unknown, the kernel configuration was not readable",
     }

@@ -1,8 +1,7 @@
-//! The sections of a page, one file each, and the order they are read in.
+//! The sections of a page, one file each, and their reading order.
 //!
-//! A section is a function from a run to blocks. It is listed here once, with the heading it
-//! stands under and the depth of detail it is drawn for. A section without blocks is left out
-//! together with its heading.
+//! A section is a function from a run to blocks. The registry lists each with its heading and the
+//! depths of detail at which it is drawn. A section without blocks is left out with its heading.
 
 pub mod summary;
 
@@ -86,28 +85,28 @@ pub mod definitions;
 use crate::page::{Block, Page};
 use model::run::Run;
 
-/// How much of a run is drawn. Text begins with the brief result at every depth; the sections
-/// below follow it.
+/// How much of a run is drawn. Text starts with the brief result at every depth; the sections
+/// follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The result in less than a screen.
     Summary,
     /// `-L`: the same with all percentiles.
     Latency,
-    /// `-v`: what the verdict rests on, tables of everything that was counted, charts.
+    /// `-v`: the evidence of the verdict, tables of everything that was counted, charts.
     Evidence,
-    /// `-vv`: also what holds, what was not tested, and the setup.
+    /// `-vv`: also the gates that hold, the walls that were not tested, and the setup.
     Setup,
-    /// Everything, for reading later: what the HTML file holds.
+    /// Everything: the contents of the HTML file.
     Everything,
 }
 
 /// A section in the registry.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
-    /// Heading; sections that follow each other under one heading share it.
+    /// Heading; consecutive sections with the same heading share it.
     pub heading: &'static str,
-    /// Depths it is drawn for, from the first to the second.
+    /// Depths at which it is drawn, from the first to the second.
     pub depths: (Detail, Detail),
     /// Draws it.
     pub draw: fn(&Run) -> Vec<Block>,
@@ -124,7 +123,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: FULLY, draw: summary::summary },
     Section { heading: "", depths: OF_TEXT, draw: summary::setting },
-    Section { heading: "What the tool told", depths: FROM_EVIDENCE, draw: tool::told },
+    Section { heading: "What the tool reported", depths: FROM_EVIDENCE, draw: tool::told },
     Section { heading: "Expectations", depths: FROM_EVIDENCE, draw: expectations::table },
     Section { heading: "Search", depths: FROM_EVIDENCE, draw: search::table },
     Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
@@ -192,7 +191,7 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
     titled(run, blocks)
 }
 
-/// The sections of a run that is still under way: what may be said before it has ended.
+/// The sections of a run that is still under way: what is certain before it ends.
 const SO_FAR: &[fn(&Run) -> Vec<Block>] = &[
     summary::summary,
     expectations::table,
@@ -202,7 +201,7 @@ const SO_FAR: &[fn(&Run) -> Vec<Block>] = &[
     gates::broken,
 ];
 
-/// What a run says so far, in the blocks of its page and without headings.
+/// The page of a run so far, without headings.
 pub fn so_far(run: &Run) -> Page {
     titled(run, SO_FAR.iter().flat_map(|draw| draw(run)).collect())
 }
@@ -211,8 +210,8 @@ pub fn so_far(run: &Run) -> Page {
 pub fn hosts_page(run: &Run) -> Page {
     let blocks = both_hosts::section(run);
     if blocks.is_empty() {
-        let why = "No readings are there: a lone record has none, and nor has a run that ended \
-                   before its first level. Give the run directory.";
+        let why = "There are no readings: a record without its run directory has none, nor does a \
+                   run that ended before its first level. Give the run directory.";
         return titled(run, vec![Block::Text(why.to_string())]);
     }
     titled(run, blocks)

@@ -16,8 +16,8 @@ pub fn tables(run: &Run) -> Vec<Block> {
     interfaces.chain(counters).map(Block::Table).collect()
 }
 
-/// Use of the links whose limits are known, in the window of a point: the busier direction, and
-/// packets where they are limited. Nothing for a load over loopback.
+/// Utilisation of the links with a known limit, in the window of a point: the busier direction, or
+/// packets where they are closer to their limit. Nothing for a load over loopback.
 pub fn link_phrase(run: &Run, point: &Point) -> Option<String> {
     let record = &run.record;
     if record.trial.addresses.iter().all(Address::is_loopback) {
@@ -39,7 +39,7 @@ pub fn link_phrase(run: &Run, point: &Point) -> Option<String> {
     (!sides.is_empty()).then(|| sides.join(", "))
 }
 
-/// Share of the limit that is closest.
+/// Used share of the closest limit.
 fn fullness(link: &Capacity<'_>) -> Option<f64> {
     [link.busier(), link.packets()].into_iter().flatten().max_by(f64::total_cmp)
 }
@@ -54,7 +54,7 @@ fn used(link: &Capacity<'_>, share: f64) -> String {
     let over = match (share > 1.05 && link.source == LimitSource::Stated, link.burst_ns) {
         (false, _) => String::new(),
         (true, Some(ns)) => format!(", a burst of at most {}", show_ns(ns as f64)),
-        (true, None) => ", more than --link says".to_string(),
+        (true, None) => ", more than --link states".to_string(),
     };
     format!("{used} of {limit} {unit} ({} %{over})", percent(100.0 * share))
 }
@@ -80,14 +80,14 @@ fn interfaces(run: &Run, host: &Host<'_>) -> Option<Table> {
         }
     }
     table.notes.push(
-        "Bytes as on the wire of an Ethernet, 24 for framing added to each packet. Packets as the \
-         driver counts them; some drivers count several segments as one."
+        "Bytes as on the wire of an Ethernet: 24 are added to each packet for framing. Packets as \
+         the driver counts them; some drivers count several segments as one."
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A figure of a host: heading, and its value in a window as shown.
+/// A figure of a host: its heading, and its value in a window as text.
 type Counter = (&'static str, fn(&Observed) -> Option<String>);
 
 const COUNTERS: &[Counter] = &[
@@ -105,12 +105,12 @@ fn tcp(host: &Observed, name: &str) -> Option<String> {
     Some(count(*host.tcp.as_ref()?.get(name)?))
 }
 
-/// Over all CPUs.
+/// The sum over all CPUs.
 fn softnet(host: &Observed, field: fn(&SoftnetUse) -> u32) -> Option<String> {
     Some(count(host.softnet.as_ref()?.iter().map(|cpu| u64::from(field(cpu))).sum()))
 }
 
-/// Of the control group that throttled most.
+/// The share of the control group that was throttled most.
 fn throttled(quotas: &Option<Vec<QuotaShare>>) -> Option<String> {
     let shares = quotas.iter().flatten().map(|quota| quota.throttled_periods);
     Some(percent(100.0 * shares.max_by(f64::total_cmp)?))

@@ -1,4 +1,4 @@
-//! What a reader should know: fallbacks, raised limits, and what watching cost.
+//! Notices: fallbacks, raised limits, unreadable sources, and the cost of the probe.
 
 use crate::page::{Block, List, ListKind};
 use crate::wording::percent;
@@ -19,7 +19,7 @@ pub fn notices(run: &Run) -> Vec<Block> {
     vec![Block::List(List { lead: String::new(), kind: ListKind::Sentences, items })]
 }
 
-/// Sources that could not be read while the run went on, each once.
+/// Sources that could not be read during the run, without duplicates.
 fn lost_sources(readings: &[Reading], place: &str) -> Vec<String> {
     let mut lost: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
     for reading in readings {
@@ -48,7 +48,7 @@ fn probe_cost(readings: &[Reading], place: &str) -> Option<String> {
     }
     let share = percent(100.0 * cpu_ns as f64 / elapsed_ns as f64);
     Some(format!(
-        "Watching cost {share} % of one CPU{place}: {rounds} rounds of reading, {late_rounds} \
-         began late."
+        "The probe used {share} % of one CPU{place}: {rounds} rounds of readings, {late_rounds} \
+         of them late."
     ))
 }

@@ -1,5 +1,5 @@
-//! How devices came and went, second by second: the ramp-up on the way to the window, the window,
-//! and the ramp-down.
+//! How devices came and went, second by second: the ramp-up before the window, the window, and the
+//! ramp-down.
 
 use super::timeline;
 use crate::page::{Axis, Band, Block, Chart, Series, Unit, View};
@@ -11,11 +11,11 @@ use model::units::NS_PER_S;
 /// A figure of a second.
 type Pick = fn(&Opening) -> Option<f64>;
 
-/// Fewer seconds are drawn as tenths of the window.
+/// Shorter visits are drawn only in tenths of a second of their window.
 const SECONDS_MIN: usize = 3;
 
-/// Connections, time to connect and accept queues over each visit; nothing where no visit of
-/// devices took a few seconds.
+/// Connections, time to connect and accept queues over each visit; nothing where every visit of
+/// devices was shorter than that.
 pub fn charts(run: &Run) -> Vec<Block> {
     let visits: Vec<(&Point, &TurnoverInfo)> = run
         .record
@@ -48,7 +48,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
     let connect = chart(
         "connect-over-visit",
         "Time to connect over the whole visit",
-        "From connect() to established, of those of each second.",
+        "From connect() to established, for the connections of each second.",
         Axis::log("time to connect", Unit::Ns),
         &[
             ("p50", |one| one.connect_p50_ns.map(|ns| ns as f64)),
@@ -58,7 +58,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
     let waiting = chart(
         "waiting-over-visit",
         "Open and waiting connections over the whole visit",
-        "Open at the end of each second, and the most that waited to be accepted in it.",
+        "Open at the end of each second, and the most that waited to be accepted during it.",
         Axis::linear("connections", Unit::Count),
         &[
             ("open", |one| Some(one.open as f64)),

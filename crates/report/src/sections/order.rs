@@ -1,9 +1,9 @@
-//! The visits in the order they were made, and what the hosts' CPUs did meanwhile: a drift, a
-//! neighbour and a pause are seen here.
+//! The visits in the order they were made, and the use of the hosts' CPUs during them. This shows
+//! drifts, other programs, and pauses.
 //!
 //! Visits are placed by the clock of the generator's readings, which all runs of one boot share.
-//! Where it does not agree with the time of day, the host was restarted or slept in between, and
-//! the time of day counts.
+//! Where it disagrees with the time of day, the host restarted or slept in between, and the time of
+//! day is used instead.
 
 use super::visited::{counted_visits, visit_name};
 use super::visits::value_of;
@@ -18,15 +18,15 @@ use model::units::NS_PER_S;
 use observe::{Clocked, Line, Place, Process, Timeline};
 use std::collections::BTreeMap;
 
-/// Clock and time of day agree when they differ by less: starts are known to the second.
+/// Clock and time of day agree when they differ by less: start times have a resolution of 1 s.
 const AGREE_S: f64 = 3.0;
 /// Most values of one line.
 const VALUES_MAX: usize = 1500;
 
-/// Shorter experiments are drawn in seconds, minutes.
+/// Experiments shorter than this, in minutes, are drawn in seconds.
 const SHORT_MIN: f64 = 3.0;
 
-/// A run and when it began, seconds after the first.
+/// A run and its start, seconds after the start of the first.
 struct Placed<'a> {
     name: String,
     cell: &'a str,
@@ -68,7 +68,7 @@ fn placed<'a>(of: &'a Experiment, runs: &'a [Option<Run>]) -> Vec<Placed<'a>> {
     placed
 }
 
-/// Seconds from the begin of one run to that of a later one.
+/// Seconds from the start of one run to the start of a later one.
 fn passed_s(before: &Run, after: &Run) -> f64 {
     let by_clock = (origin_ns(after) as f64 - origin_ns(before) as f64) / NS_PER_S as f64;
     let started = |run: &Run| run.record.started_at.parse::<Timestamp>().ok();
@@ -81,7 +81,7 @@ fn passed_s(before: &Run, after: &Run) -> f64 {
     }
 }
 
-/// An instant of a run, minutes after the first run began.
+/// An instant of a run, in minutes after the start of the first run.
 fn minutes(placed: &Placed<'_>, at_ns: u64) -> f64 {
     (placed.begin_s + since_origin_s(placed.run, at_ns)) / 60.0
 }
@@ -92,14 +92,14 @@ fn last_ns(run: &Run) -> u64 {
     reading.max(window).unwrap_or(0)
 }
 
-/// From the begin of the first measured window of a run to the end of the last.
+/// From the start of the first measured window of a run to the end of the last.
 fn measured(run: &Run) -> (u64, u64) {
     let windows = || run.record.points.iter().map(|point| point.window_ns);
     let begin = windows().map(|(begin, _)| begin).min().unwrap_or_else(|| origin_ns(run));
     (begin, windows().map(|(_, end)| end).max().unwrap_or_else(|| last_ns(run)))
 }
 
-/// From begin to end of each run.
+/// A band from start to end of each run.
 fn bands(placed: &[Placed<'_>]) -> Vec<Band> {
     let band = |one: &Placed<'_>| Band {
         label: one.name.clone(),
@@ -110,7 +110,7 @@ fn bands(placed: &[Placed<'_>]) -> Vec<Band> {
     placed.iter().map(band).collect()
 }
 
-/// The rate of each visit over the median of its cell.
+/// The rate of each visit divided by the median of its cell.
 fn rates(of: &Experiment, design: &Design, placed: &[Placed<'_>], end: f64) -> Chart {
     let median = |cell: &str| {
         let mut rates = of.summaries.iter().filter(|one| one.figure == Figure::Rate);
@@ -148,9 +148,9 @@ fn rates(of: &Experiment, design: &Design, placed: &[Placed<'_>], end: f64) -> C
     Chart {
         id: "order-rate".to_string(),
         title: "Rate in the order of the visits".to_string(),
-        note: "Each dot is a visit, against the median of its cell. The bars on top are the runs; \
-               pauses and starts of servers are between them. A line through all dots that falls \
-               or rises is a drift."
+        note: "Each dot is a visit, relative to the median of its cell. The bars on top are the \
+               runs; pauses and server starts are between them. Dots that fall or rise over time \
+               show a drift."
             .to_string(),
         x: Axis::linear("since the first visit", Unit::Minutes),
         y: Axis::linear("change", Unit::Change),
@@ -160,8 +160,8 @@ fn rates(of: &Experiment, design: &Design, placed: &[Placed<'_>], end: f64) -> C
     }
 }
 
-/// How busy the CPUs of the hosts were in one run, and with what else than generator and server;
-/// percent of all CPUs of the host.
+/// How busy the CPUs of the hosts were in one run, in all and with anything but generator and
+/// server; percent of all CPUs of the host.
 fn busy_of(run: &Run, time: Timeline) -> Vec<(String, Line)> {
     let record = &run.record;
     let near_clocked = Clocked {
@@ -204,7 +204,7 @@ fn busy_of(run: &Run, time: Timeline) -> Vec<(String, Line)> {
     lines
 }
 
-/// The readings between two instants; their clock is ahead by an offset.
+/// The readings between two instants; the clock of the readings is ahead by an offset.
 fn inside(readings: &[Reading], (begin, end): (u64, u64), offset_ns: i64) -> &[Reading] {
     let [begin, end] = [begin, end].map(|at| at.saturating_add_signed(offset_ns));
     let from = readings.partition_point(|read| read.begin_ns < begin);
@@ -212,13 +212,13 @@ fn inside(readings: &[Reading], (begin, end): (u64, u64), offset_ns: i64) -> &[R
     &readings[from..until.max(from)]
 }
 
-/// The sum of lines in the parts in which all of them are known.
+/// The sum of lines, in the intervals in which all of them are known.
 fn sum(lines: &[Line]) -> Line {
     let parts = lines.first().map_or(0, Vec::len);
     (0..parts).map(|part| lines.iter().map(|line| line[part]).sum()).collect()
 }
 
-/// The sum of what is known: a thread that is not there used nothing.
+/// The sum of the known lines: a thread that does not exist used nothing.
 fn known_sum(lines: &[Line]) -> Line {
     let parts = lines.first().map_or(0, Vec::len);
     let of_part = |part: usize| {
@@ -256,10 +256,11 @@ fn busy(placed: &[Placed<'_>], end: f64) -> Chart {
     series.sort_by_key(|series| series.label.len());
     Chart {
         id: "order-cpu".to_string(),
-        title: "CPU of the hosts meanwhile".to_string(),
-        note: "Share of all CPUs of a host that were busy while the visits measured, and the part \
-               of it that neither generator nor server used: interrupts, and neighbours."
-            .to_string(),
+        title: "CPU of the hosts during the visits".to_string(),
+        note:
+            "Busy share of all CPUs of a host during the visits, and the part of it that neither \
+               generator nor server used: interrupts, and other programs."
+                .to_string(),
         x: Axis::linear("since the first visit", Unit::Minutes),
         y: Axis::linear("busy", Unit::Percent),
         shape: ChartShape::Lines,

@@ -1,4 +1,4 @@
-//! Where the server's CPU time went, what its requests waited for, and what profiling cost.
+//! Where the server's CPU time went, what its requests waited for, and the cost of profiling.
 
 use super::flame::{self, kind_name, short};
 use crate::page::{Block, Column, Mark, Table};
@@ -10,9 +10,9 @@ use model::run::Run;
 use model::units::{show_bytes, show_ns};
 use std::collections::BTreeSet;
 
-/// Rows of a summary.
+/// Rows of a table in the summary.
 const BRIEF_ROWS: usize = 5;
-/// Rows of everything.
+/// Rows of a table in the full page.
 const FULL_ROWS: usize = 30;
 
 /// What was profiled, the waits, and the costliest functions.
@@ -44,21 +44,21 @@ fn drawn(run: &Run, rows: usize) -> Vec<Block> {
     blocks
 }
 
-/// Which visit was profiled, and what that cost as far as it is known.
+/// Which visit was profiled, and the cost of profiling as far as it is known.
 fn what(run: &Run, record: &ProfileRecord) -> String {
     let point = run.record.points.get(record.point);
     let load = point.map_or("a level".to_string(), point_phrase);
     let mut text = match (record.visit, point) {
         (Profiled::Repeat, Some(point)) if point.rate > 0.0 => format!(
-            "Profiled in one more visit of {load}: {}, {:.3} of the {} without profiles.",
+            "Profiled in an additional visit of {load}: {}, {:.3} of the {} without profiling.",
             per_second(record.rate),
             record.rate / point.rate,
             per_second(point.rate)
         ),
-        (Profiled::Repeat, _) => format!("Profiled in one more visit of {load}."),
+        (Profiled::Repeat, _) => format!("Profiled in an additional visit of {load}."),
         (Profiled::Point, _) => format!(
-            "Profiled in the window of {load} itself: what profiling cost is in every figure of \
-             it."
+            "Profiled in the window of {load} itself: each of its figures includes the cost of \
+             profiling."
         ),
     };
     if record.kinds.is_empty() {
@@ -115,7 +115,8 @@ fn top(merged: &MergedProfile, rows: usize) -> Table {
             format!("; per request: flat over {requests:.0} requests")
         });
         table.notes.push(format!(
-            "flat: by itself; cum: with all it called{per_request}. {} with a share of their own.",
+            "flat: the function itself; cum: with all that it called{per_request}. {} in all with \
+             a share of their own.",
             plural(merged.functions as u64, "function")
         ));
     }
@@ -138,7 +139,7 @@ fn waits(record: &ProfileRecord, merged: &MergedProfile, rows: usize) -> Option<
     let of_requests = || {
         merged.waits.iter().filter(|wait| wait.waiter == Waiter::Request && wait.blocked_s > 0.0)
     };
-    // What holds locks is reported beside what waits for them; alone it adds nothing.
+    // Lock holders are shown in addition to the waits; alone they add nothing.
     if merged.kind == ProfileKind::Mutex && of_requests().next().is_none() {
         return None;
     }
@@ -150,8 +151,8 @@ fn waits(record: &ProfileRecord, merged: &MergedProfile, rows: usize) -> Option<
         Column::numbers("share"),
         Column::numbers("at most"),
     ];
-    // What waits below a frame that serves is a request where requests are served alone.
-    let whose = if merged.requests_absent.is_none() { "requests" } else { "what serves" };
+    // Waits below a serving frame are waits of requests only where nothing else is served.
+    let whose = if merged.requests_absent.is_none() { "requests" } else { "serving goroutines" };
     let mut table = Table::new(columns).caption(format!(
         "{} of {whose} in {:.1} s of {}",
         kind_name(merged.kind),
@@ -211,7 +212,7 @@ fn wait_cells(wait: &Wait, held: &str) -> Vec<String> {
     ]
 }
 
-/// Seconds with a digit behind the point, as they stand in the arithmetic.
+/// Seconds with one decimal, as in the arithmetic of the bound.
 fn blocked(blocked_s: f64) -> String {
     if blocked_s >= 1.0 { format!("{blocked_s:.1} s") } else { show_ns(blocked_s * 1e9) }
 }
@@ -220,8 +221,8 @@ fn notes(merged: &MergedProfile) -> Vec<String> {
     let mut notes = Vec::new();
     if merged.kind == ProfileKind::Mutex {
         notes.push(
-            "The same waits by who held the lock: they are in the block profile too, and are not \
-             to be added to it."
+            "The same waits by lock holder: the block profile contains them as well, so do not add \
+             the two."
                 .to_string(),
         );
     }
@@ -229,8 +230,9 @@ fn notes(merged: &MergedProfile) -> Vec<String> {
         notes.push(format!("No share of requests and no bound: {why}."));
     } else if merged.kind == ProfileKind::Block {
         notes.push(
-            "share s: blocked over time x requests in flight. at most: s / (1 - s), by which the \
-             rate could rise in closed loop without the wait; CPU time of the lock is not in it."
+            "share s: blocked time / (time x requests in flight). at most: s / (1 - s), by which \
+             the rate could rise in a closed loop without the wait; it excludes CPU time of the \
+             lock."
                 .to_string(),
         );
     }
@@ -252,7 +254,7 @@ fn notes(merged: &MergedProfile) -> Vec<String> {
             true => String::new(),
             false => {
                 let known: Vec<_> = known.into_iter().take(3).collect();
-                format!(" A wait of a request has above it {}.", known.join(" or "))
+                format!(" Waits of requests are those below {}.", known.join(" or "))
             }
         };
         notes.push(format!("Left out: {}.{by}", left_out.join(" and ")));

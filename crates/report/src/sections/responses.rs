@@ -1,5 +1,4 @@
-//! What the responses were like beyond good and bad: redirects, failed checks, and the results of
-//! each target of a mix.
+//! Details of the responses: redirects, failed checks, and the results of each target of a mix.
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, count, mark_of, ns, or_dash, plural, point_phrase};
@@ -7,7 +6,7 @@ use model::check::CHECKS;
 use model::run::{Point, Run, TargetResult};
 use model::units::show_count;
 
-/// Redirects and failed checks in plain words, when there were some.
+/// Redirects and failed checks in words, if there were any.
 pub fn remarks(run: &Run) -> Vec<Block> {
     let sentences = [redirects(run), mismatches(run)];
     sentences.into_iter().flatten().map(Block::Text).collect()
@@ -19,7 +18,7 @@ fn redirects(run: &Run) -> Option<String> {
     let answered: u64 = points.iter().flat_map(|point| point.status.values()).sum();
     (redirects > 0).then(|| {
         format!(
-            "{} of {} had a status of 3xx. Redirects are not followed.",
+            "{} of {} had a 3xx status. Redirects are not followed.",
             count(redirects),
             plural(answered, "response")
         )
@@ -42,9 +41,9 @@ fn mismatches(run: &Run) -> Option<String> {
         let of_point = |point: &Point| point.mismatches.get(check.name()).copied();
         let number: u64 = points.iter().filter_map(of_point).sum();
         let what = match check.name() {
-            "status" => "a status that was not asked for",
+            "status" => "an unexpected status",
             "length" => "a body of the wrong length",
-            "body" => "a body without the text",
+            "body" => "a body without the expected text",
             _ => "a body with another SHA-256",
         };
         (number > 0).then(|| format!("{} had {what}", count(number)))
@@ -58,7 +57,7 @@ fn mismatches(run: &Run) -> Option<String> {
     ))
 }
 
-/// The targets of the point to look at first.
+/// The targets of the best point.
 pub fn of_best_point(run: &Run) -> Vec<Block> {
     let best = best_point(run).map(|(_, point)| point).or(run.record.points.last());
     best.filter(|point| !point.targets.is_empty())
@@ -131,7 +130,7 @@ mod tests {
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert!(said[0].ends_with("3xx. Redirects are not followed."), "{said:?}");
+        assert!(said[0].ends_with("3xx status. Redirects are not followed."), "{said:?}");
         assert!(said[1].contains("300 had a body of the wrong length, 100 had a body without"));
     }
 }

@@ -1,4 +1,4 @@
-//! The first response of each kind of failure, and the first redirect, as they came.
+//! The first response of each kind of failure, and the first redirect, verbatim.
 
 use crate::page::{Block, List, ListKind};
 use crate::wording::point_phrase;
@@ -39,7 +39,7 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
     first
 }
 
-/// What a status means for whoever measures, where there is something to do.
+/// What the user can do about a status, where there is something to do.
 pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
     if sample.check.is_some() {
         return None;
@@ -48,23 +48,24 @@ pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
     let hint = match sample.status {
         300..=399 => {
             let to = header("location")?;
-            format!("It redirects to {to}. Redirects are not followed: measure that URL.")
+            format!("The server redirects to {to}. Redirects are not followed: measure that URL.")
         }
         400 => "The server does not understand the request: compare it with `curl -v`.".to_string(),
-        401 => "It wants credentials: -H 'Authorization: ...'.".to_string(),
-        403 => "It forbids the request: look at credentials, Host and User-Agent.".to_string(),
-        404 => "It does not know the path.".to_string(),
-        405 => match header("allow") {
-            Some(allowed) => format!("It allows {allowed}: choose with -X."),
-            None => "It does not allow the method: choose one with -X.".to_string(),
-        },
-        411 | 413 => "It does not take a body of this size.".to_string(),
-        415 => {
-            "It does not take this kind of body: -H 'Content-Type: application/json'.".to_string()
+        401 => "The server requires credentials: -H 'Authorization: ...'.".to_string(),
+        403 => {
+            "The server forbids the request: check credentials, Host and User-Agent.".to_string()
         }
+        404 => "The server has no such path.".to_string(),
+        405 => match header("allow") {
+            Some(allowed) => format!("The server allows {allowed}: choose one with -X."),
+            None => "The server does not allow the method: choose one with -X.".to_string(),
+        },
+        411 | 413 => "The server does not accept a body of this size.".to_string(),
+        415 => "The server does not accept this type of body: -H 'Content-Type: application/json'."
+            .to_string(),
         429 => match header("retry-after") {
-            Some(after) => format!("It limits the rate and asks to wait {after} s."),
-            None => "It limits the rate.".to_string(),
+            Some(after) => format!("The server limits the rate and asks to wait {after} s."),
+            None => "The server limits the rate.".to_string(),
         },
         502 | 504 => "The server is a proxy, and the server behind it failed.".to_string(),
         503 => "The server refuses work: it is overloaded, or not ready.".to_string(),
@@ -98,7 +99,9 @@ mod tests {
     fn a_redirect_says_where_to() {
         let run = run();
         let hint = hint(&run.record.points[0].samples[0]).unwrap();
-        assert_eq!(hint, "It redirects to /new. Redirects are not followed: measure that URL.");
+        let expected =
+            "The server redirects to /new. Redirects are not followed: measure that URL.";
+        assert_eq!(hint, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The highest rate that holds an objective: the answer, and the trials it rests on.
+//! The highest rate that holds an objective: the answer, and the trials behind it.
 
 use crate::page::{Banner, Block, Column, Mark, Table, Tone};
 use crate::wording::{or_dash, per_second, percent, plural, wall_phrase};
@@ -8,7 +8,7 @@ use model::search::{Answer, Ended, SearchCheck, SearchTrial, Trust};
 use model::units::show_ns;
 use model::verdict::{CeilingKind, Confidence, Named};
 
-/// The answer in one sentence, and what it rests on.
+/// The answer in one sentence, and the facts behind it.
 pub(super) fn banner(run: &Run, answer: &Answer) -> Banner {
     let objective = run.record.trial.expect.as_ref().map(ToString::to_string).unwrap_or_default();
     let text = match (answer.rate, answer.kind) {
@@ -49,7 +49,7 @@ fn tone_of(answer: &Answer) -> Tone {
 fn ended_sentence(run: &Run, answer: &Answer) -> String {
     let trials = run.record.search.as_ref().map_or(0, |search| search.trials.len());
     let why = match answer.ended {
-        Ended::Narrowed => "the interval is as narrow as asked",
+        Ended::Narrowed => "the interval is as narrow as requested",
         Ended::BudgetSpent => "the budget was spent",
         Ended::HighestHolds => "the highest rate allowed holds",
         Ended::LowestMisses => "the lowest rate allowed misses",
@@ -72,7 +72,7 @@ fn check_sentence(check: Option<&SearchCheck>, side: &str) -> Option<String> {
     Some(format!("Confirmation {side}: {found} ({}).", plural(u64::from(*runs), "run")))
 }
 
-/// Every trial in the order it was made.
+/// Every trial in the order it was run.
 pub fn table(run: &Run) -> Vec<Block> {
     let Some(search) = &run.record.search else { return Vec::new() };
     if search.trials.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) fn standing(trial: &SearchTrial) -> (Mark, &'static str) {
     }
 }
 
-/// The term that decides a trial: the first that is missed, else the first that is open.
+/// The term that decides a trial: the first missed one, else the first undecided one.
 fn because(run: &Run, index: usize) -> Option<String> {
     let terms = &run.record.points.get(index)?.expectations;
     let missed = terms.iter().find(|term| term.met == Some(false));
@@ -135,7 +135,7 @@ mod tests {
         let run = fixtures::find_answer();
         let expected = [
             "48.0k/s HOLDS p99<2ms; 48.9k/s misses, 1.9 % apart",
-            "Confidence: confirmed. Ended after 4 trials: the interval is as narrow as asked.",
+            "Confidence: confirmed. Ended after 4 trials: the interval is as narrow as requested.",
             "Confirmation below: 45.6k/s holds, as it must (1 run).",
             "Confirmation above: 51.3k/s misses, as it must (1 run).",
         ];

@@ -1,11 +1,11 @@
-//! TLS and the proxy: what was agreed on, and what became of handshakes and tunnels.
+//! TLS and the proxy: the negotiated parameters, and the results of handshakes and tunnels.
 
 use crate::page::{Column, Fact, Table};
 use crate::wording::{count, mark_of, ns, or_dash, point_heading, point_mark};
 use model::run::{Point, Run};
 use model::tls::{Resumption, TLS_CAUSES, TlsInfo, Trust};
 
-/// What a handshake before the load agreed on, and the proxy in between.
+/// What a handshake before the load negotiated, and the proxy.
 pub fn facts(run: &Run) -> Vec<Fact> {
     let target = &run.record.target;
     let mut facts = Vec::new();
@@ -28,14 +28,14 @@ fn agreed(tls: &TlsInfo) -> String {
     });
     let name = &tls.server_name;
     parts.push(match &tls.trust {
-        Trust::SystemRoots => format!("{name} by the authorities of this system"),
+        Trust::SystemRoots => format!("{name} verified with the authorities of this system"),
         Trust::File(path) | Trust::Sent { file: path, .. } => {
-            format!("{name} by the authorities of {path}")
+            format!("{name} verified with the authorities in {path}")
         }
-        Trust::Anything => "certificate not looked at".to_string(),
+        Trust::Anything => "certificate not verified".to_string(),
     });
     if tls.client_certificate_asked {
-        parts.push("certificate of ours asked for".to_string());
+        parts.push("client certificate requested".to_string());
     }
     parts.push(match tls.resumption {
         Resumption::On => "resumption on".to_string(),

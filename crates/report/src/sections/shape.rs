@@ -5,10 +5,10 @@ use model::ramp_fit::{Estimate, FittedShape, ShapeFit, ShapeKind};
 use model::run::Run;
 use model::units::{show_count, show_ns};
 
-/// AICc by which another form may be behind and still count as equally good.
+/// Forms within this AICc difference of the best count as equally good.
 const AS_WELL: f64 = 2.0;
 
-/// What curve the levels lie on, and what to think of it.
+/// The curve that fits the levels, with its cautions.
 pub fn sentence(run: &Run) -> Vec<Block> {
     run.record.shape.iter().map(|shape| Block::Text(phrase(shape))).collect()
 }
@@ -28,7 +28,7 @@ fn phrase(shape: &ShapeFit) -> String {
     if !parts.is_empty() {
         sentences.push(format!("Shape: {}; it says nothing about the side.", parts.join("; ")));
     }
-    sentences.extend(shape.cautions.iter().map(|caution| format!("Of the shape: {caution}.")));
+    sentences.extend(shape.cautions.iter().map(|caution| format!("Shape caution: {caution}.")));
     sentences.join(" ")
 }
 
@@ -77,7 +77,7 @@ fn within(estimate: &Estimate, unit: &str, show: impl Fn(f64) -> String) -> Stri
     format!("{}{unit} [{}, {}]", show(value), show(low), show(high))
 }
 
-/// Requests in flight: a knee at 1.5 is not one at 2.
+/// Requests in flight, with a decimal below 10: a knee at 1.5 is not one at 2.
 fn tenths(value: f64) -> String {
     if value < 10.0 { format!("{value:.1}") } else { show_count(value.round()) }
 }
@@ -108,6 +108,6 @@ mod tests {
         let mut shape = fixtures::ramp_quota().record.shape.expect("the ramp has eight levels");
         shape.best = None;
         shape.cautions = vec!["no form describes the levels".to_string()];
-        assert_eq!(phrase(&shape), "Of the shape: no form describes the levels.");
+        assert_eq!(phrase(&shape), "Shape caution: no form describes the levels.");
     }
 }

@@ -1,4 +1,4 @@
-//! The verdict in plain words, and the figures at the best point.
+//! The verdict in words, and the figures at the best point.
 
 use super::endpoints;
 use super::search;
@@ -21,8 +21,8 @@ use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Verdict};
 use observe::{Raw, STATES, mean_shares};
 
-/// Verdict first, then how the run ended if not well, then the best point. A target that went away
-/// is said before all else.
+/// Verdict first, then how the run ended if it did not complete, then the best point. A target that
+/// went away comes before the verdict.
 pub fn summary(run: &Run) -> Vec<Block> {
     let mut blocks = vec![Block::Banner(verdict_banner(run))];
     blocks.extend(outcome_banner(run).map(Block::Banner));
@@ -38,7 +38,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
 
 pub(crate) fn verdict_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
-    // Trials that miss are part of a search, and what they break says nothing about its answer.
+    // Trials that miss are part of a search; their broken gates say nothing about its answer.
     if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
         return search::banner(run, answer);
     }
@@ -57,7 +57,7 @@ pub(crate) fn verdict_banner(run: &Run) -> Banner {
     banner
 }
 
-/// Failures are results: what share of the requests had no good response stands in the first lines.
+/// Failures are results: the first lines give the share of requests without a good response.
 fn failures_sentence(run: &Run) -> Option<String> {
     let (_, point) = best_point(run)?;
     let at = if run.record.points.len() > 1 {
@@ -85,7 +85,7 @@ fn unknown_banner(run: &Run, why: &str) -> Banner {
     Banner { tone: Tone::Bad, text, lines }
 }
 
-/// Broken gates named in the banner; the rest is in the section on validity.
+/// Most broken gates in the banner; the section on validity has the rest.
 const LINES_MAX: usize = 3;
 
 fn client_banner(verdict: &Verdict) -> Banner {
@@ -93,7 +93,7 @@ fn client_banner(verdict: &Verdict) -> Banner {
     let text = format!("NOT A SERVER MEASUREMENT: the generator is the wall: {wall}.");
     let reached = verdict.ceiling.as_ref().map_or_else(
         || "The server's ceiling is not known.".to_string(),
-        |ceiling| format!("The server does at least {}.", per_second(ceiling.rate)),
+        |ceiling| format!("The server reaches at least {}.", per_second(ceiling.rate)),
     );
     let line = format!("{reached} Confidence in the wall: {}.", verdict.confidence.word());
     Banner { tone: Tone::Bad, text, lines: vec![line] }
@@ -110,7 +110,7 @@ fn rate_phrase(verdict: &Verdict) -> Option<String> {
     Some(format!("{kind} {}{around}", per_second(ceiling.rate)))
 }
 
-/// The ceiling of levels whose rate is that of connections.
+/// The ceiling of levels whose rate is a rate of connections.
 fn connections_ceiling(run: &Run) -> Option<Banner> {
     let verdict = &run.record.verdict;
     let many = run.record.points.len() > 1 && verdict.ceiling.is_some();
@@ -126,7 +126,7 @@ fn ceiling_banner(verdict: &Verdict) -> Banner {
     Banner { tone: tone_of(verdict), text: rate, lines }
 }
 
-/// Connections were asked about: how many came per second, or how many were held.
+/// The banner of `churn`: how many connections per second, or how many were held.
 fn churn_banner(run: &Run) -> Banner {
     if let Some(banner) = connections_ceiling(run) {
         return banner;
@@ -161,7 +161,7 @@ fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
     )
 }
 
-/// Events were asked about: how many arrived, how large a part that was, and how late.
+/// The banner of `fanout`: how many events arrived, their share, and their staleness.
 fn fanout_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     let point = run.record.points.last();
@@ -180,7 +180,7 @@ fn fanout_banner(run: &Run) -> Banner {
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
 }
 
-/// One level was asked about: its own figures come first.
+/// The banner of `load`, one level: its own figures come first.
 fn load_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     let Some((_, point)) = best_point(run) else { return ceiling_banner(verdict) };
@@ -201,7 +201,7 @@ fn load_banner(run: &Run) -> Banner {
     Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
 }
 
-/// A percentile; that of good responses where it falls among requests without one.
+/// A percentile; among good responses only, where it falls among requests without one.
 fn told(point: &Point, figure: Figure) -> String {
     let good_ns = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
     let at_least_ns = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
@@ -239,7 +239,7 @@ pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
     Some(Banner { tone: Tone::Caution, text, lines: lines.into_iter().collect() })
 }
 
-/// The same without the banners, for text that has said the verdict.
+/// The same without the banners, for text that already has the verdict.
 pub fn setting(run: &Run) -> Vec<Block> {
     vec![Block::Facts(facts(run))]
 }
@@ -264,8 +264,8 @@ fn facts(run: &Run) -> Vec<Fact> {
         if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
             let knee = show_count(knee as f64);
             let text = match point.is_churn() {
-                true => format!("{knee} devices; more only add time to connect"),
-                false => format!("{knee} in flight; more only add latency"),
+                true => format!("{knee} devices; more only add connect time"),
+                false => format!("{knee} in flight; more load only adds latency"),
             };
             facts.push(Fact::new("Knee", text));
         }
@@ -275,7 +275,7 @@ fn facts(run: &Run) -> Vec<Fact> {
     facts
 }
 
-/// The load, what matters most first.
+/// The load, the most important parts first.
 pub(crate) fn load_parts(record: &Record) -> Vec<String> {
     let levels = &record.trial.levels;
     let mut parts = what_is_asked(record);
@@ -295,7 +295,7 @@ pub(crate) fn load_parts(record: &Record) -> Vec<String> {
     parts
 }
 
-/// From the least to the greatest of a figure over all levels.
+/// The range of a figure over all levels.
 fn span(levels: &[Level], value: fn(&Level) -> f64, show: fn(f64) -> String) -> String {
     let values = || levels.iter().map(value);
     let low = values().min_by(f64::total_cmp).unwrap_or(0.0);
@@ -366,7 +366,7 @@ fn life_parts(life: &Life) -> Vec<String> {
         Some((0, 0)) => "no requests".to_string(),
         Some((least, most)) if least == most => plural(u64::from(most), "request"),
         Some((least, most)) => format!("{least} to {most} requests"),
-        None => "requests without end".to_string(),
+        None => "unlimited requests".to_string(),
     };
     let held = match life.hold {
         Some(Hold::For { ns: 0, .. }) | None => return vec![format!("closed after {requests}")],
@@ -408,23 +408,23 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
         if parts.is_empty() { "not measured".to_string() } else { parts.join(", ") }
     };
     let far = far.map_or(host, |far| &far.host).cpus_online.len();
-    // A fleet has the CPUs of all agents.
+    // For a fleet: the CPUs of all agents.
     let of_agents =
         |fleet: &FleetRecord| fleet.agents.iter().map(|agent| agent.host.cpus as usize).sum();
     let near = run.record.fleet.as_ref().map_or(host.cpus_online.len(), of_agents);
     let client = cost(point.cpu.client_cpus, near, point.cpu.client_us_per_request);
     let server = cost(point.cpu.server_cpus, far, point.cpu.server_us_per_request);
-    // Said once, both fit on a line.
+    // Without the repeated word, both fit on one line.
     let server = if client.contains(" CPUs") { server.replace(" CPUs", "") } else { server };
     let others = others(run, point).filter(|cpus| *cpus >= OTHERS_MIN * near as f64);
     let others = others.map_or(String::new(), |cpus| format!("; others {cpus:.2}"));
     format!("client {client}; server {server}{others}")
 }
 
-/// What other processes use of the host is worth a word from this share of it on.
+/// Other processes are mentioned from this share of the host's CPUs on.
 const OTHERS_MIN: f64 = 0.1;
 
-/// CPUs that are busy with neither the generator nor the server, where both run on one host.
+/// CPUs used by neither the generator nor the server, where both run on one host.
 fn others(run: &Run, point: &Point) -> Option<f64> {
     if run.record.target.probe.is_some() {
         return None;

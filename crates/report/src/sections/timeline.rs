@@ -8,7 +8,7 @@ use model::series::Second;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Rate and latency over time, one view per point; of devices the connections they made.
+/// Rate and latency over time, one view per point; for devices, the connections established.
 pub fn points(run: &Run) -> Vec<Block> {
     if !has_requests(run) {
         return established(run).map(Block::Chart).into_iter().collect();
@@ -22,7 +22,7 @@ pub fn points(run: &Run) -> Vec<Block> {
     ]
 }
 
-/// Tenths of a second that are drawn one by one; of a longer window seconds are.
+/// With more tenths of a second than these, whole seconds are drawn.
 const TENTHS_MAX: usize = 300;
 
 /// Connections established over time, where there are devices and no requests.
@@ -30,7 +30,7 @@ fn established(run: &Run) -> Option<Chart> {
     let devices = run.record.points.iter().filter(|point| point.is_churn());
     let view = |point: &Point| {
         let tenths = if point.per_100ms.len() > TENTHS_MAX { 10 } else { 1 };
-        // A rest is shorter, and would look like a drop.
+        // An incomplete last interval would look like a drop.
         let parts = point.per_100ms.chunks_exact(tenths);
         let length_s = tenths as f64 / 10.0;
         let y = parts.map(|part| Some(part.iter().sum::<u64>() as f64 / length_s)).collect();
@@ -51,10 +51,11 @@ pub fn traffic(run: &Run) -> Vec<Block> {
     let mut seconds = run.record.points.iter().flat_map(|point| &point.series);
     let (note, responses): (_, Lines) = match seconds.any(|second| second.status_codes.is_some()) {
         true => ("Complete responses to requests of the window, good or not.", codes),
-        false => ("Complete responses of each second by class of status, good or not.", classes),
+        false => ("Complete responses of each second by status class, good or not.", classes),
     };
     let statuses = chart("statuses-over-time", "Responses by status over time", note);
-    let note = "Of requests and complete responses: heads, framing and bodies, before encryption.";
+    let note =
+        "Bytes of requests and complete responses: heads, framing, bodies; before encryption.";
     let bytes = chart("bytes-over-time", "Bytes over time", note);
     let drawn = [
         Chart { y: rate_axis(), ..by_point(run, statuses, responses) },
@@ -73,7 +74,7 @@ pub fn whole_run(run: &Run) -> Vec<Block> {
     if points.len() < 2 || !has_requests(run) || !points.windows(2).all(follow) {
         return Vec::new();
     }
-    let note = "All points one after the other. The bars on top are measured windows.";
+    let note = "All points in sequence. The bars on top are measured windows.";
     let rate = chart("rate-over-run", "Throughput over the whole run", note);
     let latency = chart("latency-over-run", "Latency over the whole run", LATENCY_NOTE);
     let views = |series: Lines| vec![over_run(run, joined(run, &points, series))];
@@ -83,7 +84,7 @@ pub fn whole_run(run: &Run) -> Vec<Block> {
     ]
 }
 
-/// The best point of each run over the seconds of its window, a line for each run.
+/// The best point of each run over the seconds of its window, one line per run.
 pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
     let best = |(name, run): &(String, &Run)| Some((name.clone(), best_point(run)?.1.clone()));
     let best: Vec<(String, Point)> =
@@ -131,16 +132,16 @@ pub(super) fn over_run(run: &Run, (x, series): (Vec<f64>, Vec<Series>)) -> View 
     View { x, series, bands, ..View::default() }
 }
 
-/// What is drawn of the seconds of a window.
+/// The lines that are drawn from the seconds of a window.
 type Lines = fn(&[Second]) -> Vec<Series>;
 
 /// A count of a second; absent in older records.
 type Count = fn(&Second) -> Option<u64>;
 
-const LATENCY_NOTE: &str = "Of the requests completed in each second. A percentile with fewer than \
-    ten samples beyond it is not drawn.";
+const LATENCY_NOTE: &str = "For the requests completed in each second. A percentile with fewer \
+    than ten samples beyond it is not drawn.";
 
-/// Whether there is throughput and latency; connections without requests have neither.
+/// Whether there are requests; connections without requests have no throughput or latency.
 fn has_requests(run: &Run) -> bool {
     run.record.points.iter().any(|point| !point.series.is_empty() && point.requests.sent > 0)
 }
@@ -173,7 +174,7 @@ fn by_point(run: &Run, chart: Chart, series: Lines) -> Chart {
     Chart { views, selected: best_point(run).map_or(0, |(index, _)| index), ..chart }
 }
 
-/// The lines of points that follow each other in the time of the run, with a gap before each.
+/// The lines of consecutive points over the time of the run, with a gap before each point.
 fn joined(run: &Run, points: &[&Point], series: Lines) -> (Vec<f64>, Vec<Series>) {
     let (mut x, mut lines) = (Vec::new(), Vec::<Series>::new());
     for point in points {
@@ -199,7 +200,7 @@ fn ends_s(seconds: &[Second]) -> Vec<f64> {
     seconds.iter().map(|second| second.t_s).collect()
 }
 
-/// What the seconds of a point hold, drawn as these lines.
+/// One view of a point with these lines.
 pub(super) fn view_of(
     run: &Run,
     point: &Point,
@@ -215,7 +216,7 @@ pub(super) fn view_of(
     }
 }
 
-/// Rates of those completed and, where there are any, of those failed.
+/// Rates of completed requests and, if there are any, of failed requests.
 pub(super) fn rates(seconds: &[Second]) -> Vec<Series> {
     let mut series = vec![per_second("completed", seconds, |second| Some(second.completed))];
     if seconds.iter().any(|second| second.failed > 0) {
@@ -252,7 +253,7 @@ fn codes(seconds: &[Second]) -> Vec<Series> {
     lines
 }
 
-/// Responses of each class that there are any of.
+/// Responses of each status class that occurred.
 fn classes(seconds: &[Second]) -> Vec<Series> {
     let class = |(label, pick): (&str, Count)| {
         let is_any = seconds.iter().any(|second| pick(second).is_some_and(|count| count > 0));
@@ -280,7 +281,7 @@ fn volumes(seconds: &[Second]) -> Vec<Series> {
 }
 
 /// A count of each second as a rate. The last entry may be shorter than a second; dividing by its
-/// own length keeps it from looking like a drop.
+/// length keeps it from looking like a drop.
 fn per_second(label: &str, seconds: &[Second], pick: impl Fn(&Second) -> Option<u64>) -> Series {
     let mut before_s = 0.0;
     let rate = |second: &Second| {

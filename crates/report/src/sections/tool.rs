@@ -1,5 +1,5 @@
-//! A run whose load another tool made: what it told, what arithmetic says of that, and which of our
-//! checks can be asked of it.
+//! A run whose load another tool made: what it reported, what arithmetic says about that, and the
+//! gates that can be checked for it.
 
 use super::audit::of_account;
 use super::wall_words::{tone_of, wall_sentence};
@@ -14,12 +14,12 @@ use model::verdict::Verdict;
 pub fn banner(tool: &ToolRun, verdict: &Verdict) -> Banner {
     let [p50, p99] = [0.5, 0.99].map(|share| time(tool, share));
     let rate = or_dash(tool.rate, per_second);
-    let text = format!("{rate}, p50 {p50}, p99 {p99}, as {} says", tool.generator.name());
+    let text = format!("{rate}, p50 {p50}, p99 {p99}, as {} reports", tool.generator.name());
     let lines = vec![wall_sentence(verdict)];
     Banner { tone: tone_of(verdict), text, lines }
 }
 
-/// A percentile as it was told, marked when it cannot be.
+/// A percentile as the tool reported it, marked when it cannot be right.
 fn time(tool: &ToolRun, share: f64) -> String {
     let told = ns(tool.percentile_ns(share).map(|ns| ns as u64));
     let name = if share == 0.5 { "p50" } else { "p99" };
@@ -29,7 +29,7 @@ fn time(tool: &ToolRun, share: f64) -> String {
     }
 }
 
-/// Who made the load, and what it cost.
+/// The tool that made the load, and its cost.
 pub fn facts(tool: &ToolRun) -> Vec<Fact> {
     let cpus = |of: Option<f64>| or_dash(of, |cpus| format!("{cpus:.2}"));
     let version = tool.account.foreign.version.as_ref();
@@ -45,7 +45,7 @@ pub fn facts(tool: &ToolRun) -> Vec<Fact> {
     ]
 }
 
-/// CPU time of both sides for each response.
+/// CPU time of both sides per response.
 pub fn cost(tool: &ToolRun) -> String {
     let [client, server] =
         [tool.cpu.client_us_per_request, tool.cpu.server_us_per_request].map(|us| match us {
@@ -55,7 +55,7 @@ pub fn cost(tool: &ToolRun) -> String {
     format!("client {client}, server {server} per response")
 }
 
-/// How many of its figures hold, and what cannot be.
+/// How many of its figures hold, and which cannot be.
 pub fn audited(tool: &ToolRun) -> String {
     let asked = tool.account.claims.iter().filter(|claim| !claim.findings.is_empty());
     let (mut holds, mut open, mut wrong) = (0, 0, Vec::new());
@@ -67,12 +67,12 @@ pub fn audited(tool: &ToolRun) -> String {
         }
     }
     match wrong.is_empty() {
-        true => format!("of what it says {holds} figures hold, {open} cannot be told"),
+        true => format!("of its figures {holds} hold, {open} cannot be told"),
         false => format!("CANNOT BE: {}; {holds} hold, {open} cannot be told", wrong.join(", ")),
     }
 }
 
-/// Requests, failures and bytes as it told them.
+/// Requests and failures as it reported them.
 pub fn counted(tool: &ToolRun) -> String {
     let told = &tool.account.foreign;
     let count = |figure: &Option<Figure>| figure.as_ref().map(|figure| figure.printed.clone());
@@ -87,12 +87,12 @@ pub fn counted(tool: &ToolRun) -> String {
     told.join(", ")
 }
 
-/// What it told, figure by figure.
+/// What it reported, figure by figure.
 pub fn told(run: &Run) -> Vec<Block> {
     run.record.tool.as_ref().map_or_else(Vec::new, |tool| of_account(&tool.account))
 }
 
-/// Our checks, asked of it.
+/// The gates of ceiling, applied to the tool.
 pub fn gates(run: &Run) -> Vec<Block> {
     let Some(tool) = &run.record.tool else { return Vec::new() };
     let mut table = Table::new(["gate", "is", "because"].map(Column::words).to_vec());

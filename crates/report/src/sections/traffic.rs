@@ -1,4 +1,4 @@
-//! What became of connections and requests, exactly.
+//! Exact counts of connections and requests by their outcome.
 
 use super::security;
 use crate::page::{Block, Column, Table};
@@ -7,16 +7,16 @@ use model::run::{Point, Run};
 use model::tick::ERROR_CLASSES;
 use model::tick::ErrorClass;
 
-/// One sentence when nothing was lost, else the tables of the points that lost something.
+/// The tables of the points that lost something; nothing when no point did.
 pub fn trouble(run: &Run) -> Vec<Block> {
     let losing: Vec<&Point> = run.record.points.iter().filter(|point| lost(point) > 0).collect();
     if losing.is_empty() { Vec::new() } else { drawn(run, &losing) }
 }
 
-/// Everything that did not go as asked, in one number.
+/// The number of connections and requests that were lost.
 fn lost(point: &Point) -> u64 {
     let (connections, requests) = (&point.connections, &point.requests);
-    // Without requests a connection that is open has all it wants.
+    // Without requests, an open connection counts as served.
     let is_served = if point.asks() { connections.served } else { connections.opened };
     let unserved = connections.asked.saturating_sub(is_served);
     let unanswered = requests.failed + requests.unsent + requests.unanswered;

@@ -1,4 +1,4 @@
-//! Knobs: what would be changed and what that would do, what is changed, and what was put back.
+//! Knobs: proposed changes with their predicted effect, changes made, and values restored.
 
 use crate::page::{Block, Column, List, ListKind, Mark, Page, Table};
 use crate::wording::plural;
@@ -8,7 +8,7 @@ use model::tuning::{Basis, Fate, Prediction, Row, TakesEffect};
 pub fn plan(rows: &[Row], run: Option<&str>) -> Page {
     let mut blocks = vec![Block::Text(match run {
         Some(run) => format!("Nothing is changed. Effects are predicted from run {run}."),
-        None => "Nothing is changed. No run: nothing is known about what would help; first \
+        None => "Nothing is changed. Without a run, nothing is known about what would help; first \
                  ceiling load URL."
             .to_string(),
     })];
@@ -36,7 +36,7 @@ pub fn plan(rows: &[Row], run: Option<&str>) -> Page {
     Page { title: "ceiling tune plan".to_string(), subtitle, blocks }
 }
 
-/// What one transaction left on the host: its heading and its rows.
+/// What each transaction left on the host: its heading and its rows.
 pub fn standing(transactions: &[(String, Vec<Row>)]) -> Page {
     let mut blocks = Vec::new();
     for (heading, rows) in transactions {
@@ -50,7 +50,7 @@ pub fn standing(transactions: &[(String, Vec<Row>)]) -> Page {
     Page { title: "ceiling tune status".to_string(), subtitle, blocks }
 }
 
-/// A row in one line, as it happens.
+/// A row in one line, printed as it happens.
 pub fn line(row: &Row) -> String {
     let arrow = match (&row.now, &row.wanted, row.fate) {
         (Some(now), _, Fate::Applied | Fate::Reverted | Fate::Already) => {
@@ -65,11 +65,11 @@ pub fn line(row: &Row) -> String {
         .to_string()
 }
 
-/// How far a row has come.
+/// The state of a row.
 pub fn word(fate: Fate) -> &'static str {
     match fate {
         Fate::Proposed => "proposed",
-        Fate::Already => "as meant",
+        Fate::Already => "already",
         Fate::Advice => "advice",
         Fate::Absent => "absent",
         Fate::Refused => "refused",
@@ -85,13 +85,13 @@ fn basis(row: &Row) -> Option<Basis> {
     row.prediction.as_ref().map(|prediction| prediction.basis)
 }
 
-/// Rows that differ in nothing but a number in their places.
+/// Rows that differ only in a number in their places.
 struct Group<'a> {
     row: &'a Row,
     place: String,
 }
 
-/// Neighbours that say the same become one.
+/// Merges consecutive rows of the same content.
 fn groups<'a>(rows: &[&'a Row]) -> Vec<Group<'a>> {
     let same = |left: &&Row, right: &&Row| {
         let key = |row: &Row| {
@@ -112,7 +112,7 @@ fn groups<'a>(rows: &[&'a Row]) -> Vec<Group<'a>> {
     rows.chunk_by(same).map(of).collect()
 }
 
-/// A place around the number of its queue, interrupt or CPU.
+/// A place split around the number of its queue, interrupt or CPU.
 fn parts(place: &str) -> Option<(String, String, String)> {
     let (at, mark) = ["rx-", "tx-", "irq/", "cpu/cpu", "policy", "state"]
         .iter()
@@ -136,10 +136,10 @@ fn joined(rows: &[&Row]) -> String {
     shortened(&place)
 }
 
-/// Without what every place of a kind begins with.
+/// A place without the prefix that all places of its kind share.
 fn shortened(place: &str) -> String {
     if let Some(of_device) = place.strip_prefix("/sys/class/net/") {
-        // Words, so that a narrow column breaks between them.
+        // Spaces, so that a narrow column can break there.
         return of_device.replace("/queues/", " ").replace('/', " ");
     }
     let roots = ["/proc/sys/", "/sys/devices/system/", "/proc/"];
@@ -205,7 +205,7 @@ fn proposed(rows: &[&Row]) -> Vec<Block> {
     blocks
 }
 
-/// One group for each knob: its arithmetic and its risk are the same at all of its places.
+/// One group per knob: arithmetic and risk are the same at all of its places.
 fn per_knob(mut groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     groups.dedup_by(|right, left| right.row.knob == left.row.knob);
     groups
@@ -226,15 +226,15 @@ fn effect(prediction: &Prediction) -> String {
 fn why(group: &Group<'_>) -> String {
     let row = group.row;
     let works = match row.takes_effect {
-        TakesEffect::Now => "works at once",
-        TakesEffect::NewSockets => "works for new connections",
-        TakesEffect::NewListen => "works when the server listens again",
-        TakesEffect::Restart => "works when the server is started again",
-        TakesEffect::Reboot => "works when the host is started again",
+        TakesEffect::Now => "takes effect at once",
+        TakesEffect::NewSockets => "takes effect for new connections",
+        TakesEffect::NewListen => "takes effect when the server listens again",
+        TakesEffect::Restart => "takes effect when the server restarts",
+        TakesEffect::Reboot => "takes effect when the host restarts",
     };
     let of = |prediction: &Prediction| match prediction.basis {
         Basis::Unknown => {
-            format!("{}; to know: {}; ", prediction.arithmetic, prediction.reconsider)
+            format!("{}; to find out: {}; ", prediction.arithmetic, prediction.reconsider)
         }
         _ => format!("{}; ", prediction.arithmetic),
     };
@@ -282,7 +282,7 @@ fn listed_as(lead: &str, groups: &[Group<'_>], show: fn(&Group<'_>) -> String) -
     (!groups.is_empty()).then_some(Block::List(list))
 }
 
-/// Changes as they stand, and what is to be said of each.
+/// Changes in their current state, with their notes.
 fn changes(rows: &[Row]) -> Vec<Block> {
     let mut table = Table::new(vec![
         Column::words("knob"),

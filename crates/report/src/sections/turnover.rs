@@ -1,4 +1,4 @@
-//! Connections that come and go: how many, how long they took to open, and who closed them.
+//! Connections that come and go: how many, how long they took to open, and which side closed them.
 
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
@@ -7,7 +7,7 @@ use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
 use model::units::{show_bytes, show_count};
 
-/// One row per point whose connections were not simply kept; nothing when there is none.
+/// One row per point whose connections come and go; nothing when there is none.
 pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     let with = |point: &'a Point| Some((point, point.turnover.as_ref()?));
     let rows: Vec<(&Point, &TurnoverInfo)> = run.record.points.iter().filter_map(with).collect();
@@ -38,7 +38,7 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
         table.push(mark_of(run, point), cells);
     }
     if is_planned {
-        table.notes.push("Times to connect count from the planned instant.".to_string());
+        table.notes.push("Time to connect is measured from the planned instant.".to_string());
     }
     for (point, turnover) in rows {
         table.notes.extend(notes(point, turnover));
@@ -46,7 +46,7 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-/// Time to connect: from the planned instant where there is one.
+/// Time to connect, from the planned instant where there is one.
 pub(crate) fn connect_of(turnover: &TurnoverInfo) -> &Summary {
     turnover.starts.as_ref().map_or(&turnover.connect_ns, |starts| &starts.connect_ns)
 }
@@ -56,7 +56,7 @@ fn is_held(point: &Point) -> bool {
     point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever))
 }
 
-/// Connections that stay are opened in the ramp-up, before the window: its figures would be zeros.
+/// Held connections are opened in the ramp-up, before the window, whose figures would be zeros.
 fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
     let mut columns = vec![Column::numbers(point_heading(run))];
     columns.extend(["opened", "failed", "lost"].map(Column::numbers));
@@ -82,8 +82,8 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
         let is_odd = starts.missed() + starts.waited > 0;
         notes.extend(is_odd.then(|| {
             format!(
-                "{}: {due} connections were due and {begun} begun, {} of them late for want of a \
-                 free device; {} failed and {} were pending at the end.",
+                "{}: {due} connections were due and {begun} started, {} of them late because no \
+                 device was free; {} failed and {} were pending at the end.",
                 point_mark(point),
                 count(starts.waited),
                 count(starts.failed),
@@ -93,7 +93,9 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
     } else if let Some(planned) = turnover.planned_rate {
         let share = turnover.rate / planned.max(f64::MIN_POSITIVE) * 100.0;
         let planned = show_count(planned);
-        notes.push(format!("Devices over hold asks for {planned} conns/s: {share:.0} % of it."));
+        notes.push(format!(
+            "Devices divided by hold time is {planned} conns/s: {share:.0} % of that was reached."
+        ));
     }
     if !turnover.syn_retries.is_empty() {
         let modes: Vec<String> = turnover
@@ -102,15 +104,15 @@ fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {
             .map(|(second, connects)| format!("{} at {second}", count(*connects)))
             .collect();
         notes.push(format!(
-            "Connects that took as long as a lost SYN is repeated after: {}.",
+            "Connects that took as long as the retransmission of a lost SYN: {}.",
             modes.join(", ")
         ));
     }
-    // On a schedule devices take turns, and few are open at once.
+    // On a schedule few devices are open at once, so a figure per connection would mislead.
     if let (Some(bytes), None) = (turnover.client_bytes_each, &turnover.starts) {
         let open = plural(point.connections.opened, "connection");
         let bytes = or_dash(Some(bytes), show_bytes);
-        notes.push(format!("{bytes} of the generator's memory for each of {open}, kernel aside."));
+        notes.push(format!("{bytes} of generator memory for each of {open}, kernel excluded."));
     }
     notes
 }

@@ -1,4 +1,4 @@
-//! The visits of an experiment with their runs, as its sections read them.
+//! The visits of an experiment with their runs, for its sections.
 
 use crate::page::Mark;
 use crate::wording::best_point;
@@ -10,7 +10,7 @@ use model::verdict::Named;
 use model::visit;
 use std::collections::BTreeMap;
 
-/// Each visit with its run; without a design each cell.
+/// Each visit with its run; without a design, each cell.
 pub(super) fn each_visit<'a>(
     of: &'a Experiment,
     runs: &'a [Option<Run>],
@@ -18,7 +18,7 @@ pub(super) fn each_visit<'a>(
     of.cells.iter().zip(runs.iter().map(Option::as_ref))
 }
 
-/// Each visit of a block with its run: warm-ups are in no figure.
+/// Each visit with its run, without the warm-up block, which is in no figure.
 pub(super) fn counted_visits<'a>(
     of: &'a Experiment,
     runs: &'a [Option<Run>],
@@ -26,18 +26,18 @@ pub(super) fn counted_visits<'a>(
     each_visit(of, runs).filter(|(cell, _)| cell.block != Some(0))
 }
 
-/// Whether any run is there: a result may be kept without them.
+/// Whether there is any run: a result may be kept without its runs.
 pub(super) fn has_runs(runs: &[Option<Run>]) -> bool {
     runs.iter().any(Option::is_some)
 }
 
-/// A visit as the document of the experiment has it, for where its run is not kept.
+/// A visit from the document of the experiment, where its run is not kept.
 pub(super) fn kept<'a>(of: &'a Experiment, cell: &CellResult) -> Option<&'a VisitSeen> {
     let mut visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
     visits.find(|one| one.cell == cell.name && one.block == cell.block)
 }
 
-/// The same of one figure.
+/// The same for one figure.
 pub(super) fn kept_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
     kept(of, cell)?.figures.get(&figure).copied()
 }
@@ -49,7 +49,7 @@ pub(super) fn is_excluded(of: &Experiment, cell: &CellResult) -> bool {
     excluded.any(|one| one.cell == cell.name && Some(one.block) == cell.block)
 }
 
-/// The anchor of a visit by its place in the experiment, from 0.
+/// The anchor of a visit by its index in the experiment, from 0.
 pub(super) fn visit_anchor(nth: usize) -> String {
     format!("visit-{}", nth + 1)
 }
@@ -59,8 +59,8 @@ pub fn figures(run: &Run) -> BTreeMap<Figure, f64> {
     visit::figures(&run.record)
 }
 
-/// Whether the wall of a cell is one that its plan expects; nothing when none is expected, or when
-/// the wall is not known.
+/// Whether the wall of a cell is one that the plan expects; nothing when none is expected or the
+/// wall is not known.
 pub fn is_expected(cell: &CellResult, run: &Run) -> Option<bool> {
     let verdict = &run.record.verdict;
     match verdict.wall {
@@ -74,7 +74,7 @@ pub fn is_expected(cell: &CellResult, run: &Run) -> Option<bool> {
     }
 }
 
-/// The attention that a run needs whose load another tool made.
+/// The mark of a run whose load another tool made.
 pub(super) fn mark_of_claim(claim: &Claim) -> Mark {
     match claim {
         Claim::Known => Mark::None,
@@ -83,7 +83,7 @@ pub(super) fn mark_of_claim(claim: &Claim) -> Mark {
     }
 }
 
-/// The cell, and with a design the block of this visit of it.
+/// The cell, and with a design the block of the visit.
 pub(super) fn visit_name(cell: &CellResult) -> String {
     let block = match cell.block {
         None => String::new(),
@@ -93,7 +93,7 @@ pub(super) fn visit_name(cell: &CellResult) -> String {
     format!("{}{block}", cell.name)
 }
 
-/// The best point; where none is valid the last one, which is marked.
+/// The best point, or the last one (marked) where none is valid.
 pub(super) fn point_of(run: &Run) -> Option<&Point> {
     best_point(run).map(|(_, point)| point).or(run.record.points.last())
 }

@@ -12,7 +12,7 @@ use model::run::{Point, Run};
 use model::standing::Standing;
 use model::visit::{figure_of, standing_of};
 
-/// Values that differ by more than this factor need an axis of factors.
+/// Values that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
 
 /// The dots of one figure; nothing when no visit has it.
@@ -76,7 +76,7 @@ pub(super) fn plot(
     })
 }
 
-/// How to read plots, by what is in them.
+/// How to read the plots: only what occurs in them is explained.
 pub(super) fn note(plots: &[Dots]) -> String {
     let rows = || plots.iter().flat_map(|plot| &plot.rows);
     let mut note =
@@ -89,11 +89,11 @@ pub(super) fn note(plots: &[Dots]) -> String {
     };
     let has = |mark: Mark| rows().flat_map(|row| &row.dots).any(|dot| dot.mark == mark);
     if has(Mark::Broken) {
-        note += " A cross is a visit whose figure gates struck, or that a rule of the plan left \
-                 out: it counts in nothing.";
+        note += " A cross is a visit whose figure was struck by gates, or that a rule of the plan \
+                 left out: it counts in no figure.";
     }
     if has(Mark::Caution) {
-        note += " A ring is one with a reservation: the generator was the wall, the figure has \
+        note += " A ring is a visit with a reservation: the generator was the wall, the figure has \
                  only bounds, or the visit was cut short.";
     }
     note
@@ -117,8 +117,7 @@ pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
     }
 }
 
-/// The attention that a figure which counts needs. CPU time per request is right whoever the wall
-/// is.
+/// The mark of a figure that counts. CPU time per request is valid whatever the wall is.
 fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
     let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
     let is_of_generator = !is_cost && point.claim() == Claim::OfGenerator;
@@ -140,7 +139,7 @@ fn detail(cell: &CellResult, run: Option<&Run>, value: &str, mark: Mark) -> Stri
     format!("{}: {value}{struck}; {wall}", visit_name(cell))
 }
 
-/// Where a block stands in a row.
+/// Vertical position of a block in a row.
 fn place(block: u32, last: u32) -> f64 {
     match last {
         0 | 1 => 0.5,
@@ -148,7 +147,7 @@ fn place(block: u32, last: u32) -> f64 {
     }
 }
 
-/// What the values of a figure are, and what they are multiplied with to be in that unit.
+/// The axis of a figure, and the factor that converts its values to the unit of the axis.
 pub(super) fn axis_of(figure: Figure) -> (Axis, f64) {
     match figure {
         Figure::Rate => (Axis::linear("rate", Unit::PerSecond), 1.0),
@@ -159,7 +158,7 @@ pub(super) fn axis_of(figure: Figure) -> (Axis, f64) {
     }
 }
 
-/// What a figure is called in a sentence of its own.
+/// The name of a figure in a title.
 pub(super) fn title(figure: Figure) -> &'static str {
     match figure {
         Figure::Rate => "Rate",
@@ -170,7 +169,7 @@ pub(super) fn title(figure: Figure) -> &'static str {
     }
 }
 
-/// The end of an anchor.
+/// The suffix of an anchor.
 pub(super) fn id(figure: Figure) -> &'static str {
     match figure {
         Figure::Rate => "rate",

@@ -1,4 +1,4 @@
-//! A verdict in words, as banners have it.
+//! A verdict in words, for banners.
 
 use crate::page::Tone;
 use crate::wording::{sentence, side_phrase, wall_name, wall_phrase, with_names};
@@ -14,12 +14,12 @@ pub(super) fn tone_of(verdict: &Verdict) -> Tone {
     }
 }
 
-/// What stopped it, as a sentence.
+/// The wall, as a sentence.
 pub(super) fn wall_sentence(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(_) if !verdict.also.is_empty() => {
             let walls = if verdict.also.len() == 1 { "both" } else { "all" };
-            // Walls on two sides have no side of their own, which is not an unknown one.
+            // Walls on two sides have no common side; that is not an unknown side.
             let side = match verdict.side {
                 Side::Unknown => String::new(),
                 side => format!(", {}", side_phrase(side)),
@@ -37,7 +37,7 @@ pub(super) fn wall_sentence(verdict: &Verdict) -> String {
     }
 }
 
-/// The sentence a verdict carries in place of a wall's name, to stand inside another one.
+/// A sentence used in place of the name of a wall, without its full stop.
 fn without_stop(name: &str) -> &str {
     name.trim_end_matches('.')
 }

@@ -47,7 +47,7 @@ pub(super) fn table(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> T
     table
 }
 
-/// The walls of visits with how many found them, the most frequent first.
+/// The walls of the visits with their counts, the most frequent first.
 fn found(visits: &[(&CellResult, &Run)]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (cell, run) in visits {

@@ -1,4 +1,4 @@
-//! What is printed by default: the result first and last, and nothing that needs a manual.
+//! The default output: the result first and last, and nothing that needs a manual.
 //!
 //! In: a run. Out: at most 18 lines for one level, and one line for each level or trial with at
 //! most 12 others for several. Never: gates that hold, evidence, settings; `-v` and `-vv` print
@@ -23,9 +23,9 @@ use model::size::Sizing;
 
 /// Lines of one level.
 pub(super) const LINES: usize = 18;
-/// Lines of several levels, besides one for each.
+/// Lines of several levels, in addition to one per level.
 pub(super) const LINES_BESIDE_LEVELS: usize = 12;
-/// Columns of the names on the left.
+/// Width of the names on the left.
 const NAMES: usize = 11;
 /// Lines that one row may take.
 const ROW_LINES: usize = 2;
@@ -47,7 +47,7 @@ impl Row {
     }
 }
 
-/// The verdict, what was asked, the figures; the verdict again is for the end, after what `-v`
+/// The verdict, the command, the figures. The verdict is repeated at the end, after what `-v`
 /// adds.
 pub(super) fn lines(run: &Run) -> Vec<TextLine> {
     let mut lines = first(run);
@@ -55,9 +55,9 @@ pub(super) fn lines(run: &Run) -> Vec<TextLine> {
         0 | 1 => LINES,
         levels => LINES_BESIDE_LEVELS + levels,
     };
-    // The last line is the verdict's.
+    // The last line repeats the verdict.
     let figures = figures(run, most - lines.len() - 1);
-    // White space is for what is left.
+    // Remaining lines become blank lines.
     let spare = most.saturating_sub(lines.len() + figures.len() + 1);
     lines.extend((spare > 1).then(TextLine::default));
     lines.extend(figures);
@@ -65,23 +65,23 @@ pub(super) fn lines(run: &Run) -> Vec<TextLine> {
     lines
 }
 
-/// The verdict once more, in one line: a terminal that scrolls still shows it.
+/// The verdict again, in one line: it stays visible when the terminal scrolls.
 pub(super) fn last(run: &Run) -> Vec<TextLine> {
     let verdict = verdict::verdict(run);
     banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
 }
 
-/// The fastest of several runs, and a line for each; the first line again is for the end.
+/// The fastest of several runs and a line for each; and the first line again, for the end.
 pub(super) fn beside_lines(runs: &[Run]) -> (Vec<TextLine>, Vec<TextLine>) {
     (beside::lines(runs), beside::last(runs))
 }
 
-/// How many client machines, the products that say so, and the first line again.
+/// How many client machines, the products behind that number, and the first line again.
 pub(super) fn sizing_lines(of: &Sizing, run: &Run) -> [Vec<TextLine>; 3] {
     [sizing::lines(of, run), sizing::steps(of), sizing::last(of)]
 }
 
-/// The verdict, and what was done.
+/// The verdict, and the command.
 fn first(run: &Run) -> Vec<TextLine> {
     let mut lines = banner_lines(&verdict::verdict(run));
     lines.truncate(ROW_LINES);
@@ -89,8 +89,8 @@ fn first(run: &Run) -> Vec<TextLine> {
     lines
 }
 
-/// The command without its options, and as much of the load as there is room for. A long URL is
-/// shortened in the middle.
+/// The command without its options, and as much of the load as fits. A long URL is shortened in the
+/// middle.
 fn title(run: &Run) -> String {
     let head = format!("ceiling {} ", run.record.trial.question.word());
     let load = summary::load_parts(&run.record);
@@ -107,10 +107,10 @@ fn title(run: &Run) -> String {
     fit(&title, WIDTH)
 }
 
-/// A URL is not made shorter than this for the sake of what follows it.
+/// A URL is not shortened below this to make room for what follows it.
 const URL_MIN: usize = 36;
 
-/// The figures in at most `room` lines, if they can be.
+/// The figures, in at most `room` lines where possible.
 fn figures(run: &Run, room: usize) -> Vec<TextLine> {
     let points = &run.record.points;
     let (table, rows) = match points.as_slice() {
@@ -142,13 +142,13 @@ fn figures(run: &Run, room: usize) -> Vec<TextLine> {
     lines
 }
 
-/// Whether connections were asked about, and no requests.
+/// Whether the point is about connections, not requests.
 fn is_of_connections(point: &Point) -> bool {
     let is_held = point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever));
     point.is_churn() && (is_held || !point.asks())
 }
 
-/// One level: the distribution of latency is drawn where there is room for it.
+/// One level: the distribution of latency is drawn if it fits.
 fn one_level(run: &Run, point: &Point, room: usize) -> Vec<TextLine> {
     let (above, below) = rows::of_one(run, point);
     if let Some(latency) = histogram::lines(run, point) {
@@ -163,7 +163,7 @@ fn one_level(run: &Run, point: &Point, room: usize) -> Vec<TextLine> {
     drawn(&rows, room)
 }
 
-/// Rows in at most `room` lines, if they can be: else none but commands has more than one line.
+/// Rows in at most `room` lines where possible: else all rows except commands get one line.
 fn drawn(rows: &[Row], room: usize) -> Vec<TextLine> {
     let lines = |most: usize| -> Vec<TextLine> {
         rows.iter().flat_map(|row| row_lines(row, most)).collect()
@@ -172,7 +172,7 @@ fn drawn(rows: &[Row], room: usize) -> Vec<TextLine> {
     if whole.len() <= room { whole } else { lines(1) }
 }
 
-/// A row in lines of a terminal, at most so many.
+/// A row in at most this many lines of a terminal.
 fn row_lines(row: &Row, most: usize) -> Vec<TextLine> {
     let (indent, room) = (MARGIN + NAMES, WIDTH - MARGIN - NAMES);
     let texts = match row.ink {
@@ -189,13 +189,13 @@ fn row_lines(row: &Row, most: usize) -> Vec<TextLine> {
     lines
 }
 
-/// A command in lines that a shell puts together again, broken between words.
+/// A command in lines that a shell joins again, broken between words.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
     let command = crate::printable::printable(command);
     let mut lines = vec![String::new()];
     for word in with_values(&shell_words(&command)) {
         let line = lines.last_mut().expect("there is one");
-        // A backslash follows on every line but the last.
+        // Every line except the last ends with a backslash.
         if !line.is_empty() && width(line) + 1 + width(&word) + 2 > room {
             line.push_str(" \\");
             lines.push(format!("  {word}"));
@@ -208,7 +208,7 @@ fn command_lines(command: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Each option with the value behind it.
+/// Joins each option with its value.
 fn with_values(words: &[&str]) -> Vec<String> {
     let mut units: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -221,7 +221,7 @@ fn with_values(words: &[&str]) -> Vec<String> {
     units
 }
 
-/// The words of a command as a shell sees them, with their quotes.
+/// The words of a command as a shell splits them, with their quotes.
 fn shell_words(command: &str) -> Vec<&str> {
     let (mut words, mut begin, mut quote, mut is_escaped) = (Vec::new(), 0, None, false);
     for (at, letter) in command.char_indices() {

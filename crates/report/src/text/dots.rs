@@ -1,4 +1,4 @@
-//! Rows of dots in a terminal: a line for each row.
+//! Rows of dots in a terminal, one line per row.
 
 use super::line::{Ink, TextLine};
 use super::spark::step_label;
@@ -7,7 +7,7 @@ use super::{MARGIN, WIDTH};
 use crate::page::{DotRow, Dots, Mark};
 use crate::wording::middle;
 
-/// Letters of a name.
+/// Most characters of a name.
 const LABEL_MAX: usize = 24;
 /// Most columns of an axis.
 const AXIS_MAX: usize = 48;
@@ -74,7 +74,7 @@ fn strip(of: &Dots, row: &DotRow, room: usize) -> String {
     letters.into_iter().collect()
 }
 
-/// Round values, each below its place, as far as there is room between them.
+/// Round values below their positions, as many as fit.
 fn axis(of: &Dots, room: usize) -> String {
     let mut text = String::new();
     for step in of.steps() {

@@ -1,16 +1,15 @@
-//! Grids in a terminal: a line for each row, with its parts and values as numbers and its cells as
-//! bars.
+//! Grids in a terminal: one line per row, with parts and values as numbers and cells as bars.
 
 use super::line::{Ink, TextLine};
 use super::wrap::{fit, left, right, width};
 use super::{MARGIN, WIDTH, spark};
 use crate::page::{Across, Align, Grid, GridRow};
 
-/// Rows at most: those with the greatest cells, in their order.
+/// Most rows: those with the largest cells, in their original order.
 const ROWS_MAX: usize = 17;
-/// Letters of a name.
+/// Most characters of a name.
 const LABEL_MAX: usize = 22;
-/// Fewest bars that say anything.
+/// Fewest bars on a line.
 const BARS_MIN: usize = 8;
 /// Most bars on a line.
 const BARS_MAX: usize = 32;
@@ -37,7 +36,7 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
     let labels = rows.iter().map(|row| fit(&row.label, LABEL_MAX));
     let labels: Vec<String> = [grid.rows_are.clone()].into_iter().chain(labels).collect();
     let names = widest(&labels);
-    // What has no room is left out from the right, so that the bars stay.
+    // Columns that do not fit are left out from the right, so that the bars stay.
     let mut room = WIDTH - MARGIN - names - 2 - BARS_MIN;
     let fits = |column: &Vec<String>| {
         let needed = widest(column) + 2;
@@ -71,7 +70,7 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
     lines
 }
 
-/// The rows that matter most, in their order.
+/// The rows with the largest cells, in their original order.
 fn chosen(grid: &Grid) -> Vec<&GridRow> {
     let most = |row: &GridRow| row.cells.iter().flatten().copied().fold(0.0, f64::max);
     let mut by_most: Vec<usize> = (0..grid.rows.len()).collect();
@@ -95,7 +94,7 @@ fn widest(column: &[String]) -> usize {
     column.iter().map(|text| width(text)).max().unwrap_or(0)
 }
 
-/// Of neighbours that share a bar the greatest.
+/// One bar for several neighbouring cells shows the largest of them.
 fn bars(grid: &Grid, row: &GridRow, room: usize) -> String {
     let room = room.clamp(1, BARS_MAX);
     let each = row.cells.len().div_ceil(room).max(1);

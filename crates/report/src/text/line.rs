@@ -2,7 +2,7 @@
 
 use super::Style;
 
-/// What a span is for; the style decides how that looks.
+/// The role of a span; the style decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,
@@ -16,7 +16,7 @@ pub(super) enum Ink {
 
 impl Ink {
     /// The numbers of an ANSI escape. Only the sixteen colours that every terminal has and that
-    /// follow the person's own palette.
+    /// follow the user's palette.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -46,7 +46,7 @@ impl TextLine {
         self
     }
 
-    /// Appends the line and its end. White space at the end of a line is left out.
+    /// Appends the line with a line feed, without trailing white space.
     pub(super) fn write(&self, style: Style, text: &mut String) {
         let visible = self.spans.iter().rposition(|(_, span)| !span.trim_end().is_empty());
         for (index, (ink, span)) in self.spans.iter().enumerate() {

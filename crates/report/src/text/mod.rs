@@ -1,4 +1,4 @@
-//! Draws a page for a terminal: never wider than 80 columns.
+//! Draws a page for a terminal, at most 80 columns wide.
 //!
 //! Executive summary: a page becomes lines of painted spans; the paint becomes ANSI escapes or
 //! nothing. Long words are wrapped, long cells shortened with an ellipsis, and a table that is
@@ -33,10 +33,10 @@ use wrap::{fit, width, wrap, wrap_at_most};
 /// Columns of a drawing.
 pub const WIDTH: usize = 80;
 
-/// Left margin of everything below a heading; marks of rows stand in it.
+/// Left margin below a heading; the marks of rows are drawn in it.
 const MARGIN: usize = 2;
 
-/// Lines one value may take before it is cut: a command line can be as long as it likes.
+/// Most lines of one value, such as a long command line; the rest is cut.
 const LINES_MAX: usize = 6;
 
 /// Whether colours may be used.
@@ -48,7 +48,7 @@ pub enum Style {
     Colour,
 }
 
-/// A run as text: the result in less than a screen, what more was asked for, and the verdict again.
+/// A run as text: the result in less than a screen, the requested details, and the verdict again.
 pub fn text(run: &Run, detail: Detail, style: Style) -> String {
     let mut lines = brief::lines(run);
     if detail > Detail::Summary {
@@ -64,7 +64,7 @@ pub fn text(run: &Run, detail: Detail, style: Style) -> String {
     written(&lines, style)
 }
 
-/// What the probes read on both hosts, as text.
+/// The readings of both hosts, as text.
 pub fn text_hosts(run: &Run, style: Style) -> String {
     draw(&hosts_page(run), style)
 }
@@ -80,7 +80,7 @@ pub fn text_beside(runs: &[Run], detail: Detail, style: Style) -> String {
     written(&lines, style)
 }
 
-/// How many client machines a rate takes, as text; with more detail each product.
+/// How many client machines a rate needs, as text; with more detail, each product.
 pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> String {
     let [mut lines, steps, last] = brief::sizing_lines(of, run);
     lines.extend(steps.into_iter().filter(|_| detail > Detail::Latency));
@@ -88,7 +88,7 @@ pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> Stri
     written(&lines, style)
 }
 
-/// An experiment as text: its table, or the conclusion with what it rests on.
+/// An experiment as text: its table, or the conclusion with its basis.
 pub fn text_experiment(of: &Experiment, runs: &[Option<Run>], style: Style) -> String {
     verdict_first(&experiment_briefly(of, runs), style)
 }
@@ -113,22 +113,22 @@ pub fn text_checkup(of: &Checkup, style: Style) -> String {
     draw(&checkup(of), style)
 }
 
-/// What can be said of figures of other tools, as text.
+/// The audit of figures of other tools, as text.
 pub fn text_audit(of: &Audit, style: Style) -> String {
     verdict_first(&audit(of), style)
 }
 
-/// What a directory of runs holds, as text.
+/// The contents of a directory of runs, as text.
 pub fn text_inventory(of: &Inventory, now: Timestamp, style: Style) -> String {
     draw(&inventory(of, now), style)
 }
 
-/// Which advice was right, as text.
+/// Which predictions held, as text.
 pub fn text_calibration(of: &Calibration, style: Style) -> String {
     draw(&calibration(of), style)
 }
 
-/// A page that begins with its verdict, which is the last line as well.
+/// A page that starts with its verdict and repeats it in the last line.
 fn verdict_first(page: &Page, style: Style) -> String {
     let [Block::Banner(banner), rest @ ..] = page.blocks.as_slice() else {
         return draw(page, style);
@@ -143,7 +143,7 @@ fn verdict_first(page: &Page, style: Style) -> String {
     written(&lines, style)
 }
 
-/// A page as text, each line ended.
+/// A page as text; each line ends with a line feed.
 pub fn draw(page: &Page, style: Style) -> String {
     let mut lines = vec![
         TextLine::painted(Ink::Strong, fit(&page.title, WIDTH)),
@@ -153,7 +153,7 @@ pub fn draw(page: &Page, style: Style) -> String {
     written(&lines, style)
 }
 
-/// A text of several lines as a terminal takes it: no control character but line ends.
+/// A text of several lines, safe for a terminal: no control characters except line feeds.
 pub fn printed(text: &str) -> String {
     let mut shown: String =
         text.lines().map(|line| crate::printable::printable(line).into_owned() + "\n").collect();
@@ -161,7 +161,7 @@ pub fn printed(text: &str) -> String {
     shown + "\n"
 }
 
-/// What is below the title.
+/// The lines below the title.
 fn blocks_lines(blocks: &[Block]) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut below_heading = false;
@@ -202,7 +202,7 @@ fn block_lines(block: &Block) -> Vec<TextLine> {
             let title = TextLine::painted(Ink::Strong, fit(&title, WIDTH));
             [title].into_iter().chain(blocks_lines(&folded.blocks).into_iter().skip(1)).collect()
         }
-        // Needs more room than a terminal has; the tables say what matters.
+        // Too large for a terminal; the tables have the main figures.
         Block::Flame(_) => Vec::new(),
     }
 }
@@ -213,7 +213,7 @@ fn paragraph(ink: Ink, text: &str) -> Vec<TextLine> {
     wrap_at_most(text, WIDTH - MARGIN, LINES_MAX).into_iter().map(line).collect()
 }
 
-/// A bar at the left keeps the verdict apart from everything else, with and without colour.
+/// A bar at the left sets the verdict apart, with and without colour.
 fn banner_lines(banner: &Banner) -> Vec<TextLine> {
     let ink = match banner.tone {
         Tone::Good => Ink::Good,
@@ -275,11 +275,11 @@ mod tests {
     use crate::fixtures;
     use model::perturbation::{Confirm, Touch};
 
-    /// All that is drawn of a run but for the page.
+    /// Every depth of detail in text.
     const DETAILS: [Detail; 4] =
         [Detail::Summary, Detail::Latency, Detail::Evidence, Detail::Setup];
 
-    /// A command keeps its words whole, so that it can be pasted; the terminal wraps it.
+    /// A command is not broken inside words, so that it can be pasted; the terminal wraps it.
     #[test]
     fn no_line_is_wider_than_a_terminal() {
         for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A code stands behind a name and never alone.
+    /// The id of a wall follows its name and is never alone.
     #[test]
     fn codes_of_walls_never_stand_alone() {
         for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
@@ -408,7 +408,7 @@ mod tests {
         fits(&text_sizing(&of, &run, Detail::Summary, Style::Plain), brief::LINES);
     }
 
-    /// In at most so many lines, with the first as the last.
+    /// At most this many lines, the last equal to the first.
     fn fits(text: &str, most: usize) {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() <= most, "{} of {most} lines:\n{text}", lines.len());

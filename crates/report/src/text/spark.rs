@@ -1,4 +1,4 @@
-//! Charts in a terminal: one line of bars per series, with the least and the greatest value.
+//! Charts in a terminal: one line of bars per series, with the smallest and the largest value.
 
 use super::line::{Ink, TextLine};
 use super::wrap::{fit, left, width};
@@ -12,11 +12,11 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Most bars on a line.
 const BARS_MAX: usize = 36;
 
-/// A share of `cells` columns in eighths of a character, so that a short bar still moves visibly.
+/// A share of `cells` columns in eighths of a character, so that a short bar moves visibly.
 pub(crate) fn bar(share: f64, cells: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;
-    // What is there is seen.
+    // A share above zero is always visible.
     let eighths = if share > 0.0 { eighths.max(1) } else { eighths };
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
@@ -26,7 +26,7 @@ pub(super) fn step(share: f64) -> char {
     BARS[(share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round() as usize]
 }
 
-/// The view a chart begins with.
+/// The view that a chart shows first.
 pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let Some(view) = chart.views.get(chart.selected) else { return Vec::new() };
@@ -36,7 +36,7 @@ pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
         }
         _ => "nothing was measured".to_string(),
     };
-    // What is of the whole run has no name of its own, and the title says so.
+    // A view of the whole run has no label; the title says that it is of the whole run.
     let title = match view.label.as_str() {
         "" => format!("{margin}{}", chart.title),
         label => format!("{margin}{}: {label}, {span}", chart.title),
@@ -63,8 +63,8 @@ fn extent(chart: &Chart, series: &Series) -> String {
     }
 }
 
-/// Every series of a chart is drawn on its own scale from zero, or on a log axis from its least
-/// value. When there are more values than bars, evenly spaced ones are drawn.
+/// Every series is drawn on its own scale from zero, or on a log axis from its smallest value. With
+/// more values than bars, evenly spaced values are drawn.
 fn bars(chart: &Chart, series: &Series) -> String {
     let count = series.y.len();
     let drawn = count.min(BARS_MAX);
@@ -106,7 +106,7 @@ pub(crate) fn shown(axis: &Axis, value: f64) -> String {
     }
 }
 
-/// A round value below an axis: digits that are all zero only take room.
+/// A round value below an axis, without trailing zeros.
 pub(crate) fn step_label(axis: &Axis, value: f64) -> String {
     let text = shown(axis, value);
     let end = text.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
@@ -119,7 +119,7 @@ pub(crate) fn step_label(axis: &Axis, value: f64) -> String {
     format!("{bare}{unit}")
 }
 
-/// `p99.9` for a thousand; without zeros at the end.
+/// `p99.9` for a thousand; without trailing zeros.
 fn percentile(nines: f64) -> String {
     let shown = format!("{:.3}", 100.0 - 100.0 / nines);
     format!("p{}", shown.trim_end_matches('0').trim_end_matches('.'))

@@ -6,15 +6,15 @@ use super::{MARGIN, WIDTH};
 use crate::page::{Align, Column, Mark, Row, Table};
 use crate::printable::printable;
 
-/// Columns of this rank and above give way to more space between the others.
+/// Columns of this rank and above are dropped for wider gaps between the others.
 const RANK_OF_SPARE: u8 = 6;
 
 /// A column of words is never made narrower than this; numbers are never cut.
 const WORDS_MIN: usize = 12;
-/// Words up to this length are not cut where there is room.
+/// Words up to this length are not cut if they fit.
 const WORD_MAX: usize = 24;
 
-/// Lines one cell may take.
+/// Most lines of one cell.
 const CELL_LINES_MAX: usize = 8;
 
 /// Which columns are drawn and how wide.
@@ -50,7 +50,7 @@ pub(super) fn lines(table: &Table) -> Vec<TextLine> {
     lines
 }
 
-/// A note that begins with the symbol of a mark is as visible as the rows it explains.
+/// A note that starts with the symbol of a mark is as visible as the rows that it explains.
 fn note_lines(note: &str) -> Vec<TextLine> {
     let ink = match note.split(' ').next() {
         Some(first) if first == Mark::Broken.symbol() => Ink::Bad,
@@ -76,11 +76,11 @@ fn left_out(table: &Table, layout: &Layout) -> Option<String> {
     (!missing.is_empty()).then(|| format!("Left out for lack of room: {}.", missing.join(", ")))
 }
 
-/// Width a column would like to have.
+/// Preferred width of a column.
 fn natural_width(table: &Table, index: usize) -> usize {
     let cells = table.rows.iter().map(|row| width(&printable(&row.cells[index])));
     let title = longest_word(&table.columns[index].title);
-    // A column of words needs no second line for its title; numbers are better narrow.
+    // The title of a column of words stays on one line; columns of numbers are kept narrow.
     let title = match table.columns[index].align {
         Align::Left => width(&printable(&table.columns[index].title)).max(title),
         Align::Right => title,
@@ -92,7 +92,7 @@ fn longest_word(text: &str) -> usize {
     printable(text).split(' ').map(width).max().unwrap_or(0)
 }
 
-/// Wide gaps with everything but spare columns, else narrow gaps with as much as fits.
+/// Wide gaps without the spare columns, else narrow gaps with as many columns as fit.
 fn layout(table: &Table) -> Layout {
     let all: Vec<usize> = (0..table.columns.len()).collect();
     let needed: Vec<usize> =
@@ -116,7 +116,7 @@ fn layout(table: &Table) -> Layout {
     }
 }
 
-/// The layout with these columns and gaps, if there is room.
+/// The layout with these columns and gaps, if it fits.
 fn laid_out(table: &Table, shown: &[usize], gap: usize) -> Option<Layout> {
     let natural: Vec<usize> = shown.iter().map(|index| natural_width(table, *index)).collect();
     let least = |(index, natural): (&usize, &usize)| match table.columns[*index].align {
@@ -132,7 +132,7 @@ fn laid_out(table: &Table, shown: &[usize], gap: usize) -> Option<Layout> {
     })
 }
 
-/// The longest word of each column: a URL is one, and is not cut where there is room.
+/// The longest word of each column: a URL is one word, and is not cut if it fits.
 fn whole_words(table: &Table, shown: &[usize]) -> Vec<usize> {
     let longest = |index: &usize| {
         let cells = table.rows.iter().map(|row| longest_word(&row.cells[*index]));
@@ -141,8 +141,8 @@ fn whole_words(table: &Table, shown: &[usize]) -> Vec<usize> {
     shown.iter().map(longest).collect()
 }
 
-/// Gives spare room to the columns that would like more, narrowest first, so that only the
-/// longest texts are wrapped.
+/// Gives spare room to the columns that need more, narrowest first, so that only the longest texts
+/// are wrapped.
 fn share(mut widths: Vec<usize>, wanted: &[usize], room: usize) -> Vec<usize> {
     let mut spare = room.saturating_sub(widths.iter().sum());
     while spare > 0 {
@@ -154,7 +154,7 @@ fn share(mut widths: Vec<usize>, wanted: &[usize], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Last resort where no layout fits: the widest columns give way.
+/// The last resort where no layout fits: the widest columns shrink.
 fn squeezed(table: &Table, shown: Vec<usize>) -> Layout {
     let mut widths: Vec<usize> = shown.iter().map(|i| natural_width(table, *i)).collect();
     let room = WIDTH - MARGIN - shown.len().saturating_sub(1);
@@ -172,7 +172,7 @@ fn aligned(column: &Column, text: &str, room: usize) -> String {
     }
 }
 
-/// Titles broken between words; their last lines stand on the first row.
+/// Titles, broken between words and aligned at the bottom.
 fn heading(table: &Table, layout: &Layout) -> Vec<TextLine> {
     let titles: Vec<Vec<String>> = layout
         .shown

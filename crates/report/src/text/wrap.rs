@@ -1,9 +1,9 @@
-//! Text measured and cut in columns of a terminal.
+//! Measures and cuts text in columns of a terminal.
 
 use crate::printable::printable;
 use unicode_width::UnicodeWidthChar;
 
-/// Columns a text takes.
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
@@ -12,7 +12,7 @@ fn columns(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// The text in at most `room` columns, the end replaced by an ellipsis when it does not fit.
+/// The text in at most `room` columns; an ellipsis replaces the end when it does not fit.
 pub(crate) fn fit(text: &str, room: usize) -> String {
     let text = printable(text);
     if width(&text) <= room {
@@ -25,7 +25,7 @@ pub(crate) fn fit(text: &str, room: usize) -> String {
     fitted
 }
 
-/// The longest beginning that fits.
+/// The longest prefix that fits.
 fn take(text: &str, room: usize) -> &str {
     let mut used = 0;
     for (at, character) in text.char_indices() {
@@ -43,8 +43,7 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let room = room.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    // A double space holds words together that belong to each other; only the break itself eats
-    // spaces.
+    // A double space inside a line is kept; spaces are dropped only at a break.
     for word in text.split(' ') {
         let gap = usize::from(!line.is_empty());
         if width(&line) + gap + width(word) <= room {
@@ -61,7 +60,7 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
         while width(rest) > room {
             let part = take(rest, room);
             if part.is_empty() {
-                // A character wider than the room.
+                // A single character is wider than the room.
                 lines.push("…".to_string());
                 rest = rest.char_indices().nth(1).map_or("", |(at, _)| &rest[at..]);
                 continue;
@@ -90,12 +89,12 @@ pub(crate) fn wrap_at_most(text: &str, room: usize, lines_max: usize) -> Vec<Str
     lines
 }
 
-/// Filled with spaces on the right.
+/// Padded with spaces on the right.
 pub(crate) fn left(text: &str, room: usize) -> String {
     format!("{text}{}", " ".repeat(room.saturating_sub(width(text))))
 }
 
-/// Filled with spaces on the left.
+/// Padded with spaces on the left.
 pub(crate) fn right(text: &str, room: usize) -> String {
     format!("{}{text}", " ".repeat(room.saturating_sub(width(text))))
 }

@@ -1,4 +1,4 @@
-//! What was expected, and what was found, each with what became of it.
+//! Expectations and findings, each with its outcome.
 
 use super::{Scene, chosen};
 use crate::markup::{escape, joined, paragraphs};
@@ -8,7 +8,7 @@ use model::experiment::CellResult;
 use model::wall::WallId;
 use report::is_expected;
 
-/// What was expected: words, walls and figures.
+/// The hypothesis: its text, walls and predictions.
 pub fn hypothesis(scene: &Scene<'_>) -> String {
     let Some(of) = &scene.listed.entry.hypothesis else { return String::new() };
     let text = of.text.as_deref().map_or(String::new(), paragraphs);
@@ -37,7 +37,7 @@ fn walls(scene: &Scene<'_>, of: &Hypothesis) -> String {
 fn found(scene: &Scene<'_>, name: &str, wall: WallId) -> String {
     let Some(result) = chosen(scene.of) else { return "not measured yet".to_string() };
     let cells = result.experiment.cells.iter().zip(&result.runs);
-    // Visits that warm up are in no figure.
+    // Warm-up visits do not count.
     let visits = cells.filter(|(cell, _)| cell.name == name && cell.block != Some(0));
     let verdict = |(cell, run): (&CellResult, &Option<model::run::Run>)| {
         let cell = CellResult { expected: vec![wall], ..cell.clone() };
@@ -69,7 +69,7 @@ fn predictions(scene: &Scene<'_>, of: &Hypothesis) -> String {
     }
 }
 
-/// What was found, each with its condition and whether it holds.
+/// The findings, each with its condition and whether it holds.
 pub fn findings(scene: &Scene<'_>) -> String {
     let one = |(nth, finding): (usize, &journal::Finding)| {
         let became = scene.of.findings.get(nth);
@@ -82,14 +82,14 @@ pub fn findings(scene: &Scene<'_>) -> String {
     }
 }
 
-/// What became of a condition; nothing before there is data.
+/// The decision on a condition; nothing without data.
 type Became<'a> = Option<&'a Result<Decision, Fault>>;
 
-/// The words for a condition that is true and one that is false, each with its class.
+/// The words for a true and a false condition, each with its CSS class.
 type Words = [(&'static str, &'static str); 2];
 
 const FOUND: Words = [("holds", "\u{2713} holds"), ("fails", "\u{2717} fails")];
-/// That a prediction did not come true is a result and no mistake.
+/// A prediction that did not come true is a result, not an error.
 const PREDICTED: Words = [("came", "\u{2713} came true"), ("other", "\u{2717} did not come true")];
 
 fn claim(text: Option<&str>, condition: &str, became: Became<'_>, words: &Words) -> String {
@@ -110,14 +110,14 @@ fn claim(text: Option<&str>, condition: &str, became: Became<'_>, words: &Words)
     )
 }
 
-/// The state as a sign, a word and a colour.
+/// The state as a symbol, words and a colour.
 fn state(became: Became<'_>, words: &Words) -> String {
     let (class, said) = match became {
         None => return "<span class=\"state\">not measured yet</span>".to_string(),
         Some(Ok(Decision { truth: Truth::True, .. })) => words[0],
         Some(Ok(Decision { truth: Truth::False, .. })) => words[1],
         Some(Ok(Decision { truth: Truth::Undecided, .. })) => ("undecided", "? undecided"),
-        Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} names what is not there"),
+        Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} refers to a missing figure"),
         Some(Err(Fault::Wrong(_))) => ("fails", "\u{2717} cannot be decided"),
     };
     format!("<span class=\"state {class}\">{said}</span>")

@@ -1,14 +1,14 @@
-//! What other tools said, with what an audit says of each of their figures.
+//! Outputs of other tools, with the audit of their figures.
 
 use super::{Scene, claims};
 use crate::Foreign;
 use crate::markup::{escape, lines};
 use model::audit::{Account, Claim, Outcome};
 
-/// Bytes of an output that are shown.
+/// Most bytes of an output that are shown.
 const SHOWN_MAX: usize = 64 << 10;
 
-/// Each of them.
+/// All outputs.
 pub fn list(scene: &Scene<'_>) -> String {
     scene.of.foreign.iter().map(one).collect()
 }
@@ -17,19 +17,18 @@ fn one(of: &Foreign) -> String {
     let accounts = of.audit.iter().flat_map(|audit| &audit.accounts);
     let audit: String = accounts.map(account).collect();
     let audit = match audit.as_str() {
-        "" => "<p class=\"note\">It was not audited.</p>\n",
+        "" => "<p class=\"note\">This output was not audited.</p>\n",
         audit => audit,
     };
     format!("<h3>{}</h3>\n{audit}{}", escape(&of.name), output(of))
 }
 
-/// What an audit says of one account.
+/// The audit of one account.
 fn account(of: &Account) -> String {
     let row = |claim: &Claim| {
         let said = claim.findings.iter().filter(|one| one.outcome == claim.outcome);
         let why: Vec<&str> = said.map(|one| one.arithmetic.as_str()).collect();
-        let why =
-            if why.is_empty() { "no check could look at it".to_string() } else { why.join("; ") };
+        let why = if why.is_empty() { "no check applies".to_string() } else { why.join("; ") };
         format!(
             "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>\
              <td class=\"short\">{}</td><td class=\"long\">{}</td></tr>\n",
@@ -46,11 +45,11 @@ fn account(of: &Account) -> String {
     };
     let rows: String = of.claims.iter().map(row).collect();
     let part = if of.name.is_empty() { String::new() } else { format!(", {}", of.name) };
-    let caption = format!("What {} told{part}", of.foreign.tool);
+    let caption = format!("What {} reported{part}", of.foreign.tool);
     claims::table(&caption, &["figure", "value", "audit", "why"], &rows)
 }
 
-/// The output as it was, up to a size.
+/// The unchanged output, up to a size.
 fn output(of: &Foreign) -> String {
     let end = (0..=of.text.len().min(SHOWN_MAX)).rev().find(|at| of.text.is_char_boundary(*at));
     let shown = &of.text[..end.unwrap_or(0)];
@@ -61,7 +60,7 @@ fn output(of: &Foreign) -> String {
         }
     };
     format!(
-        "<details class=\"part\">\n<summary>Its output</summary>\n{cut}\
+        "<details class=\"part\">\n<summary>Output</summary>\n{cut}\
          <pre tabindex=\"0\"><code>{}</code></pre>\n</details>\n",
         lines(shown)
     )

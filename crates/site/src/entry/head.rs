@@ -1,4 +1,4 @@
-//! The head of the page: title, answer, what replaces it, and the entries before and after it.
+//! The head of the page: title, answer, superseding entry, and links to neighbouring entries.
 
 use super::Scene;
 use crate::Listed;
@@ -33,12 +33,12 @@ pub fn head(scene: &Scene<'_>) -> String {
     head
 }
 
-/// The question, in its own words.
+/// The question.
 pub fn question(scene: &Scene<'_>) -> String {
     format!("<div class=\"prose\">\n{}</div>\n", paragraphs(&scene.listed.entry.question))
 }
 
-/// Which entry replaces this one, and which ones this one replaces.
+/// The entry that replaces this one, and the entries that this one replaces.
 fn replaced(scene: &Scene<'_>) -> String {
     let mut said = String::new();
     if let Status::Superseded { by } = &scene.listed.entry.status {
@@ -63,7 +63,7 @@ fn replaced(scene: &Scene<'_>) -> String {
     said
 }
 
-/// What is wrong with the entry: it is said before its answer.
+/// Errors of the entry, shown before its answer.
 fn complaints(scene: &Scene<'_>) -> String {
     let of = scene.of;
     let fails = of.findings.iter().flatten().filter(|one| one.truth == Truth::False).count();

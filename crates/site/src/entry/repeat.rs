@@ -7,7 +7,7 @@ use crate::markup::{escape, lines, link};
 
 const PLAN: &str = "plan.toml";
 
-/// The plan as a file beside the page.
+/// The plan as a file next to the page.
 pub fn files(scene: &Scene<'_>) -> Files {
     let plan = scene.of.plan.as_ref();
     plan.map(|plan| (file_of(&scene.listed.slug, PLAN), plan.clone().into_bytes()))
@@ -15,14 +15,14 @@ pub fn files(scene: &Scene<'_>) -> Files {
         .collect()
 }
 
-/// The plan as it is written.
+/// The text of the plan.
 pub fn plan(scene: &Scene<'_>) -> String {
     let Some(plan) = &scene.of.plan else { return String::new() };
     let file = link(&scene.frame.to(&file_of(&scene.listed.slug, PLAN)), PLAN);
     format!("<p>{file}</p>\n<pre tabindex=\"0\"><code>{}</code></pre>\n", lines(plan))
 }
 
-/// What to type.
+/// The commands.
 pub fn commands(scene: &Scene<'_>) -> String {
     if scene.of.plan.is_none() {
         return String::new();

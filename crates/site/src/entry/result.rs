@@ -1,5 +1,5 @@
-//! Results: the chosen one with the blocks of its report, older ones and single visits on pages of
-//! their own.
+//! Results: the chosen one with the blocks of its report; older results and single visits on
+//! separate pages.
 
 use super::{Scene, chosen, heading};
 use crate::frame::file_of;
@@ -22,7 +22,7 @@ pub fn append(document: &mut Document<'_>, of: &Measured) {
     document.blocks(&page);
 }
 
-/// Pages of the other results, and of one visit of each cell of the chosen one.
+/// Pages of the other results, and of one visit of each cell of the chosen result.
 pub fn files(scene: &Scene<'_>) -> Files {
     let mut files = Files::new();
     for (nth, result) in others_of(scene) {
@@ -78,8 +78,8 @@ pub fn others(scene: &Scene<'_>) -> String {
         visits.iter().enumerate().map(|(nth, (cell, _))| to(&cell_page(nth), cell)).collect();
     if !items.is_empty() {
         said.push_str(
-            "<p>Both hosts and everything else that was read, for the visit of each cell whose \
-             rate is nearest to the median of the cell:</p>\n",
+            "<p>The full report, with both hosts, of the visit of each cell whose rate is nearest \
+             to the median of the cell:</p>\n",
         );
         said.push_str(&format!("<ul>\n{items}</ul>\n"));
     }
@@ -96,7 +96,7 @@ fn others_of<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (usize, &'a Measured
     scene.of.results.iter().enumerate().filter(move |(nth, _)| Some(*nth) != chosen)
 }
 
-/// Results are only added, so the place of one stays.
+/// Results are only added, so the index of a result does not change.
 fn result_page(nth: usize) -> String {
     format!("result-{}.html", nth + 1)
 }
@@ -105,8 +105,8 @@ fn cell_page(nth: usize) -> String {
     format!("cell-{}.html", nth + 1)
 }
 
-/// Of each cell the visit whose rate is nearest to the median of the cell; where there is none, the
-/// first that was measured.
+/// For each cell, the visit whose rate is nearest to the median of the cell; without a median, the
+/// first measured visit.
 fn visits(of: &Measured) -> Vec<(&str, &Run)> {
     let names: Vec<&str> = match &of.experiment.design {
         Some(design) => design.cells.iter().map(String::as_str).collect(),

@@ -1,4 +1,4 @@
-//! Runs that were added by hand: a row each, and a page each.
+//! Runs that were added by hand: a table row and a page for each.
 
 use super::{Scene, claims, result};
 use crate::frame::file_of;

@@ -1,6 +1,6 @@
-//! What a gate strikes and leaves, read from the table of gates.
+//! Which figures a gate strikes and leaves, read from the table of gates.
 
-/// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the table does not have it.
+/// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the gate is not in the table.
 pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
     let table = source.split_once("pub const GATES")?.1.split_once("\n];")?.0;
     let start = format!("GateId::{},", in_camels(id));
@@ -15,7 +15,7 @@ pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
     })
 }
 
-/// `littles_law` as the name of a variant.
+/// The name of the variant for an id such as `littles_law`.
 fn in_camels(id: &str) -> String {
     let word = |word: &str| {
         let (first, rest) = word.split_at(1.min(word.len()));
@@ -24,7 +24,7 @@ fn in_camels(id: &str) -> String {
     id.split('_').map(word).collect()
 }
 
-/// The figures that an entry names, by themselves or by a list that has a name.
+/// The figures of an entry, listed directly or through a named list.
 fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
     let list = |name: &str, text: &str| {
         let list = text.split_once(&format!("const {name}: "))?.1.split_once(" = ")?.1;
@@ -39,7 +39,7 @@ fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
     variants.filter_map(|variant| key_of(keys, &variant)).collect()
 }
 
-/// The key of a figure, from the function that gives it.
+/// The key of a figure, from the function that returns it.
 fn key_of(keys: &str, variant: &str) -> Option<String> {
     let arm = keys.split_once(&format!("Self::{variant} => \""))?.1;
     Some(format!("`{}`", arm.split_once('"')?.0))

@@ -1,4 +1,4 @@
-//! The page of knobs: rules first, then the header of every knob with its constants.
+//! The page of knobs: first the rules, then the header of every knob with its constants.
 
 use super::{headers_below, section, text_of, top};
 use crate::tree::Tree;
@@ -6,30 +6,30 @@ use anyhow::{Context, Result, bail};
 
 /// Where the knobs are.
 const FOLDER: &str = "crates/tune/src/knobs/";
-/// What stands before them, written by hand.
+/// The introduction of the page, written by hand.
 const INTRODUCTION: &str = "crates/xtask/src/reference/knobs.md";
 
-/// What the constant of a knob begins with.
+/// The start of the constant of a knob.
 const START: &str = "pub const ";
 
-/// What the header of a knob says, in this order.
+/// The parts of the header of a knob, in this order.
 const PARTS: [&str; 7] = ["Path", "Matters when", "Predicts", "Risk", "Verify", "With", "Source"];
 
 /// The whole page.
 pub fn page(tree: &Tree) -> Result<String> {
-    let mut page = top("Knobs", "What can be turned on a host, and what it can do to a rate.");
+    let mut page = top("Knobs", "The settings of a host, and what each can do to a rate.");
     let introduction = text_of(tree, INTRODUCTION).context("the introduction")?;
-    // Its own title is of the file, not of the page.
+    // The first line is the title of the file, not of the page.
     page += introduction.split_once('\n').map_or("", |(_, rest)| rest);
-    page +=
-        "\n## Every knob\n\n| Id | Name | What | Touches | Works | |\n|---|---|---|---|---|---|\n";
+    page += "\n## Every knob\n\n| Id | Name | What | Scope | Takes effect | |\n\
+             |---|---|---|---|---|---|\n";
     let mut knobs = Vec::new();
     for (file, header) in headers_below(tree, FOLDER)? {
         let source = text_of(tree, &format!("{FOLDER}{file}.rs")).context("its source")?;
         let (mut above, mut below) = source.split_once(START).context("no knob")?;
         loop {
             let (constant, rest) = below.split_once(": Knob = Knob {").context("no knob")?;
-            // A constant with a name of its own has its page above it; else the file is the page.
+            // A constant with its own name has its docs above it; else the file has the docs.
             let (name, docs) = match constant {
                 "KNOB" => (file.clone(), header.clone()),
                 _ => (constant.to_lowercase(), docs_at_the_end(above)),
@@ -53,13 +53,13 @@ pub fn page(tree: &Tree) -> Result<String> {
     for (_, knob, docs) in &knobs {
         let docs = docs.trim_start_matches(&format!("{}: ", knob.id));
         let Constants { id, name, scope, effect, act, .. } = knob;
-        let last = format!("Touches: {scope}. Works: {effect}. {act}.");
+        let last = format!("Scope: {scope}. Takes effect: {effect}. {act}.");
         page += &section(&format!("{id}, `{name}`"), &format!("{docs}\n\n{last}"));
     }
     Ok(page)
 }
 
-/// The doc comment that a text ends with.
+/// The doc comment at the end of a text.
 fn docs_at_the_end(text: &str) -> String {
     let docs = |line: &str| line.strip_prefix("///").map(|line| line.trim_start().to_string());
     let mut lines: Vec<String> = text.lines().rev().map_while(docs).collect();
@@ -71,14 +71,14 @@ fn number(id: &str) -> Result<u32> {
     id.trim_start_matches('T').parse().with_context(|| format!("{id} is no id of a knob"))
 }
 
-/// The header with a paragraph for each part; all must be there, in their order.
+/// The header with a paragraph for each part; all parts must be present, in order.
 fn parted(file: &str, docs: &str) -> Result<String> {
     let mut from = 0;
     let mut text = docs.to_string();
     for part in PARTS {
         let start = format!("\n{part}: ");
         let Some(at) = text[from..].find(&start) else {
-            bail!("the page of {file} has no part `{part}:` at its place");
+            bail!("the docs of {file} have no part `{part}:` at its place");
         };
         text.insert(from + at, '\n');
         from += at + start.len();
@@ -86,7 +86,7 @@ fn parted(file: &str, docs: &str) -> Result<String> {
     Ok(text.replace("\n\n\n", "\n\n"))
 }
 
-/// What the constant of a knob says, in words.
+/// The fields of the constant of a knob, in words.
 struct Constants {
     id: String,
     name: String,
@@ -118,9 +118,9 @@ impl Constants {
             "Now" => "at once",
             "NewSockets" => "for new sockets",
             "NewListen" => "at the next listen()",
-            "Restart" => "when the process starts again",
-            "Reboot" => "when the host starts again",
-            other => bail!("`{other}` is no time of effect this page knows"),
+            "Restart" => "when the process restarts",
+            "Reboot" => "when the host restarts",
+            other => bail!("`{other}` is not a known time of effect"),
         };
         let act = match (word("is_disruptive")?.as_str(), after("act")?) {
             (_, act) if act.starts_with("Act::Advice") => "Advice only",

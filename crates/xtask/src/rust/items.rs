@@ -1,4 +1,4 @@
-//! The items of a file and the lines they take.
+//! The items of a file and their lines.
 
 use super::each_level;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -7,16 +7,16 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Meta, Signature, Token};
 
-/// One item and where it stands.
+/// An item and its position.
 #[derive(Debug, Clone)]
 pub struct Item {
     /// What it is.
     pub kind: Kind,
     /// Its name, empty when it has none.
     pub name: String,
-    /// The line where it begins, attributes and docs included.
+    /// Its first line, attributes and docs included.
     pub first_line: usize,
-    /// The line of `fn` or `mod`; for everything else the first line.
+    /// The line of `fn` or `mod`; for other items the first line.
     pub keyword_line: usize,
     /// The line of its closing brace.
     pub last_line: usize,
@@ -26,7 +26,7 @@ pub struct Item {
     pub inner_docs: Vec<String>,
 }
 
-/// As much about an item as a check needs.
+/// The kinds of items that checks distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A function or method with a body.
@@ -52,16 +52,16 @@ pub fn items(file: &syn::File) -> Vec<Item> {
     collector.items
 }
 
-/// Whether an attribute keeps its item out of everything but tests.
+/// Whether an attribute restricts its item to tests.
 pub fn is_test_attribute(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("cfg") {
         return attribute.parse_args::<Meta>().is_ok_and(|meta| needs_test(&meta));
     }
-    // `#[test]`, and the attributes of frameworks that are named after it.
+    // `#[test]`, and attributes of test frameworks with the same last segment.
     attribute.path().segments.last().is_some_and(|segment| segment.ident == "test")
 }
 
-/// Whether a condition holds in tests only. `any(test, feature = "x")` does not.
+/// Whether a condition holds only in tests. `any(test, feature = "x")` does not.
 fn needs_test(meta: &Meta) -> bool {
     let Meta::List(list) = meta else { return meta.path().is_ident("test") };
     let Ok(inner) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else {
@@ -143,7 +143,7 @@ impl<'ast> Visit<'ast> for Collector {
     }
 }
 
-/// Functions that a macro hides from the syntax tree: `fn`, a name, and the next braces.
+/// Functions inside macros, which the syntax tree lacks: `fn`, a name, and the next braces.
 fn functions_among(level: &[TokenTree]) -> Vec<Item> {
     let mut functions = Vec::new();
     for (at, pair) in level.windows(2).enumerate() {
@@ -170,7 +170,7 @@ fn functions_among(level: &[TokenTree]) -> Vec<Item> {
     functions
 }
 
-/// A signature ends with the braces of a body or with the semicolon of a bare declaration.
+/// A signature ends at the braces of a body or at the semicolon of a bare declaration.
 fn ends_signature(token: &TokenTree) -> bool {
     match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,

@@ -1,18 +1,18 @@
-//! Which Rust files cargo compiles, found the way the compiler finds them: from the roots of each
-//! package along the `mod` declarations.
+//! Which Rust files cargo compiles, found like the compiler does: from the roots of each package
+//! along the `mod` declarations.
 
 use super::items::is_test_attribute;
 use crate::manifest;
 use crate::tree::{File, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The response for the whole repository.
+/// The result for the whole repository.
 pub struct Modules {
     reached: BTreeMap<String, Audience>,
     broken_packages: BTreeSet<String>,
 }
 
-/// Who a file is compiled for.
+/// In which builds a file is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Audience {
     Tests,
@@ -22,7 +22,7 @@ enum Audience {
 /// A file still to be read for declarations.
 struct Visit {
     path: String,
-    /// The folder in which its `mod name;` are looked up.
+    /// The folder where its `mod name;` are looked up.
     modules_folder: String,
     audience: Audience,
 }
@@ -53,8 +53,8 @@ impl Modules {
         modules
     }
 
-    /// Whether the file is compiled at all. Files of a package that cannot be parsed as a whole
-    /// are taken as compiled: what its declarations say is not known.
+    /// Whether the file is compiled at all. If any file of a package cannot be parsed, all of its
+    /// files count as compiled, because its declarations are not known.
     pub fn is_reached(&self, path: &str) -> bool {
         let broken = |package: &String| is_below(path, package);
         self.reached.contains_key(path) || self.broken_packages.iter().any(broken)
@@ -66,12 +66,12 @@ impl Modules {
     }
 }
 
-/// Whether a path lies in a folder. Everything lies in the root, whose name is empty.
+/// Whether a path is in a folder. Every path is in the root, whose name is empty.
 fn is_below(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Where the compiler starts: the places that cargo knows, and those that the manifest names.
+/// Where the compiler starts: the default places of cargo, and those that the manifest names.
 fn roots<'t>(tree: &'t Tree, package: &manifest::Package) -> impl Iterator<Item = Visit> + 't {
     let folder = package.folder.clone();
     let named: Vec<String> =
@@ -91,7 +91,7 @@ fn roots<'t>(tree: &'t Tree, package: &manifest::Package) -> impl Iterator<Item 
     })
 }
 
-/// Whether a path inside a package is one of those that cargo looks for itself.
+/// Whether a path inside a package is a default place of cargo.
 fn is_known_root(inside: &str) -> bool {
     let parts: Vec<&str> = inside.split('/').collect();
     match parts.as_slice() {

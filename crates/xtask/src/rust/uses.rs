@@ -1,26 +1,26 @@
-//! What the code of a file names: paths, macros and methods.
+//! The names that the code of a file uses: paths, macros and methods.
 //!
-//! Syntax is read with a visitor. The arguments of a macro are only tokens to it, so those are
-//! scanned for the same shapes; a call cannot hide inside `assert!`.
+//! A visitor reads the syntax. The arguments of a macro are only tokens to it, so they are scanned
+//! for the same shapes; a call cannot hide inside `assert!`.
 
 use super::each_level;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use std::fmt;
 use syn::visit::{self, Visit};
 
-/// One mention of something.
+/// A use of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// Where.
+    /// Its line.
     pub line: usize,
-    /// Of what.
+    /// What is used.
     pub of: Named,
 }
 
-/// What is mentioned.
+/// What is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// `std::thread::sleep`, also out of a `use` with braces, one per leaf.
+    /// `std::thread::sleep`; a `use` with braces gives one per leaf.
     Path(Vec<String>),
     /// `println!`
     Macro(String),
@@ -28,7 +28,7 @@ pub enum Named {
     Method(String),
 }
 
-/// What a check looks for.
+/// A pattern that a check looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// These segments in a row, anywhere in a path.
@@ -40,7 +40,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Whether a mention is what the pattern looks for.
+    /// Whether a use matches the pattern.
     pub fn matches(&self, named: &Named) -> bool {
         match (self, named) {
             (Self::Path(wanted), Named::Path(path)) => {
@@ -63,7 +63,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Every mention in a file.
+/// Every use in a file.
 pub fn uses(file: &syn::File) -> Vec<Use> {
     let mut collector = Collector { uses: Vec::new() };
     collector.visit_file(file);
@@ -140,7 +140,7 @@ impl<'ast> Visit<'ast> for Collector {
     }
 }
 
-/// The mentions in one level of tokens.
+/// The uses in one level of tokens.
 fn uses_among(level: &[TokenTree]) -> Vec<Use> {
     let mut uses = Vec::new();
     let mut at = 0;
@@ -171,8 +171,8 @@ fn uses_among(level: &[TokenTree]) -> Vec<Use> {
     uses
 }
 
-/// The `::name` that begins at a token, and where it ends. Generic arguments in between
-/// (`::<T>::name`) are stepped over.
+/// The `::name` that starts at a token, and where it ends. Generic arguments in between
+/// (`::<T>::name`) are skipped.
 fn next_segment(level: &[TokenTree], at: usize) -> Option<(String, usize)> {
     if !(is_punct(level.get(at), ':') && is_punct(level.get(at + 1), ':')) {
         return None;

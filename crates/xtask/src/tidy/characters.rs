@@ -1,7 +1,7 @@
 //! No characters that a reader cannot see.
 //!
-//! Control characters and marks that turn the direction of text make a file read otherwise than
-//! it runs. Tabs and line feeds are the only ones that carry meaning here.
+//! Control characters and marks that change the direction of text make a file read differently from
+//! what it does. Only tabs and line feeds are allowed.
 
 use crate::finding::Finding;
 use crate::tree::{File, SIZE_MAX_BYTES, Tree};
@@ -12,7 +12,7 @@ const TEXT: [&str; 15] = [
     "txt", "csv",
 ];
 
-/// Reads every character of ours.
+/// Reads every character of our files.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let ours = tree.files().filter(|file| !file.is_foreign());
     ours.flat_map(|file| match &file.text {
@@ -26,7 +26,7 @@ fn in_text(file: &File, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(text.split('\n')) {
         if let Some(char) = line.chars().find(|char| is_unseen(*char)) {
-            let wrong = format!("the line holds the invisible character U+{:04X}", char as u32);
+            let wrong = format!("the line has the invisible character U+{:04X}", char as u32);
             let instead = "delete it, or write it as an escape";
             findings.push(Finding::new(&file.path, number, wrong, instead));
         }
@@ -34,7 +34,7 @@ fn in_text(file: &File, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Control characters, the byte order mark, and the marks that turn or join text unseen.
+/// Control characters, the byte order mark, and invisible marks that reorder or join text.
 fn is_unseen(char: char) -> bool {
     let turns_text = matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let has_no_width = matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
@@ -45,7 +45,7 @@ fn not_text(file: &File) -> Option<Finding> {
     if file.size_bytes > SIZE_MAX_BYTES || !TEXT.contains(&file.extension()) {
         return None;
     }
-    let wrong = "the file is not UTF-8 text, or holds a NUL";
+    let wrong = "the file is not UTF-8 text, or has a NUL";
     Some(Finding::new(&file.path, 1, wrong, "save it as UTF-8"))
 }
 

@@ -1,7 +1,7 @@
 //! No `bool` parameters in functions that others call.
 //!
-//! `open(path, true)` does not say what is true. An enum of two names reads the same at the call
-//! as at the definition, and has room for the third case.
+//! `open(path, true)` does not say what is true. An enum with two variants is readable at the call,
+//! and can get a third case.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -21,7 +21,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             }
             let Flag { line, function } = flag;
             let wrong = format!("`{function}` takes a bool, and its callers cannot say which one");
-            let instead = "take an enum with two names, or make it two functions";
+            let instead = "take an enum with two variants, or make it two functions";
             findings.push(Finding::new(&file.path, line, wrong, instead));
         }
     }
@@ -76,7 +76,7 @@ impl<'ast> Visit<'ast> for Collector {
     }
 }
 
-/// `pub(crate)` counts: its callers are in another file, too.
+/// `pub(crate)` counts as visible: its callers are in other files, too.
 fn is_visible(visibility: &Visibility) -> bool {
     !matches!(visibility, Visibility::Inherited)
 }

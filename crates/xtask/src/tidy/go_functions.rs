@@ -1,8 +1,8 @@
 //! Go functions of at most 70 lines.
 //!
-//! Seventy lines are what can be seen at once. A longer function hides its shape, and the cut that
-//! shortens it usually shows which part decides and which part works. Tests may take 120: a table
-//! of cases is long without being deep. For Rust, clippy counts (clippy.toml).
+//! Seventy lines fit on a screen. A longer function hides its structure, and splitting it usually
+//! shows which part decides and which part works. Tests may have 120 lines: a table of cases is
+//! long but not complex. For Rust, clippy counts the lines (clippy.toml).
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
@@ -31,7 +31,7 @@ fn finding(file: &File, line: usize, name: &str, length: usize, limit: usize) ->
     Finding::new(
         &file.path,
         line,
-        format!("function `{name}` has {length} lines, {limit} are the limit"),
+        format!("function `{name}` has {length} lines, the limit is {limit}"),
         "split it where one part decides and another part works",
     )
 }
@@ -42,15 +42,15 @@ struct Function {
     length_lines: usize,
 }
 
-/// The functions of a Go file. Gofmt puts `func` and the closing brace of a function into the
-/// first column and nothing of its body, so lines are enough.
+/// The functions of a Go file. Gofmt puts only `func` and the closing brace of a function into the
+/// first column, so looking at lines is enough.
 fn functions(text: &str) -> Vec<Function> {
     let mut functions = Vec::new();
     let mut open: Option<(String, usize)> = None;
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(rest) = line.strip_prefix("func ") {
-            // A body on the same line never reaches the first column again, and a declaration
-            // without a body never had one; the next `func` ends both.
+            // A body on the same line has no closing brace in the first column, nor has a
+            // declaration without a body; the next `func` ends both.
             open = Some((go_name(rest), number));
         }
         let ends_here = line.starts_with('}') || line.starts_with("func ") && line.ends_with('}');
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn functions_are_measured() {
         let long = format!("func short() {{}}\n\nfunc (s *Server) Run() {}", body(71));
-        let wrong = "function `Run` has 71 lines, 70 are the limit".to_owned();
+        let wrong = "function `Run` has 71 lines, the limit is 70".to_owned();
         assert_eq!(lengths("a.go", &long), [(3, wrong)]);
         assert_eq!(lengths("a_test.go", &long), []);
         let good =

@@ -1,31 +1,31 @@
-//! Which crate may use which.
+//! Which crate may depend on which.
 //!
-//! Values flow one way, and the manifests are where that is decided: an edge that is not in
-//! [`ROOMS`] does not exist. Dev-dependencies keep to the same table, because a test that reaches
-//! up drags the upper room into every build of the lower one; they are also the only edges that
-//! cargo lets form a cycle, so those are looked for.
+//! Values flow one way, and the manifests decide that: an edge that is not in [`ROOMS`] is not
+//! allowed. Dev-dependencies follow the same table, because a test that depends on a higher crate
+//! pulls it into every test build of the lower one. They are also the only edges that cargo allows
+//! to form a cycle, so this check looks for cycles.
 
 use crate::finding::Finding;
 use crate::manifest::{self, Package, Section};
 use crate::tree::Tree;
 
-/// One crate, what it may use, and why no more.
+/// A crate, the crates that it may use, and why no others.
 struct Room {
     folder: &'static str,
     may_use: &'static [&'static str],
     why: &'static str,
 }
 
-/// Edges that tests alone may use, with the reason.
+/// Edges that only tests may use, with the reason.
 const IN_TESTS: &[(&str, &str, &str)] = &[(
     "crates/lab",
     "crates/report",
-    "in every world of the tests, the page tells no other story than the record",
+    "in every world of the tests, the page must agree with the record",
 )];
 
-/// The whole graph. A new edge is its own commit, with its reason here.
+/// The whole graph. A new edge needs its own commit, with the reason here.
 const ROOMS: &[Room] = &[
-    Room { folder: "crates/model", may_use: &[], why: "the nouns depend on no other crate" },
+    Room { folder: "crates/model", may_use: &[], why: "the data types depend on no other crate" },
     Room {
         folder: "crates/wire",
         may_use: &["crates/model"],
@@ -34,27 +34,27 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "crates/engine",
         may_use: &["crates/model", "crates/wire"],
-        why: "the data plane knows no files, no host and no screen",
+        why: "the data plane has no access to files, hosts or screens",
     },
     Room {
         folder: "crates/host",
         may_use: &["crates/model"],
-        why: "how a kernel is asked is written once, for those who read and for who changes it",
+        why: "access to the kernel is written once, for probes that read and knobs that write",
     },
     Room {
         folder: "crates/probe",
         may_use: &["crates/model", "crates/host"],
-        why: "a probe reads the host and has no opinion",
+        why: "a probe only reads the host and judges nothing",
     },
     Room {
         folder: "crates/profile",
         may_use: &["crates/model"],
-        why: "samples are taken apart and weighed by who knows neither server nor page",
+        why: "profiles are parsed and weighed independently of servers and pages",
     },
     Room {
         folder: "crates/tune",
         may_use: &["crates/model", "crates/host"],
-        why: "a knob is changed and restored without knowing what for",
+        why: "a knob is changed and restored independently of the purpose",
     },
     Room {
         folder: "crates/observe",
@@ -74,12 +74,12 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "crates/journal",
         may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
-        why: "an entry is checked against kept results, and measures and draws nothing",
+        why: "the journal checks entries against kept results, and measures and draws nothing",
     },
     Room {
         folder: "crates/report",
         may_use: &["crates/model", "crates/observe"],
-        why: "a page is drawn from values, wherever they come from",
+        why: "a page is drawn from values, whatever their origin",
     },
     Room {
         folder: "crates/site",
@@ -89,39 +89,39 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "crates/pack",
         may_use: &[],
-        why: "an archive is names and bytes, whatever they say",
+        why: "an archive is names and bytes, whatever their content",
     },
     Room {
         folder: "crates/audit",
         may_use: &["crates/model"],
-        why: "what another tool printed is text and arithmetic, whoever ran it",
+        why: "auditing the output of another tool needs only text and arithmetic",
     },
     Room {
         folder: "crates/mix",
         may_use: &["crates/model"],
-        why: "what people write becomes plain requests, whoever sends them",
+        why: "descriptions of requests become plain requests, independently of the sender",
     },
     Room {
         folder: "crates/peers",
         may_use: &["crates/model"],
-        why: "the words of another tool are text, whoever runs it",
+        why: "command lines and output of another tool are text, independently of who runs it",
     },
     Room {
         folder: "crates/plan",
         may_use: &["crates/model", "crates/mix", "crates/wire", "crates/peers"],
-        why: "what people write becomes cells and trials, whoever measures them; requests are \
-              composed and encoded once to see that they can be, and other tools asked whether \
+        why: "plans and command lines become cells and trials, independently of the measurement; \
+              requests are composed and encoded once as a check, and other tools are asked whether \
               they can make a load",
     },
     Room {
         folder: "crates/remote",
         may_use: &["crates/model", "crates/probe"],
-        why: "a far probe carries facts and readings over a line and reads no more than a near one",
+        why: "a far probe sends facts and readings over a link and reads no more than a near one",
     },
     Room {
         folder: "crates/nats",
         may_use: &[],
-        why: "a broker carries bytes under names, whatever they say",
+        why: "a broker carries named messages of bytes, whatever their content",
     },
     Room {
         folder: "crates/lab",
@@ -140,15 +140,15 @@ const ROOMS: &[Room] = &[
             "crates/peers",
             "crates/audit",
         ],
-        why: "the conductor brings the rooms together and draws nothing; it runs other tools as \
-              it runs the engine, and has what they tell read",
+        why: "the lab coordinates the other crates and draws nothing; it runs other tools like the \
+              engine, and has their output audited",
     },
     Room {
         folder: "crates/fleet",
         may_use: &["crates/model", "crates/engine", "crates/plan", "crates/remote"],
-        why: "what a controller and its agents conclude from bytes and time: orders and ticks are \
-              the engine's, URLs are read as the command line reads them, and clocks are compared \
-              as those of a far probe are",
+        why: "a controller and its agents decide from bytes and time: orders and ticks are those \
+              of the engine, URLs are parsed like on the command line, and clocks are compared \
+              like those of a far probe",
     },
     Room {
         folder: "crates/agents",
@@ -162,13 +162,13 @@ const ROOMS: &[Room] = &[
             "crates/fleet",
             "crates/nats",
         ],
-        why: "what sessions decide is carried out: the lab makes the load, and a broker carries \
-              the messages",
+        why: "agents carry out the decisions of sessions: the lab makes the load, and a broker \
+              carries the messages",
     },
     Room {
         folder: "crates/live",
         may_use: &["crates/model", "crates/host", "crates/report"],
-        why: "it draws the blocks of the report while a run goes on, and never asks for anything",
+        why: "it draws the blocks of the report during a run, and never sends commands to it",
     },
     Room {
         folder: "crates/ceiling",
@@ -196,7 +196,7 @@ const ROOMS: &[Room] = &[
             "crates/agents",
             "crates/live",
         ],
-        why: "the binary connects every room and holds no logic",
+        why: "the binary connects all crates and has no logic",
     },
     Room {
         folder: "crates/claims",
@@ -213,12 +213,12 @@ const ROOMS: &[Room] = &[
             "crates/remote",
             "crates/fleet",
         ],
-        why: "it feeds bytes to whatever reads what others wrote; only fuzz targets use it",
+        why: "it feeds bytes to every parser of untrusted input; only fuzz targets use it",
     },
     Room {
         folder: "fuzz",
         may_use: &["crates/claims"],
-        why: "what must hold for any bytes is in claims, which other tests hold as well",
+        why: "the properties for arbitrary bytes are in claims, which other tests check as well",
     },
     Room {
         folder: "crates/xtask",
@@ -238,12 +238,12 @@ const ROOMS: &[Room] = &[
     Room {
         folder: "walls",
         may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
-        why: "labels are compared with what the judge says of kept runs",
+        why: "labels are compared with the verdicts of the judge on kept runs",
     },
     Room {
         folder: "bench/harness",
         may_use: &[],
-        why: "programs are compared from outside, as their users run them",
+        why: "programs are compared from outside, as users run them",
     },
     Room {
         folder: "bench/floor",
@@ -282,7 +282,7 @@ fn unknown(package: &Package) -> Finding {
     Finding::new(
         &package.manifest,
         1,
-        format!("{folder} is a crate that the crate graph does not know"),
+        format!("{folder} is a crate that is not in the crate graph"),
         format!("add it to {TABLE}, with what it may use and why"),
     )
 }
@@ -325,7 +325,7 @@ fn cycles(package: &Package, packages: &[Package]) -> Vec<Finding> {
     closing.map(finding).collect()
 }
 
-/// Whether there is a way along the dependencies from one folder to another.
+/// Whether one folder depends on another, directly or indirectly.
 fn reaches(from: &str, to: &str, packages: &[Package]) -> bool {
     let mut seen = vec![from];
     let mut next = 0;
@@ -419,8 +419,8 @@ mod tests {
         assert_eq!(check(&Tree::sample(&[("crates/a/Cargo.toml", "[package")])).len(), 1);
     }
 
-    /// Rows may only use rows above them, so the table itself cannot hold a cycle or a typing
-    /// error. The order of the binary and of the fleet follows from it.
+    /// Rows may only use rows above them, so the table itself cannot have a cycle or a typing
+    /// error. The order of the binary and of the fleet follows from that.
     #[test]
     fn the_table_is_in_order() {
         for room in ROOMS {

@@ -1,8 +1,8 @@
-//! What every room and every file says about itself, before anything else.
+//! Every crate and every file starts with a header about itself.
 //!
 //! Invariants are absences ("never IO"), and an absence cannot be read from code. The four
-//! statements at the door of a crate are where a reader learns them, and a file without a first
-//! line of docs is one that nobody can find by its purpose.
+//! statements at the top of a crate state them. A file without a first line of docs cannot be found
+//! by its purpose.
 
 use crate::finding::Finding;
 use crate::rust::header_lines;
@@ -22,8 +22,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(
                 &file.path,
                 1,
-                "the file does not begin with a line of docs",
-                "begin it with `//!` and what the file is for",
+                "the file does not start with a line of docs",
+                "start it with `//!` and the purpose of the file",
             ));
         } else if is_door(tree, file) {
             findings.extend(missing_statements(file, text));
@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The door of a crate is its library; the binary only where there is no library.
+/// The main file of a crate: the library, or the binary where there is no library.
 fn is_door(tree: &Tree, file: &File) -> bool {
     match file.path.split('/').collect::<Vec<_>>().as_slice() {
         ["crates", _, "src", "lib.rs"] => true,
@@ -57,11 +57,11 @@ fn missing_statements(file: &File, text: &str) -> Option<Finding> {
         &file.path,
         1,
         format!("the header of the crate does not state {}", missing.join(", ")),
-        "say all four there: What this room is for, In, Out, Never",
+        "state all four there: What this room is for, In, Out, Never",
     ))
 }
 
-/// Whether a label stands in the header as a word of its own, with words after it.
+/// Whether a label is in the header as a separate word, with words after it.
 fn states(header: &str, label: &str) -> bool {
     header.match_indices(label).any(|(at, _)| {
         let before = header[..at].chars().next_back();

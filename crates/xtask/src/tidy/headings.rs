@@ -1,7 +1,7 @@
 //! One title per document.
 //!
-//! A Markdown file with no title has no name in a list of search results, and one with two titles
-//! is two documents. The notes of a journal have the title of their entry.
+//! A Markdown file without a title has no name in search results, and a file with two titles is two
+//! documents. The notes of a journal have the title of their entry.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -15,12 +15,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
         let titles = title_lines(text);
         if titles.is_empty() {
-            let instead = "begin it with `# ` and what the document is about";
+            let instead = "start it with `# ` and the topic of the document";
             findings.push(Finding::new(&file.path, 1, "the document has no title", instead));
         }
         for line in titles.iter().skip(1) {
-            let wrong = format!("the document has a second title, the first is at {}", titles[0]);
-            let instead = "make it `## `, or make it a document of its own";
+            let wrong =
+                format!("the document has a second title, the first is in line {}", titles[0]);
+            let instead = "make it `## `, or move it to a separate document";
             findings.push(Finding::new(&file.path, *line, wrong, instead));
         }
     }
@@ -31,7 +32,7 @@ fn is_notes(path: &str) -> bool {
     path.starts_with("journal/") && path.ends_with("/notes.md")
 }
 
-/// The lines of the titles, in all three spellings that Markdown has, outside code.
+/// The lines of the titles, in all three Markdown notations, outside code.
 fn title_lines(text: &str) -> Vec<usize> {
     let mut titles = Vec::new();
     let mut fence: Option<&str> = None;

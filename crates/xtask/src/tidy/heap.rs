@@ -1,13 +1,13 @@
 //! Hot code does not allocate.
 //!
 //! A file, or a module inside one, declares itself hot with a line `//! Hot: <why>` in its header
-//! docs. From then on each allocation in it has to stand in a function that is marked as cold by
-//! a comment `// Cold: <reason>` directly above it. Functions named `new` are cold without a
-//! mark: that is where the memory of a run is taken. Another item, such as an error type that
-//! holds a text, can carry the mark too.
+//! docs. Each allocation in it must then be in a function that is marked as cold by a comment
+//! `// Cold: <reason>` directly above it. Functions named `new` are cold without a mark: they
+//! allocate the memory of a run. Other items, such as an error type with a text, can have the mark
+//! too.
 //!
-//! The counting allocator of the engine's tests proves the same for the paths that a test takes.
-//! This check covers the others, and says so before the benchmark does.
+//! The counting allocator of the engine's tests proves the same for the tested paths. This check
+//! covers the others, and reports an allocation before a benchmark shows it.
 
 use crate::finding::Finding;
 use crate::rust::{Item, Kind, Pattern, Source, header_lines, uses};
@@ -32,7 +32,7 @@ const ALLOCATIONS: &[Pattern] = &[
     Pattern::Method("clone"),
 ];
 
-/// Looks through everything that declares itself hot.
+/// Checks all hot code.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, source) in tree.sources() {
@@ -53,9 +53,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 fn instead(pattern: &Pattern) -> String {
     let first = match pattern {
-        // Ranges are cloned because they are not `Copy`, and a check without types cannot tell.
+        // Ranges are cloned because they are not `Copy`; a check without types cannot detect them.
         Pattern::Method("clone") => "borrow it, or copy a range as `range.start..range.end`",
-        _ => "take the memory in `new` and reuse it",
+        _ => "allocate the memory in `new` and reuse it",
     };
     format!("{first}; where it does not run per request, put `{COLD} <reason>` above the function")
 }

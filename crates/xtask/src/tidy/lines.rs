@@ -1,19 +1,19 @@
 //! Lines of at most 100 columns.
 //!
-//! Two files fit side by side, and a review does not scroll. What cannot be broken is left alone:
-//! a line with a URL, a row of a Markdown table, and data, which nobody reads line by line.
+//! Two files then fit side by side, and a review does not scroll sideways. Lines that cannot be
+//! broken are exempt: a line with a URL, a row of a Markdown table, and data.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
 
 const COLUMNS_MAX: usize = 100;
 
-/// Gofmt indents with tabs, and a reader sees them as columns.
+/// Gofmt indents with tabs, which count as this many columns.
 const TAB_COLUMNS: usize = 4;
 
 const DATA: [&str; 8] = ["csv", "hlog", "json", "ndjson", "prom", "snap", "svg", "tsv"];
 
-/// Measures every line of ours.
+/// Measures every line of our files.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, text) in tree.texts() {
@@ -23,8 +23,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         for (number, line) in (1..).zip(text.lines()) {
             let columns = columns(line);
             if columns > COLUMNS_MAX && can_be_broken(file, line) {
-                let wrong = format!("the line has {columns} columns, {COLUMNS_MAX} are the limit");
-                let instead = "break it where the thought breaks";
+                let wrong = format!("the line has {columns} columns, the limit is {COLUMNS_MAX}");
+                let instead = "break it at a natural place";
                 findings.push(Finding::new(&file.path, number, wrong, instead));
             }
         }

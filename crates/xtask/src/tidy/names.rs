@@ -1,7 +1,7 @@
-//! No files, folders or modules named after nothing.
+//! No files, folders or modules with meaningless names.
 //!
-//! A drawer for everything has no reason to stop growing, and nobody looks for anything in it. A
-//! thing that two callers need has a name of its own.
+//! A module for everything never stops growing, and its content is hard to find. Code that two
+//! callers need deserves its own name.
 
 use crate::finding::Finding;
 use crate::rust::Kind;
@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 
 const NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "misc", "utilities"];
 
-const INSTEAD: &str = "name it after what it holds, or move each part to its only user";
+const INSTEAD: &str = "name it after its content, or move each part to its only user";
 
-/// Reads the names of files, of folders, and of modules inside files.
+/// Checks the names of files, of folders, and of modules inside files.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
@@ -24,7 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             let stem = part.split('.').next().unwrap_or(part);
             // A folder is one finding, however many files it holds.
             if NAMES.contains(&stem) && seen.insert(so_far) {
-                let wrong = format!("`{part}` says nothing about what is in it");
+                let wrong = format!("`{part}` says nothing about its content");
                 findings.push(Finding::new(&file.path, 1, wrong, INSTEAD));
             }
         }
@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for (file, source) in tree.sources() {
         let modules = source.items.iter().filter(|item| item.kind == Kind::Module);
         for module in modules.filter(|module| NAMES.contains(&module.name.as_str())) {
-            let wrong = format!("module `{}` says nothing about what is in it", module.name);
+            let wrong = format!("module `{}` says nothing about its content", module.name);
             findings.push(Finding::new(&file.path, module.keyword_line, wrong, INSTEAD));
         }
     }

@@ -1,18 +1,18 @@
-//! No paths of one machine.
+//! No paths of a particular machine.
 //!
-//! A path into somebody's home works for one person and tells everybody else who that was. It
-//! also makes a result look reproducible when it is not.
+//! A path into a home directory works only for its owner and reveals the name of that user. It also
+//! makes a result look reproducible when it is not.
 
 use crate::finding::Finding;
 use crate::tree::{File, Tree};
 
-/// Put together from parts, so that this file passes its own check.
+/// Assembled from parts, so that this file passes its own check.
 const ROOTS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
-/// Names under the last of the roots that cannot be anybody. Tests may use them.
+/// Placeholder names under the last of the roots. Tests may use them.
 const NOBODY: [&str; 7] = ["user", "you", "someone", "nobody", "alice", "bob", "example"];
 
-/// Reads every text but vendored code; fixtures are recorded on a machine, so they are read, too.
+/// Reads every text except vendored code, and includes fixtures, which are recorded on a machine.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, text) in tree.texts() {
@@ -24,7 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             if is_nobody(root, rest) && is_test_line(tree, file, number) {
                 continue;
             }
-            let wrong = format!("`{root}` is a path of one machine");
+            let wrong = format!("`{root}` is a path of a particular machine");
             let instead = "write it relative to the repository, or take it from the environment";
             findings.push(Finding::new(&file.path, number, wrong, instead));
         }
@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The first path in a line that begins at one of the roots, and what follows the root.
+/// The first path in a line that starts at one of the roots, and the rest after the root.
 fn machine_path(line: &str) -> Option<(&'static str, &str)> {
     ROOTS.into_iter().find_map(|root| {
         let at = line.match_indices(root).map(|(at, _)| at).find(|at| begins_path(line, *at))?;
@@ -40,10 +40,10 @@ fn machine_path(line: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Whether the slash at a place is the first of its path, and not part of a longer one.
+/// Whether the slash at a position starts a path, and is not inside a longer one.
 fn begins_path(line: &str, at: usize) -> bool {
     let before = &line[..at];
-    // The path of a URL without a host is a path of this machine.
+    // The path of a URL without a host is a path of a machine.
     before.ends_with("://")
         || !before.ends_with(|char: char| char.is_alphanumeric() || "._-~/})*".contains(char))
 }

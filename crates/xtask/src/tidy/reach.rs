@@ -1,7 +1,7 @@
 //! No dead files: every Rust file of a package is compiled into it.
 //!
-//! A file that no `mod` declares still looks alive to a reader, to a search and to a refactoring,
-//! and nothing else tells them that it is not.
+//! A file that no `mod` declares still looks alive to readers, searches and refactorings, and
+//! nothing else reports it.
 
 use crate::finding::Finding;
 use crate::manifest;
@@ -9,7 +9,7 @@ use crate::tree::Tree;
 
 const FOLDERS: [&str; 4] = ["src", "tests", "benches", "examples"];
 
-/// Compares the files of each package with what its declarations reach.
+/// Compares the files of each package with the files that its declarations reach.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let packages = manifest::packages(tree);
     let in_package = |path: &str| {

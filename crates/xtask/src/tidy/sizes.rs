@@ -1,6 +1,6 @@
 //! No file above one mebibyte.
 //!
-//! Git keeps every version of every file for ever, and everybody downloads all of them.
+//! Git keeps every version of every file forever, and every clone downloads all of them.
 
 use crate::finding::Finding;
 use crate::tree::{SIZE_MAX_BYTES, Tree};
@@ -11,7 +11,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         .filter(|file| file.size_bytes > SIZE_MAX_BYTES)
         .map(|file| {
             let bytes = file.size_bytes;
-            let wrong = format!("the file has {bytes} bytes, {SIZE_MAX_BYTES} are the limit");
+            let wrong = format!("the file has {bytes} bytes, the limit is {SIZE_MAX_BYTES}");
             let instead = "let a make target download or generate it, and ignore it";
             Finding::new(&file.path, 1, wrong, instead)
         })

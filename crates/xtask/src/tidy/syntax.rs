@@ -1,6 +1,6 @@
 //! Every Rust file can be parsed.
 //!
-//! The other checks read syntax trees, and a file without one would pass them all in silence.
+//! The other checks read syntax trees, and would silently skip a file without one.
 
 use crate::finding::Finding;
 use crate::tree::Tree;

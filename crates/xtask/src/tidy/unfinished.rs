@@ -1,14 +1,14 @@
-//! Nothing is left for later in the text of the repository.
+//! No marks for unfinished work in the text of the repository.
 //!
-//! A mark that something is missing is a promise that nobody owns: it is not on any list, and it
-//! reads the same after three years. What is missing is done now, or it is an issue.
+//! Such a mark is a promise without an owner: it is on no list, and it reads the same after three
+//! years. Missing work is done now, or becomes an issue.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
 
 const EXTENSIONS: [&str; 5] = ["rs", "go", "js", "mjs", "md"];
 
-/// Put together from parts, so that this file passes its own check.
+/// Assembled from parts, so that this file passes its own check.
 const MARKS: [&str; 5] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -26,8 +26,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(mark) = MARKS.into_iter().find(|mark| holds_word(line, mark)) {
-                let wrong = format!("`{mark}` leaves something for later");
-                let instead = "do it now, or open an issue and say here what holds today";
+                let wrong = format!("`{mark}` marks unfinished work");
+                let instead = "finish it, or open an issue and describe the current state here";
                 findings.push(Finding::new(&file.path, number, wrong, instead));
             }
         }
@@ -35,7 +35,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a mark stands in a line as a word of its own.
+/// Whether a mark is in a line as a separate word.
 fn holds_word(line: &str, mark: &str) -> bool {
     let is_inside = |char: char| char.is_alphanumeric() || char == '_';
     line.match_indices(mark).any(|(at, _)| {

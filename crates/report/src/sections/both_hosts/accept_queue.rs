@@ -1,4 +1,4 @@
-//! Connections that wait to be accepted, in all queues of the port and in the fullest.
+//! Connections waiting to be accepted, in all queues of the port and in the fullest queue.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -12,7 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "accept-queue",
     reads: &["listeners"],
     of: Of::ServerNetwork,
-    why: "sock_diag has none",
+    why: "sock_diag reports none",
     draw,
 };
 
@@ -24,7 +24,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     });
     let shortest = shortest.min().map(f64::from);
     let note = shortest.map_or(String::new(), |length| {
-        format!("The most in each part of the time. A queue may hold {length:.0}.")
+        format!("Maximum in each interval. A queue holds at most {length:.0}.")
     });
     let y = Axis::linear("connections", Unit::Count);
     side.lines(chart, Lines::new(lines, y, note).limit("a queue is full", shortest))

@@ -1,4 +1,4 @@
-//! Where bytes waited in a sample of the connections to the port under test.
+//! Where bytes waited, in a sample of the connections to the port under test.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -16,15 +16,15 @@ pub(super) const CHART: HostChart = HostChart {
     draw,
 };
 
-/// The end of a connection counts as a byte; no request or response is that short.
+/// The kernel counts the end of a connection as one byte; no request or response is that short.
 const UNREAD_MIN: u32 = 1;
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.states(side.clocked, ("connections", Kind::Mean), waiting);
     let y = Axis::linear("share of connections", Unit::Percent);
-    let note = "Of the connections that were looked at, about once a second: requests that the \
-                server has not read, responses that it has not sent or that were not acknowledged, \
-                and responses that the generator has not read.";
+    let note = "Share of the connections sampled about once a second with: requests that the \
+                server has not read, responses that it has not sent or that are not acknowledged, \
+                responses that the generator has not read.";
     side.lines(chart, Lines::new(lines, y, note))
 }
 

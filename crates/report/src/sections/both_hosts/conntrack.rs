@@ -1,4 +1,4 @@
-//! The table of connection tracking: entries beside what it can hold.
+//! The connection tracking table: its entries and its limit.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};

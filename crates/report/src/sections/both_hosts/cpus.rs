@@ -1,6 +1,6 @@
-//! Each CPU by itself: its states while the best point was measured, and how busy it was over time.
+//! Each CPU: its states while the best point was measured, and its busy share over time.
 //!
-//! A host's mean hides the one CPU that is full.
+//! The mean of a host hides a single full CPU.
 
 use super::side::{Drawn, Side};
 use super::{HostChart, Of};
@@ -27,7 +27,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let waits = Waits::of(side.run, side.whose);
     let (seen, when) = side.seen(|of| of.cpus.clone()).unwrap_or_default();
     let states_of = |share: &CpuShare| Some(waits.shown(mean_shares(&[*share])?));
-    // Where iowait is not of disks it is a part of idle, for every CPU.
+    // Where iowait is not caused by disks, it counts as idle for every CPU.
     let known = seen.iter().find_map(states_of).unwrap_or_default();
     let states: Vec<usize> = (0..STATES.len()).filter(|state| known[*state].is_some()).collect();
     let row = |(cpu, cells): (u32, Line)| {

@@ -17,7 +17,7 @@ pub(super) const CHART: HostChart = HostChart {
 };
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
-    // Milliseconds in each second: a tenth of them is percent.
+    // Milliseconds per second; a tenth of that is percent.
     let busy = |data: &Data| {
         let Data::Disks(disks) = data else { return Vec::new() };
         disks.iter().map(|disk| (disk.name.clone(), disk.busy_ms as f64 / 10.0)).collect()

@@ -1,4 +1,4 @@
-//! What the server's threads did when they were looked at.
+//! What the server's threads were doing when they were sampled.
 
 use super::side::{Drawn, OverTime, Side};
 use super::threads::word;
@@ -49,7 +49,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
         return Drawn::Absent;
     }
     let y = Axis::linear("share of threads", Unit::Percent);
-    let note = "Of the threads of the server that were looked at, idle ones included.".to_string();
+    let note = "Share of the sampled server threads, idle ones included.".to_string();
     let drawn = OverTime { series, y, limits: Vec::new(), note, shape: ChartShape::Stacked };
     Drawn::Blocks(vec![Block::Chart(side.over_time(chart, drawn))])
 }

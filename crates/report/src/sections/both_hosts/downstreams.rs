@@ -1,4 +1,4 @@
-//! Connections of the server to other services that wait for a response.
+//! Connections of the server to other services, and those waiting for a response.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -29,9 +29,9 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     };
     let lines = side.time.states(side.clocked, ("downstreams", Kind::Mean), waiting);
     let y = Axis::linear("connections", Unit::Count);
-    let note = "Connections that the server opened, and those that wait for a response.";
+    let note = "Connections that the server opened, and those waiting for a response.";
     match lines.is_empty() {
-        // It was looked, and there were none.
+        // The source was read, and there were none.
         true => Drawn::Zero,
         false => side.lines(chart, Lines::new(lines, y, note)),
     }

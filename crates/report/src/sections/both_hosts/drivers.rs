@@ -1,4 +1,4 @@
-//! Losses and refusals as the drivers of interfaces count them: rings, allowances of a provider.
+//! Losses and refusals counted by network drivers: rings, allowances of a provider.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -21,7 +21,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     side.lines(chart, Lines::new(lines, Axis::linear("per second", Unit::PerSecond), ""))
 }
 
-/// What is left of an allowance is a state, and no loss.
+/// The remainder of an allowance is a state, not a loss.
 fn losses(data: &Data) -> Vec<(String, f64)> {
     let Data::Values(of) = data else { return Vec::new() };
     let mut losses = Vec::new();

@@ -1,4 +1,4 @@
-//! Open descriptors, beside the limit.
+//! Open descriptors, and their limit.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -36,7 +36,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     };
     let limits = ["generator", "server"].map(|whose| (whose, limit(whose)));
     let told = |(whose, limit): &(&str, Option<u64>)| {
-        limit.map(|limit| format!("The {whose} may have {limit}."))
+        limit.map(|limit| format!("Limit of the {whose}: {limit}."))
     };
     let note = limits.iter().filter_map(told).collect::<Vec<_>>().join(" ");
     let y = Axis::linear("descriptors", Unit::Count);

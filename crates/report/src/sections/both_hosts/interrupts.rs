@@ -1,4 +1,4 @@
-//! Which CPU served which interrupt: a matrix of queues and CPUs, with the masks of affinity.
+//! Which CPU served which interrupt: a matrix of queues and CPUs, with the affinity masks.
 
 use super::side::{Drawn, Side};
 use super::{HostChart, Of};
@@ -29,7 +29,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     }
     used.sort_by(|left, right| right.per_s.total_cmp(&left.per_s));
     let others = used.split_off(used.len().min(ROWS_MAX));
-    // Queues of one device stand together, in the order of their numbers.
+    // Keeps the queues of one device together, in the order of their numbers.
     used.sort_by_key(|one| one.irq.parse::<u64>().unwrap_or(u64::MAX));
     let mut rows: Vec<GridRow> = used.iter().map(row).collect();
     rows.extend(rest(&others));
@@ -43,8 +43,8 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     ];
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Per second {when}, on each CPU; the darkest cell is {}/s. A line below cells: the \
-             mask of affinity allows these CPUs.",
+            "Interrupts per second on each CPU {when}; the darkest cell is {}/s. A line below a \
+             cell: the affinity mask allows that CPU.",
             show_count(full)
         ),
         rows_are: "interrupt".to_string(),
@@ -68,7 +68,7 @@ fn row(one: &InterruptUse) -> GridRow {
         mostly(one),
     ];
     GridRow {
-        // Behind the queue some drivers name the bus.
+        // Some drivers append the bus to the name of the queue.
         label: one.device.split('@').next().unwrap_or_default().to_string(),
         values,
         cells: one.per_cpu_s.iter().copied().map(Some).collect(),
@@ -77,7 +77,7 @@ fn row(one: &InterruptUse) -> GridRow {
     }
 }
 
-/// The CPU that served most of it, and its share.
+/// The CPU that served most of these interrupts, and its share.
 fn mostly(one: &InterruptUse) -> String {
     let most = one.per_cpu_s.iter().enumerate().max_by(|left, right| left.1.total_cmp(right.1));
     most.map_or("-".to_string(), |(cpu, per_s)| {

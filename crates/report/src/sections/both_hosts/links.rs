@@ -1,4 +1,4 @@
-//! Bytes on the wire of each interface, beside what its link can carry.
+//! Bytes on the wire of each interface, and the capacity of its link.
 
 use super::side::{Drawn, Lines, Side, most};
 use super::{HostChart, Of};
@@ -18,7 +18,7 @@ pub(super) const CHART: HostChart = HostChart {
     draw,
 };
 
-/// Of frames, beside what an interface counts: FCS, preamble and gap.
+/// Bytes of a frame that the interface does not count: FCS, preamble and gap.
 const FRAME_EXTRA_BYTES: f64 = 24.0;
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
@@ -42,14 +42,14 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
         let mut of_nic = drawn.lines.iter().filter(|(name, _)| is_of(name));
         let is_used = of_nic.any(|(_, line)| most(line) > 0.0);
         if is_used && !known.iter().any(|(name, ..)| *name == nic.name) {
-            told.push(format!("What {} can carry is not known (--link).", nic.name));
+            told.push(format!("The capacity of {} is not known (--link).", nic.name));
         }
     }
     drawn.note = told.join(" ");
     side.lines(chart, drawn)
 }
 
-/// A link, the bytes per second that it carries, and the share used in its busier direction.
+/// A link, its capacity in bytes per second, and the share used in its busier direction.
 fn known(capacity: &Capacity<'_>) -> Option<(String, f64, f64)> {
     Some((capacity.link.name.clone(), capacity.bytes_s?, capacity.busier()?))
 }

@@ -1,4 +1,4 @@
-//! Memory of the server's control group, beside its limit.
+//! Memory of the server's control group, and its limit.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -12,7 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "memory",
     reads: &[Values::MEMORY],
     of: Of::Server,
-    why: "no control group of memory",
+    why: "no memory control group",
     draw,
 };
 

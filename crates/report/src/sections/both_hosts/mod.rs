@@ -1,8 +1,9 @@
-//! Both hosts side by side: what the probes read, chart by chart, on one time axis.
+//! Both hosts side by side: the readings of the probes, chart by chart, on one time axis.
 //!
-//! A chart is one file of the same shape: what it reads, on which hosts, and a function that draws
-//! it for one host. It is listed here once, in the order of reading. A host without readings for a
-//! chart has none; zero all the time, not read and failed are told apart in a line.
+//! Each chart is one file of the same shape: what it reads, on which hosts, and a function that
+//! draws it for one host. The registry below lists the charts in reading order. A host without
+//! readings for a chart has no such chart; a line says whether it was always zero, not read, or
+//! failed.
 
 mod accept_queue;
 mod connections;
@@ -39,40 +40,40 @@ use model::units::show_ns;
 use model::verdict::Evidence;
 use side::{Drawn, Side, sides};
 
-/// On which hosts there is something to draw.
+/// On which hosts a chart may exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     /// On any host.
     Host,
     /// In any network namespace.
     Network,
-    /// Where the generator is.
+    /// On the generator's host.
     Client,
-    /// Where the server is.
+    /// On the server's host.
     Server,
-    /// In the network namespace of the server.
+    /// In the server's network namespace.
     ServerNetwork,
 }
 
 /// A chart in the registry.
 struct HostChart {
-    /// Stable name; with that of a host it is the anchor.
+    /// Stable name; with the name of a host it forms the anchor.
     id: &'static str,
     /// What it shows.
     title: &'static str,
-    /// Charts that follow each other and have this in common share a row.
+    /// Consecutive charts with the same value share a row.
     row: &'static str,
     /// Sources that it draws.
     reads: &'static [&'static str],
     /// On which hosts.
     of: Of,
-    /// Why a host may have none of it; empty where every host has it.
+    /// Why a host may lack it; empty where every host has it.
     why: &'static str,
     /// Draws it for one host.
     draw: fn(&Side<'_>, &HostChart) -> Drawn,
 }
 
-/// Every chart in reading order. Evidence from a source goes to the first that reads it.
+/// Every chart in reading order. Evidence from a source links to the first chart that reads it.
 const REGISTRY: &[HostChart] = &[
     cpus::CHART,
     states::CHART,
@@ -101,7 +102,7 @@ const REGISTRY: &[HostChart] = &[
     runtime::CHART,
 ];
 
-/// Charts elsewhere on the page, by the figure of a point that they draw.
+/// Charts in other sections, by the figure of a point that they draw.
 const OF_POINTS: &[(&str, &[&str])] = &[
     ("rate", &["rate-by-level", "rate-over-time"]),
     ("latency_ns", &["latency-by-level", "latency-over-time"]),
@@ -109,7 +110,7 @@ const OF_POINTS: &[(&str, &[&str])] = &[
     ("status", &["statuses-over-time"]),
 ];
 
-/// Anchors of the charts that a piece of evidence is from, best first.
+/// Anchors of the charts that show a piece of evidence, best first.
 pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
     use side::{CLIENT, INSIDE, SERVER, SHARED};
     let has_probe = run.record.target.probe.is_some();
@@ -130,7 +131,7 @@ pub(super) fn anchors(run: &Run, evidence: &Evidence) -> Vec<String> {
     anchors
 }
 
-/// Everything that was read of the hosts. Nothing for a record without readings.
+/// Everything that the probes read on the hosts. Nothing for a record without readings.
 pub fn section(run: &Run) -> Vec<Block> {
     if run.readings.is_empty() && run.server_readings.is_empty() {
         return Vec::new();
@@ -142,7 +143,7 @@ pub fn section(run: &Run) -> Vec<Block> {
         sides.iter().zip(&drawn).flat_map(|(side, drawn)| remarks(side, drawn)).collect();
     let mut blocks = vec![Block::Facts(heads(run, &sides))];
     let hosts = sides.iter().filter(|side| side.has(Of::Host)).count();
-    // Of one of two hosts: they would leave half of a row empty.
+    // Charts of only one of two hosts: they would leave half of a row empty.
     let mut alone = Vec::new();
     let mut begin = 0;
     for charts in REGISTRY.chunk_by(|left, right| left.row == right.row) {
@@ -171,19 +172,19 @@ pub fn section(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// Nothing where there can be none.
+/// Nothing where the side cannot have this chart.
 fn drawn(side: &Side<'_>, chart: &HostChart) -> Option<Drawn> {
     side.has(chart.of).then(|| side.draw(chart))
 }
 
-/// The charts of one host in a row; when there are none, why. Nothing where none can be.
+/// The charts of one host in a row, or why there are none. Nothing where there cannot be any.
 fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) -> Vec<Block> {
     let (mut blocks, mut why) = (Vec::new(), Vec::new());
     for (chart, drawn) in charts.iter().zip(drawn) {
         match drawn {
             None => {}
             Some(Drawn::Blocks(drawn)) => blocks.append(drawn),
-            Some(Drawn::Zero) => why.push(format!("{}: zero all the time.", side.title(chart))),
+            Some(Drawn::Zero) => why.push(format!("{}: always zero.", side.title(chart))),
             Some(Drawn::Absent) => why.push(format!("{}: not read.", side.title(chart))),
         }
     }
@@ -193,7 +194,7 @@ fn column(side: &Side<'_>, charts: &[HostChart], drawn: &mut [Option<Drawn>]) ->
     blocks
 }
 
-/// Which hosts there are.
+/// The hosts of the run.
 fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let mut heads: Vec<Fact> =
         sides.iter().map(|side| Fact::new(side.name(), described(run, side))).collect();
@@ -208,7 +209,8 @@ fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let clock = clock.map_or(String::new(), |clock| {
         let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead" };
         format!(
-            " by the clock of the client's host; that of the server's is {} {ahead}, within {}",
+            " by the clock of the client's host; the clock of the server's host is {} {ahead}, \
+             known to within {}",
             show_ns(clock.offset_ns.unsigned_abs() as f64),
             show_ns(clock.error_ns as f64)
         )
@@ -236,7 +238,7 @@ fn host(facts: &HostFacts) -> String {
     format!("{}, {cpus} CPUs{model}, Linux {}", facts.hostname, facts.kernel)
 }
 
-/// A chart that is absent, with the reason there may be.
+/// The title of an absent chart, with the usual reason.
 fn without(chart: &HostChart) -> String {
     match chart.why {
         "" => chart.title.to_string(),
@@ -247,7 +249,7 @@ fn without(chart: &HostChart) -> String {
 /// Failures that are listed for each host.
 const FAILURES_MAX: usize = 6;
 
-/// What was zero, what was not read, and what failed, on one host.
+/// Which charts were always zero or not read, and which sources failed, on one host.
 fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
     let list = |is_meant: fn(&Drawn) -> bool, told: fn(&HostChart) -> String| {
         let all = REGISTRY.iter().zip(drawn);
@@ -258,17 +260,17 @@ fn remarks(side: &Side<'_>, drawn: &[Option<Drawn>]) -> Vec<String> {
     let absent = list(|drawn| matches!(drawn, Drawn::Absent), without);
     let mut items = Vec::new();
     if !zero.is_empty() {
-        items.push(format!("Of {}, zero all the time: {zero}.", side.whose));
+        items.push(format!("Always zero for {}: {zero}.", side.whose));
     }
     if !absent.is_empty() {
-        items.push(format!("Of {}, not read: {absent}.", side.whose));
+        items.push(format!("Not read for {}: {absent}.", side.whose));
     }
     let failed = side.failures();
     for (source, why) in failed.iter().take(FAILURES_MAX) {
-        items.push(format!("Of {}, failed: {source}: {why}.", side.whose));
+        items.push(format!("Failed for {}: {source}: {why}.", side.whose));
     }
     if failed.len() > FAILURES_MAX {
-        items.push(format!("{} more failed there.", failed.len() - FAILURES_MAX));
+        items.push(format!("{} more failed.", failed.len() - FAILURES_MAX));
     }
     items
 }
@@ -337,7 +339,7 @@ mod tests {
         assert!(page.anchors().contains("client-threads-host"));
     }
 
-    /// One host whose server has a network namespace of its own, with other counters in it.
+    /// One host whose server has its own network namespace, with other counters in it.
     fn contained() -> Run {
         let mut run = fixtures::ramp_quota();
         let host = run.record.host.clone();
@@ -369,9 +371,7 @@ mod tests {
         assert!(!anchors.contains("cpus-inside"), "CPUs are of the host");
         let rows = page.blocks.iter().filter(|block| matches!(block, Block::Columns(_)));
         assert_eq!(rows.count(), 3, "interfaces, packets and TCP");
-        let absent = remarks(&page)
-            .iter()
-            .find(|one| one.starts_with("Of the server's") && one.contains("not read"));
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read for the server's"));
         assert!(absent.unwrap().contains("Accept queues"), "{absent:?}");
         let evidence = Evidence {
             host: "server".to_string(),
@@ -395,11 +395,9 @@ mod tests {
         run.server_readings[0].data = Data::Unreadable(why);
         let page = page(&run);
         let told = |what: &str| remarks(&page).iter().any(|one| one.contains(what));
-        assert!(told("Of the client's host, zero all the time: Pressure (PSI)"), "{page:?}");
-        assert!(told("Of the server's host, failed: /proc/x: denied."));
-        let absent = remarks(&page)
-            .iter()
-            .find(|one| one.starts_with("Of the server's") && one.contains("not read"));
+        assert!(told("Always zero for the client's host: Pressure (PSI)"), "{page:?}");
+        assert!(told("Failed for the server's host: /proc/x: denied."));
+        let absent = remarks(&page).iter().find(|one| one.starts_with("Not read for the server's"));
         assert!(absent.unwrap().contains("Pressure (PSI)"), "{absent:?}");
         assert!(!titles(&page).iter().any(|title| title.starts_with("Pressure")));
     }

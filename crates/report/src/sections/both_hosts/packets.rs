@@ -1,4 +1,4 @@
-//! Packets of each interface, and those that it dropped.
+//! Packets of each interface, and the packets that it dropped.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -20,10 +20,10 @@ pub(super) const CHART: HostChart = HostChart {
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), packets);
     let y = Axis::linear("packets", Unit::PerSecond);
-    let note = "As the driver counts them: some count several segments as one.";
+    let note = "Packets as the driver counts them; some drivers count several segments as one.";
     let limit = side.stated().and_then(|limits| limits.packets_s).map(|packets| packets as f64);
     let note = limit.map_or(note.to_string(), |limit| {
-        format!("{note} The link lets {} through, both directions together.", per_second(limit))
+        format!("{note} The link carries {} in both directions together.", per_second(limit))
     });
     side.lines(chart, Lines::new(lines, y, note).limit("the link is full", limit))
 }

@@ -1,4 +1,4 @@
-//! Pressure stall information: the share of time in which tasks waited for want of a resource.
+//! Pressure stall information: the share of time in which tasks waited for a resource.
 
 use super::side::{Drawn, Lines, Side, named};
 use super::{HostChart, Of};
@@ -27,13 +27,13 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
-    // Microseconds of stall in each second: a ten thousandth of them is percent.
+    // Microseconds of stall per second; a ten thousandth of that is percent.
     let pick = |data: &_| {
         let stalls = named(data, NAMES).into_iter();
         stalls.map(|(name, us)| (name, us / 1e4)).collect()
     };
     let lines = side.time.growth(side.clocked, (Values::PRESSURE, Kind::Counter), pick);
     let y = Axis::linear("time stalled", Unit::Percent);
-    let note = "Some: at least one task waited. All: no other task made use of the time.";
+    let note = "Some: at least one task waited. All: every task that was not idle waited.";
     side.lines(chart, Lines::new(lines, y, note))
 }

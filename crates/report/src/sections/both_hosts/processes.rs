@@ -1,4 +1,4 @@
-//! Who used the CPUs of a host: the processes of the run, and everything else.
+//! What used the CPUs of a host: the processes of the run, and everything else.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -25,7 +25,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
         .enumerate()
         .map(|(part, busy)| {
             let used: Option<f64> = lines.iter().map(|(_, line)| line[part]).sum();
-            // Both are sampled, not at quite the same instants.
+            // Both are sampled, at slightly different instants.
             Some((busy? - used?).max(0.0))
         })
         .collect();
@@ -36,11 +36,11 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     side.lines(chart, Lines::new(lines, y, NOTE))
 }
 
-const NOTE: &str = "CPUs' worth of time. Everything else is what the host was busy with beyond the \
-    processes drawn, with interrupts that no process was charged for and without time taken by the \
+const NOTE: &str = "CPUs' worth of time. Everything else is the other busy time of the host: it \
+    includes interrupts that were charged to no process, and excludes time taken by the \
     hypervisor.";
 
-/// CPUs' worth of time of all threads.
+/// CPUs' worth of time, all threads together.
 fn together(side: &Side<'_>, process: Process) -> Option<Line> {
     let threads = side.time.threads(side.clocked, process);
     let add = |left: Option<f64>, right: &Option<f64>| match (left, right) {
@@ -53,7 +53,7 @@ fn together(side: &Side<'_>, process: Process) -> Option<Line> {
         .reduce(|sum, line| sum.into_iter().zip(&line).map(|(sum, used)| add(sum, used)).collect())
 }
 
-/// CPUs' worth of time that all of the host was busy.
+/// CPUs' worth of busy time of the whole host.
 fn busy(side: &Side<'_>) -> Line {
     let cpus = side.facts.cpus_online.len() as f64;
     let is_busy = |state: &str| !matches!(state, "steal" | "iowait" | "idle");

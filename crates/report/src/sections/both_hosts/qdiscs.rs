@@ -1,4 +1,4 @@
-//! Queueing disciplines: packets that were dropped, held back, and waiting.
+//! Queueing disciplines: packets dropped, held back, and waiting.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};

@@ -1,4 +1,4 @@
-//! Reclaim of memory: pages searched, taken and read back, and hits of the server's limit.
+//! Memory reclaim: pages scanned, reclaimed and read back, and hits of the server's memory limit.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -24,5 +24,5 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     };
     let lines = side.time.growth(side.clocked, (Values::MEMORY, Kind::Counter), counters);
     let y = Axis::linear("pages or events", Unit::PerSecond);
-    side.lines(chart, Lines::new(lines, y, "Of the host, as /proc/vmstat names it."))
+    side.lines(chart, Lines::new(lines, y, "Of the whole host, named as in /proc/vmstat."))
 }

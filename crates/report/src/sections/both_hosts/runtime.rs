@@ -1,4 +1,4 @@
-//! Time that the server's language runtime counted: pauses, collection, waiting for locks.
+//! Time counted by the server's language runtime: pauses, garbage collection, waits for locks.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -12,7 +12,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "runtime",
     reads: &[Values::SERVER_RUNTIME],
     of: Of::Server,
-    why: "the server does not tell it",
+    why: "the server does not report it",
     draw,
 };
 
@@ -27,5 +27,5 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     };
     let lines = side.time.growth(side.clocked, (Values::SERVER_RUNTIME, Kind::Counter), times);
     let y = Axis::linear("CPUs or goroutines", Unit::Cpus);
-    side.lines(chart, Lines::new(lines, y, "Seconds that the runtime counted in each second."))
+    side.lines(chart, Lines::new(lines, y, "Seconds that the runtime counted per second."))
 }

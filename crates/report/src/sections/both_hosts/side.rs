@@ -1,4 +1,4 @@
-//! One host of a run with everything that its charts are made of.
+//! One host of a run, with everything that its charts need.
 
 use super::super::timeline::{over_run, windows};
 use super::{HostChart, Of};
@@ -13,26 +13,26 @@ use observe::{Clocked, Line, Observed, Place, Raw, Timeline};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// Lines of one chart at most.
+/// Most lines of one chart.
 const LINES_MAX: usize = 6;
 
-/// Names of lines that are zero all the time.
+/// Most names of lines that are always zero.
 const NAMES_MAX: usize = 4;
-/// A level above the lines by more than this factor is not drawn.
+/// A limit above the lines by more than this factor is not drawn.
 const LIMIT_NEAR: f64 = 4.0;
 
-/// Ends of anchors: of the generator's host, the server's, one that is both, and the server's own
-/// network namespace.
+/// Suffixes of anchors: for the generator's host, the server's host, one host for both, and the
+/// server's own network namespace.
 pub(super) const CLIENT: &str = "client";
 pub(super) const SERVER: &str = "server";
 pub(super) const SHARED: &str = "host";
 pub(super) const INSIDE: &str = "inside";
 
-/// What became of a chart on one host.
+/// The result of drawing a chart for one host.
 pub(super) enum Drawn {
-    /// Something was read that is not zero.
+    /// Some value was not zero.
     Blocks(Vec<Block>),
-    /// Everything that was read was zero all the time.
+    /// Every value was always zero.
     Zero,
     /// Nothing was read.
     Absent,
@@ -41,7 +41,7 @@ pub(super) enum Drawn {
 /// One host of a run, or the server's network namespace on it.
 pub(super) struct Side<'a> {
     pub(super) run: &'a Run,
-    /// Whose it is, for example `the client's host`.
+    /// Its name, for example `the client's host`.
     pub(super) whose: &'static str,
     pub(super) facts: &'a HostFacts,
     pub(super) clocked: Clocked<'a>,
@@ -50,12 +50,12 @@ pub(super) struct Side<'a> {
     /// The server's own network namespace, when it has one.
     apart: Option<&'a ServerNetwork>,
     sources: BTreeSet<&'a str>,
-    /// What was observed at the best point, and what that is.
+    /// What was observed at the best point, and that point in words.
     window: Option<(Observed, String)>,
     whole: OnceCell<Observed>,
 }
 
-/// The generator's host, the server's when a probe read it, and the server's network namespace
+/// The generator's host, the server's host when a probe read it, and the server's network namespace
 /// when it has its own.
 pub(super) fn sides<'a>(run: &'a Run) -> Vec<Side<'a>> {
     let record = &run.record;
@@ -121,12 +121,12 @@ impl Side<'_> {
         since_origin_s(self.run, self.time.end_ns())
     }
 
-    /// The network namespace that this is, when it is no host.
+    /// The network namespace, when this side is not a whole host.
     pub(super) fn network(&self) -> Option<&ServerNetwork> {
         self.apart.filter(|_| self.id == INSIDE)
     }
 
-    /// What it is called in a list of hosts.
+    /// Its name in a list of hosts.
     pub(super) fn name(&self) -> &'static str {
         match self.id {
             SHARED => "One host for both",
@@ -136,7 +136,7 @@ impl Side<'_> {
         }
     }
 
-    /// Whether there is anything of this kind here.
+    /// Whether this side can have charts of this kind.
     pub(super) fn has(&self, of: Of) -> bool {
         match of {
             Of::Network => true,
@@ -148,7 +148,7 @@ impl Side<'_> {
         }
     }
 
-    /// What the user said of the link here.
+    /// The limits of the link that the user stated.
     pub(super) fn stated(&self) -> Option<&LinkLimits> {
         let links = &self.run.record.trial.links;
         if matches!(self.id, CLIENT | SHARED) { &links.client } else { &links.server }.as_ref()
@@ -165,13 +165,13 @@ impl Side<'_> {
         format!("{}-{}", chart.id, self.id)
     }
 
-    /// What a chart shows and of which host.
+    /// The title of a chart, with the host.
     pub(super) fn title(&self, chart: &HostChart) -> String {
         format!("{}, {}", chart.title, self.whose)
     }
 
     /// What was observed at the best point, or over the whole run where the window is too short,
-    /// with which of both it is.
+    /// and in words which of the two.
     pub(super) fn seen<T>(&self, of: impl Fn(&Observed) -> Option<T>) -> Option<(T, String)> {
         let at_best = self.window.as_ref().and_then(|(seen, what)| Some((of(seen)?, what.clone())));
         at_best.or_else(|| {
@@ -187,7 +187,7 @@ impl Side<'_> {
         })
     }
 
-    /// What could not be read: source and reason, each once.
+    /// What could not be read: source and reason, without duplicates.
     pub(super) fn failures(&self) -> Vec<(String, String)> {
         let failed = |data: &Data| match data {
             Data::Unreadable(what) => Some((what.source.clone(), what.why.clone())),
@@ -197,7 +197,7 @@ impl Side<'_> {
         all.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// A chart of one value over the time of the run for each of these lines.
+    /// A chart of these lines over the time of the run.
     pub(super) fn over_time(&self, chart: &HostChart, drawn: OverTime) -> Chart {
         let x = self.time.middles_ns().map(|at_ns| since_origin_s(self.run, at_ns)).collect();
         let view = over_run(self.run, (x, drawn.series));
@@ -213,7 +213,7 @@ impl Side<'_> {
         }
     }
 
-    /// The lines that are not zero all the time, the largest when they are many.
+    /// The lines that are not always zero; with many lines, the largest.
     pub(super) fn lines(&self, chart: &HostChart, drawn: Lines) -> Drawn {
         let (mut shown, zero): (Vec<_>, Vec<_>) =
             drawn.lines.into_iter().partition(|(_, line)| most(line) > 0.0);
@@ -235,7 +235,7 @@ impl Side<'_> {
             let more = zero.len().saturating_sub(NAMES_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let names = names.collect::<Vec<_>>().join(", ");
-            note.push(format!("Zero all the time: {names}{more}."));
+            note.push(format!("Always zero: {names}{more}."));
         }
         note.retain(|sentence| !sentence.is_empty());
         let series = shown.into_iter().map(|(label, y)| Series { label, y }).collect();
@@ -244,7 +244,7 @@ impl Side<'_> {
         Drawn::Blocks(vec![Block::Chart(self.over_time(chart, drawn))])
     }
 
-    /// A grid without rows yet, over the time of the run.
+    /// A grid over the time of the run, still without rows.
     pub(super) fn grid(&self, chart: &HostChart) -> Grid {
         Grid {
             id: self.anchor(chart),
@@ -270,7 +270,7 @@ pub(super) struct OverTime {
     pub(super) shape: ChartShape,
 }
 
-/// Lines by name before it is known which of them are worth drawing.
+/// Lines by name, before the largest are chosen.
 pub(super) struct Lines {
     pub(super) lines: Vec<(String, Line)>,
     pub(super) y: Axis,
@@ -289,7 +289,7 @@ impl Lines {
         Self { lines, y, limits: Vec::new(), note: note.into() }
     }
 
-    /// With a level that the lines may reach, when they come near: far above it would flatten them.
+    /// Adds a limit, drawn when the lines come near it: one far above would flatten them.
     pub(super) fn limit(mut self, label: &str, at: Option<f64>) -> Self {
         let most = self.lines.iter().map(|(_, line)| most(line)).fold(0.0, f64::max);
         let near = at.filter(|at| *at <= LIMIT_NEAR * most);
@@ -304,7 +304,7 @@ pub(super) fn most(line: &Line) -> f64 {
     line.iter().flatten().copied().fold(0.0, f64::max)
 }
 
-/// Named values of a source as numbers, with the names that a person reads.
+/// Named values of a source as numbers, with readable names.
 pub(super) fn named(data: &Data, names: &[(&str, &str)]) -> Vec<(String, f64)> {
     let Data::Values(of) = data else { return Vec::new() };
     let one =

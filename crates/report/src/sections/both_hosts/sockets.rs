@@ -28,5 +28,5 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let pick = |data: &_| named(data, NAMES);
     let lines = side.time.states(side.clocked, (Values::SOCKETS, Kind::Max), pick);
     let y = Axis::linear("sockets", Unit::Count);
-    side.lines(chart, Lines::new(lines, y, "The most in each part of the time."))
+    side.lines(chart, Lines::new(lines, y, "Maximum in each interval."))
 }

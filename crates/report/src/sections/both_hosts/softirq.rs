@@ -1,4 +1,4 @@
-//! Receive work of each CPU: packets that its softirq took in, and what it dropped or cut short.
+//! Receive work of each CPU: packets processed in softirq, drops, and polls cut short.
 
 use super::side::{Drawn, Side};
 use super::{HostChart, Of};
@@ -58,7 +58,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     })])
 }
 
-/// Runs of the handler that receives, by CPU.
+/// Runs of the NET_RX handler, by CPU.
 fn received(data: &Data) -> Vec<(u32, f64)> {
     let Data::Values(of) = data else { return Vec::new() };
     let Some(model::reading::Value::PerCpu(counts)) = of.values.get("NET_RX") else {

@@ -1,4 +1,4 @@
-//! CPU time of a host by state, over the time of the run.
+//! CPU time of a host by state, over the run.
 
 use super::side::{Drawn, OverTime, Side};
 use super::{HostChart, Of};

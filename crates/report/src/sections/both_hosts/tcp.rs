@@ -1,4 +1,4 @@
-//! Counters of TCP that should stay at zero.
+//! TCP counters that should stay at zero.
 
 use super::side::{Drawn, Lines, Side, named};
 use super::{HostChart, Of};

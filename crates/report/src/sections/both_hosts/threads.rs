@@ -1,6 +1,6 @@
-//! Threads of the generator and of the server: how long each ran and waited for a CPU.
+//! Threads of the generator and of the server: how long each ran, and waited for a CPU.
 //!
-//! A thread that runs all the time has no time left, whatever the host's mean says.
+//! A thread that runs all the time is full, whatever the mean of the host shows.
 
 use super::side::{Drawn, Side};
 use super::{HostChart, Of};
@@ -56,12 +56,12 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     if !others.is_empty() {
         rows.push(rest(&others, doing.as_ref()));
     }
-    let mut columns = vec![Column::numbers("wants %")];
+    let mut columns = vec![Column::numbers("demand %")];
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Bars: share of its time on a CPU, and waiting for one, {when}. Cells: share on a CPU \
-             over the run."
+            "Bars: share of the time on a CPU, and waiting for one, {when}. Demand is their sum. \
+             Cells: share on a CPU over the run."
         ),
         rows_are: "thread".to_string(),
         parts: vec!["runs".to_string(), "waits".to_string()],
@@ -91,7 +91,7 @@ fn row(
     }
 }
 
-/// What a thread was seen doing most, and in which share of the looks at it.
+/// What a thread was doing in most samples, and their share of its samples.
 fn mostly(doing: &DoingShares, tid: u32) -> Option<String> {
     let seen = doing.by_thread.get(&tid)?;
     let all: u64 = seen.values().sum();
@@ -117,7 +117,7 @@ pub(super) fn word(doing: Doing) -> &'static str {
     }
 }
 
-/// The busiest of the threads without a row at each time.
+/// The busiest of the threads without a row, at each instant.
 fn rest(others: &[(ThreadKey, Line)], doing: Option<&DoingShares>) -> GridRow {
     let parts = others.first().map_or(0, |(_, line)| line.len());
     let most = |part: usize| {

@@ -1,4 +1,4 @@
-//! CPU limits of control groups: in which share of its periods a group had to stop.
+//! CPU quotas of control groups: the share of periods in which the group was throttled.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -14,7 +14,7 @@ pub(super) const CHART: HostChart = HostChart {
     row: "throttling",
     reads: &["client_quota", "server_quota"],
     of: Of::Host,
-    why: "no control group of CPU time",
+    why: "no CPU control group",
     draw,
 };
 
@@ -22,14 +22,14 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let mut lines = of(side, "server_quota", "server");
     lines.extend(of(side, "client_quota", "generator"));
     if lines.is_empty() {
-        // They were read, and none has a limit.
+        // The groups were read, and none has a limit.
         return Drawn::Zero;
     }
     let y = Axis::linear("periods throttled", Unit::Percent);
     side.lines(chart, Lines::new(lines, y, "Of the periods in which a group had something to run."))
 }
 
-/// Of groups with a quota.
+/// Throttled share of the groups that have a quota.
 fn of(side: &Side<'_>, source: &str, whose: &str) -> BTreeMap<String, Line> {
     let grown = |field: fn(&QuotaUse) -> u64| {
         let pick = |data: &Data| match data {

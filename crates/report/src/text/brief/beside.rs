@@ -1,7 +1,7 @@
-//! Several runs: which of them is the fastest, and a line for each.
+//! Several runs: the fastest, and a line for each.
 //!
-//! In: runs in the order they were named. Out: two lines for each run, and at most seven others.
-//! Never: which difference is real; `ceiling compare` says more of two runs.
+//! In: runs in the order of the command line. Out: two lines per run, and at most seven others.
+//! Never: whether a difference is real; `ceiling compare` says more about two runs.
 
 use super::super::line::{Ink, TextLine};
 use super::super::wrap::fit;
@@ -37,19 +37,19 @@ pub(super) fn lines(runs: &[Run]) -> Vec<TextLine> {
     lines
 }
 
-/// The verdict once more, in one line.
+/// The verdict again, in one line.
 pub(super) fn last(runs: &[Run]) -> Vec<TextLine> {
     let verdict = verdict(runs);
     banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
 }
 
-/// The point of a run that has requests, or connections that came.
+/// The best point of a run, unless it has only connections without requests.
 fn shown(run: &Run) -> Option<&Point> {
     let point = best_point(run).map(|(_, point)| point)?;
     (point.requests.sent > 0 || !point.is_churn()).then_some(point)
 }
 
-/// The highest rate, beside the lowest.
+/// The highest rate, compared with the lowest.
 fn verdict(runs: &[Run]) -> Banner {
     let rate = |(at, run): (usize, &Run)| {
         let point = shown(run).filter(|point| mark_of(run, point) != Mark::Broken)?;
@@ -59,7 +59,7 @@ fn verdict(runs: &[Run]) -> Banner {
     rates.sort_by(|(_, left), (_, right)| right.total_cmp(left));
     let unknown = match runs.len() - rates.len() {
         0 => String::new(),
-        some => format!("; of {} no rate is known", plural(some as u64, "run")),
+        some => format!("; the rate of {} is not known", plural(some as u64, "run")),
     };
     let text = match (rates.first(), rates.last()) {
         (Some((high, most)), Some((low, least))) if high != low && *least > 0.0 => {

@@ -1,4 +1,4 @@
-//! Percentiles, and beside them how latencies are spread: as many bars as there are percentiles.
+//! Percentiles, next to a histogram of latency with as many bars as there are percentiles.
 
 use super::super::line::{Ink, TextLine};
 use super::super::spark::bar;
@@ -11,11 +11,11 @@ use model::histogram::Histogram;
 use model::run::{Point, Run};
 use model::units::show_ns;
 
-/// A bar is not drawn with less room.
+/// Bars are not drawn with less room.
 const BAR_MIN: usize = 8;
 
-/// Lines of percentiles and bars; nothing when the whole distribution was not kept, or when all of
-/// it is one value.
+/// Lines of percentiles and bars; nothing when the full distribution was not kept, or when it has a
+/// single value.
 pub(super) fn lines(run: &Run, point: &Point) -> Option<Vec<TextLine>> {
     let at = run.record.points.iter().position(|one| std::ptr::eq(one, point))?;
     let bins = bins(run.latencies.get(at)?)?;
@@ -46,17 +46,18 @@ pub(super) fn lines(run: &Run, point: &Point) -> Option<Vec<TextLine>> {
     Some(lines)
 }
 
-/// Columns of a share: ` >99.9 %`.
+/// Width of a share: ` >99.9 %`.
 const SHARE: usize = 8;
 
-/// Values up to an edge, and above the one before.
+/// Values up to an edge and above the previous edge.
 struct Bin {
     to_ns: u64,
     count: u64,
 }
 
-/// Equal factors from the least value to the 99.9th percentile, and what is slower: a single slow
-/// response must not put all others into one bar. Of few values all are in equal factors.
+/// Bins of equal factors from the smallest value to the 99.9th percentile, and a last bin above it:
+/// a single slow response must not put all others into one bar. With few values, the bins cover all
+/// of them.
 fn bins(histogram: &Histogram) -> Option<[Bin; PERCENTILES.len()]> {
     let (least, most) = (histogram.quantile_ns(0.0)?.max(1), histogram.quantile_ns(1.0)?);
     let usual = histogram.quantile_ns(0.999)?;

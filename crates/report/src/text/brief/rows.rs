@@ -1,4 +1,4 @@
-//! The rows of figures, each one line where it can be.
+//! The rows of figures, each on one line where possible.
 
 use super::super::line::Ink;
 use super::super::wrap::width;
@@ -23,7 +23,7 @@ use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{Evidence, Gate, GateId, Named, Verdict};
 use model::wall::Side;
 
-/// The percentiles that are always there.
+/// The percentiles that are always shown.
 pub(super) const PERCENTILES: [(&str, Figure); 5] = [
     ("p50", Figure::P50),
     ("p90", Figure::P90),
@@ -32,7 +32,7 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
     ("max", Figure::Max),
 ];
 
-/// One level: what stands above its latency, and what below.
+/// One level: the rows above its latency, and the rows below.
 pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
     let above = vec![Row::new("Rate", rate(run, point))];
     let mut below = responses(run, point);
@@ -43,7 +43,7 @@ pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
     (above, below)
 }
 
-/// Several levels: the figures of the one to look at.
+/// Several levels: the figures of the best point.
 pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     let Some((_, point)) = best_point(run) else { return ending(run, None) };
     let mark = format!("At {}", point_mark(point));
@@ -58,12 +58,12 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     rows
 }
 
-/// How full the links are, as far as their limits are known.
+/// Utilisation of the links whose limits are known.
 fn link(run: &Run, point: &Point) -> Option<Row> {
     network::link_phrase(run, point).map(|text| Row::new("Link", text))
 }
 
-/// Connections that come and go, or stay.
+/// Connections that come and go, or are held.
 pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     let Some(turnover) = &point.turnover else { return ending(run, Some(point)) };
     let is_held = turnover.planned_rate.is_none();
@@ -96,7 +96,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     rows.extend(failures(point));
     if let Some(starts) = turnover.starts.as_ref().filter(|one| one.missed() + one.waited > 0) {
         let text = format!(
-            "{} connections were due: {} found no free device in time, {} failed, {} never began",
+            "{} connections were due: {} found no free device in time, {} failed, {} never started",
             count(starts.due()),
             count(starts.waited),
             count(starts.failed + starts.pending),
@@ -107,11 +107,14 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     if !turnover.syn_retries.is_empty() {
         let late = turnover.syn_retries.iter().map(|(at, of)| format!("{} at {at}", count(*of)));
         let late = late.collect::<Vec<_>>().join(", ");
-        rows.push(Row::new("Late", format!("{late}: as long as a lost SYN is repeated after")));
+        rows.push(Row::new("Late", format!("{late}: as long as a lost SYN is resent after")));
     }
     if let (Some(bytes), None) = (turnover.client_bytes_each, &turnover.starts) {
         let bytes = show_bytes(bytes);
-        rows.push(Row::new("Memory", format!("{bytes} of the generator's for each, kernel aside")));
+        rows.push(Row::new(
+            "Memory",
+            format!("{bytes} per connection in the generator, kernel excluded"),
+        ));
     }
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
     rows.extend(link(run, point));
@@ -119,7 +122,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     rows
 }
 
-/// Subscribers: what the table does not have.
+/// Subscribers: the figures that are not in the table.
 pub(super) fn of_events(run: &Run) -> Vec<Row> {
     let point = run.record.points.last();
     let mut rows = Vec::new();
@@ -152,7 +155,7 @@ pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
         .flatten()
         .map(|one| format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9)));
     let times: Vec<String> = times.collect();
-    let mut rows = vec![Row::new("Told", format!("{name}: {}", tool::counted(told)))];
+    let mut rows = vec![Row::new("Reported", format!("{name}: {}", tool::counted(told)))];
     if !times.is_empty() {
         rows.push(Row::new("Latency", format!("{name}: {}", times.join("  "))));
     }
@@ -169,13 +172,13 @@ pub(super) fn of_nothing(run: &Run) -> Vec<Row> {
     ending(run, None)
 }
 
-/// Percentiles in one row; nothing where no response was good.
+/// Percentiles in one row; nothing when no response was good.
 pub(super) fn latency(point: &Point) -> Option<Row> {
     let good = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
     (good.count > 0).then(|| Row::new("Latency", percentiles(point)))
 }
 
-/// A percentile; `failed` where it lies among requests without a good response.
+/// A percentile; `failed` where it falls among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
     let Summary { count, censored, .. } = point.latency_ns;
     let rank = |quantile: f64| (quantile * (count + censored) as f64).ceil();
@@ -197,7 +200,7 @@ fn percentiles(point: &Point) -> String {
     shown.collect::<Vec<_>>().join("  ")
 }
 
-/// The rate with its interval; in open loop of what was asked.
+/// The rate with its interval; in an open loop also the asked rate.
 fn rate(run: &Run, point: &Point) -> String {
     let shown = match point.standing.of(Figure::Rate) {
         Standing::Sound => or_dash(rate_of(point), per_second),
@@ -211,7 +214,7 @@ fn rate(run: &Run, point: &Point) -> String {
     format!("{shown}{}{}", asked.unwrap_or_default(), within.unwrap_or_default())
 }
 
-/// Statuses, and what failed.
+/// Statuses and failures.
 fn responses(run: &Run, point: &Point) -> Vec<Row> {
     let all: u64 = point.status.values().sum();
     let room = WIDTH - MARGIN - NAMES;
@@ -231,10 +234,10 @@ fn responses(run: &Run, point: &Point) -> Vec<Row> {
     std::iter::once(Row::new("Responses", text)).chain(failures).chain(hint).collect()
 }
 
-/// Share of the responses from which on a status is worth a hint.
+/// Share of the responses from which a status gets a hint.
 const HINT_MIN: f64 = 0.01;
 
-/// What to do about the most frequent status that asks for something.
+/// What to do about the most frequent status for which there is a hint.
 fn hint(run: &Run, point: &Point) -> Option<String> {
     if run.record.target.speaks_tls {
         return Some("The server speaks TLS on this port: use https:// in the URL.".to_string());
@@ -251,8 +254,8 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
     frequent.filter_map(hint_of).next()
 }
 
-/// Failures by class, and what was never sent. Attempts to connect are no requests and stand for
-/// themselves.
+/// Failures by class, and requests that were never sent. Attempts to connect are not requests and
+/// are listed separately.
 fn failures(point: &Point) -> Option<Row> {
     let RequestInfo { planned, unsent, unaccounted, .. } = point.requests;
     let unsent = (unsent > 0).then(|| {
@@ -265,7 +268,7 @@ fn failures(point: &Point) -> Option<Row> {
     (!phrases.is_empty()).then(|| Row::inked("Failures", Ink::Caution, phrases.join("; ")))
 }
 
-/// How much in all, and how long it took.
+/// Totals, and the duration.
 fn total(point: &Point) -> Row {
     let duration_s = point.load.duration_s.max(f64::MIN_POSITIVE);
     let each_second = |bytes: u64| show_bytes(bytes as f64 / duration_s);
@@ -278,7 +281,7 @@ fn total(point: &Point) -> Row {
     Row::new("Total", text)
 }
 
-/// What reserves the figures, what was expected, what limits, and what to do next.
+/// Reservations, expectations, the wall, and what to do next.
 fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     let mut rows = Vec::new();
     if !run.record.expectations.is_empty() {
@@ -292,7 +295,7 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     rows
 }
 
-/// What `--confirm` found.
+/// The result of `--confirm`.
 fn experiments(run: &Run) -> Option<Row> {
     run.record.trial.confirm.as_ref()?;
     let one = |made: &Perturbation| match &made.failure {
@@ -321,7 +324,7 @@ fn expectations(terms: &[Expectation]) -> Row {
     Row::inked("Expected", ink, terms.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// Which figures are not what they seem, and why: only where a check strikes one that is shown.
+/// Which shown figures a gate strikes, and why.
 fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
     let unknown = match run.record.claim() {
         Claim::NotKnown(why) => Some(why),
@@ -343,7 +346,7 @@ fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
     notes
 }
 
-/// What limits and how sure that is, with the first of what it rests on.
+/// The wall and its confidence, with the first piece of evidence.
 fn wall(verdict: &Verdict) -> String {
     let text = match verdict.wall {
         Named::Wall(_) => wall_phrase(verdict),
@@ -363,7 +366,7 @@ fn wall(verdict: &Verdict) -> String {
     }
 }
 
-/// What was looked at with what was seen, each part with its own.
+/// Field and value of evidence; of several, each field with its value.
 fn paired(field: &str, value: &str) -> String {
     let (fields, values): (Vec<_>, Vec<_>) =
         (field.split("; ").collect(), value.split("; ").collect());
@@ -374,7 +377,7 @@ fn paired(field: &str, value: &str) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// The first command, or what else to do.
+/// The first command, or the first other step.
 fn next(verdict: &Verdict) -> Option<&str> {
     let command = verdict.next.iter().find(|next| next.starts_with("ceiling "));
     command.or(verdict.next.first()).map(String::as_str)

@@ -1,7 +1,7 @@
-//! How many client machines: the number, and what makes it so.
+//! How many client machines: the number, and its derivation.
 //!
-//! In: the arithmetic of a run. Out: at most 18 lines, with `-v` each product as well. Never: other
-//! figures than those of the document.
+//! In: the arithmetic of a run. Out: at most 18 lines; with `-v`, each product as well. Never:
+//! figures that are not in the document.
 
 use super::super::line::{Ink, TextLine};
 use super::super::wrap::fit;
@@ -43,7 +43,7 @@ pub(super) fn steps(of: &Sizing) -> Vec<TextLine> {
     lines
 }
 
-/// The number once more, in one line.
+/// The number again, in one line.
 pub(super) fn last(of: &Sizing) -> Vec<TextLine> {
     let verdict = verdict(of);
     banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
@@ -72,7 +72,7 @@ fn clients(of: &Sizing) -> String {
     let machines = &of.machines_for_cpus;
     format!(
         "{}, {}: {}",
-        within(&of.client_us_per_request, "us a request"),
+        within(&of.client_us_per_request, "us per request"),
         within(&of.client_cpus, " CPUs"),
         plural(machines.high, "machine")
     )
@@ -87,7 +87,7 @@ fn link(of: &Sizing) -> String {
             let (link, machines) = (show_count(link), plural(machines.high, "machine"));
             format!("{bits}bit/s in the fuller direction, {link}bit/s each: {machines}")
         }
-        _ => format!("{bits}bit/s in the fuller direction; the speed of one is not known"),
+        _ => format!("{bits}bit/s in the fuller direction; the link speed is not known"),
     }
 }
 
@@ -104,9 +104,9 @@ fn server(of: &Sizing) -> Option<String> {
     let (us, cpus) = (of.server_us_per_request?, of.server_cpus?);
     let full = of.server_full_at.map_or(String::new(), |full| {
         let (low, high) = (show_count(full.low), show_count(full.high));
-        format!("; that of the run is full at {}/s ({low} to {high})", show_count(full.value))
+        format!("; the server of the run is full at {}/s ({low} to {high})", show_count(full.value))
     });
-    Some(format!("{}, {}{full}", within(&us, "us a request"), within(&cpus, " CPUs")))
+    Some(format!("{}, {}{full}", within(&us, "us per request"), within(&cpus, " CPUs")))
 }
 
 fn within(estimate: &Estimate, of: &str) -> String {

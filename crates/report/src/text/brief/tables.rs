@@ -14,7 +14,7 @@ use model::units::{show_count, show_ns};
 /// Columns of a bar.
 const BAR: usize = 9;
 
-/// A column, and how it is filled.
+/// A column, and the function that fills it.
 struct Cell {
     column: Column,
     cell: Box<dyn Fn(&Point) -> String>,
@@ -94,7 +94,7 @@ pub(super) fn connections(run: &Run) -> Table {
     table
 }
 
-/// The share of the connections that were asked for and never open.
+/// The share of the requested connections that were never open.
 fn missed(turnover: &TurnoverInfo) -> String {
     let (missed, of) = match &turnover.starts {
         Some(starts) => (starts.missed(), starts.due()),

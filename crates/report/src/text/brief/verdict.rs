@@ -1,4 +1,4 @@
-//! The verdict in one line: how much, how much of it failed, what limits, and how sure that is.
+//! The verdict in one line: the rate, the share of failures, the wall, and its confidence.
 
 use super::super::WIDTH;
 use super::super::wrap::width;
@@ -17,8 +17,8 @@ use model::tool::ToolRun;
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};
 
-/// A part of the line, what joins it to the one before, and how early it goes when there is no
-/// room; rank 0 always stays.
+/// A part of the line, what joins it to the previous part, and its rank: the highest rank is
+/// dropped first, rank 0 always stays.
 struct Clause {
     rank: u8,
     joint: &'static str,
@@ -29,15 +29,15 @@ fn clause(rank: u8, text: impl Into<String>) -> Clause {
     Clause { rank, joint: "; ", text: text.into() }
 }
 
-/// More of the clause before.
+/// A continuation of the previous clause.
 fn more(rank: u8, text: impl Into<String>) -> Clause {
     Clause { rank, joint: " ", text: text.into() }
 }
 
-/// Failures from which on the verdict has their share.
+/// Share of failures from which the verdict mentions it.
 const SHARE_MIN: f64 = 0.0005;
 
-/// The verdict in one line where it can be.
+/// The verdict, in one line where possible.
 pub(super) fn verdict(run: &Run) -> Banner {
     let (tone, claim) = claim(run);
     let (ended, met) = (ended(run), expectations(run));
@@ -52,7 +52,7 @@ pub(super) fn verdict(run: &Run) -> Banner {
     Banner { tone, text: joined(clauses), lines: Vec::new() }
 }
 
-/// As many clauses as there is room for.
+/// As many clauses as fit.
 fn joined(mut clauses: Vec<Clause>) -> String {
     loop {
         let mut text = String::new();
@@ -68,14 +68,14 @@ fn joined(mut clauses: Vec<Clause>) -> String {
     }
 }
 
-/// How the run ended, when not well.
+/// How the run ended, if it did not complete.
 fn ended(run: &Run) -> Option<Clause> {
     let banner = summary::outcome_banner(run)?;
     let text = banner.text.split(';').next().unwrap_or_default().trim_end_matches('.');
     Some(clause(0, text))
 }
 
-/// How the objective stands: what is missed before what is open.
+/// The state of the objective: missed terms before undecided ones.
 fn expectations(run: &Run) -> Option<(Tone, Clause)> {
     let terms = &run.record.expectations;
     let of = |met: Option<bool>| -> Vec<&str> {
@@ -90,7 +90,7 @@ fn expectations(run: &Run) -> Option<(Tone, Clause)> {
     })
 }
 
-/// What may be claimed.
+/// The claim, with its tone.
 fn claim(run: &Run) -> (Tone, Vec<Clause>) {
     let record = &run.record;
     if record.points.is_empty() && record.outcome != Outcome::Complete {
@@ -98,7 +98,7 @@ fn claim(run: &Run) -> (Tone, Vec<Clause>) {
     }
     let banner = summary::verdict_banner(run);
     if let Some(answer) = record.search.as_ref().and_then(|search| search.answer.as_ref()) {
-        // "Suspected" is a word for walls.
+        // The word "suspected" is for walls only.
         let sure = match answer.confidence {
             Confidence::Suspected => "not confirmed",
             sure => sure.word(),
@@ -113,7 +113,7 @@ fn claim(run: &Run) -> (Tone, Vec<Clause>) {
     (banner.tone, clauses)
 }
 
-/// The reason itself is in a row of its own.
+/// The claim of a run whose rate is not known; the reason has its own row.
 fn not_known(why: &str) -> Vec<Clause> {
     let what = why.split(": ").next().unwrap_or_default();
     vec![clause(0, format!("NOT A VALID MEASUREMENT: {what}"))]
@@ -125,7 +125,9 @@ fn of_generator(verdict: &Verdict) -> Vec<Clause> {
         vec![clause(0, format!("NOT A SERVER MEASUREMENT: the generator is the wall: {wall}"))];
     let least = verdict.ceiling.as_ref();
     clauses.extend(
-        least.map(|least| clause(1, format!("the server does {} or more", per_second(least.rate)))),
+        least.map(|least| {
+            clause(1, format!("the server reaches {} or more", per_second(least.rate)))
+        }),
     );
     clauses
 }
@@ -159,14 +161,14 @@ fn known(run: &Run) -> Vec<Clause> {
 fn of_tool(tool: &ToolRun) -> Vec<Clause> {
     let name = tool.generator.name();
     let rate = tool.rate.map_or_else(|| "no rate".to_string(), per_second);
-    vec![clause(0, rate), more(1, format!("as {name} says"))]
+    vec![clause(0, rate), more(1, format!("as {name} reports"))]
 }
 
 fn is_silent(point: &Point) -> bool {
     point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0
 }
 
-/// One level was asked about.
+/// The clauses of one level.
 fn one_level(point: &Point) -> Vec<Clause> {
     if is_silent(point) {
         return vec![no_good_response(point.requests.sent)];
@@ -204,7 +206,7 @@ fn ceiling(run: &Run) -> Vec<Clause> {
     std::iter::once(rate).chain(within.map(|within| more(2, within))).collect()
 }
 
-/// Connections that come and go, or that are held.
+/// Connections that come and go, or are held.
 fn connections(point: &Point) -> Vec<Clause> {
     let Some(turnover) = &point.turnover else { return Vec::new() };
     if point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever)) {
@@ -231,7 +233,7 @@ fn events(point: &Point) -> Vec<Clause> {
     vec![clause(0, format!("{rate}{to}{}", share.unwrap_or_default()))]
 }
 
-/// What limits, and how sure.
+/// The wall, and its confidence.
 fn wall(verdict: &Verdict) -> Clause {
     let text = match verdict.wall {
         Named::Wall(wall) if !verdict.also.is_empty() => {
