@@ -36,7 +36,7 @@ function failureMark(said, truth) {
     return [`calls ${(said.success * 100).toFixed(0)} % a success`];
   }
   const most = Math.max(2 * truth.failedShare, truth.failedShare + FAILURES_MIN);
-  return said.failedShare > most ? ["tells failures that were none"] : [];
+  return said.failedShare > most ? ["reports failures that did not happen"] : [];
 }
 
 function latencyMark(name, said, truth) {

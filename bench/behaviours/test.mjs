@@ -107,7 +107,7 @@ test("a client that gave up, and a server that died, are reported", () => {
   assert.deepEqual(marks(said({}), died), []);
   assert.deepEqual(marks(said({ failedShare: 0 }), died), ["hides that the server died"]);
   const whole = { ...HALF, failedShare: 0 };
-  assert.deepEqual(marks(said({}), whole), ["tells failures that were none"]);
+  assert.deepEqual(marks(said({}), whole), ["reports failures that did not happen"]);
 });
 
 test("ramps and searches are held to the construction", () => {
