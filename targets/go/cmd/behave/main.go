@@ -1,5 +1,5 @@
-// Command behave serves one behaviour of a registry on the loopback, and writes down each request
-// with its fate. Load generators are compared with what it wrote.
+// Command behave serves one behaviour of a registry on loopback, and logs each request with its
+// outcome. The reports of load generators are compared with its log.
 package main
 
 import (

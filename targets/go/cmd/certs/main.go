@@ -1,5 +1,5 @@
 // Command certs writes test certificates for the targets and their clients: a good chain, and one
-// of each kind that a client must refuse. No private key is in the repository.
+// certificate of each kind that a client must refuse. The repository contains no private key.
 package main
 
 import (
