@@ -11,20 +11,20 @@ const ABOUT: &str = "A server whose wall is chosen on the command line: pools, l
 backlogs, buffers and work per request, on plain threads that can be watched in /proc.";
 
 const AFTER: &str = r#"WHAT A REQUEST GOES THROUGH, IN THIS ORDER
-  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the response. Every path is
-  answered alike, with 200 and --body bytes, but for --lock-path; and a path /events/NAME is a
-  stream of events as fast as the socket takes them, numbered for each connection, which keeps its
-  thread: for --thread-per-connection.
+  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the response. Every path
+  gets the same response, 200 with --body bytes; only --lock-path differs. A path /events/NAME is a
+  stream of events as fast as the socket accepts them, numbered for each connection; it occupies
+  its thread, so use it with --thread-per-connection.
 
 LINES ON STANDARD OUTPUT
   {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
   or SIGINT.
 
 EXAMPLES
-  target-stage --workers 8 --sleep 20ms             a pool that can do 400/s
-  target-stage --workers 16 --lock 2ms              a lock that lets 500/s through
-  target-stage --thread-per-connection --sleep 50ms as fast as it is asked at once
-  target-stage --listeners 1 --spin 100us           one thread that can do 10000/s
+  target-stage --workers 8 --sleep 20ms             a pool with a capacity of 400/s
+  target-stage --workers 16 --lock 2ms              a lock that admits 500/s
+  target-stage --thread-per-connection --sleep 50ms a rate that grows with the connections
+  target-stage --listeners 1 --spin 100us           one thread with a capacity of 10000/s
 
 Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
 
