@@ -17,7 +17,7 @@ usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] URL
 Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
 ";
 
-/// How bytes move.
+/// How bytes are sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     Epoll,
