@@ -1,5 +1,5 @@
-# The commands of the repository. Toolchains (Rust, Go, Node) are assumed; anything else that is
-# missing is installed by the target that needs it, with one line that says so.
+# The commands of the repository. Rust, Go and Node must be installed; each target installs anything
+# else that it needs and prints one line when it does.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -9,7 +9,7 @@ HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
 FUZZ_TARGETS := http1_pieces http1_oracle sse_pieces simulation probe_parsers typed_values \
   remote_frames profiles archives nats_protocol fleet_messages
-# Coverage instrumentation of libFuzzer, as far as the stable compiler has it.
+# Coverage instrumentation for libFuzzer, as far as the stable compiler supports it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
@@ -35,7 +35,7 @@ FIT_SEED ?= 21
 .PHONY: bench-guard dist deny test-dist deploy-check
 .PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
 
-help: ## what there is
+help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 build: build-rust build-go ## bin/ceiling, bin/floor and bin/target-*
@@ -52,8 +52,8 @@ build-go:
 	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
 	done
 
-# What these two serve with is not ours to build: Debian compiled it. `make build` does without.
-build-ranch: ## bin/target-ranch: Erlang and Ranch 2; RANCH_EBIN=DIR takes another Ranch
+# Debian ships nginx and Ranch as binaries, so `make build` does not build these two.
+build-ranch: ## bin/target-ranch: Erlang and Ranch 2; RANCH_EBIN=DIR uses another Ranch
 	./scripts/need erlc erlang-ssl
 	./targets/ranch/build
 
@@ -63,7 +63,7 @@ build-nginx: build-go ## unpacks nginx, which bin/target-nginx starts
 
 bin/target-sink: build-rust
 
-demo: build ## ramps a real Fiber prefork server and writes the report: the main job
+demo: build ## ramps a real Fiber prefork server and writes the report
 	./demo/run
 
 lesson: build ## the same server measured with a starved generator and with a free one, on one page
@@ -76,7 +76,7 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 peers: ## the load generators that a plan may name (load.tool), in .cache/peers
 	bench/audit/install $(EIGHT)
 
-eight-tools: build peers ## one server by eight tools: what each says, and who was the wall
+eight-tools: build peers ## one server by eight tools: what each reports, and what the wall was
 	mkdir -p out
 	for plan in plan stall; do \
 	  PATH="$(CURDIR)/.cache/peers/bin:$(CURDIR)/.cache/peers/node_modules/.bin:$$PATH" \
@@ -88,10 +88,10 @@ journal: build ## checks the journal of this repository, and builds its site in 
 	bin/ceiling journal check
 	bin/ceiling journal build -o out/journal
 
-# Tests, in tiers. `check` and `test` are for any user and change nothing on the host; what they
-# assert does not depend on how fast the machine is or on what else runs there. All Rust code in
-# them is built once, by cargo's profile for development. `test-host` runs the same programs in
-# virtual machines, for any user who has qemu.
+# Tests, in tiers. Any user can run `check` and `test`, which change nothing on the host; what they
+# assert does not depend on the speed of the machine or on what else runs there. They build all Rust
+# code once, with cargo's dev profile. `test-host` runs the same programs in virtual machines, for
+# any user who has qemu.
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
@@ -101,31 +101,31 @@ format:
 	cargo fmt --all --check
 	test -z "$$(gofmt -l $(GO_MODULES))" || { gofmt -d $(GO_MODULES); exit 1; }
 
-tidy: ## the repository checks itself
+tidy: ## checks the repository itself, and runs clippy
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
 
-# The whole workspace each time, with a filter: cargo would build a part of it with other features,
-# which is a second build.
+# Builds the whole workspace each time and filters the tests: for a part of it cargo would choose
+# other features, which is a second build.
 test-unit:
 	cargo test --quiet --locked --workspace --lib --bins
 	cargo test --quiet --locked --workspace --test it -- usage::
 
-# The broker of a fleet, in tests and for trying out. Modules are pinned by scripts/nats/go.sum; a
-# file that is there and newer is not built again.
+# The broker of a fleet, for tests and experiments. scripts/nats/go.sum pins the modules; a binary
+# newer than these files is not rebuilt.
 nats-server: .cache/nats/nats-server ## .cache/nats/nats-server, which ceiling fleet up starts
 
 .cache/nats/nats-server: scripts/nats/go.mod scripts/nats/go.sum
 	go build -C scripts/nats -trimpath -ldflags '-s -w' -o ../../$@ \
 	  github.com/nats-io/nats-server/v2
 
-services: ## installs PostgreSQL and etcd for the parts of the targets; starts none
+services: ## installs PostgreSQL and etcd for the parts of the targets; does not start them
 	./scripts/need pg_ctlcluster postgresql
 	./scripts/need etcd etcd-server
 
-# Servers for tests. Those in Rust are where cargo puts them.
+# Servers for tests. Those in Rust stay in cargo's target folder.
 test-programs: build-go build-ranch build-nginx nats-server
 	./scripts/need wrk wrk
 	./scripts/need h2load nghttp2-client
@@ -137,8 +137,8 @@ test-rust: test-programs
 test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
 
-# What it reads is outside of its module, where Go would not notice a change: no cached results.
-deploy-check: ## what places a fleet: manifests, units, compose file, commands; no cluster
+# It reads files outside of its module, where Go does not notice a change: no cached results.
+deploy-check: ## checks what deploys a fleet: manifests, units, compose file; no cluster
 	cd deploy/check && go vet ./... && go test -count=1 ./...
 
 test-web:
@@ -151,14 +151,14 @@ test-web:
 	cargo test --quiet --locked --workspace --no-run
 	node crates/live/tests/browser.mjs target/debug/ceiling target/debug/target-sink
 
-test-host: test-programs ## what changes a host, in virtual machines: ONLY="knobs two-hosts"
+test-host: test-programs ## tests that change a host, in virtual machines: ONLY="knobs two-hosts"
 	./scripts/vm/all $(ONLY)
 
-test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; as root
+test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; needs root
 	./scripts/need ip iproute2
 	./scripts/rates $(TRUTH_DRAWS)
 
-fuzz: ## each fuzz target for FUZZ_SECONDS
+fuzz: ## runs each fuzz target for FUZZ_SECONDS
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" \
 	  cargo build --quiet --release --locked --target $(HOST)
 	for name in $(FUZZ_TARGETS); do ./scripts/fuzz $$name $(HOST) $(FUZZ_SECONDS); done
@@ -166,53 +166,53 @@ fuzz: ## each fuzz target for FUZZ_SECONDS
 bench: build ## ceiling against its peers and the floor; prints ratios: ARGS="--only depth-1"
 	$(BENCH) rows $(ARGS)
 
-bench-guard: build ## BASE=PATH: an older ceiling beside this one, paired; fails above 1.02
+bench-guard: build ## BASE=PATH: an older ceiling against this one, paired; fails above 1.02
 	$(BENCH) guard --base $(BASE) $(ARGS)
 
 bench-bare: build ## targets against bare handlers of their libraries; prints ratios
 	$(BENCH) bare $(ARGS)
 
-bench-database: build services ## /db/read of the targets beside pgbench on one PostgreSQL
+bench-database: build services ## /db/read of the targets against pgbench on one PostgreSQL
 	$(BENCH) database $(ARGS)
 
-bench-size: build ## what `size` predicts for two generators beside what they use
+bench-size: build ## what `size` predicts for two generators against what they use
 	$(BENCH) size $(ARGS)
 
-bench-steering: build ## RPS and RFS: what a run predicts of them beside what they do; as root
+bench-steering: build ## RPS and RFS: the prediction of a run against the effect; needs root
 	./scripts/need ip iproute2
 	$(BENCH) steering $(ARGS)
 
 bench-live: build ## what watchers of --live cost, in pairs: PAIRS=20 WATCHERS=10 SECONDS=10
 	node bench/live.mjs
 
-bench-truth: build ## what load generators say beside what is true
+bench-truth: build ## what load generators report against what is true
 	$(BENCH) truth $(ARGS)
 
-behaviours: build ## what ceiling, wrk, oha and h2load say of 20 servers: ONLY=a,b TOOLS=wrk,find
+behaviours: build ## what ceiling, wrk, oha and h2load report of 20 servers: ONLY=a,b TOOLS=wrk
 	./scripts/need wrk wrk
 	./scripts/need h2load nghttp2-client
 	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \
-	  echo "oha cannot be had here, and is left out"
+	  echo "oha cannot be installed here, and is left out"
 	node bench/behaviours.mjs
 
 bench-audit: build ## crates/audit/corpus: outputs of other tools on servers with known truth
 	bench/audit/install
 	node bench/audit.mjs
 
-outputs: build ## docs/output.md: what is printed of four servers, beside wrk and oha
+outputs: build ## docs/output.md: what ceiling, wrk and oha print for four servers
 	./scripts/outputs
 
 picture: build ## docs/pictures/report.png: the page of a ramp of the Fiber server
 	./scripts/picture
 
-noise: build ## load, ramp and find on a host that others use: RUNS=40 ONLY=load,find NOISE=0
+noise: build ## load, ramp and find on a shared host: RUNS=40 ONLY=load,find NOISE=0
 	node bench/noise.mjs
 
-test-bench: ## the parts of the comparisons that could make a tool look wrong
+test-bench: ## tests the parts of the comparisons that could make a tool look wrong
 	node --test bench/behaviours/test.mjs bench/noise/test.mjs bench/audit/test.mjs \
 		bench/live/test.mjs
 
-walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; as root
+walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; needs root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	./scripts/need nft nftables
@@ -220,7 +220,7 @@ walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; 
 		--confirm-every $(CONFIRM_EVERY)
 	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)
 
-walls-ordinary: build ## the same of servers from the package registries; installs them; as root
+walls-ordinary: build ## the same with servers from package registries, installed; needs root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	walls/ordinary/install
@@ -232,7 +232,7 @@ walls-machines: build ## some of them on two virtual machines; for any user who 
 	ONLY=$(ONLY) ./scripts/vm/walls out/walls-machines --draws $(DRAWS) --seed $(SEED)
 	bin/walls score out/walls-machines $(if $(WRITE),--write docs/walls-machines-table.md)
 
-walls-fit: build ## counts how often tests speak, for the judge: DRAWS=5, another seed than scored
+walls-fit: build ## counts how often tests fire, for the judge: DRAWS=5, not the scored seed
 	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit
 	bin/walls fit out/walls-fit --write crates/judge/src/odds/table.tsv
 
@@ -240,10 +240,10 @@ dist: ## a release in out/dist: static program, debug file, .deb, OCI image, SBO
 	$(MAKE) deny
 	./scripts/dist
 
-test-dist: build-go ## uses what `make dist` made: its image, its package in a machine
+test-dist: build-go ## tests what `make dist` made: the image, and the package in a virtual machine
 	./scripts/test-dist
 
-deny: ## licences, sources and advisories of what is in the program (deny.toml)
+deny: ## licences, sources and advisories of the program's dependencies (deny.toml)
 	command -v cargo-deny >/dev/null || test -x .cache/tools/bin/cargo-deny || \
 	  cargo install --quiet --locked --root .cache/tools cargo-deny
 	PATH="$(CURDIR)/.cache/tools/bin:$$PATH" && \

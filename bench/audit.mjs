@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Outputs that load generators really produced on servers with known truth: the corpus of
-// `ceiling audit`. Server on CPU 0, client on CPU 1. Each load writes its files into
-// crates/audit/corpus and its rows into expected.tsv, with what the server itself counted.
+// Real outputs of load generators on servers with known truth: the corpus of `ceiling audit`.
+// Server on CPU 0, client on CPU 1. Each load writes its files into crates/audit/corpus and its
+// rows into expected.tsv, with what the server itself counted.
 //
-// node bench/audit.mjs; ONLY=wrk,k6 makes those of some tools anew, NEW=1 only files that are
-// missing; ONLY=none writes the table alone. What cannot be in a file is judged by hand, in
-// bench/audit/judged.tsv, which names the bytes it speaks of: a file made anew is judged anew.
+// node bench/audit.mjs; ONLY=wrk,k6 regenerates those of some tools, NEW=1 makes only missing
+// files; ONLY=none writes the table alone. Figures that cannot be true are judged by hand in
+// bench/audit/judged.tsv, which has a digest of each file: a regenerated file must be judged again.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
@@ -23,9 +23,9 @@ const BIN = process.env.BIN ?? "bin";
 const PEERS = resolve(".cache/peers");
 process.env.PATH = [join(PEERS, "bin"), join(PEERS, "node_modules/.bin"), process.env.PATH]
   .join(delimiter);
-// A tool that has not ended after so long hangs.
+// A tool that runs longer than this hangs.
 const PATIENCE_S = 120;
-// The exit code of a shell that finds no such program.
+// The exit code of a shell that cannot find the program.
 const NOT_FOUND = 127;
 
 const running = new Set();
@@ -72,7 +72,7 @@ async function freePort() {
   return port;
 }
 
-// Runs a tool; its CPU time and the time that it took come with what it printed.
+// Runs a tool; returns its output, its CPU time and how long it took.
 async function drive(words) {
   const timed = 'TIMEFORMAT="%R %U %S"; { time timeout "$@" 2>&3; } 3>&2 2>"$TIMES"';
   const times = join(tmpdir(), `times-${process.pid}`);
@@ -90,7 +90,7 @@ async function drive(words) {
 const filled = (words, values) => words.split(/\s+/).filter((word) => word !== "")
   .map((word) => word.replace(/\{(\w+)\}/g, (_, name) => values[name]));
 
-// What a user would type, without what is of this machine.
+// What a user would type, without paths of this machine.
 const typed = (words) => words.split(/\s+/).join(" ").replace(/\{scratch\}\/?/g, "")
   .replace(/\{gatling\}/g, "GATLING").replace(/\{url\}/g, "URL");
 
@@ -100,7 +100,7 @@ function content(source, ran, values) {
     const [program, ...words] = filled(source, values);
     return execFileSync(program, words, { encoding: "utf8" });
   }
-  // A star stands for the one folder there.
+  // A star stands for the only folder there.
   const step = (path, part) => join(path, part === "*" ? readdirSync(path)[0] : part);
   return readFileSync(source.split("/").reduce(step, values.scratch), "utf8");
 }
@@ -132,7 +132,7 @@ async function make(one, scratch) {
   });
 }
 
-// Gatling runs compiled classes only.
+// Gatling runs only compiled classes.
 function gatling(one, scratch) {
   if (one.tool !== "gatling") return "";
   const path = readFileSync(join(PEERS, "gatling.classpath"), "utf8").trim();

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// What load generators say of servers that are slow, fail, close or stall, beside what the server
-// itself wrote down. Every behaviour of target-behave is asked by ceiling (load, load -R, ramp,
-// find), wrk, oha and h2load, one after the other, each against a server of its own: the server on
-// CPU 0, the client on CPU 1. The result goes into docs/what-other-tools-say.md.
+// Compares what load generators report of servers that are slow, fail, close connections or stall
+// with the server's own log. Every behaviour of target-behave is measured by ceiling (load, load
+// -R, ramp, find), wrk, oha and h2load, one after the other, each against a new server: the server
+// on CPU 0, the client on CPU 1. The result goes into docs/what-other-tools-say.md.
 //
-// node bench/behaviours.mjs; ONLY=pool,stalls runs these anew, TOOLS=wrk,find likewise, and both
-// keep the rest of out/behaviours/results.json. DRAW=1 runs nothing.
+// node bench/behaviours.mjs; ONLY=pool,stalls reruns these, TOOLS=wrk,find likewise, and both keep
+// the rest of out/behaviours/results.json. DRAW=1 runs nothing and writes the tables.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
@@ -22,10 +22,10 @@ const OUT = "out/behaviours";
 const RESULTS = `${OUT}/results.json`;
 const CEILING = process.env.CEILING ?? "bin/ceiling";
 const DOC = "docs/what-other-tools-say.md";
-// What others on the machine do can spoil a figure and cannot mend one: a run with a mark is made
-// again, and the one with the fewest marks counts.
+// Other programs on the machine can spoil a figure and cannot improve one: a run with a mark is
+// repeated, and the one with the fewest marks counts.
 const ATTEMPTS = 2;
-// A tool that has not ended so long after its time hangs.
+// A tool that runs this much longer than its load hangs.
 const PATIENCE_MS = { default: 6_000, load: 15_000, "load -R": 15_000, ramp: 60_000, find: 60_000 };
 
 const chosen = (name) => process.env[name]?.split(",");
@@ -35,14 +35,14 @@ const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
 process.on("SIGINT", () => process.exit(130));
 
-// Both ends go before everything else on the machine, where the system lets them: what a neighbour
-// does to a tool is no figure of that tool.
+// Both ends get the highest priority where the system allows it, because a neighbour's effect on a
+// tool is not a property of the tool.
 const IS_ROOT = process.getuid() === 0;
 const FIRST = IS_ROOT ? ["nice", "-n", "-20"] : [];
 
 function start(cpu, program, words) {
   const [command, ...rest] = [...FIRST, "taskset", "-c", cpu, program, ...words];
-  // A session of its own: where the kernel groups tasks by session, only groups are weighed.
+  // A session of its own: with autogroups the kernel weighs only whole sessions.
   const child = spawn(command, rest, { detached: true, stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, GOMAXPROCS: "1" } });
   running.add(child);
@@ -56,7 +56,7 @@ function putFirst(pid) {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, "-20");
   } catch (error) {
-    // Kernels without such groups have no such file, and a short command may have ended.
+    // Kernels without autogroups lack this file, and a short command may have ended.
     if (!["ENOENT", "EINVAL", "ESRCH"].includes(error.code)) throw error;
   }
 }
@@ -67,7 +67,7 @@ async function collected(stream) {
   return Buffer.concat(pieces).toString();
 }
 
-// A server of one behaviour. Its end gives all that it wrote.
+// Starts a server of one behaviour. Stopping it returns its log.
 async function serve(name) {
   const file = `${OUT}/${name}.tsv`;
   const child = start("0", "bin/target-behave", ["--behaviour", name, "--log", file]);
@@ -82,7 +82,7 @@ async function serve(name) {
   return { url: `http://${JSON.parse(first).addr}/`, stop };
 }
 
-// Runs a tool to its end, or until it is clear that it has none.
+// Runs a tool to its end, or kills it when it hangs.
 async function drive(program, words, patienceMs) {
   const child = start("1", program, words);
   const timer = setTimeout(() => child.kill("SIGKILL"), SECONDS * 1000 + patienceMs);
@@ -162,7 +162,7 @@ function verdictMarks(command, result, row, behaviour) {
   return [...(result.points[0]?.marks ?? ["no point"]), ...refused];
 }
 
-// Where the program of a peer is, and what it calls itself; null when it is absent.
+// The program of a peer and its version; null when it is absent.
 function locate(tool) {
   const cached = resolve(".cache/peers/bin", tool.program);
   for (const program of [cached, tool.program]) {
@@ -175,7 +175,7 @@ function locate(tool) {
   return null;
 }
 
-// wrk tells its version and then ends with 1.
+// wrk prints its version and then exits with 1.
 function versionOf(program, tool) {
   try {
     return execFileSync(program, tool.version, { encoding: "utf8", stdio: "pipe" }).split("\n")[0];
@@ -215,11 +215,11 @@ for (const [at, row] of ROWS.entries()) {
     of[tool.name] = await best(() => peer(tool, found.program, row, behaviour.method));
     tell(row, tool.name, of[tool.name]);
   }
-  // Infinity is a rank beyond the good responses; JSON has null for it.
+  // Infinity is a rank beyond the good responses; in JSON it becomes null.
   writeFileSync(RESULTS, JSON.stringify(results));
 }
 
-// Up to its number: wrk goes on with a copyright.
+// Up to the version number: wrk continues with a copyright.
 const short = (version) => /^.*?\d+(\.\d+)+/.exec(version)?.[0] ?? version;
 const ceiling = execFileSync(CEILING, ["--version"], { encoding: "utf8" });
 const versions = [short(ceiling),

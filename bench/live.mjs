@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// What it costs that others look on: the same load without them, and with watchers of --live, in
-// pairs. Prints the ratio of the rates and of the latencies with their intervals, and the CPU time
-// of the threads that serve watchers.
-// node bench/live.mjs; PAIRS=20 WATCHERS=10 SECONDS=10 CEILING=bin/ceiling SINK=bin/target-sink
+// The cost of watchers: the same load without and with watchers of --live, in pairs. Prints the
+// ratios of rates and of latencies with their intervals, and the CPU time of the threads that serve
+// watchers. node bench/live.mjs; PAIRS=20 WATCHERS=10 SECONDS=10 CEILING=bin/ceiling
+// SINK=bin/target-sink
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
@@ -34,7 +34,7 @@ const lineWith = async (stream, pattern) => {
   throw new Error(`no line with ${pattern}`);
 };
 
-// CPU time by thread, nanoseconds; threads that ended are in it as they were seen last.
+// CPU time by thread, nanoseconds; ended threads keep their last value.
 const threads = (pid, seen) => {
   let names = [];
   try {
@@ -49,12 +49,12 @@ const threads = (pid, seen) => {
       const [ns] = readFileSync(`${folder}/schedstat`, "utf8").split(" ");
       seen.set(thread, { name, ns: Number(ns) });
     } catch {
-      // It ended meanwhile.
+      // The thread ended meanwhile.
     }
   }
 };
 
-// A watcher as a browser is one: it reads all, and looks at nothing.
+// A watcher like a browser: it reads everything and discards it.
 const watch = (url, counts) => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname, () => {

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-// How often a figure can be had on a host that others use: load, load -R, ramp and find against
-// healthy servers while one neighbour on each CPU burns 30 % of it at random. Counts exit codes,
-// figures that are known, figures that agree with what the server itself wrote down, and runs that
-// name a wall of the server.
-// node bench/noise.mjs; RUNS=40 ONLY=load,find NOISE=0 SEED=1 MINUTES=14
+// How often figures are right on a shared host: load, load -R, ramp and find against healthy
+// servers while one neighbour on each CPU burns 30 % of it at random. Counts exit codes, known
+// figures, figures that agree with the server's own log, and runs that blame the server. node
+// bench/noise.mjs; RUNS=40 ONLY=load,find NOISE=0 SEED=1 MINUTES=14
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
@@ -18,7 +17,7 @@ const CEILING = process.env.CEILING ?? "bin/ceiling";
 const IS_NOISY = process.env.NOISE !== "0";
 const OUT = `out/noise/${IS_NOISY ? "noisy" : "quiet"}`;
 const SHARE = 0.3;
-// A command that takes so long hangs.
+// A command that takes longer than this hangs.
 const PATIENCE_MS = 60_000;
 
 const sleeps = (file) => ["bin/target-sink", "--port", "0", "--threads", "1", "--delay",
@@ -32,9 +31,9 @@ const OPEN = ["-R", "500", "-c", "16", "-d", "1s"];
 const SLO = "p95<30ms,errors<1%";
 const search = (rates) => ["find", "-R", rates, "-c", "100", "--slo", SLO, "--budget", "15s",
   "--trial", "500ms"];
-// The server that works has one thread, which each request keeps busy for 200 us: at 1000/s it has
-// room, in closed loop and in a search it has none, and a wall of its CPU is there. `p50: "least"`
-// is a server that waits for a CPU before its clock begins.
+// `works` has one thread, which each request keeps busy for 200 us: at 1000/s it has headroom, in
+// closed loop and in a search it has none, so its CPU is a wall. `p50: "least"` marks a server that
+// may wait for a CPU before its clock starts.
 const SCENES = [
   { name: "load", server: sleeps, words: ["load", "-c", "16", "-d", "1s"] },
   { name: "load -R", server: sleeps, words: ["load", ...OPEN] },
@@ -55,7 +54,7 @@ process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); }
 process.on("SIGINT", () => process.exit(130));
 
 function start(program, words, stdio) {
-  // A session of its own: where the kernel weighs sessions, each neighbour weighs as much as we.
+  // A session of its own: with autogroups each neighbour weighs as much as this process.
   const child = spawn(program, words, { detached: true, stdio });
   running.add(child);
   child.on("exit", () => running.delete(child));

@@ -1,5 +1,5 @@
--- Requests behind each other on one connection: wrk ... -s bench/pipeline.lua URL -- DEPTH
--- wrk counts the answers of a batch one by one, but takes the next batch only after all of them.
+-- Pipelined requests on one connection: wrk ... -s bench/pipeline.lua URL -- DEPTH wrk counts the
+-- responses of a batch one by one, but sends the next batch only after all of them.
 
 init = function(args)
   local depth = tonumber(args[1]) or 1

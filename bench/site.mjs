@@ -1,5 +1,5 @@
 // How long `ceiling journal build` takes for a journal of many entries. Each has a copy of one
-// result by hard links, so the disk holds the result once and the build reads it every time.
+// result by hard links, so the result is on disk once and the build reads it every time.
 //
 //   node bench/site.mjs RESULT [COUNT]
 //

@@ -1,4 +1,4 @@
-// A fixed rate of arrivals; the percentiles that are compared go to stdout.
+// A fixed rate of arrivals; prints the compared percentiles on stdout.
 import http from "k6/http";
 
 export const options = {

@@ -1,4 +1,4 @@
-# Sourced: divides the CPUs we may use between server ($server_cpus, $half of them) and generator
+# Sourced: divides the available CPUs between server ($server_cpus, $half of them) and generator
 # ($client_cpus), because a generator that shares the server's CPUs measures itself.
 mapfile -t cpus < <(taskset -pc $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{
   for (cpu = $1; cpu <= (NF > 1 ? $2 : $1); cpu++) print cpu }')

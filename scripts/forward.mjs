@@ -1,5 +1,5 @@
-// forward.mjs LISTEN TO: passes connections on, as `ssh -L` does. Each is a port of 127.0.0.1 or a
-// path of a Unix socket, which two network namespaces share.
+// forward.mjs LISTEN TO: forwards connections, as `ssh -L` does. LISTEN and TO are each a port of
+// 127.0.0.1 or the path of a Unix socket, which two network namespaces can share.
 import { connect, createServer } from "node:net";
 
 const place = (word) => (/^\d+$/.test(word) ? { host: "127.0.0.1", port: Number(word) } : word);

@@ -1,4 +1,4 @@
-// New users at a constant rate, one request each, over connections that they share.
+// New users at a constant rate, one request each, over shared connections.
 import static io.gatling.javaapi.core.CoreDsl.constantUsersPerSec;
 import static io.gatling.javaapi.core.CoreDsl.scenario;
 import static io.gatling.javaapi.http.HttpDsl.http;

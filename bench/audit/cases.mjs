@@ -1,8 +1,8 @@
-// Which tool is asked to do what, and which files of it are kept.
+// The load of each tool, and which of its files are kept.
 //
 // A case is one load. `words` is what a user would type; `{url}`, `{scratch}` and `{peers}` are
 // filled in. Each file is what the tool printed ("stdout", "stderr", "both"), what it wrote (a path
-// in the scratch folder), or what a second command prints of it (words).
+// in the scratch folder), or the output of a second command (words).
 
 const C = 16;
 const S = 3;
@@ -108,7 +108,7 @@ export const CASES = [
   row("ab", "stalls", "frozen", ab("-k"), text("ab-stalls")),
   row("ab", "pool", "few", ab("-k"), text("ab-pool")),
   row("ab", "500", "some500", ab("-k"), text("ab-500")),
-  // It waits for responses of HTTP/1.0 that end with their connection, and gives up.
+  // ab waits for HTTP/1.0 responses that end with their connection, and gives up.
   row("ab", "HTTP/1.1 only", "pool", ab("-k"), { "ab-gives-up.txt": "both" }),
   row("ab", "404", "missing", ab("-k"), text("ab-404")),
 

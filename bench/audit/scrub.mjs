@@ -1,4 +1,4 @@
-// What is of this machine does not belong into a file that others read.
+// Removes what identifies this machine from published files.
 import { homedir, hostname, userInfo } from "node:os";
 
 export const LONGEST = 30_000;
@@ -10,7 +10,7 @@ export function scrubbed(text, scratch) {
   return clean.replaceAll(`user.name=${userInfo().username}`, "user.name=user");
 }
 
-// Whole lines, as many as fit.
+// As many whole lines as fit.
 export function cut(text) {
   if (text.length <= LONGEST) return text;
   return text.slice(0, text.lastIndexOf("\n", LONGEST - 1) + 1);

@@ -1,7 +1,7 @@
-// Servers whose truth is known, and what each wrote of itself, as one line of words.
+// Servers whose truth is known, and the account of each in one line of words.
 import { readFileSync } from "node:fs";
 
-// `what` is what is so by construction; the account adds what the server counted.
+// `what` is true by construction; the account adds what the server counted.
 export const SERVERS = {
   fast: sink([], "every request is answered at once"),
   steady: sink(["--delay", "fixed:20ms"], "every response takes 20 ms"),

@@ -1,4 +1,4 @@
-// The table of the corpus: what was made, what is true, and what cannot be.
+// The table of the corpus: each file, what is true, and what cannot be.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
 const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",
   "cannot be told", "arithmetic", "by reading"];
-// The first column that a person fills in.
+// The first column that is filled in by hand.
 const JUDGED_FROM = COLUMNS.indexOf("cannot be");
-// Of a file whose bytes nobody has judged.
+// The mark of a file that has not been judged.
 export const OPEN = "?";
 
 const rowsOf = (file) => {
@@ -26,11 +26,11 @@ const rowsOf = (file) => {
 export const readTable = () => rowsOf(TABLE);
 export const readJudged = () => rowsOf(JUDGED);
 
-// Twelve digits of SHA-256 are enough to see that a file is another one.
+// Twelve digits of SHA-256 are enough to tell that a file changed.
 export const digest = (file) =>
   createHash("sha256").update(readFileSync(join(CORPUS, file))).digest("hex").slice(0, 12);
 
-// A judgement counts for the bytes it was made of, and for no others.
+// A judgement holds only for a file with the same bytes.
 export function writeTable(rows) {
   const judged = new Map(readJudged().map((row) => [`${row.file} ${row.digest}`, row]));
   const unjudged = Object.fromEntries(COLUMNS.slice(JUDGED_FROM).map((name) => [name, OPEN]));

@@ -1,5 +1,5 @@
-// The corpus as others rely on it: each file has its row, and nothing of the machine is in it.
-// node --test bench/audit/test.mjs
+// Properties of the corpus: each file has its row, and nothing identifies the machine. node --test
+// bench/audit/test.mjs
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { test } from "node:test";
@@ -27,7 +27,7 @@ test("a figure that cannot be comes with its arithmetic", () => {
 
 test("files are small", () => {
   const sizes = files.map((file) => statSync(`${CORPUS}/${file}`).size);
-  // In bytes; a file is cut by characters.
+  // In bytes; files are cut by characters.
   assert.ok(Math.max(...sizes) < 2 * LONGEST);
   assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 1e6);
 });

@@ -1,8 +1,8 @@
-// Where a figure is off by more than it may be, and why. Each mark is a short sentence; a figure
-// without a mark is right within these bounds.
+// Marks figures that are wrong, with the reason. Each mark is a short sentence; a figure without a
+// mark is right within these bounds.
 
 export const RATE_OFF = 0.05;
-// The server's own clock sees neither the way of a response nor its client's waiting for a CPU.
+// The server's clock includes neither the network time nor the client's wait for a CPU.
 const LATENCY = { p50: { share: 0.05, ns: 1e6 }, p99: { share: 0.1, ns: 3e6 },
   mean: { share: 0.05, ns: 1e6 } };
 const FAILURES_MIN = 0.005;
@@ -11,7 +11,7 @@ const SILENT_MIN_S = 0.3;
 const FIND_FAILURES = 0.01;
 
 const isNear = (said, true_, bound) =>
-  // A rank beyond all good responses is no time, and none is near it.
+  // A rank beyond all good responses has no time to compare with.
   Number.isFinite(true_) && Math.abs(said - true_) <= Math.max(bound.ns, bound.share * true_);
 const percentOff = (said, true_) => {
   const off = (said / true_ - 1) * 100;
@@ -36,15 +36,15 @@ function failureMark(said, truth) {
     return [`calls ${(said.success * 100).toFixed(0)} % a success`];
   }
   const most = Math.max(2 * truth.failedShare, truth.failedShare + FAILURES_MIN);
-  return said.failedShare > most ? ["tells failures that were none"] : [];
+  return said.failedShare > most ? ["reports failures that did not happen"] : [];
 }
 
 function latencyMark(name, said, truth) {
   const value = said[name];
   if (value === null || truth.ended === 0) return [];
   const bound = LATENCY[name];
-  // All these are honest: of good responses, or of all requests with failures at the end; of what
-  // ended in the window, or of what was sent in it.
+  // All these are honest: over good responses, or over all requests with failures last; over
+  // requests that ended in the window, or that were sent in it.
   const honest = name === "mean" ? [truth.goodMean] :
     [truth.good, truth.all, truth.sent, truth.sentAll].map((ranks) => ranks[name]);
   if (honest.some((true_) => isNear(value, true_, bound))) return [];
@@ -53,21 +53,21 @@ function latencyMark(name, said, truth) {
   return [`${name} ${percentOff(value, honest[0])}`];
 }
 
-// A client that lost its connections and stopped asking measures itself.
+// A client that lost its connections and stopped sending measures itself.
 function silenceMark(truth) {
   if ((truth.statuses.died ?? 0) > 0 || truth.silentSeconds < SILENT_MIN_S) return [];
   return [`asked nothing for the last ${truth.silentSeconds.toFixed(1)} s`];
 }
 
-// What is wrong with the figures of one run, or of one point.
+// The marks of one run, or of one point.
 export function marks(said, truth) {
   return [...rateMark(said, truth), ...failureMark(said, truth),
     ...["p50", "p99", "mean"].flatMap((name) => latencyMark(name, said, truth)),
     ...silenceMark(truth)];
 }
 
-// What a ramp should end with: the capacity where there is one within reach, else the best of its
-// levels and no ceiling.
+// The marks of a ramp, which should end with the capacity where there is one within reach, else
+// with the best of its levels and no ceiling.
 export function rampMarks(ceiling, levels, capacity) {
   if (!ceiling) return ["names no rate"];
   const best = Math.max(...levels.map((level) => level.truth.rate));
@@ -81,12 +81,12 @@ export function rampMarks(ceiling, levels, capacity) {
   return found;
 }
 
-// Where the server's own log of a trial has too many failures, the trial was rightly missed,
-// whatever the construction allows when requests come evenly.
+// If the server's log of a trial has too many failures, the trial was rightly missed, even where
+// evenly spaced requests would have met the objective.
 const isTrueMiss = (rate, levels) => levels.some(({ said, truth }) =>
   said.asked.rate === rate && truth.failedShare >= FIND_FAILURES);
 
-// What a search should end with.
+// The marks of a search.
 export function findMarks(answer, wanted, range, levels) {
   const none = !answer || answer.rate === null || answer.kind === "none";
   if (wanted === "none") return none ? [] : [`says ${answer.rate.toFixed(0)}/s where none holds`];

@@ -1,8 +1,7 @@
-// What is asked of each behaviour, and what `find` would have to answer. Names and construction are
-// those of `target-behave --list`; a name that is here and not there, or the other way round, ends
-// the bench.
+// The load for each behaviour, and the right result of `find`. Names and construction are those of
+// `target-behave --list`; the bench stops if the two lists differ.
 
-// Closed loop: enough to fill what has a capacity, so that the server decides the rate.
+// Closed loop: enough to reach every capacity, so that the server decides the rate.
 export const CONNECTIONS = 32;
 export const SECONDS = 3;
 export const RAMP = "4..32";
@@ -11,7 +10,7 @@ export const FIND = { lowest: 50, highest: 800, connections: 200 };
 // An open loop finds a free connection for each request, unless the row says so.
 const usual = { rate: 400, openConnections: 200, slo: "p95<100ms,errors<1%" };
 
-// What `find` has to answer: a rate, TOP (every rate of the range holds) or NONE.
+// The right result of `find`: a rate, TOP (every rate of the range holds) or NONE.
 export const TOP = "top";
 export const NONE = "none";
 
@@ -32,13 +31,13 @@ export const ROWS = [
   { ...usual, name: "slow-bytes", finds: TOP },
   // Three requests in ten wait for up to 300 ms: one in twenty for 250 ms and more.
   { ...usual, name: "stalls", finds: NONE },
-  // Its first requests take 100 ms; whoever asks later has 10.
+  // Its first requests take 100 ms, later ones 10 ms.
   { ...usual, name: "slow-start", slo: "p95<150ms,errors<1%", finds: TOP },
-  // More than it can do: 480/s of 400/s.
+  // Above its capacity: 480/s of 400/s.
   { ...usual, name: "pool", rate: 480, openConnections: 800, slo: "p95<50ms,errors<1%",
     finds: 400 },
   { ...usual, name: "rate-limit", rate: 1000, finds: 500 },
   { ...usual, name: "keep-alive-cap", finds: TOP },
-  // Exit 5 says that the target does not answer, which is all there is to say.
+  // Exit 5 means that the target does not respond.
   { ...usual, name: "dead", finds: NONE, exits: 5 },
 ];

@@ -30,7 +30,7 @@ const truthful = ({ rate: good, failedShare, good: { p50, p99 } }) =>
   `${rate(good)}, ${share(failedShare)}, ${time(p50)}, ${time(p99)}`;
 const marked = (list) => (list.length ? ` **${list.join("; ")}**` : "");
 
-// When its own run went otherwise than the one shown, what was true there.
+// The true rate in the tool's own run, where it differs from the one shown.
 const differs = (truth, shown) =>
   Math.abs(truth.rate - shown.rate) > 0.1 * Math.max(truth.rate, shown.rate)
     ? ` (true in its run: ${rate(truth.rate)})` : "";
@@ -121,11 +121,11 @@ function headlines(names, results, commands) {
   return text;
 }
 
-// All that is generated.
+// Everything that is generated.
 export function page(behaviours, results, facts) {
   const peers = PEERS.map(({ name }) => name);
   const ours = OURS.map(({ name }) => name);
-  // Rows of which a part has not been run yet are left out.
+  // Leaves out rows of which a part has not been run yet.
   const there = behaviours.filter(({ name }) => ours.every((one) => results[name]?.[one]));
   const names = there.map(({ name }) => name);
   const list = there.map(({ name, what }) => `- \`${name}\`: ${what}.\n`).join("");

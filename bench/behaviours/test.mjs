@@ -1,6 +1,6 @@
-// The parts of the comparison that could make a tool look wrong, or right: what is read of its
-// output, what the server's log comes to in a window, and where a figure is marked.
-// node --test bench/behaviours/test.mjs
+// The parts of the comparison that could make a tool look wrong, or right: how its output is read,
+// how the server's log is summed up over a window, and which figures are marked. node --test
+// bench/behaviours/test.mjs
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -48,7 +48,7 @@ test("a point of ours counts failures of all that ended", () => {
 
 const COLUMNS = ["number", "connection", "received_ns", "arrival_ns", "done_ns", "status", "fate",
   "stray_bytes"].join("\t") + "\n";
-// Requests of 10 ms, one after the other from the instant 1000 ms on.
+// Requests of 10 ms, one after the other, from 1000 ms on.
 const lines = (fates) => COLUMNS + fates.map(([status, fate], at) => {
   const arrival = (1000 + at * 10) * MS;
   const times = [arrival, arrival + 1, arrival + 10 * MS];
@@ -65,7 +65,7 @@ test("the truth of a window is of what ended in it", () => {
   assert.deepEqual(truth.statuses, { 200: 50, 503: 1, reset: 1 });
   assert.deepEqual([truth.good.p99, truth.all.p99], [10 * MS, Infinity]);
   assert.equal(between(log, 1105 * MS, 1125 * MS).rate, 100);
-  // The last of 50 began in this window and ended after it.
+  // The last of 50 started in this window and ended after it.
   const late = between(log, 1485 * MS, 1495 * MS);
   assert.deepEqual([late.good.p50, late.ended, late.sent.p50], [10 * MS, 1, 10 * MS]);
   assert.equal(between(log, 1485 * MS, 1489 * MS).good.p50, Infinity);
@@ -73,7 +73,7 @@ test("the truth of a window is of what ended in it", () => {
   assert.equal(wholeRun([], 1).rate, 0);
 });
 
-// What is true when half of 1000 responses a second are fast failures.
+// The truth when half of 1000 responses per second are fast failures.
 const HALF = { rate: 500, answeredRate: 1000, endedRate: 1100, failedShare: 0.5, ended: 3000,
   silentSeconds: 0,
   statuses: {}, good: { p50: 20 * MS, p99: 40 * MS }, all: { p50: 30 * MS, p99: Infinity },
@@ -107,7 +107,7 @@ test("a client that gave up, and a server that died, are reported", () => {
   assert.deepEqual(marks(said({}), died), []);
   assert.deepEqual(marks(said({ failedShare: 0 }), died), ["hides that the server died"]);
   const whole = { ...HALF, failedShare: 0 };
-  assert.deepEqual(marks(said({}), whole), ["tells failures that were none"]);
+  assert.deepEqual(marks(said({}), whole), ["reports failures that did not happen"]);
 });
 
 test("ramps and searches are held to the construction", () => {

@@ -1,8 +1,8 @@
-// How each tool is asked, and what of its own figures is read. Nothing is corrected here: a rate is
-// the one that the tool prints as its rate.
+// The command line of each tool, and how its figures are read. Nothing is corrected here: the rate
+// is the one that the tool prints as its rate.
 import { CONNECTIONS, FIND, RAMP, SECONDS } from "./rows.mjs";
 
-// What a tool said. A figure that it does not tell is null.
+// What a tool reported. A figure that it does not report is null.
 const silent = { rate: null, failedShare: null, success: null, p50: null, p99: null, mean: null };
 
 const UNITS = { us: 1e3, ms: 1e6, s: 1e9, m: 60e9 };
@@ -32,7 +32,7 @@ export function readOha(text) {
   const said = JSON.parse(text);
   const sum = (counts) => counts.reduce((all, [, count]) => all + count, 0);
   const statuses = Object.entries(said.statusCodeDistribution ?? {});
-  // Requests that were under way when the time was over are no failures.
+  // Requests in flight when the time was over are not failures.
   const errors = Object.entries(said.errorDistribution ?? {})
     .filter(([text]) => text !== "aborted due to deadline");
   const bad = sum(statuses.filter(([status]) => isBad(status))) + sum(errors);
@@ -48,7 +48,7 @@ export function readH2load(text) {
   const rate = /finished in \S+, ([\d.]+) req\/s/.exec(text);
   if (!rate) return silent;
   const count = (what) => Number(new RegExp(`(\\d+) ${what}`).exec(text)[1]);
-  // What it calls errored and timed out is in its failed ones as well.
+  // Its failed count includes errored and timed out ones.
   const [total, succeeded, failed] = ["total,", "succeeded,", "failed,"].map(count);
   const mean = /time for request:\s+\S+\s+\S+\s+(\S+)/.exec(text)?.[1];
   return {
@@ -57,7 +57,7 @@ export function readH2load(text) {
   };
 }
 
-// A point of a record of ours.
+// A point of a record of `ceiling`.
 export function readPoint(point) {
   const { completed, failed, unanswered, unsent } = point.requests;
   return {
@@ -69,7 +69,7 @@ export function readPoint(point) {
   };
 }
 
-// Lines with which the text begins to speak. Its last line repeats them.
+// The headline of the text, which its last line repeats.
 export const headline = (text) => {
   const lines = text.split("\n"), isSaid = (line) => line.startsWith("\u258c");
   const said = lines.slice(Math.max(lines.findIndex(isSaid), 0));

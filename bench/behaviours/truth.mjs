@@ -1,4 +1,4 @@
-// What the server wrote, cut to the time that a tool speaks of.
+// The server's log, cut to the time that a tool reports on.
 
 // The log of target-behave: one line per request.
 export function parseLog(text) {
@@ -11,8 +11,7 @@ export function parseLog(text) {
   });
 }
 
-// The value at a share of sorted values; those beyond the end are requests that never got a good
-// response.
+// The value at a share of sorted values; ranks beyond the end are requests without a good response.
 const at = (sorted, share, count) => sorted[Math.ceil(share * count) - 1] ?? Infinity;
 
 function ranks(services, count) {
@@ -20,15 +19,15 @@ function ranks(services, count) {
   return { p50: at(sorted, 0.5, count), p99: at(sorted, 0.99, count) };
 }
 
-// What happened between two instants: requests whose end lies there.
+// What happened between two instants: requests that ended there.
 export function between(log, from, to) {
-  // What was under way when the bench stopped the server is no failure of anything.
+  // Requests in flight when the bench stopped the server are not failures.
   const inside = log.filter((line) => line.done >= from && line.done < to &&
     line.fate !== "stopped");
   const good = inside.filter((line) => line.good);
   const answered = inside.filter((line) => line.fate === "answered");
   const services = good.map((line) => line.service);
-  // In an open loop a latency belongs to the time of its request: those that ended later count.
+  // In open loop a latency belongs to the time of its request: requests that ended later count.
   const sent = log.filter((line) => line.received >= from && line.received < to &&
     line.fate !== "stopped");
   const sentServices = sent.filter((line) => line.good).map((line) => line.service);
@@ -52,16 +51,16 @@ export function between(log, from, to) {
     all: ranks(services, inside.length),
     sent: ranks(sentServices, sentServices.length),
     sentAll: ranks(sentServices, sent.length),
-    // What one gets when failures are taken for responses.
+    // The percentiles when failed responses are mixed in.
     answered: ranks(answered.map((line) => line.service), answered.length),
     goodMean: services.reduce((sum, ns) => sum + ns, 0) / services.length,
     answeredMean: answered.reduce((sum, line) => sum + line.service, 0) / answered.length,
-    // How long before the end the last request came.
+    // How long before the end the last request arrived.
     silentSeconds: Math.max(0, (to - lastArrival) / 1e9),
   };
 }
 
-// The window of a tool that tells none: from the first request, as long as it was told to run.
+// The window of a tool that reports none: from the first request, for its requested duration.
 export function wholeRun(log, seconds) {
   if (log.length === 0) return between([], 0, seconds * 1e9);
   const first = log.reduce((least, line) => Math.min(least, line.arrival), Infinity);

@@ -1,6 +1,5 @@
-// A neighbour that burns CPU at random: busy and idle spells of exponential length, which make up
-// the share asked for.
-// node bench/noise/burn.mjs SHARE SEED SECONDS
+// A neighbour that burns CPU at random: busy and idle periods of exponential length, with the given
+// share of busy time. node bench/noise/burn.mjs SHARE SEED SECONDS
 const [share, seed, seconds] = process.argv.slice(2).map(Number);
 
 const BUSY_MS = 15;

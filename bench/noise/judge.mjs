@@ -1,10 +1,10 @@
-// Whether a run says what is true: its record held against what the server wrote.
+// Checks the record of a run against the server's log.
 
 const RATE_OFF = 0.02;
-// The server's clock sees neither the way of a response nor its client's waiting for a CPU.
+// The server's clock includes neither the network time nor the client's wait for a CPU.
 const P50_OFF = { share: 0.1, ns: 1e6 };
 
-// The requests that the server got between two instants, each counted when its response was due.
+// The requests of the server between two instants, each counted when its response was due.
 function arrivedBetween(arrivals, from, to, serviceNs) {
   const isIn = (at) => at + serviceNs >= from && at + serviceNs < to;
   return arrivals.reduce((count, at) => count + (isIn(at) ? 1 : 0), 0);
@@ -12,8 +12,8 @@ function arrivedBetween(arrivals, from, to, serviceNs) {
 
 const standing = (point, figure) => point.standing?.[figure] ?? { is: "sound" };
 
-// A figure is right when the truth lies within what is said of it: its bounds, or a margin of what
-// a server cannot know.
+// A figure is right when the truth lies within its bounds, or within the margin that the server
+// cannot measure.
 function holds(said, { is, low, high }, truth, { below, above }) {
   if (is === "bounded") {
     return truth >= low - above && (high === null || truth <= high + below);
@@ -26,7 +26,7 @@ function checkPoint(scene, point, truth) {
   const seconds = (to - from) / 1e9;
   const count = arrivedBetween(truth.arrivals, from, to, truth.p50 ?? 0);
   const rate = count / seconds;
-  // At each end of the window as many requests are between the two ends as can be in flight.
+  // At each end of the window up to the in-flight limit of requests are between client and server.
   const edge = point.in_flight.limit / seconds;
   const off = Math.max(RATE_OFF * rate, edge);
   const isRateRight =
@@ -43,7 +43,7 @@ function checkPoint(scene, point, truth) {
       `${rate.toFixed(1)}; p50 ${said / 1e6} ms, true ${truth.p50 / 1e6}` };
 }
 
-// Gates and verdict in a line, for whoever looks for the cause.
+// Gates and verdict in one line, to find the cause.
 function tell(record) {
   const points = record.points.map((point) => {
     const broken = point.gates.filter((gate) => gate.ok === false);
@@ -57,7 +57,7 @@ function tell(record) {
   return `${wall} (${name}), ${side}, ${confidence} ${points.join(" ")}${search}`;
 }
 
-// A wall of the server, its kernel or its application, that is not there.
+// A wall of the server, its kernel or its application that does not exist.
 const isBlamed = (scene, { wall }) => /^[SKA]\d/.test(wall) && !scene.allows?.includes(wall);
 
 // The worst of a figure over all points.

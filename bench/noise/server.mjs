@@ -1,6 +1,6 @@
-// An ordinary Node server: every response takes 5 ms. It speaks as target-sink does: a first line
-// with its address, and after SIGTERM a last one with its service times and a file of arrivals.
-// node bench/noise/server.mjs ARRIVALS_FILE
+// An ordinary Node server: every response takes 5 ms. It prints what target-sink prints: a first
+// line with its address, and after SIGTERM a last one with its service times; it also writes a file
+// of arrivals. node bench/noise/server.mjs ARRIVALS_FILE
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 

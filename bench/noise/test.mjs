@@ -1,10 +1,10 @@
-// What would make a run look right or wrong that is not: node --test bench/noise/test.mjs
+// The code that could make a run wrongly look right or wrong: node --test bench/noise/test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { judge } from "./judge.mjs";
 
 const SERVICE_NS = 5e6;
-// 1000 requests a second for three seconds; the window is the middle one.
+// 1000 requests per second for three seconds; the window is the middle one.
 const arrivals = Float64Array.from({ length: 3000 }, (_, at) => at * 1e6);
 const truth = { arrivals, p50: SERVICE_NS };
 const point = (change = {}) => ({ window_ns: [1e9, 2e9], rate: 1000, in_flight: { limit: 5 },

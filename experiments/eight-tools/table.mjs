@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// What each tool said of one server, beside what the server counted: the tables of README.md.
+// What each tool reported of one server, next to what the server counted: the tables of README.md.
 //
-// node experiments/eight-tools/table.mjs FOLDER, a folder that `ceiling run` left.
+// node experiments/eight-tools/table.mjs FOLDER, a folder that `ceiling run` wrote.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -17,7 +17,7 @@ const median = (values) => {
 const scaled = (value, factor) => value == null ? null : value * factor;
 const shown = (value, digits = 3) =>
   value == null ? "-" : String(Number(value.toPrecision(digits)).toLocaleString("en-US"));
-// From the least to the greatest of six visits is an interval of the median of 97 %.
+// The lowest to the highest of six visits is a 97 % interval of the median.
 const range = (values, scale = 1) => {
   const known = values.filter((value) => value != null);
   if (known.length === 0) return "-";
@@ -59,8 +59,8 @@ for (const cell of experiment.cells) {
       .map((claim) => claim.name) : [],
   });
 }
-console.log("| | rate/s it says | p50 us | p99 us | it counts / server counts " +
-  "| client us | server us | wall, of the visits | cannot be |");
+console.log("| | reported rate/s | p50 us | p99 us | its count / server's count " +
+  "| client us | server us | wall, by visits | refuted |");
 console.log("|---|---|---|---|---|---|---|---|---|");
 for (const [name, visits] of rows) {
   const good = visits.filter((visit) => !visit.failed);

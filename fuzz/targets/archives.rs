@@ -1,5 +1,5 @@
-//! Archives, signatures and keys of SSH, whatever they hold, never panic, and no name of an archive
-//! that is read leads out of its folder.
+//! Arbitrary archives, SSH signatures and keys never cause a panic, and no accepted name in an
+//! archive leads out of its folder.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever an agent or a controller sends, neither end panics, and what is understood means one
-//! thing.
+//! Arbitrary messages of an agent or a controller never cause a panic, and an accepted message has
+//! one meaning.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What other tools print is read and audited without a panic, and every outcome has its reason.
+//! Output of other tools is read and audited without a panic, and every outcome has its reason.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Heads mean what an independent parser says they mean.
+//! Heads are parsed as an independent parser parses them.
 
 #![no_main]
 

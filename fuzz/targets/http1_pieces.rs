@@ -1,4 +1,4 @@
-//! Any split of any bytes means the same, with and without learned shapes.
+//! Any split of any bytes gives the same result, with and without learned shapes.
 
 #![no_main]
 

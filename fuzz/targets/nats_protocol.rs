@@ -1,5 +1,5 @@
-//! Whatever a broker sends means the same in any pieces and never panics; and what passes as a name
-//! in the protocol cannot end a line of it.
+//! Arbitrary bytes of a broker give the same result in any pieces and never cause a panic; and a
+//! string accepted as a name in the protocol cannot end a line of it.
 
 #![no_main]
 

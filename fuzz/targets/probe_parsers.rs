@@ -1,4 +1,4 @@
-//! Kernel text and netlink messages, whatever they hold, never panic a parser.
+//! Arbitrary kernel text and netlink messages never cause a panic in a parser.
 
 #![no_main]
 

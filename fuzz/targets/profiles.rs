@@ -1,4 +1,4 @@
-//! Profiles of a server and the text of perf, whatever they hold, never panic.
+//! Arbitrary profiles of a server and output of perf never cause a panic.
 
 #![no_main]
 

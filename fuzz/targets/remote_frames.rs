@@ -1,5 +1,5 @@
-//! Whatever arrives at either end of the line to a probe, in any pieces, never panics, and what is
-//! understood means the same when it is said again.
+//! Arbitrary bytes at either end of a probe's connection, in any pieces, never cause a panic, and
+//! an accepted message survives re-encoding.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any split of any stream of events means the same, and numbers are those that serde reads.
+//! Any split of any stream of events gives the same result, and numbers are those that serde reads.
 
 #![no_main]
 

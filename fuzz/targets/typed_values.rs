@@ -1,4 +1,4 @@
-//! What people type and what files hold never panics, and is bounded.
+//! Arbitrary user input and file contents never cause a panic, and results are bounded.
 
 #![no_main]
 

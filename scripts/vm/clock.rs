@@ -1,15 +1,15 @@
-//! Prints how fast the time stamp counter of this processor runs, in kHz. An emulated processor
-//! shows the counter of this one, and the kernel in it cannot find out its rate while this host is
-//! busy: it was off by a factor of six.
+//! Prints the frequency of this processor's time stamp counter, in kHz. An emulated processor shows
+//! the host's counter, and the guest kernel cannot calibrate it while this host is busy: it was off
+//! by a factor of six.
 
 use std::arch::x86_64::_rdtsc;
 use std::time::{Duration, Instant};
 
-/// A time and the counter at that time: of many pairs the one that took least.
+/// A time and the counter at that time: the fastest of many pairs of reads.
 fn now() -> (Instant, u64) {
     let pair = |_| {
         let begin = Instant::now();
-        // SAFETY: every processor of x86_64 has the counter.
+        // SAFETY: every x86_64 processor has the counter.
         let counter = unsafe { _rdtsc() };
         (begin.elapsed(), (begin, counter))
     };

@@ -22,8 +22,8 @@ import (
 	"ceiling.dev/targets/internal/behave"
 )
 
-// misbehaving is a running target-behave. Nothing here asserts how fast anything is: only that
-// nothing is early, and that what was counted follows from the arrivals that were logged.
+// misbehaving is a running target-behave. These tests do not assert speed: only that nothing is
+// early, and that the counts follow from the logged arrivals.
 type misbehaving struct {
 	*process
 	addr string
@@ -68,7 +68,7 @@ func misbehave(t *testing.T, name string) *misbehaving {
 	return &misbehaving{process: running, addr: first.Addr, log: log}
 }
 
-// stop ends the target, and checks that its last line is the sum of its log.
+// stop ends the target, and checks that its last line has the totals of its log.
 func (m *misbehaving) stop(t *testing.T) (behave.Summary, []entry) {
 	t.Helper()
 	m.signal(syscall.SIGTERM)
@@ -99,7 +99,7 @@ func (m *misbehaving) stop(t *testing.T) (behave.Summary, []entry) {
 	return summary, entries
 }
 
-// readLog gives the requests in the order in which they arrived.
+// readLog returns the requests in order of arrival.
 func readLog(t *testing.T, path string) []entry {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -142,7 +142,7 @@ func ask(socket net.Conn, in *bufio.Reader, method string) (*http.Response, []by
 	return response, body, err
 }
 
-// askAll sends so many requests on each of some connections at the same time.
+// askAll sends `each` requests on every connection, all connections concurrently.
 func (m *misbehaving) askAll(t *testing.T, connections, each int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -185,7 +185,7 @@ func TestEveryBehaviourAnswersItsFirstRequest(t *testing.T) {
 	}
 }
 
-// The model of the capacity is written anew here: so many servers, first come first served.
+// An independent model of the capacity: a number of servers, first come first served.
 func replay(
 	entries []entry, servers int, each time.Duration, visit func(entry, bool, time.Duration),
 ) {
@@ -344,7 +344,7 @@ func TestResponsesHaveTheirShapes(t *testing.T) {
 			t.Parallel()
 			server := misbehave(t, want.name)
 			socket, in := server.dial(t)
-			// Twice: the second is found only when the first ended where it should.
+			// Twice: the second response is found only if the first ended where it should.
 			for range 2 {
 				response, body, err := ask(socket, in, want.method)
 				check(t, err)
@@ -366,7 +366,7 @@ func TestResponsesHaveTheirShapes(t *testing.T) {
 	}
 }
 
-// least is the shortest time that request number may take, in the order of arrivals.
+// Each entry gives the shortest time that a request may take, in order of arrival.
 func TestNothingIsEarly(t *testing.T) {
 	const ms = time.Millisecond
 	cases := map[string]func(e entry, sinceFirst time.Duration) time.Duration{
@@ -393,7 +393,7 @@ func TestNothingIsEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := misbehave(t, name)
-			// At 5 ms each and more, 120 in a row reach into the stall.
+			// At 5 ms each or more, 120 in a row reach into the stall.
 			server.askAll(t, 4, 120)
 			_, entries := server.stop(t)
 			for _, e := range entries {

@@ -15,8 +15,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// client counts its own requests and the bytes it receives, to be compared with what the target
-// says of itself.
+// client counts its requests and the bytes it receives, to compare them with the target's counters.
 type client struct {
 	network string
 	address string
@@ -25,11 +24,11 @@ type client struct {
 	http     *http.Client
 	requests atomic.Uint64
 	bytes    atomic.Uint64
-	// connections that were opened; with TLS also those whose handshake failed.
+	// connections counts opened ones; with TLS including those whose handshake failed.
 	connections atomic.Uint64
 }
 
-// newClient makes a client for what a target has said of itself.
+// newClient makes a client from the first line of a target.
 func newClient(t *testing.T, listening contract.Listening) *client {
 	t.Helper()
 	client := &client{network: listening.Network, address: listening.Addr}
@@ -45,7 +44,7 @@ func newClient(t *testing.T, listening contract.Listening) *client {
 			DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
 				return client.dial()
 			},
-			// The bodies are wanted as they were sent.
+			// The tests check bodies as they were sent.
 			DisableCompression: true,
 		},
 	}
@@ -108,7 +107,7 @@ func (c *client) do(t *testing.T, method, path string, header http.Header, body 
 	return got
 }
 
-// ask is do for goroutines, which must not end a test.
+// ask is like do, for goroutines, which must not call t.Fatal.
 func (c *client) ask(method, path string, header http.Header, body io.Reader) (answer, error) {
 	request, err := http.NewRequest(method, c.url(path), body)
 	if err != nil {

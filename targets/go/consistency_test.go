@@ -78,8 +78,8 @@ func TestConsistency(t *testing.T) {
 	})
 }
 
-// One node of three may go. With the second one goes the majority: what needs it says so, and what
-// does not goes on with what it has, getting older.
+// The cluster survives the loss of one node of three. Without a second one there is no majority:
+// routes that need it report that, and the others serve what they have, which gets older.
 func TestNodesAreLostAndComeBack(t *testing.T) {
 	t.Parallel()
 	cluster := service{"etcd", "etcd-lost"}
@@ -92,7 +92,7 @@ func TestNodesAreLostAndComeBack(t *testing.T) {
 	}
 	cluster.do(t, "stop", "1")
 	for _, client := range clients {
-		// A request may be on its way to the node, or wait for an election.
+		// A request may be on its way to the lost node, or wait for an election.
 		await(t, "two nodes answer", func() bool {
 			return client.do(t, http.MethodPost, "/kv/linear", nil, nil).status == http.StatusOK
 		})
@@ -114,7 +114,7 @@ func TestNodesAreLostAndComeBack(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			got := client.do(t, method, "/kv/linear", nil, nil)
 			expect(t, got, http.StatusServiceUnavailable, contract.TypeText)
-			if string(got.body) != "etcd: not enough nodes answered within 3s\n" {
+			if string(got.body) != "etcd: not enough nodes responded within 3s\n" {
 				t.Errorf("%s: %q", method, got.body)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// alertMaxBytes is more than one alert of TLS takes, with its record.
+// alertMaxBytes is more than a TLS alert takes, with its record.
 const alertMaxBytes = 64
 
 // scene is what a check works with: one running target and what it must be serving.
@@ -100,7 +100,7 @@ func checkStopped(t *testing.T, variant variant, client *client, got contract.St
 	if got.ResponsesBytes < received || got.ResponsesBytes > received+goodbyes {
 		t.Errorf("%d bytes written, the client received %d", got.ResponsesBytes, received)
 	}
-	// A client of net/http may open one that it does not use, and TCP_DEFER_ACCEPT hides that.
+	// A net/http client may open a connection that it does not use, which TCP_DEFER_ACCEPT hides.
 	if opened := client.connections.Load(); got.ConnectionsAccepted > opened {
 		t.Errorf("%d connections accepted, the client opened %d", got.ConnectionsAccepted, opened)
 	}
@@ -260,7 +260,7 @@ func checkHead(t *testing.T, scene scene) {
 	}
 }
 
-// plausible tells if a Content-Length is one that GET on the same path can have.
+// plausible reports whether a Content-Length is one that GET on the same path can have.
 func plausible(pool *contract.Catalog, path string, got answer) bool {
 	ofLength := func(body contract.Body) bool { return int64(len(body.Bytes)) == got.length }
 	switch path {
@@ -324,7 +324,7 @@ func expect(t *testing.T, got answer, status int, contentType string) {
 	}
 }
 
-// indexIn finds the product that a body is.
+// indexIn finds the product whose body is content.
 func indexIn(t *testing.T, bodies []contract.Body, content []byte) int {
 	t.Helper()
 	index := slices.IndexFunc(bodies, func(body contract.Body) bool {

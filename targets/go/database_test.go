@@ -42,7 +42,8 @@ func TestDatabase(t *testing.T) {
 	})
 }
 
-// On one row every update sees all before it, however many come at once; on many they are spread.
+// On one row every update sees all earlier ones, however many are concurrent; with many rows they
+// are spread.
 func TestUpdatesOfOneRowAreOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	url, _ := postgres(t)
@@ -78,7 +79,7 @@ func TestUpdatesOfOneRowAreOneAfterTheOther(t *testing.T) {
 	process.stopCleanly(t)
 }
 
-// A row that was written is found at the replica in the end, by whichever target.
+// With every target a written row is eventually found at the replica.
 func TestRowsComeToTheReplica(t *testing.T) {
 	eachServer(t, func(t *testing.T, variant variant) {
 		process := start(t, variant, "--db", pair(t), "--replica", "--pool", "4")
@@ -263,7 +264,8 @@ func checkPool(t *testing.T, client *client, sync string, size int) {
 	}
 }
 
-// picky makes the table a view: every tenth row cannot be read, and the database counts who tried.
+// picky makes the table a view: every tenth row cannot be read, and the database counts the
+// attempts.
 const picky = `
 ALTER TABLE ceiling_products RENAME TO kept;
 CREATE SEQUENCE refusals;
@@ -277,14 +279,14 @@ BEGIN
 END $$;
 CREATE VIEW ceiling_products AS SELECT id, category, price, picky(id, body) AS body FROM kept`
 
-// While the first lookups wait, all that come are the next ones and travel together. One that fails
-// takes no other with it: those that the database skips are made again.
+// While the first lookups wait, all that arrive form the next groups. A failed lookup does not fail
+// the others: those that the database skips are repeated.
 func TestLookupsGatherAndFailAlone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	fresh := service{"postgres", "postgres-picky"}
 	url := fresh.start(t)[0]
-	// It makes the tables.
+	// This makes the tables.
 	start(t, variant{target: "fasthttp", workers: 1}, "--db", url).stopCleanly(t)
 	direct, err := pgx.Connect(ctx, url)
 	check(t, err)
@@ -296,7 +298,7 @@ func TestLookupsGatherAndFailAlone(t *testing.T) {
 	check(t, err)
 	_, err = blocking.Exec(ctx, "LOCK TABLE kept IN ACCESS EXCLUSIVE MODE")
 	check(t, err)
-	// Far more than the groups that may be on their way at once.
+	// Far more than the groups that can be in flight at once.
 	lookups := 200 + 4*readPool(t, client).ReadConnections
 	var group sync.WaitGroup
 	var good, failed atomic.Int64
@@ -334,7 +336,7 @@ func TestLookupsGatherAndFailAlone(t *testing.T) {
 	fresh.do(t, "stop")
 }
 
-// While one group cannot commit, all orders that come are the next one.
+// While one group cannot commit, all orders that arrive form the next one.
 func TestOrdersGather(t *testing.T) {
 	eachServer(t, func(t *testing.T, variant variant) {
 		ctx := context.Background()
@@ -358,7 +360,8 @@ func TestOrdersGather(t *testing.T) {
 				}
 			})
 		}
-		// A second one cannot be seen from outside; that it has come is likely, and enough.
+		// The arrival of a second order is not visible from outside; that it has arrived is likely,
+		// which is enough.
 		awaitCount(t, direct, "SELECT count(*) FROM pg_locks WHERE NOT granted", 1)
 		time.Sleep(200 * time.Millisecond)
 		check(t, blocking.Commit(ctx))
@@ -385,7 +388,7 @@ func awaitCount(t *testing.T, direct *pgx.Conn, query string, want int) {
 	})
 }
 
-// await waits for what must come.
+// await waits until a condition holds, and fails the test if it never does.
 func await(t *testing.T, what string, come func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(hangLimit); !come(); time.Sleep(10 * time.Millisecond) {
@@ -395,8 +398,8 @@ func await(t *testing.T, what string, come func() bool) {
 	}
 }
 
-// Three workers make the tables at once. When the database goes, requests are refused; when it is
-// back, they are served.
+// Three workers make the tables at once. While the database is down, requests are refused; when it
+// is back, they are served.
 func TestDatabaseIsLostAndComesBack(t *testing.T) {
 	t.Parallel()
 	own := service{"postgres", "postgres-lost"}

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An acknowledged order is on the disk: it is there when the database was killed at once. That the
-// test can tell is shown by --sync off, with which responses are lost: the processes that write in
-// the background stand still here, and what they have not written dies with the database.
+// An acknowledged order is on disk: it survives when the database is killed at once. With --sync
+// off acknowledged orders are lost, which shows that the test can detect it: the background writers
+// are stopped here, and what they have not written is lost with the database.
 func TestAnsweredOrdersSurviveTheDatabase(t *testing.T) {
 	for _, sync := range []string{"on", "off"} {
 		t.Run("sync "+sync, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestAnsweredOrdersSurviveTheDatabase(t *testing.T) {
 	}
 }
 
-// lostWithTheDatabase tells for each way to write how many of the acknowledged orders are not
-// there afterwards.
+// lostWithTheDatabase returns, for each way to write, how many acknowledged orders are missing
+// afterwards.
 func lostWithTheDatabase(t *testing.T, sync string) map[string]int {
 	t.Helper()
 	ctx := context.Background()
@@ -42,7 +42,7 @@ func lostWithTheDatabase(t *testing.T, sync string) map[string]int {
 	direct, err := pgx.Connect(ctx, url)
 	check(t, err)
 	process := start(t, variant{target: "fasthttp", workers: 1}, "--db", url, "--sync", sync)
-	// The tables are on the disk in any case.
+	// The tables are on disk in any case.
 	_, err = direct.Exec(ctx, "CHECKPOINT")
 	check(t, err)
 	stopBackground(t, direct)
@@ -64,7 +64,7 @@ func lostWithTheDatabase(t *testing.T, sync string) map[string]int {
 	return lost
 }
 
-// stopBackground has every process of the database stand still that serves no client.
+// stopBackground stops every process of the database that serves no client.
 func stopBackground(t *testing.T, direct *pgx.Conn) {
 	t.Helper()
 	query := "SELECT pid FROM pg_stat_activity WHERE backend_type <> 'client backend'"
@@ -80,7 +80,8 @@ func stopBackground(t *testing.T, direct *pgx.Conn) {
 	}
 }
 
-// makeOrders makes some hundred orders in each way at once, and returns the ids in the responses.
+// makeOrders makes some hundred orders in each way concurrently, and returns the ids in the
+// responses.
 func makeOrders(t *testing.T, client *client, paths ...string) map[string][]int64 {
 	t.Helper()
 	ids := make(map[string][]int64)
@@ -106,8 +107,8 @@ func makeOrders(t *testing.T, client *client, paths ...string) map[string][]int6
 	return ids
 }
 
-// killDatabase ends all its processes at once, as a host that loses its power would; what the
-// kernel has, it keeps.
+// killDatabase kills all its processes at once, as a power loss would, except that data in the
+// kernel survives.
 func killDatabase(t *testing.T, own service) {
 	t.Helper()
 	lock := filepath.Join(own.path(), "data", "postmaster.pid")
@@ -116,7 +117,7 @@ func killDatabase(t *testing.T, own service) {
 	var postmaster int
 	_, err = fmt.Sscan(string(content), &postmaster)
 	check(t, err)
-	// Stopped, it starts no others meanwhile.
+	// While stopped it starts no other processes.
 	check(t, syscall.Kill(postmaster, syscall.SIGSTOP))
 	pids := append(children(t, postmaster), postmaster)
 	for _, pid := range pids {
@@ -138,7 +139,7 @@ func killDatabase(t *testing.T, own service) {
 	}
 }
 
-// processState is that of /proc, and whether there is such a process.
+// processState returns the state in /proc, and whether the process exists.
 func processState(pid int) (state string, alive bool) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

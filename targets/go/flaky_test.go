@@ -27,7 +27,7 @@ func readFlaky(t *testing.T, client *client, path string) (counts flakyCounts, b
 	return stats.Routes[path], stats.Breaker
 }
 
-// order tells a downstream what to do from now on.
+// order sets the behaviour of a downstream.
 func order(t *testing.T, downstream *client, query string) {
 	t.Helper()
 	got := downstream.do(t, http.MethodPost, "/downstream/control?"+query, nil, nil)

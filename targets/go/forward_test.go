@@ -31,7 +31,7 @@ func forwardStats(t *testing.T, client *client) (stats hub.ForwardStats) {
 }
 
 // A like passes from one process to the other, and a subscriber belongs to the second alone: it
-// stays when the process that it came to has ended.
+// stays connected when the process that accepted it has ended.
 func TestForwardedLikesReachSubscribersOfTheOtherProcess(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"nethttp", "fasthttp"}, {"fasthttp", "fiber"}, {"fiber", "nethttp"},
@@ -86,8 +86,8 @@ func TestForwardedLikesReachSubscribersOfTheOtherProcess(t *testing.T) {
 	}
 }
 
-// The process that takes likes never waits for the other one: what finds its queue full is dropped
-// and counted, and what got no response has failed.
+// The process that takes likes never waits for the other one: likes that meet a full queue are
+// dropped and counted, and likes without a response count as failed.
 func TestForwardedLikesAreDroppedWhenTheOtherProcessIsSlow(t *testing.T) {
 	t.Parallel()
 	const likes = 2000

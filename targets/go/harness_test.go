@@ -1,6 +1,6 @@
 // Package targets_test holds every target to the contract of targets/README.md. It builds the real
-// programs, starts them as processes and talks to them over real sockets, so that a target cannot
-// pass by being tested in a form in which it is never run.
+// programs, starts them as processes and talks to them over real sockets, so that the tests cover
+// targets exactly as they are run.
 package targets_test
 
 import (
@@ -65,8 +65,8 @@ var variants = []variant{
 	{name: "fiber unix", target: "fiber", args: []string{"--unix", "{unix}"}, workers: 1},
 }
 
-// outside are the targets whose server is no library of ours: of the contract they have what is
-// theirs to keep.
+// outside are the targets whose server is not a Go library; they implement only a part of the
+// contract.
 var outside = []variant{
 	{name: "ranch", target: "ranch", workers: 1},
 	{name: "ranch one supervisor", target: "ranch", args: []string{"--supervisors", "1"},
@@ -78,11 +78,11 @@ var outside = []variant{
 		workers: 3},
 }
 
-// has tells if a variant is run with a flag.
+// has reports whether a variant is run with a flag.
 func (v variant) has(flag string) bool { return slices.Contains(v.args, flag) }
 
-// line is a command line on a free port or path. The words in braces stand for what is known only
-// when tests run.
+// line is a command line with a free port or path. Words in braces stand for values known only when
+// tests run.
 func (v variant) line(more ...string) []string {
 	args := slices.Concat(v.args, more)
 	if !v.has("--unix") {
@@ -134,7 +134,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	binaries = directory
-	// What a killed target leaves in the folder of temporary files goes with ours.
+	// Temporary files of a killed target are removed with this folder.
 	os.Setenv("TMPDIR", directory)
 	defer cleanUpAfterwards()()
 	args := append([]string{"build", "-o", directory}, buildFlags...)
@@ -149,7 +149,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "make certificates: %v: %s", err, output)
 		return 1
 	}
-	// Unpacked by make build-nginx; without it target-nginx says what is missing.
+	// make build-nginx unpacks it; without it target-nginx says what is missing.
 	if unpacked, err := filepath.Abs("../../.cache/nginx/usr/sbin/nginx"); err == nil {
 		os.Setenv("TARGET_NGINX", unpacked)
 	}
@@ -158,7 +158,7 @@ func buildAndRun(m *testing.M) int {
 
 func command(target string, args ...string) *exec.Cmd {
 	if target == "ranch" {
-		// Not Go: make build-ranch makes it.
+		// Not written in Go: make build-ranch builds it.
 		return exec.Command("../../bin/target-ranch", args...)
 	}
 	return exec.Command(filepath.Join(binaries, target), args...)
@@ -170,11 +170,11 @@ type process struct {
 	output    *bufio.Reader
 	errors    notes
 	listening contract.Listening
-	// killer ends the group when a test hangs.
+	// killer kills the group when a test hangs.
 	killer *time.Timer
 }
 
-// notes is what a process says on standard error, to be read while it still writes.
+// notes is the standard error of a process, which can be read while it still writes.
 type notes struct {
 	mu      sync.Mutex
 	content bytes.Buffer

@@ -12,9 +12,9 @@ import (
 	"ceiling.dev/targets/internal/hub"
 )
 
-// BenchmarkHub is what a delivered event costs the server, as it says itself at its end: the CPU
-// time of the whole process for each event that went to a subscriber, likes included. Ten posts,
-// a thousand subscribers, likes one after the other on four connections.
+// BenchmarkHub measures what a delivered event costs the server, from its last line: the CPU time
+// of the whole process per event sent to a subscriber, likes included. Ten posts, a thousand
+// subscribers, likes one after the other on four connections.
 //
 //	go test . -run '^$' -bench Hub -benchtime 5s
 func BenchmarkHub(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 	"ceiling.dev/targets/internal/hub"
 )
 
-// hubKinds are the hubs that one test runs against. The tick is short, so that tests are.
+// hubKinds are the hubs that each test runs against. The tick is short to keep tests short.
 var hubKinds = [][]string{
 	{"--hub", "one"},
 	{"--hub", "sharded", "--hub-shards", "3"},
@@ -79,13 +79,13 @@ func subscribe(t *testing.T, client *client, post string) *subscription {
 	return &subscription{response, bufio.NewReader(response.Body)}
 }
 
-// open sends a request whose answer need not end.
+// open sends a request whose response may not end.
 func (c *client) open(path string) (*http.Response, error) {
 	c.requests.Add(1)
 	return c.http.Get(c.url(path))
 }
 
-// next reads one event, whose form is fixed to the byte.
+// next reads one event, whose format is fixed to the byte.
 func (s *subscription) next() (news, error) {
 	var got news
 	var id uint64
@@ -112,7 +112,7 @@ func (s *subscription) next() (news, error) {
 	return got, nil
 }
 
-// until reads events up to the one that tells of so many likes, and checks their order.
+// until reads events up to the one with that many likes, and checks their order.
 func (s *subscription) until(t *testing.T, post string, likes uint64) (events []news) {
 	t.Helper()
 	for len(events) == 0 || events[len(events)-1].Likes < likes {
@@ -127,8 +127,8 @@ func (s *subscription) until(t *testing.T, post string, likes uint64) (events []
 	return events
 }
 
-// checkEnds reads streams to their end, and wants their last chunk: without it a client would take
-// the stop for a broken connection.
+// checkEnds reads streams to their end, and expects their last chunk: without it a client would
+// take the stop for a broken connection.
 func checkEnds(t *testing.T, streams []*subscription) {
 	t.Helper()
 	for i, stream := range streams {
@@ -156,7 +156,7 @@ func hubStats(t *testing.T, client *client) (stats hub.Stats) {
 	return stats
 }
 
-// awaitHub asks until the counters are as they must become.
+// awaitHub polls until the counters have the expected values.
 func awaitHub(
 	t *testing.T, client *client, what string, isSo func(hub.Stats) bool,
 ) (stats hub.Stats) {
@@ -217,7 +217,7 @@ func TestLikesReachEverySubscriber(t *testing.T) {
 	})
 }
 
-// An event tells of its oldest like, and no like is left out.
+// An event has the time of its oldest like, and no like is left out.
 func TestAggregatedLikesAreOneEvent(t *testing.T) {
 	t.Parallel()
 	args := []string{"--hub", "aggregated", "--hub-tick", "1s"}
@@ -268,7 +268,7 @@ func TestSlowSubscriberLosesEvents(t *testing.T) {
 		if stats.Dropped == 0 {
 			t.Errorf("nothing was dropped: %+v", stats)
 		}
-		// What it is sent in the end tells by its numbers how many are missing.
+		// The numbers of the events that it gets in the end show how many are missing.
 		received, last := uint64(0), uint64(0)
 		for received < stats.Sent {
 			got, err := stream.next()
@@ -282,7 +282,7 @@ func TestSlowSubscriberLosesEvents(t *testing.T) {
 	})
 }
 
-// flood likes a post so many times on a connection of its own.
+// flood likes a post that many times on a connection of its own.
 func flood(t *testing.T, process *process, times int) {
 	conn, err := process.client(t).dial()
 	if err != nil {
@@ -306,7 +306,7 @@ func flood(t *testing.T, process *process, times int) {
 	}
 }
 
-// A client that leaves is noticed without an event.
+// The hub notices a client that disconnects even without an event.
 func TestLeavingSubscriberIsForgotten(t *testing.T) {
 	eachHub(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
@@ -322,7 +322,7 @@ func TestLeavingSubscriberIsForgotten(t *testing.T) {
 	})
 }
 
-// The stop waits for streams also when there is no other connection, of which the library knows.
+// The stop waits for streams even when the library has no other connection.
 func TestStreamsEndWithTheirLastChunk(t *testing.T) {
 	eachHub(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
@@ -390,7 +390,7 @@ func TestHubRefusals(t *testing.T) {
 	})
 }
 
-// Before HTTP/1.1 there are no chunks: the close is the end.
+// HTTP/1.0 has no chunks: the close ends the body.
 func TestOldClientsGetNoChunks(t *testing.T) {
 	eachHub(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)
@@ -412,7 +412,7 @@ func TestOldClientsGetNoChunks(t *testing.T) {
 	})
 }
 
-// Without --hub there is nothing that could cost.
+// Without --hub the target has no hub routes and no hub counters.
 func TestNoHubWithoutFlag(t *testing.T) {
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)

@@ -117,9 +117,9 @@ func TestBodyLimit(t *testing.T) {
 	})
 }
 
-// Every process that serves tells where its own profiles are.
+// Every process that serves logs the address of its profiles.
 func TestProfiles(t *testing.T) {
-	// A picked port has four digits at least; port 1 would be the next of port 0.
+	// A picked port has at least four digits; the port after 0 would be 1.
 	place := regexp.MustCompile(`profiles at (http://127\.0\.0\.1:\d{4,5}/debug/)pprof/`)
 	eachVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant, "--debug-addr", "127.0.0.1:0")
@@ -145,7 +145,7 @@ func TestProfiles(t *testing.T) {
 	})
 }
 
-// checkProfiles wants each kind of profile, of a process that is a worker.
+// checkProfiles expects each kind of profile, of a process that is a worker.
 func checkProfiles(t *testing.T, variant variant, place string) {
 	t.Helper()
 	for _, kind := range []string{"heap", "mutex", "block", "goroutine"} {

@@ -20,7 +20,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// outsideChecks are what of the contract targets keep that have /simple and /healthz.
+// outsideChecks are the part of the contract for targets with only /simple and /healthz.
 var outsideChecks = []struct {
 	name string
 	run  func(t *testing.T, scene scene)
@@ -71,7 +71,7 @@ func checkOutsideListening(t *testing.T, variant variant, process *process) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("first line is %+v, want %+v", got, want)
 	}
-	// The process that serves is not the one which was started, but it is there.
+	// The process that serves is not the one that was started, but it exists.
 	if err := syscall.Kill(got.Pid, 0); err != nil {
 		t.Errorf("process %d: %v", got.Pid, err)
 	}
@@ -94,7 +94,7 @@ func checkOutsideStopped(t *testing.T, variant variant, client *client, got cont
 	if got.ConnectionsAccepted == 0 || got.ConnectionsAccepted > opened {
 		t.Errorf("%d connections accepted, the client opened %d", got.ConnectionsAccepted, opened)
 	}
-	// nginx does not tell, and Ranch not with TLS.
+	// nginx does not report bytes, and Ranch does not with TLS.
 	received := client.bytes.Load()
 	if client.secure == nil && variant.target == "ranch" && got.ResponsesBytes != received {
 		t.Errorf("%d bytes written, the client received %d", got.ResponsesBytes, received)
@@ -153,7 +153,7 @@ func checkSimpleConcurrency(t *testing.T, scene scene) {
 	group.Wait()
 }
 
-// The two files of nginx are those of the contract in size: 16 bytes, and one product.
+// The two files of nginx have the sizes of the contract: 16 bytes, and one product.
 func TestNginxServesAProduct(t *testing.T) {
 	t.Parallel()
 	process := start(t, variant{target: "nginx", workers: 1, args: []string{"--workers", "1"}})
@@ -167,7 +167,7 @@ func TestNginxServesAProduct(t *testing.T) {
 	process.stopCleanly(t)
 }
 
-// Without one of its workers a target is another target: nginx would start a new one.
+// Losing a worker ends the target, where nginx alone would start a new one.
 func TestNginxEndsWithAWorker(t *testing.T) {
 	t.Parallel()
 	process := start(t, variant{target: "nginx", workers: 2, args: []string{"--workers", "2"}})
@@ -228,8 +228,8 @@ func TestOutsideBacklog(t *testing.T) {
 	}
 }
 
-// Acceptors follow supervisors and listeners, each of which would be idle without one. What the
-// line says is what Ranch has started.
+// There are at least as many acceptors as supervisors and listeners, which would be idle without
+// one. The line has what Ranch started.
 func TestRanchHasTheProcessesItWasAskedFor(t *testing.T) {
 	for _, way := range []struct {
 		args                   string
@@ -260,7 +260,7 @@ func TestRanchHasTheProcessesItWasAskedFor(t *testing.T) {
 	}
 }
 
-// What is not HTTP ends its connection and nothing else; a request may come in any pieces.
+// Bytes that are not HTTP end only their connection; a request may arrive in any pieces.
 func TestRanchTakesAnyBytes(t *testing.T) {
 	t.Parallel()
 	process := start(t, variant{target: "ranch", workers: 1})

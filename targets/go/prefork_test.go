@@ -16,8 +16,8 @@ import (
 
 var prefork = variant{target: "fiber", args: prefork3, workers: 3}
 
-// workerLimit is far more than the second in which a worker drains, and a test that waits so long
-// has failed before go test itself gives up.
+// workerLimit is far longer than the second in which a worker drains, and short enough that a test
+// fails before go test itself gives up.
 const workerLimit = hangLimit / 2
 
 func TestEachWorkerHasItsOwnListener(t *testing.T) {
@@ -81,7 +81,8 @@ func TestHangingWorkerIsKilledAtTheStop(t *testing.T) {
 	process := start(t, prefork)
 	worker := workers(t, process)[0]
 	check(t, syscall.Kill(worker, syscall.SIGSTOP))
-	// The kernel stops its threads one by one; until the last has stopped it may still obey.
+	// The kernel stops its threads one by one; until the last one has stopped it may still handle
+	// the signal.
 	for deadline := time.Now().Add(workerLimit); !stopped(t, worker); {
 		if time.Now().After(deadline) {
 			t.Fatalf("worker %d does not stop", worker)
@@ -99,7 +100,7 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	process := start(t, prefork)
 	pids := workers(t, process)
-	// It would kill the workers that this test is about, and they would seem to end by themselves.
+	// The timer would kill the workers under test, and they would seem to end by themselves.
 	process.killer.Stop()
 	deadline := time.Now().Add(workerLimit)
 	process.signal(syscall.SIGKILL)
@@ -138,7 +139,7 @@ func alive(pid int) bool {
 	return ok && status.state != "Z"
 }
 
-// stopped says whether no thread of a process runs any more.
+// stopped reports whether all threads of a process are stopped.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -156,7 +157,7 @@ type procStat struct {
 	state       string
 }
 
-// readStat fails if the process has gone.
+// readStat returns false if the process has gone.
 func readStat(path string) (status procStat, ok bool) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package targets_test
 
-// Under the race detector the targets are built with it too; otherwise it would watch the tests
-// and not the servers.
+// With the race detector the targets are built with it too; otherwise it would check only the
+// tests.
 var buildFlags = []string{"-race"}

@@ -35,7 +35,7 @@ func eachTLSVariant(t *testing.T, test func(t *testing.T, variant variant)) {
 	}
 }
 
-// trusting is a client that knows the authority of the targets.
+// trusting returns a client configuration with the targets' authority.
 func trusting(t *testing.T) *tls.Config {
 	t.Helper()
 	return &tls.Config{RootCAs: pool(t, "ca.pem"), ServerName: "localhost"}
@@ -78,8 +78,8 @@ func TestResumption(t *testing.T) {
 			for range 3 {
 				resumed = append(resumed, visitTLS(t, client).DidResume)
 			}
-			// Workers of prefork have keys of their own, so a visit to another one is a new
-			// session; what the two sides count must agree all the same.
+			// Each prefork worker has its own ticket keys, so a connection to another one starts a
+			// new session; the counts of both sides must still agree.
 			if variant.workers == 1 && !slices.Equal(resumed, []bool{false, true, true}) {
 				t.Errorf("version %x: resumed %v", version, resumed)
 			}
@@ -136,7 +136,7 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("listening line says %+v of TLS", got)
 		}
 		client := process.client(t)
-		// In TLS 1.3 the client is done before it learns that it was refused.
+		// In TLS 1.3 the client finishes its handshake before it learns that it was refused.
 		conn, err := client.dial()
 		if err == nil {
 			if _, err = conn.Read(make([]byte, 1)); err == nil {
@@ -154,7 +154,7 @@ func TestClientCertificates(t *testing.T) {
 	})
 }
 
-// What a client must refuse it can refuse: each certificate is wrong in one way only.
+// A client can refuse each certificate, which is wrong in exactly one way.
 func TestWrongCertificates(t *testing.T) {
 	for _, wrong := range []struct {
 		name, certificate, authority, says string
@@ -185,7 +185,7 @@ func TestWrongCertificates(t *testing.T) {
 	}
 }
 
-// Neither a client without TLS nor one that goes away may stop the target or make it chatter.
+// Neither a client without TLS nor one that disconnects may stop the target or make it log.
 func TestUnfinishedHandshakes(t *testing.T) {
 	eachTLSVariant(t, func(t *testing.T, variant variant) {
 		process := start(t, variant)

@@ -15,7 +15,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// servers is one variant of each target, for what is written once for all of them.
+// servers has one variant of each target, for tests of code shared by all.
 var servers = variants[:3]
 
 func eachServer(t *testing.T, test func(t *testing.T, variant variant)) {
@@ -32,7 +32,7 @@ type service struct{ script, folder string }
 
 func (s service) path() string { return filepath.Join(binaries, s.folder) }
 
-// run calls the script with an order, and perhaps the node that it is for.
+// run calls the script with start or stop, and optionally a node.
 func (s service) run(order string, node ...string) (lines []string, err error) {
 	args := append([]string{order, s.path()}, node...)
 	output, err := exec.Command("../../scripts/"+s.script, args...).Output()
@@ -128,7 +128,7 @@ func etcd(t *testing.T) (endpoints string) {
 }
 
 // cleanUpAfterwards starts a process that stops all services and removes the folder of the tests
-// when this one ends, in whatever way: a test that runs out of time ends without any defer.
+// when this process ends in any way: a test that times out runs no defer.
 func cleanUpAfterwards() (finish func()) {
 	const script = `cat >/dev/null
 for folder in "$0"/pair*; do [ ! -d "$folder" ] || ../../scripts/postgres-pair stop "$folder"; done

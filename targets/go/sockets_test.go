@@ -13,7 +13,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// visit opens a connection, asks for one thing and closes.
+// visit opens a connection, sends one request and closes.
 func visit(t *testing.T, client *client) net.Conn {
 	t.Helper()
 	conn, err := client.dial()
@@ -22,7 +22,7 @@ func visit(t *testing.T, client *client) net.Conn {
 	request := "GET " + contract.PathSimple + " HTTP/1.1\r\nHost: target\r\n\r\n"
 	_, err = io.WriteString(conn, request)
 	check(t, err)
-	// With TLS, reading takes in the tickets too, which come after the handshake.
+	// With TLS, reading also processes the tickets, which come after the handshake.
 	buffer := make([]byte, 1024)
 	count, err := conn.Read(buffer)
 	check(t, err)
@@ -57,7 +57,7 @@ func TestListenersShareThePort(t *testing.T) {
 			if got := listeners(t, port); got != 4 || process.listening.Listeners != 4 {
 				t.Errorf("%d sockets listen, the target says %d", got, process.listening.Listeners)
 			}
-			// Each of them is served: with so many connections none stays without.
+			// Each listener is served: with this many connections none gets none.
 			client := process.client(t)
 			for range 64 {
 				visit(t, client)
@@ -104,8 +104,8 @@ func somaxconn(t *testing.T) int {
 	return limit
 }
 
-// With a slow acceptor the kernel takes the backlog and one more; then connecting hangs. That is
-// the scenario which these two flags are for.
+// With a slow acceptor the kernel accepts the backlog and one more; then connecting hangs. The two
+// flags exist for this scenario.
 func TestSlowAcceptorFillsTheQueue(t *testing.T) {
 	t.Parallel()
 	process := start(t, variant{target: "nethttp", workers: 1},
@@ -127,8 +127,8 @@ func TestSlowAcceptorFillsTheQueue(t *testing.T) {
 	}
 }
 
-// connectLimit is much longer than a connect on the loopback takes, and shorter than the kernel
-// waits before its first SYN retry.
+// connectLimit is much longer than a connect on loopback takes, and shorter than the wait before
+// the kernel's first SYN retry.
 const connectLimit = 900 * time.Millisecond
 
 func TestAcceptDelayIsSleptForEach(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAcceptDelayIsSleptForEach(t *testing.T) {
 			for range visits {
 				visit(t, client)
 			}
-			// The first sleep may have begun before, and each worker sleeps for itself.
+			// The first sleep may have started before, and each worker sleeps independently.
 			least := delay * time.Duration((visits-1)/way.workers)
 			if took := time.Since(began); took < least {
 				t.Errorf("%d connections took %v, want at least %v", visits, took, least)
@@ -168,7 +168,7 @@ func TestUnixSocketFile(t *testing.T) {
 	visit(t, process.client(t))
 	process.signal(syscall.SIGKILL)
 	_ = process.command.Wait()
-	// The socket file that a killed target left is no obstacle.
+	// The socket file of a killed target is replaced.
 	process = start(t, way)
 	visit(t, process.client(t))
 	process.stopCleanly(t)

@@ -86,7 +86,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// On one CPU shards for each GOMAXPROCS would be one: the same as --hub one, by another name.
+// On one CPU GOMAXPROCS shards would be one, which is the same as --hub one.
 func TestShardedHubOnOneCPUNeedsANumber(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
 	output, message, code := runToEnd(t, "fasthttp", "--hub", "sharded", "--port", "0")

@@ -1,7 +1,7 @@
 # Sourced by every start script: PORT, DIR and the settings are in the environment.
 #
-# In: need PATH_OR_COMMAND..., what the server cannot begin without.
-# Out: cache, where `install` puts what is no Debian package; here, the folder of the script.
+# In: need PATH_OR_COMMAND..., what the server needs to start.
+# Out: cache, where `install` puts what is not a Debian package; here, the folder of the script.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$here/../../../.cache/ordinary

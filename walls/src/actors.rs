@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Port of the listener that never accepts.
 pub const NEGLECTED_PORT: u16 = 8099;
 
-/// A program that ends with this value.
+/// A program that is killed when this value is dropped.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -24,7 +24,7 @@ impl Drop for Running {
     }
 }
 
-/// A thread that ends with this value.
+/// A thread that is stopped when this value is dropped.
 pub struct Playing {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -79,7 +79,7 @@ pub fn start(
     Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
 }
 
-/// Starts the listener that never accepts, where a knocker wants it.
+/// Starts the listener that never accepts, if a knocker needs it.
 pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Option<Running>> {
     let wants = |actor: &Actor| matches!(actor, Actor::Knocker { to: Door::Neglected, .. });
     if !actors.iter().any(wants) {
@@ -101,7 +101,7 @@ pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Op
     Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
 }
 
-/// Starts an actor that only needs to know who is there.
+/// Starts an actor that only needs the processes.
 pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
     let of = |host| if host == Host::Client { client } else { server };
     let act: Box<dyn FnOnce(&AtomicBool) + Send> = match *actor {
@@ -119,14 +119,14 @@ pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
     Some(Playing { stop, thread: Some(thread::spawn(move || act(&end))) })
 }
 
-/// Stops a process again and again, and leaves it going.
+/// Stops a process repeatedly, and leaves it running at the end.
 fn pause(process: u32, stop: Duration, every: Duration, end: &AtomicBool) {
     let Some(process) = Pid::from_raw(process as i32) else { return };
     let mut begin = Instant::now();
     while !end.load(Ordering::Relaxed) {
         begin += every;
         thread::sleep(begin.saturating_duration_since(Instant::now()));
-        // One that has ended cannot be stopped, and the thread gets its stop flag.
+        // An ended process cannot be stopped; the thread then ends by its flag.
         let _ = kill_process(process, Signal::STOP);
         thread::sleep(stop);
         let _ = kill_process(process, Signal::CONT);
@@ -138,7 +138,7 @@ fn take_files(process: u32, after: Duration, left: u64, end: &AtomicBool) {
     let Some(process) = Pid::from_raw(process as i32) else { return };
     if !end.load(Ordering::Relaxed) {
         let limit = Rlimit { current: Some(left), maximum: Some(left) };
-        // It fails for a process that has ended.
+        // It fails for an ended process.
         let _ = prlimit(Some(process), Resource::Nofile, limit);
     }
 }

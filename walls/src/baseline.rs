@@ -1,4 +1,4 @@
-//! Two simple rules in common use; the judge must be better.
+//! Two simple rules in common use; the judge must do better.
 
 use crate::rejudge::best;
 use model::reading::Data;
@@ -21,7 +21,7 @@ pub const CHECKLIST: &str = "B2, checklist, first match: descriptors > 90 % (K3,
 /// The speed that virtual devices report, which simple tools take as true.
 const NOMINAL_BITS_PER_SECOND: f64 = 10e9;
 
-/// Utilisations of a point, from 0 to 1; 0 where nothing was read.
+/// Utilisations of a point, from 0 to 1; 0 without a reading.
 struct Used {
     client_cpus: f64,
     client_thread: f64,

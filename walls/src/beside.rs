@@ -1,5 +1,5 @@
-//! The same load watched from outside the server's container and from inside: whether the verdicts
-//! are the same.
+//! The same load watched from outside and from inside the server's container: are the verdicts the
+//! same?
 
 use crate::label::Label;
 use crate::options::BesideOptions;
@@ -29,7 +29,7 @@ pub fn print(options: &BesideOptions) -> Result<()> {
     Ok(())
 }
 
-/// The wall and those beside it.
+/// The wall and the co-limiting ones.
 fn word(verdict: &Verdict) -> String {
     let also = verdict.also.iter().map(|also| format!("+{also}")).collect::<String>();
     format!("{}{also}", verdict.wall.word())

@@ -1,4 +1,4 @@
-//! Random parameters of a draw. The same seed, scenario and draw give the same ones, whatever
+//! Random parameters of a draw. The same seed, scenario and draw give the same parameters, whatever
 //! else is drawn: each parameter has its own stream.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub struct Dice {
     seed: u64,
-    /// How many times longer a server sleeps whose limit has to be met before that of its host.
+    /// How many times longer a server sleeps whose limit must be reached before that of its host.
     pub patience: f64,
     drawn: BTreeMap<String, f64>,
 }
@@ -19,7 +19,7 @@ impl Dice {
         Self { seed, patience: 1.0, drawn: BTreeMap::new() }
     }
 
-    /// A number from a range, evenly.
+    /// A number from a range, uniformly distributed.
     pub fn real(&mut self, name: &str, from: f64, to: f64) -> f64 {
         let unit = mix(self.seed ^ mix(text(name))) as f64 / u64::MAX as f64;
         // Three digits, so that the value is easy to copy by hand.

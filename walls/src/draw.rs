@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Runs the draws that were asked for.
+/// Runs the requested draws.
 pub fn run_all(options: &RunOptions) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         bail!("namespaces and control groups need root; for example sudo make walls");
     }
     if options.family.hosts() == Hosts::Machines && options.watch != Watch::Probe {
-        bail!("of two machines, a probe on the server's is all that can watch it");
+        bail!("with two machines only a probe on the server's machine can watch the server");
     }
     let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -62,10 +62,10 @@ fn folder(keep: &Path, scenario: &str, seed: u64, draw: u32) -> PathBuf {
     keep.join(format!("{scenario}-{seed}-{draw}"))
 }
 
-/// Emulated machines take several times as long for what they do.
+/// Emulated machines are several times slower.
 const PATIENCE_OF_MACHINES: f64 = 4.0;
 
-/// A probe that takes long for what it reads reads it less often: a level has to have two readings.
+/// A slow probe reads less often, and a level must have two readings.
 const LEVEL_OF_MACHINES_S: f64 = 3.0;
 
 /// The dice of a draw.
@@ -120,7 +120,7 @@ pub fn one(
         let at_one = if is_same { at_one } else { prove(scenario, draw, 1.0, options)? };
         label.tested = Some(test(scenario, draw, at_one, options, stop)?);
     }
-    // Of an interrupted draw neither the run nor its proof is whole: it leaves no label.
+    // An interrupted draw has an incomplete run or proof: it leaves no label.
     if !stop.load(Ordering::Relaxed) {
         label.write(&folder)?;
     }
@@ -131,7 +131,7 @@ fn relative(run: &Path, folder: &Path) -> Option<String> {
     Some(run.strip_prefix(folder).ok()?.display().to_string())
 }
 
-/// The further runs that prove the label of the kept one.
+/// The further runs that prove the label of the kept run.
 fn test(
     scenario: &Scenario,
     draw: u32,
@@ -158,7 +158,7 @@ fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> R
     Ok(done.record.and_then(|record| scenario.proof.measure().of(&record)))
 }
 
-/// What a draw came to, in a line.
+/// The result of a draw, in a line.
 fn told(label: &Label, keep: &Path) -> String {
     let Some(run) = &label.run else {
         return format!("no record, exit {:?}: {}", label.code, label.said.trim());

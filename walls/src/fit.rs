@@ -19,7 +19,7 @@ pub fn run(options: &FitOptions) -> Result<()> {
     let (mut seeds, mut draws) = (BTreeSet::new(), 0);
     for (folder, label) in Label::all_below(&options.runs)? {
         let Some(scenario) = scenario::find(&label.scenario) else { continue };
-        // A label that was not tested, or does not hold, teaches nothing.
+        // Labels that were not tested or do not hold are skipped.
         let holds = label.tested.as_ref().is_some_and(|tested| tested.holds);
         let (true, Some(run), Some(wall)) = (holds, &label.run, cause(&scenario.truth)) else {
             continue;
@@ -46,10 +46,10 @@ pub fn run(options: &FitOptions) -> Result<()> {
     Ok(())
 }
 
-/// The one wall that is there; nothing when there are two, which would teach both wrongly.
+/// The one wall; nothing when there are two, which would distort the counts of both.
 fn cause(truth: &Truth) -> Option<Named> {
     match truth {
-        // The odds weigh no walls of the measurement itself.
+        // The odds do not include walls of the measurement itself.
         Truth::Wall(walls) => {
             let mut weighed = walls.iter().filter(|wall| wall.side() != Side::Measurement);
             weighed.next().map(|wall| Named::Wall(*wall))

@@ -1,4 +1,4 @@
-//! Connections that are begun and never finished: what an unrelated or a malicious client does.
+//! Connections that are started and never finished, as by an unrelated or malicious client.
 
 use crate::options::KnockOptions;
 use anyhow::Result;
@@ -17,7 +17,7 @@ pub fn run(options: &KnockOptions) -> Result<()> {
         for _ in 0..options.burst {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-            // In progress, or refused: neither is waited for.
+            // In progress, or refused: it waits for neither.
             let _ = connect(&socket, &options.address);
             kept.push_back((Instant::now(), socket));
         }

@@ -15,7 +15,7 @@ const FILE: &str = "label.json";
 pub struct Label {
     /// Name of the scenario.
     pub scenario: String,
-    /// The truth as the scenario had it; what counts is what it has now.
+    /// The truth when it was written; the scenario's present truth counts.
     pub truth: String,
     /// Seed of the draw.
     pub seed: u64,
@@ -25,19 +25,19 @@ pub struct Label {
     pub parameters: BTreeMap<String, f64>,
     /// Directory of the kept run, next to the label; absent when there is no record.
     pub run: Option<String>,
-    /// Directory of what a probe in the server's container saw of the same load, in the same way;
-    /// absent unless the run was watched in both ways.
+    /// Directory of the readings of a probe in the server's container, of the same load and in the
+    /// same form; absent unless the run was watched in both ways.
     #[serde(default)]
     pub inside: Option<String>,
     /// Exit code of ceiling.
     pub code: Option<i32>,
-    /// Who looked at the server.
+    /// How the server was watched.
     #[serde(default)]
     pub watch: Watch,
-    /// What it ran on.
+    /// The hosts it ran on.
     #[serde(default)]
     pub hosts: Hosts,
-    /// What ceiling said on standard error.
+    /// The standard error of ceiling.
     pub said: String,
     /// Results of the runs that prove the label; absent when it was not tested.
     pub tested: Option<Tested>,

@@ -1,11 +1,11 @@
 //! Labelled scenarios: servers, generators and links whose wall is known, and the verdicts on them.
 //!
-//! What this room is for: knowing how often the judge is right, wrong or silent, and whether it is
-//! better than two simple rules in common use.
+//! What this room is for: measuring how often the judge is right, wrong or silent, and whether it
+//! is better than two simple rules in common use.
 //! In: names of scenarios and a seed; a directory of kept runs.
 //! Out: runs with a label each, in that directory; a table.
-//! Never: a label that was not tested: a limit that does not move the result is void; anything
-//! left on the host: see `stage.rs`; a look at the label by what judges.
+//! Never: an untested label (if its limit does not move the result, it is void); anything left on
+//! the host: see `stage.rs`; a judge that sees the label.
 
 mod options;
 

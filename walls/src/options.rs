@@ -23,15 +23,15 @@ pub struct Options {
 pub enum Action {
     /// Print the scenarios: name, accepted walls, how they are built, what misleads
     List(ListOptions),
-    /// Run draws and keep a run and a label of each; needs root for namespaces and groups
+    /// Run draws and keep a run and a label of each; needs root for namespaces and control groups
     Run(RunOptions),
     /// Judge kept runs again and print how often the verdict is right
     Score(ScoreOptions),
-    /// Judge runs that were watched in both ways, by what each of them saw
+    /// Judge runs that were watched in both ways, and compare the verdicts
     Beside(BesideOptions),
-    /// Count which tests spoke at which wall, for the odds of the judge
+    /// Count which tests fired at which wall, for the odds of the judge
     Fit(FitOptions),
-    /// (used by scenarios) Begin connections and never finish them
+    /// (used by scenarios) Start connections and never finish them
     #[command(hide = true)]
     Knock(KnockOptions),
     /// (used by scenarios) Carry packets between two devices, with a delay
@@ -40,10 +40,10 @@ pub enum Action {
     /// (used by scenarios) Print which listener serves which source port
     #[command(hide = true)]
     Ports(PortsOptions),
-    /// (used by scenarios) Take a place on this machine and become a program
+    /// (used by scenarios) Enter control groups on this machine and exec a program
     #[command(hide = true)]
     Seat(SeatOptions),
-    /// (used by scenarios) End the programs that took a place on this machine
+    /// (used by scenarios) End the programs that `seat` started on this machine
     #[command(hide = true)]
     Clear(ClearOptions),
     /// (used by scenarios) Run a line on the server's machine
@@ -51,19 +51,19 @@ pub enum Action {
     There(ThereOptions),
 }
 
-/// Which scenarios belong together.
+/// A family of scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Family {
     /// A server of this project, whose wall is a flag of its command line
     Lab,
-    /// Servers from the package registries, configured as their users do
+    /// Third-party servers from package registries, configured as their users do
     Ordinary,
-    /// Scenarios of the lab on two virtual machines, each with a kernel of its own; from within one
-    /// of them: make walls-machines
+    /// Scenarios of the lab on two virtual machines, each with its own kernel; run it with make
+    /// walls-machines
     Machines,
 }
 
-/// What the hosts of a run are.
+/// The hosts of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hosts {
@@ -75,7 +75,7 @@ pub enum Hosts {
 }
 
 impl Family {
-    /// What its scenarios run on.
+    /// The hosts of its scenarios.
     pub fn hosts(self) -> Hosts {
         match self {
             Self::Lab | Self::Ordinary => Hosts::Namespaces,
@@ -92,15 +92,15 @@ pub struct ListOptions {
     pub family: Family,
 }
 
-/// Who looks at the server.
+/// How the server is watched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watch {
     /// A probe in its network namespace (--probe)
     #[default]
     Probe,
-    /// The generator, from outside: the server is in a container, and its process is named
-    /// (--server-pid)
+    /// The generator, from outside: the server is in a container, and --server-pid names its
+    /// process
     Outside,
     /// The generator from outside, and a probe in the container at the same time: for `beside`
     Both,
@@ -128,16 +128,16 @@ pub struct RunOptions {
     /// Directory of ceiling and the targets
     #[arg(long, value_name = "DIR", default_value = "bin")]
     pub bin: PathBuf,
-    /// Directory of what starts ordinary software
+    /// Directory of the start scripts of ordinary software
     #[arg(long, value_name = "DIR", default_value = "walls/ordinary")]
     pub ordinary: PathBuf,
-    /// Leave out the test of the labels: untested draws count nowhere but in their own column
+    /// Skip the test of the labels: untested draws count only in their own column
     #[arg(long)]
     pub no_proof: bool,
     /// Let ceiling test its verdict by experiments (--confirm) in every N-th draw; 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub confirm_every: u32,
-    /// Who looks at the server
+    /// How the server is watched
     #[arg(long, value_enum, default_value_t)]
     pub watch: Watch,
 }
@@ -145,13 +145,13 @@ pub struct RunOptions {
 /// Which runs to judge.
 #[derive(Debug, Args)]
 pub struct ScoreOptions {
-    /// Directory that `walls run` kept, with other seeds than those the odds were counted in
+    /// Directory that `walls run` kept, with seeds that the odds were not counted in
     #[arg(value_name = "DIR", default_value = "out/walls")]
     pub runs: PathBuf,
     /// Print every draw
     #[arg(long)]
     pub all: bool,
-    /// Write the table as a page as well
+    /// Also write the table as a page
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
@@ -167,7 +167,7 @@ pub struct BesideOptions {
 /// Which runs to count.
 #[derive(Debug, Args)]
 pub struct FitOptions {
-    /// Directory that `walls run` kept, with another seed than the one that is scored
+    /// Directory that `walls run` kept, with a seed that is not scored
     #[arg(value_name = "DIR")]
     pub runs: PathBuf,
     /// Write the counts there instead of standard output
@@ -175,7 +175,7 @@ pub struct FitOptions {
     pub write: Option<PathBuf>,
 }
 
-/// Connections that are begun and not finished.
+/// Connections that are started and not finished.
 #[derive(Debug, Args)]
 pub struct KnockOptions {
     /// Where
@@ -183,7 +183,7 @@ pub struct KnockOptions {
     /// Attempts per second
     #[arg(long, default_value_t = 50.0)]
     pub rate: f64,
-    /// Attempts in one instant, at the rate of such bursts
+    /// Attempts in each burst; the rate is then that of bursts
     #[arg(long, default_value_t = 1)]
     pub burst: u32,
     /// How long an attempt is kept, milliseconds
@@ -191,7 +191,7 @@ pub struct KnockOptions {
     pub keep_ms: u64,
 }
 
-/// A line that takes its time.
+/// A link with a delay.
 #[derive(Debug, Args)]
 pub struct CarryOptions {
     /// One device
@@ -200,7 +200,7 @@ pub struct CarryOptions {
     pub other: String,
     /// Time in each direction, microseconds
     pub one_way_us: u64,
-    /// Share of the packets that get lost
+    /// Share of the packets that are dropped
     #[arg(long, default_value_t = 0.0)]
     pub lost: f64,
 }
@@ -216,7 +216,7 @@ pub struct PortsOptions {
     pub count: u16,
 }
 
-/// A place on this machine.
+/// A program's place on this machine.
 #[derive(Debug, Args)]
 pub struct SeatOptions {
     /// Tag of the stage
@@ -228,13 +228,13 @@ pub struct SeatOptions {
     /// CPUs it may run on
     #[arg(long)]
     pub cpus: String,
-    /// CPUs' worth of time it may have
+    /// CPU quota, in CPUs
     #[arg(long)]
     pub quota: Option<f64>,
-    /// The same in the parent group
+    /// CPU quota of the parent group
     #[arg(long)]
     pub parent_quota: Option<f64>,
-    /// Weight against the others of the stage
+    /// Weight against the other programs of the stage
     #[arg(long)]
     pub weight: Option<u64>,
     /// Descriptors it may open
@@ -245,14 +245,14 @@ pub struct SeatOptions {
     pub program: Vec<String>,
 }
 
-/// Programs that took a place.
+/// Programs that `seat` started.
 #[derive(Debug, Args)]
 pub struct ClearOptions {
     /// Tag of the stage
     pub stage: String,
 }
 
-/// What the server's machine does.
+/// A script for the server's machine.
 #[derive(Debug, Args)]
 pub struct ThereOptions {
     /// A line of shell

@@ -1,7 +1,7 @@
-//! Servers that others wrote, from the package registries, configured as their users do.
+//! Third-party servers from package registries, configured as their users do.
 //!
-//! The wall of each is a limit of its configuration or of the place where it runs. What begins
-//! them is in `walls/ordinary`, a folder for each.
+//! The wall of each is a limit of its configuration or of the place where it runs. Their start
+//! scripts are in `walls/ordinary`, a folder for each.
 
 use crate::dice::Dice;
 use crate::options::Watch;
@@ -85,7 +85,7 @@ pub const ALL: &[&Scenario] = &[
     &python_memory::SCENARIO,
 ];
 
-/// The load that most of them get: closed loop, more and more connections.
+/// The usual load: closed loop, a growing number of connections.
 const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
 
 /// The load that proves their labels.
@@ -98,7 +98,7 @@ pub const PLACES: [&str; 3] = ["pinned", "seen from outside", "shared CPUs"];
 const SHARED: u32 = 2;
 
 /// A run of a server in a place that the dice choose: 0, pinned to its CPU; 1, the same in a
-/// container that is watched from outside; 2, on the CPUs that it shares with the generator.
+/// container that is watched from outside; 2, on CPUs shared with the generator.
 fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
     let place = dice.whole("placement", 0, SHARED);
     if place == SHARED {
@@ -111,8 +111,8 @@ fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
     setup
 }
 
-/// The same where the server takes so much CPU time that it would make a generator late that shares
-/// its CPUs.
+/// The same for a server that takes so much CPU time that a generator on the same CPUs would be
+/// late.
 fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
     at(dice.whole("placement", 0, SHARED - 1), server, client)
 }
@@ -124,7 +124,7 @@ fn at(place: u32, server: Program, client: &str) -> Setup {
     setup
 }
 
-/// The same with a service that the server asks.
+/// The same with a service that the server calls.
 fn asking(service: Program, mut setup: Setup) -> Setup {
     setup.downstream = Some(service);
     setup

@@ -1,4 +1,4 @@
-//! One run: the stage is built, load runs, everything is taken down.
+//! One run: builds the stage, runs the load, and removes everything.
 
 use crate::actors::{self, Playing, Running};
 use crate::options::{Hosts, RunOptions, Watch};
@@ -19,20 +19,20 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_secs(240);
 /// Directory of what a second watcher keeps.
 const INSIDE: &str = "inside";
-/// How long a second watcher takes at most to begin.
+/// How long a second watcher may take to start.
 const READS_WITHIN: Duration = Duration::from_secs(10);
 
-/// What came of a run.
+/// The result of a run.
 pub struct Performed {
     /// Directory of the run, when there is a record.
     pub directory: Option<PathBuf>,
-    /// Directory of what a second watcher saw of it.
+    /// Directory of the readings of a second watcher.
     pub inside: Option<PathBuf>,
     /// The record.
     pub record: Option<Record>,
     /// Exit code of ceiling.
     pub code: Option<i32>,
-    /// What it said on standard error.
+    /// Its standard error.
     pub said: String,
 }
 
@@ -113,8 +113,8 @@ pub fn perform(
     Ok(Performed { directory, inside, record, code, said })
 }
 
-/// A second watcher of the same load: a generator that hardly loads a server of its own on the same
-/// port, and keeps what the probe in the container sees.
+/// A second watcher of the same load: a generator that puts little load on its own server on the
+/// same port, and keeps the readings of the probe in the container.
 struct Second {
     generator: Running,
     _server: Running,
@@ -147,7 +147,7 @@ impl Second {
         let mut command = stage.command(seat("second"), &bin.join("ceiling"), &words)?;
         let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let second = Self { generator: Running(spawned), _server: server, folder };
-        // What is read before it reads is missing on one side only.
+        // Readings before its first one would be missing on one side only.
         let begin = Instant::now();
         while only_folder(&second.folder).is_none() && begin.elapsed() < READS_WITHIN {
             std::thread::sleep(Duration::from_millis(50));
@@ -155,7 +155,7 @@ impl Second {
         Ok(second)
     }
 
-    /// Ends it as Ctrl-C does; gives the directory of its run.
+    /// Ends it like Ctrl-C; returns the directory of its run.
     fn end(mut self) -> Result<PathBuf> {
         let pid = i32::try_from(self.generator.0.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.context("a process has a number")?, Signal::INT)?;
@@ -164,7 +164,7 @@ impl Second {
     }
 }
 
-/// The command line of ceiling. How the server is watched is decided here and nowhere else.
+/// The command line of ceiling. Only this function decides how the server is watched.
 fn client_words(
     client: &Client,
     words: &[String],
@@ -191,7 +191,7 @@ fn client_words(
 struct Begun {
     _program: Running,
     port: u16,
-    /// Its process, as its host numbers them.
+    /// Its pid, as its host sees it.
     pid: u32,
 }
 
@@ -250,7 +250,7 @@ fn pid_of(server: &Running, place: Place) -> Result<u32> {
     }
 }
 
-/// Starts the probe in the server's namespace; gives the flags that reach it.
+/// Starts the probe in the server's namespace; returns the flags to connect to it.
 fn start_probe(stage: &Stage, bin: &Path, pid: u32) -> Result<(Running, String)> {
     let seat = Seat {
         host: Host::Server,

@@ -1,7 +1,7 @@
 //! Source ports that reach the wanted one of two listeners.
 //!
-//! Listeners that share a port get connections by a hash of addresses and ports, whose secret is
-//! the kernel's. So each port is tried, and those that would make the spread even are reserved.
+//! Listeners that share a port get connections by a hash of addresses and ports with a secret of
+//! the kernel. So each port is tried, and those that would even out the distribution are reserved.
 
 use crate::options::PortsOptions;
 use crate::setup::{Allowance, Host};
@@ -29,7 +29,7 @@ pub fn run(options: &PortsOptions) -> Result<()> {
 fn ask(address: SocketAddrV4, from_port: u16) -> Result<String> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, from_port))?;
-    // The port has to be free for the load at once.
+    // The port must be free for the load at once.
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
     connect(&socket, &address)?;
     let mut stream = TcpStream::from(socket);
@@ -64,7 +64,7 @@ pub fn skew(stage: &Stage, port: u16, share: f64) -> Result<()> {
     stage.sysctl(Host::Client, "net.ipv4.ip_local_reserved_ports", &reserved)
 }
 
-/// The ports that have to go, as the kernel reads them.
+/// The ports to reserve, in the kernel's format.
 fn reserved(listing: &str, share: f64) -> String {
     let ports = listing.lines().filter_map(|line| line.split_once(' '));
     let (first, mut others): (Vec<_>, Vec<_>) =
@@ -82,7 +82,7 @@ mod tests {
     fn the_wanted_share_of_ports_is_left() {
         let line = |port: u16| format!("{port} loop-{}\n", port % 2);
         let listing: String = (100..140).map(line).collect();
-        // All 20 of the first, and 5 of the others, are one of five.
+        // All 20 of the first and 5 of the others stay: a share of 80 %.
         assert_eq!(reserved(&listing, 0.8).split(',').count(), 15);
         assert!(reserved(&listing, 0.8).ends_with("139"));
         assert_eq!(reserved(&listing, 0.5), "");

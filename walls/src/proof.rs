@@ -1,18 +1,18 @@
-//! The proof of a label: the result has to move with the limit that makes the wall.
+//! The proof of a label: the result must move with the limit that makes the wall.
 
 use model::run::Record;
 use serde::{Deserialize, Serialize};
 
-/// What shows that the wall is where it was built.
+/// How the label is proven.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Proof {
     /// With the limit at 0.7, 1 and 1.4 the result moves in the same direction.
     Moves(Measure),
-    /// Without the limit (a factor of 1000) the result is better by half at least.
+    /// Without the limit (a factor of 1000) the result is better by at least half.
     Lifts(Measure),
 }
 
-/// What a limit moves.
+/// The figure that a limit moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -29,7 +29,7 @@ pub enum Measure {
 pub struct Tested {
     /// The measured figure.
     pub measure: Measure,
-    /// Factor of the limit and the result; more is better. Absent when a run gave none.
+    /// Factor of the limit and the result; more is better. Absent when a run had no result.
     pub results: Vec<(f64, Option<f64>)>,
     /// Whether the label holds.
     pub holds: bool,
@@ -38,7 +38,7 @@ pub struct Tested {
 /// Far more than any limit.
 const LIFTED: f64 = 1000.0;
 
-/// Least share of the limit's own change that the result has to follow, in logarithms.
+/// Least share of the limit's change that the result must follow, in logarithms.
 const ELASTICITY_MIN: f64 = 0.4;
 
 impl Proof {
@@ -50,7 +50,7 @@ impl Proof {
         }
     }
 
-    /// What moves.
+    /// The figure that moves.
     pub fn measure(self) -> Measure {
         let (Self::Moves(measure) | Self::Lifts(measure)) = self;
         measure
@@ -66,7 +66,7 @@ impl Proof {
         let holds = is_whole
             && match (self, values.as_slice()) {
                 (Self::Moves(_), [low, base, high]) => {
-                    // One step of the three may drown in noise; the whole way may not.
+                    // One of the three steps may be hidden by noise; the whole range may not.
                     let follows = (high / low).ln() / (1.4_f64 / 0.7).ln();
                     follows >= ELASTICITY_MIN && low < base && base < high
                 }
@@ -78,7 +78,7 @@ impl Proof {
 }
 
 impl Measure {
-    /// The result of a run; of its best point. Absent when nothing was measured.
+    /// The result of the best point of a run. Absent when nothing was measured.
     pub fn of(self, record: &Record) -> Option<f64> {
         let inverse = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64);
         let of_point = |point: &model::run::Point| match self {

@@ -1,4 +1,4 @@
-//! A kept run, judged again with what the judge knows today.
+//! A kept run, judged again with the present judge.
 
 use judge::odds::Speaking;
 use judge::rejudge::again;
@@ -6,7 +6,7 @@ use model::reading::{Data, Reading, Values};
 use model::run::{Point, Record, Run};
 use observe::Raw;
 
-/// Whose readings the judge may see.
+/// Which readings the judge may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// Those of both sides.
@@ -24,7 +24,7 @@ pub enum Experiments {
     Shown,
 }
 
-/// The record as the judge finds it today, with what it may see.
+/// The record with the present judge's verdict, from what it may see.
 pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
     let mut record = run.record.clone();
     if experiments == Experiments::Hidden {
@@ -39,7 +39,7 @@ pub fn judged(run: &Run, sight: Sight, experiments: Experiments) -> Record {
     again(record, Raw { near: &near, far: &[] })
 }
 
-/// The record as the judge finds it by what a probe saw that `other` kept at the same time.
+/// The record with the verdict from the probe's readings that `other` kept at the same time.
 pub fn judged_by(run: &Run, other: &Run) -> Record {
     let mut record = run.record.clone();
     record.perturbations.clear();
@@ -49,7 +49,7 @@ pub fn judged_by(run: &Run, other: &Run) -> Record {
     again(record, Raw { near: &near, far: &other.server_readings })
 }
 
-/// Which tests spoke about the run.
+/// Which tests fired in the run.
 pub fn speaking(run: &Run) -> Option<Speaking> {
     let record = judged(run, Sight::Both, Experiments::Hidden);
     judge::rejudge::speaking(&record, Raw::from(run))

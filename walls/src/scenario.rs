@@ -1,4 +1,4 @@
-//! The scenarios: what each is made of, what its wall is, and the one list of them.
+//! The scenarios: how each is built, its wall, and the list of all.
 
 use crate::dice::Dice;
 use crate::options::Family;
@@ -101,8 +101,8 @@ const LAB: &[&Scenario] = &[
     &quota_and_link::SCENARIO,
 ];
 
-/// What two machines have, in the order of the table: those of the lab whose limits can be made on
-/// the server's machine alone.
+/// The scenarios for two machines, in the order of the table: those of the lab whose limits can be
+/// set on the server's machine alone.
 const MACHINES: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
@@ -128,20 +128,20 @@ const MACHINES: &[&Scenario] = &[
 pub struct Scenario {
     /// Stable name, for `--only`.
     pub name: &'static str,
-    /// What the verdict has to be.
+    /// The accepted verdicts.
     pub truth: Truth,
-    /// How the wall is made, in a sentence.
+    /// How the wall is built, in a sentence.
     pub construction: &'static str,
-    /// What a naive rule says.
+    /// What misleads a naive rule.
     pub trap: &'static str,
-    /// What shows that the wall is where it was built.
+    /// How the label is proven.
     pub proof: Proof,
     /// The run of a draw. The limit that makes the wall is multiplied by the factor, so that more
     /// is better; 1 is the kept run.
     pub set_up: fn(&mut Dice, f64) -> Setup,
 }
 
-/// What the verdict has to be.
+/// The accepted verdicts.
 #[derive(Debug, Clone, Copy)]
 pub enum Truth {
     /// One of these walls; the first is the cause.
@@ -189,7 +189,7 @@ pub fn all() -> impl Iterator<Item = &'static Scenario> {
     LAB.iter().chain([&&interrupts::SCENARIO]).chain(ordinary::ALL).copied()
 }
 
-/// The scenario of a name.
+/// The scenario with that name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
     all().find(|scenario| scenario.name == name)
 }

@@ -1,4 +1,4 @@
-//! How often verdicts are right: every kept run judged again, in four ways, compared with two
+//! How often verdicts are right: judges every kept run again, in four ways, and compares two
 //! baselines.
 
 use crate::baseline;
@@ -14,7 +14,7 @@ use model::verdict::{Named, Verdict};
 use model::wall::WallId;
 use std::fs;
 
-/// What a verdict is worth.
+/// Whether a verdict is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// It is the truth.
@@ -25,12 +25,12 @@ pub enum Mark {
     Unknown,
 }
 
-/// Who judged.
+/// The judge of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judge {
-    /// Ours, with these readings, on the run without its perturbations.
+    /// The judge of ceiling, with these readings, on the run without its perturbations.
     Plain(Sight),
-    /// Ours, with perturbations.
+    /// The judge of ceiling, with perturbations.
     Perturbed(Sight),
     /// Highest utilisation wins.
     Highest,
@@ -49,7 +49,7 @@ impl Judge {
         Self::Checklist,
     ];
 
-    /// Head of its column.
+    /// Heading of its column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain(Sight::Both) => "both sides",
@@ -73,23 +73,23 @@ pub struct Scored {
     pub draw: u32,
     /// What it ran on.
     pub hosts: Hosts,
-    /// Where the server ran, of a scenario that draws it: a name of [`ordinary::PLACES`].
+    /// Where the server ran, if the scenario draws that: a name of [`ordinary::PLACES`].
     pub place: Option<&'static str>,
     /// Whether the label was tested and does not hold.
     pub standing: Standing,
-    /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or when
-    /// the run has nothing of the kind.
+    /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or if the
+    /// run has no such data.
     pub marks: Vec<Option<(String, Mark)>>,
 }
 
-/// What a label is worth.
+/// Whether a label holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The limit moved the result.
     Holds,
     /// It did not.
     Void,
-    /// Not tried.
+    /// Not tested.
     Untested,
     /// There is no run to judge.
     NoRun,
@@ -108,7 +108,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
             );
         }
         let Some(scenario) = scenario::find(&label.scenario) else {
-            eprintln!("walls: {} is no scenario any more", label.scenario);
+            eprintln!("walls: {} is no longer a scenario", label.scenario);
             continue;
         };
         let run = match &label.run {
@@ -172,7 +172,7 @@ fn of_one(truth: Truth, named: Named) -> (String, Mark) {
     (named.word().to_owned(), mark_walls(truth, named, &[]))
 }
 
-/// What a verdict is worth, given the truth.
+/// Compares a verdict with the truth.
 fn mark(truth: Truth, verdict: &Verdict) -> Mark {
     mark_walls(truth, verdict.wall, &verdict.also)
 }
@@ -181,7 +181,7 @@ fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
     let accepted = truth.walls();
     let is_right = match (truth, named) {
         (_, Named::Unknown) => return Mark::Unknown,
-        // A measurement that is refused names no wall.
+        // A refused measurement names no wall.
         (_, Named::Wall(WallId::M1)) if !accepted.contains(&WallId::M1) => return Mark::Unknown,
         (Truth::NoWall, Named::None) => true,
         (_, Named::None) => false,

@@ -1,4 +1,4 @@
-//! A program that takes its place on the server's machine, and the end of all such programs.
+//! Starts a program on the server's machine, and ends all such programs.
 
 use crate::options::{ClearOptions, SeatOptions};
 use crate::setup::Allowance;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Enters the groups that the options ask for and becomes the program.
+/// Enters the groups of the options and execs the program.
 pub fn take(options: &SeatOptions) -> Result<()> {
     let SeatOptions { quota, parent_quota, weight, .. } = *options;
     let allowance = Allowance { quota, parent_quota, weight, ..Allowance::default() };
@@ -17,7 +17,7 @@ pub fn take(options: &SeatOptions) -> Result<()> {
     if let Some(files) = options.files {
         command.arg("prlimit").arg(format!("--nofile={files}:{files}"));
     }
-    // What goes wrong before this line is printed, and told by the one who started it.
+    // Errors before this line are printed, and the caller reports them.
     command.stderr(Stdio::null());
     Err(command.args(&options.program).exec()).context("taskset cannot be started")
 }

@@ -11,33 +11,33 @@ pub enum Host {
     Client,
     /// Where the server is.
     Server,
-    /// Where the server asks in turn.
+    /// Where the downstream of the server is.
     Downstream,
     /// A third host, with a link to the server.
     Stranger,
 }
 
-/// CPU time a process may have, by a separate control group.
+/// Limits of a program, by its own control group.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Allowance {
-    /// CPUs' worth of time per period of 100 ms; absent when unlimited.
+    /// CPU quota in CPUs, per period of 100 ms; absent when unlimited.
     pub quota: Option<f64>,
     /// The same in the parent group.
     pub parent_quota: Option<f64>,
-    /// Weight against others that want the same CPU; the stage has a high one for all.
+    /// Weight against other programs on the same CPU; the stage as a whole has a high one.
     pub weight: Option<u64>,
     /// Writes per second on the disk of temporary files.
     pub writes: Option<u32>,
-    /// Memory it may use, with the pages of files that the kernel keeps for it, megabytes.
+    /// Memory it may use, page cache included, megabytes.
     pub memory_mb: Option<u32>,
 }
 
-/// Who wrote a server.
+/// The origin of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// This project: a program that says where it listens.
+    /// This project: a program that prints its address.
     Own,
-    /// Others: `walls/ordinary/NAME/start` begins it, and its listener is waited for.
+    /// Third party: `walls/ordinary/NAME/start` starts it, and the harness waits for its listener.
     Ordinary,
 }
 
@@ -48,7 +48,7 @@ pub struct Program {
     pub origin: Origin,
     /// File name in the directory of programs, or folder in `walls/ordinary`.
     pub name: &'static str,
-    /// Its command line, without address and port; of ordinary software its settings, KEY=VALUE.
+    /// Its command line, without address and port; for ordinary software its settings, KEY=VALUE.
     pub words: Vec<String>,
     /// CPUs it may run on.
     pub cpus: &'static str,
@@ -69,17 +69,17 @@ pub struct Client {
     pub cpus: &'static str,
     /// CPU time it may have.
     pub allowance: Allowance,
-    /// Content of the file that `{file}` stands for.
+    /// Content of the file `{file}`.
     pub file: Option<String>,
 }
 
 /// How received packets reach a host of the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receive {
-    /// A kernel thread for each link, on the CPU of the host; on a machine, by the interrupts of
+    /// By a kernel thread for each link, on the CPU of the host; on a machine, by the interrupts of
     /// each queue, on all CPUs.
     Threaded,
-    /// The per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
+    /// By the per-CPU backlog of the host's CPU (receive packet steering), which can overflow.
     Backlog,
     /// By the interrupts of all queues, on the host's CPU: on a machine only.
     Interrupts,
@@ -92,11 +92,11 @@ pub enum Shape {
     Sent(Host, String),
     /// Packets that the host receives, through a separate intermediate device.
     Received(Host, String),
-    /// So many filters that match nothing, which each received packet is compared with.
+    /// This many filters that match nothing, with which each received packet is compared.
     Filtered(Host, u32),
 }
 
-/// Something that goes on while load runs.
+/// Something that happens during the load.
 #[derive(Debug, Clone)]
 pub enum Actor {
     /// Loops without work on a CPU, each with a weight against the rest of the stage.
@@ -106,16 +106,16 @@ pub enum Actor {
         /// Weight of the group.
         weight: u64,
     },
-    /// Stops a process again and again.
+    /// Stops a process repeatedly.
     Pauser {
         /// Whose: the server's or the generator's.
         of: Host,
         /// Length of a stop.
         stop: Duration,
-        /// From one begin to the next.
+        /// From one start to the next.
         every: Duration,
     },
-    /// Begins connections from a host to the server and never finishes them.
+    /// Starts connections from a host to the server and never finishes them.
     Knocker {
         /// From where.
         from: Host,
@@ -128,14 +128,14 @@ pub enum Actor {
     },
     /// Takes descriptors away from the generator after a while.
     FilesTaken {
-        /// After so long.
+        /// After this time.
         after: Duration,
-        /// How many it may still have.
+        /// How many it keeps.
         left: u64,
     },
 }
 
-/// Where a knocker knocks.
+/// Where a knocker connects to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
     /// At the server under test.
@@ -151,28 +151,28 @@ pub enum Door {
 pub struct Setup {
     /// The server under test.
     pub server: Program,
-    /// Who looks at it, unless the command line says it.
+    /// How it is watched, unless the command line says it.
     pub watch: Watch,
-    /// The one it asks; the server then gets `--downstream`, or the setting DOWNSTREAM.
+    /// Its downstream; the server then gets `--downstream`, or the setting DOWNSTREAM.
     pub downstream: Option<Program>,
     /// The generator.
     pub client: Client,
     /// How packets are received, by all hosts.
     pub receive: Receive,
-    /// Time that packets between client and server take in each direction.
+    /// Delay of packets between client and server in each direction.
     pub one_way: Option<Duration>,
-    /// Share of the packets that this line loses.
+    /// Share of the packets that this link drops.
     pub lost: f64,
     /// Queueing disciplines.
     pub shapes: Vec<Shape>,
     /// Kernel parameters of a host's network.
     pub sysctls: Vec<(Host, &'static str, String)>,
-    /// Length of the machine's per-CPU backlog, which belongs to no namespace.
+    /// Length of the machine's per-CPU backlog, which is not per namespace.
     pub backlog_packets: Option<u32>,
     /// Connections that the machine's kernel tracks in each namespace; those of the server's
     /// namespace are then tracked.
     pub tracked: Option<u32>,
-    /// Whether responses to the stranger get lost on the way.
+    /// Whether responses to the stranger are lost.
     pub stranger_is_deaf: bool,
     /// Source ports of which this share reaches the first of two listeners.
     pub skew: Option<f64>,
@@ -236,12 +236,12 @@ impl Setup {
         }
     }
 
-    /// Who looks at the server, with what the command line says.
+    /// How the server is watched, given the command line.
     pub fn watched(&self, asked: Watch) -> Watch {
         if asked == Watch::Probe { self.watch } else { asked }
     }
 
-    /// The same, with levels of the kept run that last at least so many seconds.
+    /// The same, with levels of the kept run that last at least this many seconds.
     pub fn lasting(mut self, seconds_min: f64) -> Self {
         let words = &mut self.client.words;
         let last = words.iter().position(|word| word == "-d").and_then(|at| words.get_mut(at + 1));
@@ -261,7 +261,7 @@ impl Setup {
     }
 }
 
-/// Large bodies through a token bucket filter in the place that `place` gives it.
+/// Large bodies through a token bucket filter at the place that `place` returns.
 pub fn full_link(dice: &mut Dice, factor: f64, place: impl Fn(String) -> Shape) -> Setup {
     let rate_mbit = dice.real("rate_mbit", 15.0, 40.0) * factor;
     let body_bytes = dice.whole("body_bytes", 12_000, 32_000);

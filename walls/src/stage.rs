@@ -1,10 +1,10 @@
 //! The stage: up to four hosts on one machine, each on its own CPU, with nothing left behind; or
 //! two machines.
 //!
-//! Hosts are network namespaces joined by veth pairs; CPU time is shared out by control groups.
-//! Everything is named after the process that made it, is removed on drop, and what a process left
-//! that was killed is removed when the next one begins. Files of processes that are killed with
-//! us: every program of the stage is in one of its groups, so that it can be found.
+//! Hosts are network namespaces joined by veth pairs; control groups divide CPU time. Everything is
+//! named after the process that made it and is removed on drop; the next process removes what a
+//! killed one left. Every program of the stage is in one of its groups, so that it can be found and
+//! killed.
 
 mod delay;
 mod disk;
@@ -30,7 +30,7 @@ pub use delay::run as carry;
 pub use machines::relay;
 pub use network::{server_seen_from, unused_address};
 
-/// What the names of all things of a stage begin with.
+/// The prefix of the names of everything on a stage.
 const PREFIX: &str = "ceiling-walls-";
 
 /// See the module.
@@ -39,7 +39,7 @@ pub struct Stage {
     scratch: Scratch,
 }
 
-/// What the hosts of a stage are made of.
+/// The kind of hosts of a stage.
 enum Ground {
     Namespaces(Namespaces),
     Machines(Machines),
@@ -47,7 +47,7 @@ enum Ground {
 
 /// Hosts on one machine.
 struct Namespaces {
-    // In the order in which they are taken down: programs, then what they used.
+    // In the order in which they are removed: programs, then what they used.
     groups: Groups,
     network: Network,
     _guards: Vec<Guard>,
@@ -58,7 +58,7 @@ struct Namespaces {
 pub struct Seat<'a> {
     /// Its host.
     pub host: Host,
-    /// Name of its separate group.
+    /// Name of its group.
     pub name: &'a str,
     /// CPUs it may run on.
     pub cpus: &'a str,
@@ -73,10 +73,10 @@ pub struct Seat<'a> {
 /// What a program shares with its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// All but the network and mounts of the host it is on.
+    /// Everything but the network and mounts of its host.
     Host,
     /// Neither its processes nor its name: a container. The program is then the only child of the
-    /// process that is started.
+    /// started process.
     Container,
 }
 
@@ -87,7 +87,7 @@ pub fn contained(container: u32) -> Option<u32> {
 }
 
 impl Seat<'_> {
-    /// The options of `walls seat` that say the same.
+    /// The same as options of `walls seat`.
     fn words(&self) -> Vec<String> {
         let Allowance { quota, parent_quota, weight, .. } = self.allowance;
         let options = [
@@ -106,7 +106,7 @@ impl Seat<'_> {
 pub fn enter(tag: &str, name: &str, allowance: Allowance) -> Result<()> {
     let groups = Groups::create(tag)?;
     let entered = groups.add(name, allowance);
-    // They end by `clear`.
+    // `clear` ends them.
     std::mem::forget(groups);
     for group in entered? {
         let path = group.join("cgroup.procs");
@@ -170,8 +170,8 @@ impl Stage {
         Ok(Self { ground, scratch: Scratch })
     }
 
-    /// The command that runs a program on the stage. The program is the process that is started,
-    /// not a child of it; on another machine, what is started prints what the program prints.
+    /// The command that runs a program on the stage. The started process is the program itself, not
+    /// its parent; on another machine, it relays the output of the program.
     pub fn command(&self, seat: Seat<'_>, program: &Path, words: &[String]) -> Result<Command> {
         let mut command = match &self.ground {
             Ground::Namespaces(namespaces) => namespaces.command(seat, program, words)?,
@@ -181,7 +181,7 @@ impl Stage {
         Ok(command)
     }
 
-    /// Address of a host, as its neighbour sees it: of the server, what the client sees.
+    /// Address of a host, as its neighbour sees it: for the server, as the client sees it.
     pub fn address(&self, host: Host) -> String {
         match &self.ground {
             Ground::Namespaces(_) => network::address(host),
@@ -197,7 +197,7 @@ impl Stage {
         }
     }
 
-    /// A folder for the files of a program, which goes with the stage.
+    /// A folder for the files of a program, which is removed with the stage.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.scratch.folder(name)?;
         if let Ground::Machines(_) = &self.ground {
@@ -206,7 +206,7 @@ impl Stage {
         Ok(folder)
     }
 
-    /// Has a file here that a program of the server's host wrote to a folder of the stage.
+    /// Fetches a file that a program of the server's host wrote to a folder of the stage.
     pub fn bring(&self, file: &Path) -> Result<()> {
         match &self.ground {
             Ground::Namespaces(_) => Ok(()),
@@ -217,7 +217,7 @@ impl Stage {
     /// Sets a kernel parameter of a host's network.
     pub fn sysctl(&self, host: Host, name: &str, value: &str) -> Result<()> {
         let Ground::Namespaces(Namespaces { network, .. }) = &self.ground else {
-            bail!("two machines have no choice of kernel parameters");
+            bail!("two machines do not support kernel parameters");
         };
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
         let namespace = network.namespace(host);
@@ -225,7 +225,7 @@ impl Stage {
     }
 }
 
-/// Removes what stages of dead processes left.
+/// Removes the stages of dead processes.
 pub fn sweep() {
     guard::sweep();
     groups::sweep();
@@ -233,14 +233,14 @@ pub fn sweep() {
     scratch::sweep();
 }
 
-/// The process that made the thing of this name, when it is dead.
+/// Whether the process that made the thing with this name is dead.
 fn is_stale(name: &str) -> bool {
     let tag = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
     let maker: Option<u32> = tag.and_then(|tag| tag.parse().ok());
     maker.is_some_and(|maker| !Path::new(&format!("/proc/{maker}")).exists())
 }
 
-/// Runs lines of shell, out of reach of Ctrl-C: half a host is harder to remove than a whole one.
+/// Runs shell lines, shielded from Ctrl-C: a half-made host is harder to remove.
 fn shell(script: &str) -> Result<()> {
     let mut command = Command::new("sh");
     let output = command.args(["-e", "-c", script]).process_group(0).output();

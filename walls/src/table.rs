@@ -117,7 +117,7 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The draws of one placement; nothing where scenarios draw none.
+/// The draws of one placement; nothing if scenarios draw no placement.
 fn place_row(scored: &[Scored], place: &'static str) -> Option<Vec<String>> {
     let there = || scored.iter().filter(move |one| one.place == Some(place));
     there().next()?;
@@ -128,13 +128,13 @@ fn place_row(scored: &[Scored], place: &'static str) -> Option<Vec<String>> {
     Some(row)
 }
 
-/// Draws that count nowhere else: void or without a run, and untested.
+/// Draws that are not counted: void or without a run, and untested.
 fn left_out<'a>(scored: impl Iterator<Item = &'a Scored> + Clone) -> [String; 2] {
     let count = |of: &[Standing]| scored.clone().filter(|one| of.contains(&one.standing)).count();
     [&[Standing::Void, Standing::NoRun][..], &[Standing::Untested]].map(|of| count(of).to_string())
 }
 
-/// Which wall was taken for which, by the judge with this place in [`Judge::ALL`].
+/// Which wall was taken for which, by the judge at this index of [`Judge::ALL`].
 fn confusion(scored: &[Scored], judge: usize) -> Vec<(String, String)> {
     let mut by_truth: BTreeMap<String, BTreeMap<&str, u32>> = BTreeMap::new();
     for one in counted(scored) {
@@ -242,7 +242,7 @@ pub fn page(scored: &[Scored], when: &str) -> String {
     out
 }
 
-/// How many draws of which seeds, and who judged them.
+/// How many draws of which seeds, and the version of the judge.
 fn of_seeds(scored: &[Scored]) -> String {
     let mut seeds: Vec<u64> = scored.iter().map(|one| one.seed).collect();
     seeds.sort_unstable();
@@ -257,7 +257,7 @@ fn of_seeds(scored: &[Scored]) -> String {
     )
 }
 
-/// The machine that the table was made on.
+/// The machine on which the table was made.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpus = read("/proc/cpuinfo");

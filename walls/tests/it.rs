@@ -1,4 +1,4 @@
-//! Wrong words.
+//! Wrong command lines.
 
 use std::process::Command;
 

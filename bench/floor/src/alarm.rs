@@ -1,6 +1,6 @@
 //! The end of the load, by a signal.
 //!
-//! Looking at a clock once per turn would cost more than counting does. The signal also ends a
+//! Reading a clock once per turn would cost more than counting does. The signal also interrupts a
 //! wait that nothing else would end.
 
 use std::io;
@@ -25,7 +25,7 @@ pub fn set(duration: Duration) -> io::Result<()> {
         tv_sec: duration.as_secs() as libc::time_t,
         tv_usec: libc::suseconds_t::from(duration.subsec_micros()),
     };
-    // Again and again: a signal just before a wait must not leave it waiting.
+    // Repeatedly: a signal just before a wait must not leave it waiting.
     let again = libc::timeval { tv_sec: 0, tv_usec: 10_000 };
     let timer = libc::itimerval { it_interval: again, it_value: value };
     // SAFETY: the handler only stores to an atomic, and both structures outlive their calls.

@@ -1,11 +1,11 @@
-//! Receive buffers that the kernel picks from, and the ring that tells it which are free.
+//! Receive buffers that the kernel picks, and the ring that lists the free ones.
 
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A receive takes one; what does not fit takes the next.
+/// A receive uses one; what does not fit goes into the next.
 const BYTES: usize = 16 * 1024;
 /// More than the connections that get responses in one turn; a power of two.
 const COUNT: u16 = 256;
@@ -33,18 +33,18 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// What a receive put into a buffer.
+    /// The received bytes in a buffer.
     #[inline]
     pub fn bytes(&self, id: u16, count: usize) -> &[u8] {
         assert!(id < COUNT && count <= BYTES);
-        // SAFETY: in bounds as asserted, and the kernel has given the buffer back.
+        // SAFETY: in bounds as asserted, and the kernel has returned the buffer.
         unsafe {
             let start = self.memory.start.cast::<u8>().add(usize::from(id) * BYTES);
             std::slice::from_raw_parts(start, count)
         }
     }
 
-    /// Lines a buffer up; the kernel sees it after [`Buffers::publish`].
+    /// Returns a buffer; the kernel sees it after [`Buffers::publish`].
     #[inline]
     pub fn put_back(&mut self, id: u16) {
         let entries = self.ring.start.cast::<BufRingEntry>();
@@ -58,7 +58,7 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Shows the kernel what was lined up, once per turn.
+    /// Makes returned buffers visible to the kernel, once per turn.
     #[inline]
     pub fn publish(&mut self) {
         let entries = self.ring.start.cast::<BufRingEntry>();

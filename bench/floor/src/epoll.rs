@@ -64,7 +64,7 @@ fn wait(epoll: RawFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
     }
 }
 
-/// Receives until the socket is empty, which a receive that fills less than the buffer says.
+/// Receives until the socket is empty, that is, until a receive does not fill the buffer.
 #[inline]
 fn drain(load: &mut Load, connection: usize, fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     let mut responses = 0;

@@ -1,6 +1,6 @@
-//! What makes a response complete, learned before the load.
+//! Learns before the load what makes a response complete.
 //!
-//! This is the only place that reads HTTP: the end of a header and its Content-Length.
+//! Only this module reads HTTP: the end of a head and its Content-Length.
 
 use crate::options::Options;
 use crate::tally::Rule;
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Responses that are looked at, one after the other.
+/// Responses that are examined, one after the other.
 const SAMPLE: usize = 200;
 /// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ fn rule_of(shapes: &[Shape], depth: u32) -> Result<Rule, String> {
     Ok(Rule::LengthAt { digits: first.digits.clone(), head: first.head })
 }
 
-/// Receives until one response is whole, and takes it away.
+/// Receives until one response is complete, and removes it from the buffer.
 fn response(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape> {
     let mut buffer = [0; 16 * 1024];
     loop {
@@ -73,7 +73,7 @@ fn response(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Shape>
     }
 }
 
-/// The shape of the response at the start of `bytes`, once it is there to the end.
+/// The shape of the response at the start of `bytes`, once it is complete.
 fn whole(bytes: &[u8]) -> io::Result<Option<Shape>> {
     let Some(head) = bytes.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4) else {
         return Ok(None);
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Gives one byte at a time, and a signal before each.
+    /// Returns one byte at a time, with an interruption before each.
     struct Interrupted<'a>(&'a [u8], bool);
 
     impl Read for Interrupted<'_> {

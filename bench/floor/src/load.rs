@@ -1,4 +1,4 @@
-//! What both drivers work on: open connections, the bytes to send, and the tally.
+//! The state of both drivers: open connections, the bytes to send, and the tally.
 
 use crate::options::Options;
 use crate::tally::{Rule, Tally};
@@ -8,17 +8,17 @@ use std::net::TcpStream;
 /// One closed-loop load.
 pub struct Load {
     pub sockets: Vec<TcpStream>,
-    /// As many requests behind each other as a connection may have in flight.
+    /// As many requests as a connection may have in flight, one after the other.
     pub requests: Vec<u8>,
     pub request_bytes: usize,
     pub depth: usize,
     pub tally: Tally,
 }
 
-/// Counters of a driver other than responses.
+/// Counters of a driver besides responses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
-    /// Waits for something to happen.
+    /// Waits for events.
     pub turns: u64,
     pub sends: u64,
 }
@@ -42,14 +42,14 @@ impl Load {
         })
     }
 
-    /// The bytes of `count` requests; more than the depth are never due.
+    /// The bytes of `count` requests, at most the depth.
     #[inline]
     pub fn bytes(&self, count: usize) -> &[u8] {
         &self.requests[..count.min(self.depth) * self.request_bytes]
     }
 }
 
-/// The target has to stay: a floor with a hole in it is none.
+/// The target must keep its connections: without one the floor is invalid.
 pub fn ended() -> io::Error {
     io::Error::other("the target closed a connection")
 }

@@ -1,12 +1,11 @@
-//! The physical floor: what any closed-loop HTTP client on this kernel has to pay.
+//! The physical floor: the cost that any closed-loop HTTP client on this kernel must pay.
 //!
 //! It sends fixed bytes and counts received bytes. It does not parse responses and does not time
-//! requests. What `ceiling` costs above this is the price of its figures; `make bench` prints that
-//! price.
+//! requests. The cost of `ceiling` above this is the price of its figures; `make bench` prints it.
 //!
-//! The shape is that of a pipelining client: the bytes of each complete response that arrive send
-//! one request out. The program learns before the load what makes a response complete: their one
-//! size or, when they have many, the place in the head where the length stands.
+//! It works like a pipelining client: each complete response sends one request. The program learns
+//! before the load what makes a response complete: the size of all responses or, when sizes differ,
+//! the position of the length in the head.
 
 #![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
 

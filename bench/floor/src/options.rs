@@ -7,17 +7,17 @@ pub const USAGE: &str = "\
 usage: floor [--driver uring|epoll] [-c N] [-p N] [-d SECONDS] URL
        floor --serve IP:PORT
 
-  --driver uring|epoll   how bytes move [default: uring]
+  --driver uring|epoll   how bytes are sent and received [default: uring]
   -c, --connections N    connections, kept open [default: 50]
   -p, --depth N          requests in flight per connection [default: 1]
   -d, --duration T       seconds of load [default: 3]
   URL                    http://IP:PORT/PATH
-  --serve IP:PORT        be the server instead: the cheapest response there is to every request
+  --serve IP:PORT        run the server instead, with the cheapest possible response
 
 Prints one line of JSON: requests, seconds, bytes, cpu_user_ns, cpu_system_ns, turns, sends.
 ";
 
-/// How bytes move.
+/// How bytes are sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     Epoll,

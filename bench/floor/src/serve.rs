@@ -1,8 +1,8 @@
-//! The other end of the floor: a responder that costs as little as a server can.
+//! The server side of the floor: a responder that costs as little as a server can.
 //!
-//! A client is only at its best when the server is not the wall. This server counts the empty lines
-//! that end requests and sends as many fixed responses, with one system call per turn. Requests
-//! have no body, and nothing else of them is read.
+//! A client reaches its best only when the server is not the wall. This server counts the empty
+//! lines that end requests and sends as many fixed responses, with one system call per turn.
+//! Requests have no body, and the rest of them is not read.
 
 use crate::buffers::{Buffers, GROUP};
 use crate::uring::push;
@@ -14,8 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 const SUBMISSIONS: u32 = 2048;
 const COMPLETIONS: u32 = 8192;
-/// Most responses in one send: more requests than these in one receive get their responses in
-/// parts.
+/// Most responses in one send: more requests in one receive get their responses in parts.
 const RESPONSES_MAX: usize = 1024;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
     Content-Length: 16\r\n\r\n{\"status\":\"ok!\"}";
@@ -27,7 +26,7 @@ const SEND: u64 = 1 << 33;
 #[derive(Default)]
 struct Peer {
     socket: Option<OwnedFd>,
-    /// Bytes of the empty line that ended the last receive.
+    /// Bytes of an empty line at the end of the last receive.
     ending: usize,
 }
 
@@ -61,7 +60,7 @@ pub fn run(address: SocketAddr) -> io::Result<()> {
         for completion in completions {
             let (tag, result) = (completion.user_data(), completion.result());
             if tag & SEND != 0 {
-                // A peer that went away; its receive tells.
+                // The peer has gone; its receive reports it.
                 continue;
             }
             if tag & ACCEPT != 0 {
@@ -96,7 +95,7 @@ pub fn run(address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// How many requests end in these bytes. `ending` carries an empty line over from one receive to
+/// How many requests end in these bytes. `ending` keeps a partial empty line from one receive to
 /// the next.
 #[inline]
 fn requests(bytes: &[u8], ending: &mut usize) -> usize {
@@ -183,7 +182,8 @@ mod tests {
             }
         };
         stream.write_all(b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r").unwrap();
-        // The response to the first shows that all before the last byte was received by itself.
+        // The response to the first shows that everything before the last byte was received
+        // separately.
         let mut response = vec![0; RESPONSE.len()];
         stream.read_exact(&mut response).unwrap();
         assert_eq!(response, RESPONSE);

@@ -6,18 +6,18 @@ use std::ops::Range;
 /// When a response is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
-    /// After so many bytes.
+    /// After this many bytes.
     OfOneSize { bytes: usize },
     /// After its head and as many bytes as the digits in it say. Responses come one by one (depth
     /// 1), and the first receive of each brings the digits.
     LengthAt { digits: Range<usize>, head: usize },
 }
 
-/// What came in, in all and on each connection.
+/// What was received, in total and on each connection.
 #[derive(Debug)]
 pub struct Tally {
     rule: Rule,
-    /// By connection: bytes of a response that are there, or that are still missing.
+    /// By connection: received or missing bytes of a response.
     open: Vec<usize>,
     responses: u64,
     bytes: u64,
@@ -38,7 +38,7 @@ impl Tally {
         self.bytes
     }
 
-    /// Takes one receive; says how many responses it completed.
+    /// Counts one receive; returns how many responses it completed.
     #[inline]
     pub fn receive(&mut self, connection: usize, received: &[u8]) -> io::Result<usize> {
         self.bytes += received.len() as u64;

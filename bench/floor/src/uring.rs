@@ -1,7 +1,7 @@
 //! The floor with io_uring: one system call per turn, whatever happens in it.
 //!
-//! Single issuer with deferred task work, registered sockets, one multishot receive per
-//! connection out of shared buffers, and no completion for a send that went well.
+//! Single issuer with deferred task work, registered sockets, one multishot receive per connection
+//! with shared buffers, and no completion for a successful send.
 
 use crate::alarm;
 use crate::buffers::{Buffers, GROUP};
@@ -11,7 +11,7 @@ use io_uring::{IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// At least a receive and a send for each of a thousand connections; more go in parts.
+/// At least a receive and a send for each of a thousand connections; more are submitted in parts.
 const SUBMISSIONS: u32 = 2048;
 const COMPLETIONS: u32 = 8192;
 /// Set in the user data of sends, next to the connection.
@@ -37,7 +37,7 @@ pub fn run(load: &mut Load) -> io::Result<Outcome> {
         take(&mut ring, load, &mut buffers, &mut outcome)?;
         buffers.publish();
     }
-    // The ring ends all operations before the memory they use goes.
+    // The ring ends all operations before the memory they use is freed.
     drop(ring);
     Ok(outcome)
 }
@@ -53,7 +53,7 @@ fn start(ring: &mut IoUring, load: &Load, outcome: &mut Outcome) -> io::Result<(
     Ok(())
 }
 
-/// Takes all completions of a turn, and queues the sends they allow.
+/// Processes all completions of a turn, and queues the sends they allow.
 fn take(
     ring: &mut IoUring,
     load: &mut Load,
@@ -84,7 +84,7 @@ fn take(
 fn wait(ring: &IoUring) -> io::Result<()> {
     match ring.submit_and_wait(1) {
         Ok(_) => Ok(()),
-        // Interrupted by the alarm, or completions have to be taken first.
+        // Interrupted by the alarm, or completions must be processed first.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY)) => Ok(()),
         Err(error) => Err(error),
     }
@@ -104,7 +104,7 @@ fn send(load: &Load, connection: usize, count: usize) -> squeue::Entry {
         .user_data(connection as u64 | SEND)
 }
 
-/// Queues a submission, handing over those before it when the queue is full.
+/// Queues a submission, and submits the queue first when it is full.
 #[inline]
 pub fn push(
     submitter: &Submitter<'_>,
@@ -133,7 +133,7 @@ fn received(completion: &cqueue::Entry) -> io::Result<usize> {
     match completion.result() {
         received @ 1.. => Ok(received as usize),
         0 => Err(ended()),
-        // All buffers were full; they are free again by the time the receive starts anew.
+        // All buffers were full; they are free again when the receive restarts.
         errno if errno == -libc::ENOBUFS => Ok(0),
         errno => Err(io::Error::from_raw_os_error(-errno)),
     }

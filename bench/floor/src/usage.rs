@@ -12,7 +12,7 @@ pub struct Usage {
 impl Usage {
     /// Used so far.
     pub fn now() -> io::Result<Self> {
-        // SAFETY: the structure outlives the call, and zero is a value it can have.
+        // SAFETY: the structure outlives the call, and all-zero is a valid value.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             if libc::getrusage(libc::RUSAGE_SELF, &mut usage) != 0 {

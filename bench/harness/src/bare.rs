@@ -1,9 +1,9 @@
 //! `bench bare`: is a target as fast as its library?
 //!
 //! `/simple` of each target against the same response from a bare handler. Both servers run all the
-//! time and one of them is loaded, in turn, so that what else happens on the machine meets both.
-//! The targets of fasthttp and Fiber should stay within 5 % of a bare handler, by the CPU time of
-//! the server for each request, which a busy machine moves less than the rate.
+//! time and are loaded in turn, so that other activity on the machine affects both. The targets of
+//! fasthttp and Fiber should stay within 5 % of a bare handler, by the CPU time of the server for
+//! each request, which a busy machine changes less than the rate.
 
 use crate::contender::{Contender, Driver};
 use crate::install::Peers;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const LEAST: f64 = 0.95;
-/// Libraries that have one. net/http has no faster handler to compare with.
+/// Libraries with a bound. net/http has no faster handler to compare with.
 const HELD: [&str; 2] = ["fasthttp", "fiber"];
 
 /// The command line.

@@ -1,4 +1,4 @@
-//! The figures that `ceiling` is held to, and whether a run met them.
+//! The bounds for `ceiling`, and whether a run met them.
 
 use super::compare::Comparison;
 use super::statistics::Spread;
@@ -10,7 +10,7 @@ pub enum Measure {
     CostOverFloor,
     /// CPU per request over that of a peer.
     CostOver(&'static str),
-    /// The part of the CPU time spent in user mode over the same of a peer.
+    /// The share of CPU time in user mode over that of a peer.
     UserShareOver(&'static str),
     /// Requests per second of CPU time.
     RequestsPerCpuSecond,
@@ -21,7 +21,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The peer that is needed for it.
+    /// The peer that it needs.
     #[cfg(test)]
     pub fn peer(self) -> Option<&'static str> {
         match self {
@@ -30,7 +30,7 @@ impl Measure {
         }
     }
 
-    /// A value of it, with its unit.
+    /// A value with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::CostOverFloor | Self::CostOver(_) | Self::UserShareOver(_) => {
@@ -57,16 +57,16 @@ pub struct Bound {
     pub limit: f64,
 }
 
-/// What became of a bound.
+/// The result of a bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Met,
     Missed,
-    /// A program it needs is not on this machine, or the row was left out.
+    /// A program it needs is not on this machine, or the row was skipped.
     NotMeasured(String),
 }
 
-/// A bound with the figure that was measured.
+/// A bound with the measured figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     pub row: String,
@@ -121,7 +121,7 @@ impl Bound {
         Judged { row, subject, bound: self, measured, verdict }
     }
 
-    /// Judges what a row came to.
+    /// Judges a row.
     pub fn judge_row(self, comparison: &Comparison<'_>) -> Judged {
         let subject = comparison.subject();
         let measured = match self.measure {

@@ -1,4 +1,4 @@
-//! What the slots of a row say about each other.
+//! Compares the slots of a row.
 
 use super::contender::Contender;
 use super::slot::{Measured, RowResult};
@@ -20,18 +20,18 @@ pub struct Summary {
     pub rate: Option<Spread>,
     /// Its cost over that of the floor.
     pub over_floor: Option<Spread>,
-    /// The cost of the subject over its own.
+    /// The cost of the subject over its own cost.
     pub subject_over: Option<Spread>,
-    /// Share of TLS handshakes that continued a session.
+    /// Share of TLS handshakes that resumed a session.
     pub resumed: Option<Spread>,
     pub p50_ns: Option<Spread>,
     pub p99_ns: Option<Spread>,
-    /// The first of its failures, when it has any.
+    /// Its first failure, if any.
     pub failure: Option<String>,
 }
 
 impl<'r> Comparison<'r> {
-    /// Compares what `rounds` rounds gave.
+    /// Compares the results of `rounds` rounds.
     pub fn of(result: &'r RowResult, rounds: u32) -> Self {
         Self { result, rounds, subject: result.row.subject().name() }
     }
@@ -46,8 +46,8 @@ impl<'r> Comparison<'r> {
         &self.subject
     }
 
-    /// The better of the floors by its median; within rounds the better one would be whichever had
-    /// more luck.
+    /// The better of the floors by its median; within rounds the better one would be chosen by
+    /// luck.
     pub fn floor(&self) -> Option<&'r str> {
         let names = self.result.contenders.iter().map(|(name, _)| name.as_str());
         let floors = names.filter(|name| name.starts_with("floor "));
@@ -151,13 +151,13 @@ impl<'r> Comparison<'r> {
     }
 }
 
-/// How much of one CPU others had during the slots of all rows.
+/// How much of one CPU other programs used during the slots of all rows.
 pub fn foreign(results: &[RowResult]) -> Option<Spread> {
     let slots = results.iter().flat_map(|result| &result.slots);
     Spread::of(slots.filter_map(|slot| Some(slot.result.as_ref().ok()?.foreign_share())))
 }
 
-/// Whether a contender is a variant of ours with a pause.
+/// Whether a contender is `ceiling` with a pause.
 pub fn is_coalesced(summary: &Summary, subject: &Contender) -> bool {
     summary.contender.starts_with(&format!("{} +", subject.name()))
 }

@@ -1,4 +1,4 @@
-//! Who takes part in a row: the floor, `ceiling` in its variants, and the peers.
+//! The contenders of a row: the floor, `ceiling` in its variants, and the peers.
 
 use super::count::{self, Count};
 use super::install::Peers;
@@ -9,7 +9,7 @@ use super::words::{Words, words};
 use std::path::Path;
 use std::process::ExitStatus;
 
-/// How bytes move, as the `--driver` of ours calls it.
+/// How bytes are sent and received, as in `--driver`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     Uring,
@@ -28,16 +28,16 @@ impl Driver {
     }
 }
 
-/// Which program of ours.
+/// Which build of `ceiling`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Build {
     #[default]
     This,
-    /// An older one, which `bench guard` compares with.
+    /// An older one, for `bench guard`.
     Base,
 }
 
-/// A variant of ours.
+/// A variant of `ceiling`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ours {
     pub build: Build,
@@ -49,7 +49,7 @@ pub struct Ours {
 /// The exit code of `ceiling` for a run that broke its own gates.
 const NO_MEASUREMENT: i32 = 4;
 
-/// One that takes part.
+/// One contender.
 #[derive(Clone, Copy)]
 pub enum Contender {
     Floor(Driver),
@@ -65,7 +65,7 @@ impl Ours {
 }
 
 impl Contender {
-    /// As it stands in tables.
+    /// Its name in tables.
     pub fn name(&self) -> String {
         match self {
             Self::Floor(driver) => format!("floor {}", driver.name()),
@@ -88,14 +88,14 @@ impl Contender {
         }
     }
 
-    /// The command line of a second call that prints what the first one did.
+    /// The command line of a second call that prints the results of the first one.
     pub fn report(&self, load: &Load, peers: &Peers) -> Option<Words> {
         let Self::Peer(peer) = self else { return None };
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// Why there is nothing to count, when it did not end well. A run of ours that broke one of its
-    /// gates has counters, but they are not a measurement.
+    /// Why there is nothing to count when it failed. A run of `ceiling` that broke one of its gates
+    /// has counters, but they are not a measurement.
     pub fn failure(&self, status: ExitStatus, output: &str, error: &str) -> String {
         match (self, status.code()) {
             (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::broken_gates(output),
@@ -103,7 +103,7 @@ impl Contender {
         }
     }
 
-    /// Reads what it printed.
+    /// Reads its output.
     pub fn count(&self, output: &str) -> Result<Count, String> {
         let count = match self {
             Self::Floor(_) => count::floor(output),
@@ -125,8 +125,8 @@ fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
     behind(&program.to_string_lossy(), words(&flags))
 }
 
-/// One thread, because there is one CPU, and no warm-up, because peers have none: all that it
-/// does is counted and charged.
+/// One thread, because there is one CPU, and no warm-up, because peers have none: everything is
+/// counted and charged.
 fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
     let Ours { build, driver, coalesce_us } = ours;
     let program = if build == Build::Base { &programs.base } else { &programs.ceiling };
@@ -136,7 +136,7 @@ fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
     line.extend(words(&["--driver", driver.name(), "-c", &connections, "-p", &depth]));
     line.extend(words(&["-d", &slot, "--warmup", "0", "--runs", "none", "-q", "--json"]));
     if load.reuse == Reuse::Closed {
-        // As the peers do: the server closes first and keeps the TIME_WAIT. A cap of ours would
+        // As the peers do: the server closes first and has the TIME_WAIT. A cap of the client would
         // leave it here, and each connect would search for a port among tens of thousands.
         line.extend(words(&["-H", "Connection: close"]));
     }
@@ -150,7 +150,7 @@ fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
     line
 }
 
-/// The last thing a program said before it failed.
+/// The last line a program printed before it failed.
 pub fn last_line(error: &str, output: &str) -> String {
     let lines = error.lines().rev().chain(output.lines().rev());
     let line = lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");

@@ -1,7 +1,7 @@
 //! `bench rows`: `ceiling` against its peers and against the physical floor.
 //!
 //! What is measured, how, and how to read it: bench/README.md. A row is data in [`rows`], a peer is
-//! data in [`crate::peers`]; the rest leads from slots to ratios to the printed table.
+//! data in [`crate::peers`]; the rest turns slots into ratios and prints the table.
 
 use crate::bounds::{Judged, Verdict};
 use crate::compare::{self, Comparison};
@@ -39,7 +39,7 @@ pub struct Options {
     /// Exit 1 when a bound is missed
     #[arg(long)]
     check: bool,
-    /// Leave missing peers alone
+    /// Do not install missing peers
     #[arg(long)]
     no_install: bool,
     /// Where bench.json goes
@@ -80,7 +80,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     print!("{}", opening(&bench));
     let mut outcome = Outcome::default();
     let ended = outcome.measure(&options, &mut bench);
-    // Whatever ended it: rows that are complete are kept.
+    // Keeps complete rows, however the run ended.
     outcome.write(&bench)?;
     ended?;
     println!("{}", closing(&bench, &outcome));
@@ -88,17 +88,17 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What must be there before anything is measured.
+/// Checks the requirements of a measurement.
 fn check(options: &Options) -> Result<()> {
     options::check_cpus()?;
     let names = || rows::ROWS.iter().map(|row| row.name).chain([memory::NAME]);
     let is_any = names().any(|name| options.wants(name));
-    ensure!(is_any, "no row has such a name; there are {}", names().collect::<Vec<_>>().join(", "));
+    ensure!(is_any, "no such row; rows are {}", names().collect::<Vec<_>>().join(", "));
     let Programs { ceiling, floor, fasthttp, nethttp, certs, sink, .. } = &options.programs;
     options::check_programs([ceiling, floor, fasthttp, nethttp, certs, sink])
 }
 
-/// What the rows came to.
+/// The results of all rows.
 #[derive(Default)]
 struct Outcome {
     results: Vec<RowResult>,
@@ -107,7 +107,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Measures row after row, and prints each as soon as it is complete.
+    /// Measures one row after the other, and prints each when it is complete.
     fn measure(&mut self, options: &Options, bench: &mut Bench) -> Result<()> {
         let rounds = bench.setting.rounds;
         for row in rows::ROWS {
@@ -142,7 +142,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// Whether every bound is met whose peer is on this machine.
+    /// Whether every bound whose peer is on this machine is met.
     fn is_good(&self) -> bool {
         self.judged.iter().all(|judged| match &judged.verdict {
             Verdict::Met => true,

@@ -1,13 +1,13 @@
 //! The number of good responses that a program reports, read from its output.
 //!
 //! Good means a status of 2xx (or 3xx where a program does not tell them apart). The fixtures are
-//! what the programs printed against `bin/target-fasthttp`; bench/fixtures/README.md says where
-//! they come from.
+//! recorded output against `bin/target-fasthttp`; bench/fixtures/README.md says where they come
+//! from.
 
 use serde_json::Value;
 use std::str::FromStr;
 
-/// What a program says it did.
+/// The result that a program reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Count {
     /// Good responses.
@@ -44,7 +44,7 @@ pub fn ceiling(output: &str) -> Counted {
     Ok(Count { requests, rate, p50_ns: p50.as_u64(), p99_ns: p99.as_u64() })
 }
 
-/// Gates that a run of `ceiling` broke, after which it ends with 4.
+/// The broken gates of a run of `ceiling` that exited with 4.
 pub fn broken_gates(output: &str) -> String {
     let record = json(output).unwrap_or_default();
     let gates = record["points"][0]["gates"].as_array().into_iter().flatten();
@@ -106,7 +106,7 @@ pub fn hey(output: &str) -> Counted {
     Ok(Count::of(good.map(|(_, responses)| responses).sum(), seconds))
 }
 
-/// `ab`. Responses whose length differs from the first are failures to it, and good to us.
+/// `ab`. It counts responses whose length differs from the first as failures; they are good here.
 pub fn ab(output: &str) -> Counted {
     let complete: u64 =
         after(output, "Complete requests:").ok_or("no line `Complete requests:`")?;
@@ -155,7 +155,7 @@ fn good_statuses(statuses: &Value, name: &str) -> Result<u64, String> {
     good.map(|(status, responses)| number(responses, status)).sum()
 }
 
-/// The number that stands right before a text.
+/// The number right before a text.
 fn before<T: FromStr>(output: &str, text: &str) -> Option<T> {
     output.split_once(text)?.0.rsplit(|c| !is_of_number(c)).next()?.parse().ok()
 }

@@ -51,17 +51,17 @@ pub struct Options {
     programs: Programs,
 }
 
-/// A PostgreSQL of our own. Dropping it stops it and removes its files.
+/// A private PostgreSQL. Dropping it stops it and removes its files.
 struct Database {
     folder: PathBuf,
     url: String,
-    /// Its first process, which starts all others.
+    /// Its main process, which starts all others.
     process: u32,
 }
 
 impl Database {
     fn start() -> Result<Self> {
-        // Where user postgres may enter, which out/ may not be.
+        // A folder that the user postgres can enter; out/ may not be one.
         let folder = std::env::temp_dir().join(format!("bench-database-{}", std::process::id()));
         let output = Command::new("scripts/postgres").arg("start").arg(&folder).output()?;
         let mut database = Self { folder, url: String::new(), process: 0 };
@@ -139,7 +139,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// That of the newest server, not a wrapper that chooses one.
+/// The pgbench of the newest server, not a wrapper that chooses one.
 fn pgbench() -> String {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let programs = versions.map(|version| version.path().join("bin/pgbench"));
@@ -170,8 +170,8 @@ fn slot(
     let used = others().saturating_sub(before) + ran.exit.user + ran.exit.system;
     let (requests, rate) = match side {
         Side::Pgbench => of_pgbench(&ran.good()?)?,
-        // Exit code 4 means that other programs disturbed the run: so they did pgbench. What counts
-        // here is that each request got a good response.
+        // Exit code 4 means that other programs disturbed the run, as they disturb pgbench. Here it
+        // matters only that each request got a good response.
         Side::Target(_) => of_ceiling(&ran.stdout)?,
     };
     Ok(Slot { rate, us: used.as_secs_f64() * 1e6 / requests as f64 })
@@ -191,7 +191,7 @@ fn ceiling_line(options: &Options, url: &str) -> Words {
     words(&[&[&*program][..], &flags, &["--runs", "none", "--json"]].concat())
 }
 
-/// Transactions, and their rate without the time in which connections were opened.
+/// Transactions, and their rate without the time to open connections.
 fn of_pgbench(output: &str) -> Result<(u64, f64)> {
     let after = |text: &str| {
         let rest = output.split_once(text)?.1.trim_start();
@@ -228,7 +228,7 @@ fn line(name: &str, pgbench: &[Slot], own: &[Slot]) -> String {
     )
 }
 
-/// How many lookups shared a transaction, by the target's own account.
+/// How many lookups shared a transaction, as the target counted them.
 fn transactions(name: &str, server: &Server) -> Result<String> {
     let address = server.url(Transport::Tcp, "");
     let mut stream = TcpStream::connect(address.trim_start_matches("http://"))?;

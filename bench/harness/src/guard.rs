@@ -1,8 +1,8 @@
 //! `bench guard`: does a build of `ceiling` cost more than an older one?
 //!
-//! Both run once in each round, in an order drawn anew, against the same server. The guard compares
-//! the CPU time per request, and only within rounds: other programs on the machine change both
-//! alike. Rounds are many and short, because a disturbance of one second hits one build only. The
+//! Both run once in each round, in a new random order, against the same server. The guard compares
+//! the CPU time per request within rounds only: other programs on the machine affect both alike.
+//! Rounds are many and short, because a disturbance of one second would hit one build only. The
 //! older build may be any that has the options of `ceiling load`.
 
 use crate::compare::{self, Comparison};
@@ -17,7 +17,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The rows that a change of the engine could make slower.
+/// The rows that a change to the engine could slow down.
 const GUARDED: [&str; 4] = ["null-1", "null-100", "depth-1", "depth-100"];
 
 /// The command line.
@@ -27,7 +27,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value = "61",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Load of each slot, milliseconds: short ones, so that both builds meet the same neighbours
+    /// Load of each slot, milliseconds: short, so that both builds have the same neighbours
     #[arg(long, value_name = "MS", default_value = "300",
           value_parser = clap::value_parser!(u32).range(50..=60_000))]
     slot_ms: u32,
@@ -40,7 +40,7 @@ pub struct Options {
     /// Seed of the order within rounds [default: drawn]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where processes leave what they print
+    /// Where the output of processes goes
     #[arg(long, value_name = "DIR", default_value = "out/guard")]
     out: PathBuf,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
         .iter()
         .filter(|row| GUARDED.contains(&row.name) && options::wants(&options.only, row.name))
         .collect();
-    ensure!(!rows.is_empty(), "no row has such a name; there are {}", GUARDED.join(", "));
+    ensure!(!rows.is_empty(), "no such row; rows are {}", GUARDED.join(", "));
     options::check_cpus()?;
     let Programs { base, ceiling, floor, fasthttp, .. } = &options.programs;
     options::check_programs([base, ceiling, floor, fasthttp])?;
@@ -89,23 +89,23 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(if slower == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A copy under a name as long as the other's. The length of the command line moves the stack,
+/// A copy under a name as long as the other's. The length of the command line shifts the stack,
 /// which alone changed null-100 by 3 % between two copies of one build (Mytkowicz and others 2009,
 /// "Producing wrong data without doing anything obviously wrong").
 fn copied(program: &Path, copy: &Path) -> Result<PathBuf> {
-    // A program that runs cannot be written over.
+    // A running program cannot be overwritten.
     let _ = std::fs::remove_file(copy);
     std::fs::copy(program, copy).with_context(|| format!("{}", program.display()))?;
     Ok(copy.to_owned())
 }
 
-/// Both builds, with the driver that the row is about.
+/// Both builds, with the driver of the row.
 fn pair(row: &Row) -> [Contender; 2] {
     [Build::Base, Build::This]
         .map(|build| Contender::Ceiling(Ours { build, ..Ours::plain(row.driver) }))
 }
 
-/// What a row says of the two builds.
+/// The comparison of the two builds in a row.
 struct Compared {
     base_us: f64,
     new_us: f64,
@@ -138,7 +138,7 @@ fn line(name: &str, compared: &Option<Compared>, limit: f64) -> String {
         return format!("{name:<10} FAILED in every round");
     };
     let Interval { low, high, coverage } = interval;
-    // A bound inside the interval is neither kept nor broken.
+    // A bound inside the interval is neither met nor missed.
     let word = match () {
         () if ratio.median > limit && *low > limit => "SLOWER",
         () if ratio.median > limit => "SLOWER by the median; run more rounds",

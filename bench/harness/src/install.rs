@@ -1,7 +1,7 @@
-//! Finding the peers, and getting those that are missing.
+//! Finds the peers, and installs missing ones.
 //!
-//! What apt does not have goes into `.cache/peers`, so nothing of the machine changes but the
-//! packages of apt. A peer that cannot be had is absent, and that is no error.
+//! What apt does not have goes into `.cache/peers`, so only apt packages change the machine. A peer
+//! that cannot be installed is absent, which is not an error.
 
 use super::options::{Missing, Setting};
 use super::peers::{PEERS, Peer, Source};
@@ -17,13 +17,13 @@ const CACHE: &str = ".cache/peers";
 const INSTALL_PATIENCE: Duration = Duration::from_secs(1800);
 const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A peer that is on the machine.
+/// A peer on the machine.
 struct Found {
     program: PathBuf,
     version: String,
 }
 
-/// Which peers there are.
+/// The available peers.
 #[derive(Default)]
 pub struct Peers {
     found: BTreeMap<&'static str, Found>,
@@ -68,18 +68,18 @@ impl Peers {
         found.map_or(peer.name.to_owned(), |found| found.program.to_string_lossy().into_owned())
     }
 
-    /// Names and versions of those that are there.
+    /// Names and versions of the available ones.
     pub fn versions(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.found.iter().map(|(name, found)| (*name, found.version.as_str()))
     }
 
-    /// Names of those that are not.
+    /// Names of the absent ones.
     pub fn absent(&self) -> impl Iterator<Item = &'static str> {
         PEERS.iter().filter(|peer| !self.has(peer)).map(|peer| peer.name)
     }
 }
 
-/// Makes sure that programs which the harness itself needs are there; says which are not.
+/// Installs programs that the harness itself needs; returns those that are still missing.
 pub fn need(
     supervisor: &mut Supervisor,
     setting: &Setting,
@@ -103,7 +103,7 @@ fn find(supervisor: &mut Supervisor, peer: &Peer, scratch: &Path) -> Result<Opti
     Ok(version.map(|version| Found { program, version: version.trim().to_owned() }))
 }
 
-/// What a short command prints, on both outputs.
+/// The output of a short command, stdout and stderr.
 fn printed(supervisor: &mut Supervisor, line: Words, scratch: &Path) -> Result<String> {
     let (stdout, stderr) = (scratch.join("version.stdout"), scratch.join("version.stderr"));
     let Ok(process) = supervisor.start(line, &stdout, &stderr) else { return Ok(String::new()) };
@@ -115,7 +115,7 @@ fn printed(supervisor: &mut Supervisor, line: Words, scratch: &Path) -> Result<S
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first program of a name on the path, or in the cache.
+/// The first program with that name on the PATH, or in the cache.
 fn lookup(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let cache = [format!("{CACHE}/bin"), format!("{CACHE}/node_modules/.bin")].map(PathBuf::from);
@@ -162,7 +162,7 @@ fn recipe(source: Source) -> Vec<Words> {
             vec![words(&["cargo", "install", package, "--locked", "--root", CACHE])]
         }
         Source::Go(package) => {
-            // The path must be absolute, and the words are run without a shell.
+            // The path must be absolute, because the words are run without a shell.
             let folder = std::env::current_dir().unwrap_or_default().join(CACHE).join("bin");
             let setting = format!("GOBIN={}", folder.display());
             vec![words(&["env", &setting, "go", "install", package])]

@@ -13,13 +13,13 @@ pub enum Transport {
 /// Whether a connection stays open after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// It takes the next request.
+    /// It is used for the next request.
     Kept,
     /// It is closed, and the next request opens another.
     Closed,
 }
 
-/// A closed loop of so many connections with so many requests in flight on each.
+/// A closed loop: connections, and requests in flight on each.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub url: String,
@@ -27,7 +27,7 @@ pub struct Load {
     pub depth: u32,
     pub transport: Transport,
     pub reuse: Reuse,
-    /// How long it goes on. Peers take whole seconds.
+    /// How long it lasts. Peers take whole seconds.
     pub slot_ms: u32,
     /// Where a contender may leave a file.
     pub scratch: PathBuf,

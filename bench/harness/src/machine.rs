@@ -1,13 +1,13 @@
-//! What the kernel says about CPUs and processes.
+//! The kernel's figures about CPUs and processes.
 //!
 //! Idle time is counted exactly, to the microsecond, before it is rounded to ticks; the states in
-//! which a CPU is busy are sampled at the tick. So what a CPU did is elapsed minus idle.
+//! which a CPU is busy are sampled at the tick. So busy time is elapsed time minus idle time.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Idle time of each CPU since the start of the machine, waits for disks included.
+/// Idle time of each CPU since boot, waits for disks included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idle {
     ticks: Vec<u64>,
@@ -34,7 +34,7 @@ impl Instantaneous {
         Ok(Self { at: Instant::now(), idle: idle(&text)? })
     }
 
-    /// What happened until `later`.
+    /// How busy the CPUs were until `later`.
     pub fn until(&self, later: &Self) -> Busy {
         let elapsed = later.at - self.at;
         let pairs = self.idle.ticks.iter().zip(&later.idle.ticks);
@@ -56,7 +56,7 @@ fn idle(text: &str) -> Result<Idle> {
     };
     let ticks: Option<Vec<u64>> = text.lines().filter(is_cpu).map(of_cpu).collect();
     let ticks = ticks.filter(|cpus| !cpus.is_empty());
-    Ok(Idle { ticks: ticks.context("/proc/stat has another form than expected")? })
+    Ok(Idle { ticks: ticks.context("/proc/stat does not have the expected form")? })
 }
 
 fn ticks(count: u64) -> Duration {
@@ -69,7 +69,7 @@ pub fn cpu_time(process: u32) -> Duration {
     ticks(process_ticks(&text).unwrap_or(0))
 }
 
-/// Reads `/proc/PID/stat`. The name of the process may hold anything, also spaces and brackets.
+/// Reads `/proc/PID/stat`. The name of the process may contain anything, even spaces and brackets.
 fn process_ticks(text: &str) -> Option<u64> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -77,7 +77,7 @@ fn process_ticks(text: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// CPU time of a process and its children so far, of those too that it has waited for.
+/// CPU time of a process and its children so far, including children that it has waited for.
 pub fn family_cpu_time(parent: u32) -> Duration {
     let stat = |process: u32| fs::read_to_string(format!("/proc/{process}/stat"));
     let texts = processes().filter_map(|process| Some((process, stat(process).ok()?)));
@@ -103,7 +103,7 @@ fn resident(text: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Processes, kernel threads among them, whose name begins so.
+/// Processes, including kernel threads, whose name starts with `prefix`.
 pub fn processes_named(prefix: &str) -> Vec<u32> {
     let is_named = |process: &u32| {
         let name = fs::read_to_string(format!("/proc/{process}/comm"));
@@ -112,13 +112,13 @@ pub fn processes_named(prefix: &str) -> Vec<u32> {
     processes().filter(is_named).collect()
 }
 
-/// Every process there is.
+/// Every process.
 fn processes() -> impl Iterator<Item = u32> {
     let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
     folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
 }
 
-/// The text of a small file of the kernel, without the line feed; empty when it is not there.
+/// The text of a small file of the kernel, without the line feed; empty when it is missing.
 pub fn value(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

@@ -2,7 +2,7 @@
 //!
 //! What this room is for: one harness for every measurement that compares programs. It starts
 //! them, lets them run in interleaved rounds and prints ratios.
-//! In: programs that are built, peers that are installed, and a command line.
+//! In: built programs, installed peers, and a command line.
 //! Out: tables on stdout, and files under `out/`.
 //! Never: a test, or code that the product needs. bench/README.md says how to read the tables.
 
@@ -48,7 +48,7 @@ use supervise::Interrupted;
 /// The exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// What the bench can do. A new command is one file and one row here.
+/// The commands of the bench. A new command is one file and one row here.
 #[derive(Parser)]
 #[command(name = "bench", about = "Compares ceiling with its peers, the floor and its past")]
 enum Command {
@@ -62,7 +62,7 @@ enum Command {
     Database(database::Options),
     /// CPU that `ceiling size` predicts for two generators, and CPU that they use
     Size(size::Options),
-    /// Predictions for RPS and RFS, and their measured effect; as root
+    /// Predictions for RPS and RFS, and their measured effect; needs root
     Steering(steering::Options),
     /// Percentiles that load generators report, compared with the true ones
     Truth(truth::Options),

@@ -1,8 +1,8 @@
-//! Own memory: of one more connection, and over a long run at full speed.
+//! The generator's memory: per connection, and over a long run at full speed.
 //!
-//! Read from outside, as `VmRSS` of the process: what the kernel keeps for its sockets and rings
-//! is not in it. Both programs may open as many files as they need, or as many as this machine
-//! allows; then there are that many fewer connections, and the table says how many.
+//! Read from outside, as `VmRSS` of the process: kernel memory for its sockets and rings is not
+//! included. If this machine does not allow as many open files as needed, there are fewer
+//! connections, and the table says how many.
 
 use super::bounds::{Bound, Judged, Measure};
 use super::contender::{Contender, Driver, Ours};
@@ -27,12 +27,12 @@ const MANY_MAX: u32 = 20_000;
 const OPEN_FILES_MAX: u32 = 65_536;
 /// Files that a process opens on top of its connections.
 const OTHER_FILES: u32 = 100;
-/// One sample of a connection's memory is as good as another; three show that.
+/// Samples of a connection's memory hardly differ; three are enough to show that.
 const ROUNDS_MAX: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Opening many connections takes a while.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// When memory is first looked at in the long run: everything has been used once.
+/// When memory is first read in the long run: everything has been used once.
 const EARLY: Duration = Duration::from_secs(10);
 /// As deep as the deepest row, for the most responses per second.
 const WATCHED_DEPTH: u32 = 100;
@@ -41,7 +41,7 @@ const DRIVERS: [Driver; 2] = [Driver::Uring, Driver::Epoll];
 const PER_CONNECTION: Bound = Bound::at_most(Measure::BytesPerConnection, 2048.0);
 const GROWTH: Bound = Bound::at_most(Measure::Growth, 0.01);
 
-/// Memory of one run: the most that was seen.
+/// Memory of one run: the maximum.
 struct Peak {
     round: u32,
     driver: Driver,
@@ -55,16 +55,16 @@ struct Watched {
     result: Result<(u64, u64), String>,
 }
 
-/// All that was seen.
+/// All results.
 pub struct Memory {
     peaks: Vec<Peak>,
     watched: Vec<Watched>,
-    /// The larger of both numbers of connections.
+    /// The larger of the two numbers of connections.
     many: u32,
     watch_seconds: u32,
 }
 
-/// What to do while a client runs: look at its memory after each of these times.
+/// When to read the memory of a running client.
 struct Plan {
     open_files: u32,
     connections: u32,
@@ -72,7 +72,7 @@ struct Plan {
     seconds: u32,
 }
 
-/// One look: time since the start, and resident bytes.
+/// One reading: time since the start, and resident bytes.
 type Look = (Duration, u64);
 
 /// Measures both.
@@ -93,7 +93,7 @@ pub fn measure(bench: &mut Bench, watch_seconds: u32) -> Result<Memory> {
         }
     }
     for driver in DRIVERS {
-        // A little longer than it is watched, so that the end is not in it.
+        // A little longer than it is watched, to leave out its end.
         let (connections, seconds) = (FEW, watch_seconds + 2);
         let plan = Plan { open_files, connections, depth: WATCHED_DEPTH, seconds };
         let looks = run(bench, driver, &plan)?;
@@ -104,7 +104,7 @@ pub fn measure(bench: &mut Bench, watch_seconds: u32) -> Result<Memory> {
     Ok(memory)
 }
 
-/// How many files a process may open here, if it asks for as many as are wanted.
+/// How many files a process can open here, up to the number wanted.
 fn open_files() -> u32 {
     let line = with_open_files(OPEN_FILES_MAX, words(&["true"]));
     let raised = Command::new(&line[0]).args(&line[1..]).stderr(Stdio::null()).status();
@@ -164,7 +164,7 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
     Ok(contender.count(&output).map(|_| looks))
 }
 
-/// The last looks not after the two times.
+/// The last readings not after the two times.
 fn early_and_late(looks: &[Look], watch_seconds: u32) -> Result<(u64, u64), String> {
     let until = |time: Duration| looks.iter().rfind(|look| look.0 <= time).map(|look| look.1);
     let late = until(Duration::from_secs(watch_seconds.into()));

@@ -1,18 +1,18 @@
-//! What the commands of the bench have in common on their command lines.
+//! Options that the commands of the bench share.
 
 use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What happens to programs that are not on this machine.
+/// How to treat programs that are not on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     Install,
     LeaveOut,
 }
 
-/// The programs that belong to the repository.
+/// The programs of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Programs")]
 pub struct Programs {
@@ -48,7 +48,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Where processes leave what they print.
+    /// Where the output of processes goes.
     pub fn scratch(&self) -> PathBuf {
         self.out.join("scratch")
     }
@@ -72,15 +72,15 @@ pub fn check_cpus() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a program of ours is not there.
+/// Fails when a program of the repository is missing.
 pub fn check_programs<'p>(programs: impl IntoIterator<Item = &'p PathBuf>) -> Result<()> {
     for program in programs {
-        ensure!(program.is_file(), "{} is not there; `make build` makes it", program.display());
+        ensure!(program.is_file(), "{} is missing; `make build` builds it", program.display());
     }
     Ok(())
 }
 
-/// Whether a row was asked for: by its name, or by the first words of it. No name means every row.
+/// Whether a row was requested: by its name, or by its first words. No name means every row.
 pub fn wants(only: &[String], row: &str) -> bool {
     let is_meant = |name: &String| {
         let rest = row.strip_prefix(name.as_str());
@@ -94,7 +94,7 @@ pub mod tests {
     use super::*;
     use clap::Parser;
 
-    /// The programs where `make build` leaves them.
+    /// The programs where `make build` puts them.
     pub fn built() -> Programs {
         #[derive(Parser)]
         struct Line {

@@ -1,4 +1,4 @@
-//! The load generators of other people: how each is started, counted and had.
+//! Other load generators: how each is started, counted and installed.
 //!
 //! A new peer is one row in [`PEERS`], a function that reads its count of good responses, and a
 //! fixture with its output.
@@ -14,34 +14,34 @@ pub enum Depth {
     Any,
 }
 
-/// Where a peer comes from when it is not on the machine.
+/// Where to get a peer that is not on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Apt(&'static str),
     Npm(&'static str),
     Cargo(&'static str),
     Go(&'static str),
-    /// It is measured when it is installed.
+    /// It is measured only if it is installed.
     Nowhere,
 }
 
 /// One load generator.
 pub struct Peer {
     pub name: &'static str,
-    /// Called with these arguments, the program prints the text, and that line is its version.
-    /// Other programs of the same name do not: Debian has a game called bombardier.
+    /// With these arguments the program prints the text, in the line with its version. Other
+    /// programs of the same name do not: Debian has a game called bombardier.
     pub version: (&'static [&'static str], &'static str),
     pub source: Source,
     pub depth: Depth,
-    /// Further arguments for a connection per request; none if it cannot.
+    /// Further arguments for a connection per request; `None` if it cannot.
     pub closed: Option<&'static [&'static str]>,
-    /// Further arguments for TLS with a self-signed certificate; none if it cannot.
+    /// Further arguments for TLS with a self-signed certificate; `None` if it cannot.
     pub tls: Option<&'static [&'static str]>,
     /// Arguments for a load, in which `{more}` stands for the further ones.
     pub arguments: fn(&Load) -> Words,
-    /// Arguments of a second call, not charged, which prints what the first one did.
+    /// Arguments of a second call, not charged, which prints the results of the first one.
     pub report: Option<fn(&Load) -> Words>,
-    /// Reads what it counted from standard output.
+    /// Reads its counts from standard output.
     pub count: fn(&str) -> Result<Count, String>,
     /// A note on its figures with many requests in flight.
     pub deep_note: Option<&'static str>,
@@ -98,7 +98,7 @@ pub const PEERS: &[Peer] = &[
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
         arguments: |load| {
-            // With a duration it waits for ever for connections that are closed.
+            // With a duration it waits forever for closed connections.
             let until = match load.reuse {
                 Reuse::Kept => "-D {seconds}",
                 Reuse::Closed => "-n {seconds}0000",
@@ -129,7 +129,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&[]),
         tls: Some(&[]),
-        // It takes memory for every request of -n, and -t after it is what ends the run.
+        // It allocates memory for every request of -n, and the -t before it ends the run.
         arguments: |load| {
             let keep = if load.reuse == Reuse::Kept { "-k" } else { "" };
             let flags = "-q {more} -c {connections} -t {seconds} -n {seconds}000000 {url}";
@@ -186,7 +186,7 @@ pub const PEERS: &[Peer] = &[
     },
 ];
 
-/// The peer of a name.
+/// The peer with that name.
 pub fn named(name: &str) -> Option<&'static Peer> {
     PEERS.iter().find(|peer| peer.name == name)
 }
@@ -202,7 +202,7 @@ fn wrk(load: &Load) -> Words {
 }
 
 impl Peer {
-    /// Whether it can do it like this.
+    /// Whether it supports this transport and reuse.
     pub fn can(&self, transport: Transport, reuse: Reuse) -> bool {
         (reuse == Reuse::Kept || self.closed.is_some())
             && (transport == Transport::Tcp || self.tls.is_some())
@@ -220,7 +220,7 @@ impl Peer {
 
 const MORE: &str = "{more}";
 
-/// Words out of a template. Further arguments are left to [`Peer::line`]: they may have spaces.
+/// Words from a template. [`Peer::line`] adds the further arguments, which may have spaces.
 fn line(load: &Load, template: &str) -> Words {
     let filled = |word: &str| {
         word.replace("{connections}", &load.connections.to_string())

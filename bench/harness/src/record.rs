@@ -11,7 +11,7 @@ use super::statistics::Spread;
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// All that a run of the bench came to.
+/// All results of a run of the bench.
 pub struct Report<'r> {
     pub bench: &'r Bench,
     pub results: &'r [RowResult],

@@ -1,8 +1,8 @@
 //! Interleaved rounds: each contender once per round, in a random order, against the same server.
 //!
-//! Machines drift, and neighbours come and go. What ran in the same round had the same weather,
-//! so ratios are taken within rounds; and since the order is drawn anew each time, no contender
-//! always follows the same other.
+//! Machines drift, and neighbours come and go. Programs in the same round ran under the same
+//! conditions, so ratios are computed within rounds; the order is drawn anew each time, so no
+//! contender always follows the same one.
 
 use super::contender::{Contender, last_line};
 use super::count::Count;
@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 pub const SERVER_CPU: u32 = 0;
 pub const CLIENT_CPU: u32 = 1;
 
-/// What a slot may take beyond its load.
+/// How much longer than its load a slot may take.
 const SLOT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// All that a row needs.
+/// Everything that a row needs.
 pub struct Bench {
     pub setting: Setting,
     pub supervisor: Supervisor,
@@ -45,7 +45,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it printed; an error when it did not end well.
+    /// Its output; an error when it failed.
     pub fn good(self) -> Result<String> {
         let Self { name, exit, stdout, stderr } = self;
         let reason = || last_line(&stderr, &stdout);
@@ -54,10 +54,10 @@ impl Ran {
     }
 }
 
-/// Where a row is played: the server, and the way to it.
+/// Where a row runs: the server, and the path to it.
 struct Stage {
     namespaces: Option<Namespaces>,
-    /// How the server is started; nothing where there is none.
+    /// The command line of the server, if the row has one.
     line: Option<Words>,
     server: Option<Server>,
 }
@@ -68,7 +68,7 @@ impl Bench {
         self.setting.scratch().join(name)
     }
 
-    /// Listens for signals and makes the folder for files; no peer has been looked for yet.
+    /// Listens for signals and makes the folder for files; peers are located later.
     pub fn new(setting: Setting) -> Result<Self> {
         let scratch = setting.scratch();
         std::fs::create_dir_all(&scratch)
@@ -118,8 +118,8 @@ impl Bench {
         Ok(result)
     }
 
-    /// Lets each of so many do something once in each round, in an order drawn anew. What each
-    /// gave, round by round.
+    /// Runs each of `count` tasks once in each round, in a new random order. Returns the results by
+    /// task and round.
     pub fn interleave<T>(
         &mut self,
         count: usize,
@@ -136,7 +136,7 @@ impl Bench {
         Ok(given)
     }
 
-    /// Runs programs at the same time, each to its end.
+    /// Runs programs concurrently, each to its end.
     pub fn run<const N: usize>(&mut self, lines: [Words; N]) -> Result<[Ran; N]> {
         let mut started = Vec::new();
         for (at, line) in lines.into_iter().enumerate() {
@@ -157,14 +157,14 @@ impl Bench {
         Ok(ran.try_into().unwrap_or_else(|_| unreachable!("one for each line")))
     }
 
-    /// Starts a server; several may run at a time, under different names.
+    /// Starts a server; several can run at a time, under different names.
     pub fn serve(&mut self, name: &str, line: Words) -> Result<Server> {
         let folder = self.scratch(name);
         std::fs::create_dir_all(&folder)?;
         Server::start(&mut self.supervisor, line, &folder)
     }
 
-    /// Why a row cannot be measured here.
+    /// Why a row cannot be measured here, if so.
     fn obstacle(&mut self, row: &Row) -> Result<Option<String>> {
         if row.place == Place::Loopback {
             return Ok(None);
@@ -196,7 +196,7 @@ impl Bench {
         Ok(stage)
     }
 
-    /// Starts the server of a row, after stopping the one that runs.
+    /// Restarts the server of a row.
     fn start_anew(&mut self, stage: &mut Stage) -> Result<()> {
         self.stop(stage)?;
         let scratch = self.setting.scratch();
@@ -205,7 +205,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Stops the server of a row; gives its last line.
+    /// Stops the server of a row; returns its last line.
     fn stop(&mut self, stage: &mut Stage) -> Result<Value> {
         let server = stage.server.take();
         server.map_or(Ok(Value::Null), |server| server.stop(&mut self.supervisor))
@@ -236,7 +236,7 @@ impl Bench {
         }
     }
 
-    /// A second of load that is not recorded: the server grows its memory once.
+    /// A second of unrecorded load, in which the server grows its memory.
     fn warm_up(&mut self, load: &Load, stage: &Stage) -> Result<()> {
         if stage.server.is_none() {
             return Ok(());
@@ -254,7 +254,7 @@ impl Bench {
         })
     }
 
-    /// Lets one contender run. The inner error is its failure; the outer one ends the bench.
+    /// Runs one contender. The inner error is its failure; the outer one ends the bench.
     fn slot(
         &mut self,
         contender: &Contender,
@@ -281,7 +281,7 @@ impl Bench {
         Ok(count.map(|count| measured(count, exit, &busy, others)))
     }
 
-    /// Reads what a contender printed.
+    /// Reads the output of a contender.
     fn count(
         &mut self,
         contender: &Contender,
@@ -322,7 +322,7 @@ impl Stage {
         server.unwrap_or_default() + napi.unwrap_or_default()
     }
 
-    /// A row whose server is gone cannot go on.
+    /// Fails when the server of the row has died.
     fn check(&self, supervisor: &Supervisor) -> Result<()> {
         let is_gone = |server: &Server| !supervisor.is_running(server.process());
         anyhow::ensure!(!self.server.as_ref().is_some_and(is_gone), "the server died");
@@ -330,7 +330,7 @@ impl Stage {
     }
 }
 
-/// The share of handshakes that continued an earlier session, in the last line of a server.
+/// The share of resumed handshakes, from the last line of a server.
 fn resumed(served: &Value) -> Option<f64> {
     let all = served["tls_handshakes"].as_f64().filter(|all| *all > 0.0)?;
     Some(served["tls_resumed"].as_f64()? / all)

@@ -1,4 +1,4 @@
-//! The rows of the table, with the bounds that `ceiling` is held to.
+//! The rows of the table, with the bounds for `ceiling`.
 
 use super::bounds::{Bound, Measure};
 use super::contender::{Contender, Driver, Ours};
@@ -19,19 +19,19 @@ pub enum Target {
     None,
 }
 
-/// Whether a server lets a client continue an earlier TLS session.
+/// Whether a server lets a client resume an earlier TLS session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tickets {
     Offered,
-    /// Each handshake is a full one, whatever the client would do.
+    /// Each handshake is a full one, whatever the client supports.
     Off,
 }
 
-/// Where client and server meet.
+/// The network between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Loopback,
-    /// Two network namespaces, each with its own CPU for all that it receives.
+    /// Two network namespaces, each with its own CPU for receiving.
     Veth,
 }
 
@@ -56,9 +56,9 @@ pub struct Row {
     pub reuse: Reuse,
     pub place: Place,
     pub figure: Figure,
-    /// The driver that bounds are about: what `--driver auto` takes on a kernel that has it.
+    /// The driver of the bounds: what `--driver auto` chooses on a kernel that has it.
     pub driver: Driver,
-    /// Pauses of `--coalesce` that are tried, microseconds.
+    /// Pauses of `--coalesce` to measure, microseconds.
     pub coalesce_us: &'static [u32],
     pub bounds: &'static [Bound],
 }
@@ -184,7 +184,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 impl Row {
-    /// What bounds are about.
+    /// The contender of the bounds.
     pub fn subject(&self) -> Contender {
         Contender::Ceiling(Ours::plain(self.driver))
     }

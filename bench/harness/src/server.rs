@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long it may take until the listening line is there.
+/// How long a server may take to print its listening line.
 const READY_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -20,12 +20,12 @@ pub struct Server {
     process: u32,
     /// Where it listens, `IP:PORT`.
     address: String,
-    /// What it said when it was ready.
+    /// Its listening line.
     listening: Value,
     stdout: PathBuf,
 }
 
-/// The command line of a target on a free port of an address; none without a server.
+/// The command line of a target on a free port of an address; `None` without a server.
 pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) -> Option<Words> {
     let line = |program: &Path, arguments: &[&str]| {
         let program = program.to_string_lossy().into_owned();
@@ -87,7 +87,7 @@ impl Server {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// Stops it; gives its last line, in which it says what it served.
+    /// Stops it; returns its last line, with what it served.
     pub fn stop(self, supervisor: &mut Supervisor) -> Result<Value> {
         supervisor.stop(self.process, STOP_PATIENCE)?;
         let printed = std::fs::read_to_string(&self.stdout).context("a server has no output")?;

@@ -1,8 +1,8 @@
 //! `bench size`: does the cost that `ceiling size` takes from one full generator hold for two?
 //!
-//! One process has all connections, then two have half of them each, in turn on the same CPU. The
-//! prediction is for the rate that the two reached. The command prints the CPU time they used over
-//! the predicted CPU time.
+//! One process has all connections, then two have half of them each, one after the other on the
+//! same CPU. The prediction is for the rate that the two reached. The command prints the CPU time
+//! they used over the predicted CPU time.
 
 use crate::load::Transport;
 use crate::options::{self, Missing, Programs, Setting};
@@ -52,7 +52,7 @@ pub fn run(options: Options) -> Result<ExitCode> {
         let program = ceiling.to_string_lossy();
         match measure(&mut bench, &program, &url, options.connections)? {
             Ok(ratio) => ratios.push(ratio),
-            // A run that others disturbed is no measurement, and no size is taken from it.
+            // A disturbed run is not a measurement, and gives no size.
             Err(reason) => println!("round {round}: {reason:#}"),
         }
     }

@@ -1,9 +1,9 @@
-//! What one contender did in one slot, and the figures that follow from it.
+//! One contender in one slot: counters, and the figures that follow from them.
 
 use super::rows::{Figure, Row};
 use serde_json::{Value, json};
 
-/// Raw counters of a slot that went well.
+/// Raw counters of a successful slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
     /// Good responses, as counted by the contender.
@@ -13,7 +13,7 @@ pub struct Measured {
     pub system_ns: u64,
     /// Responses per second of the window that the contender measured itself.
     pub rate: f64,
-    /// The share of TLS handshakes that continued an earlier session, as the server counted them.
+    /// The share of TLS handshakes that resumed an earlier session, as the server counted them.
     pub resumed: Option<f64>,
     /// From before the start of the process to after its end.
     pub elapsed_ns: u64,
@@ -21,7 +21,7 @@ pub struct Measured {
     pub client_cpu_busy_ns: u64,
     /// Busy time of all CPUs that neither client, server nor their NAPI threads account for.
     pub foreign_ns: u64,
-    /// Of the measured window, where the contender is ours.
+    /// Of the measured window, if the contender is `ceiling`.
     pub p50_ns: Option<u64>,
     pub p99_ns: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub struct Measured {
 #[derive(Debug, Clone)]
 pub struct Slot {
     pub round: u32,
-    /// When in its round it ran, from 0.
+    /// Its position in the round, from 0.
     pub turn: u32,
     pub contender: String,
     pub result: Result<Measured, String>,
@@ -63,7 +63,7 @@ impl Measured {
         charged_ns as f64 / self.requests as f64
     }
 
-    /// The part of the CPU time of the process that it spent in its own code.
+    /// The share of the CPU time of the process in user mode.
     pub fn user_share(&self) -> f64 {
         self.user_ns as f64 / self.process_ns() as f64
     }

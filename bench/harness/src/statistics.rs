@@ -1,9 +1,9 @@
 //! Medians and ranges over rounds.
 //!
-//! With seven rounds a median and the whole range say all there is to say; an interval computed
-//! from them would look more exact than it is.
+//! With seven rounds the median and the whole range are enough; an interval computed from them
+//! would look more exact than it is.
 
-/// What a figure was over the rounds.
+/// A figure over the rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     pub median: f64,
@@ -47,18 +47,18 @@ pub fn ratios(above: &[Option<f64>], below: &[Option<f64>]) -> Vec<f64> {
 pub struct Interval {
     pub low: f64,
     pub high: f64,
-    /// In how many of all samples such an interval holds the median, as a share of one.
+    /// The probability that such an interval contains the median.
     pub coverage: f64,
 }
 
 impl Interval {
-    /// The narrowest one that holds the median in 95 of 100 samples; the whole range where there
+    /// The narrowest one that contains the median in 95 of 100 samples; the whole range if there
     /// are too few values for that.
     pub fn of_median(mut values: Vec<f64>) -> Option<Self> {
         const WANTED: f64 = 0.95;
         values.sort_by(f64::total_cmp);
         let count = values.len();
-        // Chance that at most `cut` of all values lie on one side of the median.
+        // Probability that at most `cut` of all values lie on one side of the median.
         let (mut cut, mut chance) = (0, 0.5_f64.powi(count as i32));
         let mut term = chance;
         loop {
@@ -73,7 +73,7 @@ impl Interval {
     }
 }
 
-/// Numbers that look random and follow from a seed (splitmix64, Steele and others 2014).
+/// Pseudo-random numbers from a seed (splitmix64, Steele and others 2014).
 pub struct Random {
     state: u64,
 }

@@ -1,11 +1,11 @@
-//! `bench steering`: whether the predictions for a knob come true.
+//! `bench steering`: tests the predictions for a knob.
 //!
 //! RPS and RFS are predicted from a run and then measured, once where one CPU full of receive
-//! softirq is the wall and once where it is not. Two hosts are namespaces joined by a veth pair of
-//! four queues. Packets of the server are all taken in by CPU 1, as a card with one queue does it;
+//! softirq is the wall and once where it is not. Two hosts are namespaces joined by a veth pair
+//! with four queues. CPU 1 receives all packets of the server, as with a card of one queue;
 //! generator and server have CPU 0. Filter rules that match nothing make each packet cost as much
-//! as the wall needs, on the CPU that takes it in. In the second scene there are no rules, and the
-//! server serves eight requests at a time for two milliseconds each.
+//! as the wall needs, on the receiving CPU. In the second scene there are no rules, and the server
+//! serves eight requests at a time for two milliseconds each.
 
 use crate::options::{self, Missing, Programs, Setting};
 use crate::rounds::Bench;
@@ -21,9 +21,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 const QUEUES: u32 = 4;
-/// Generator and server; the other CPU takes packets in.
+/// Generator and server; the other CPU receives packets.
 const CPU: u32 = 0;
-/// What `ceiling tune` calls them, and their ids. RFS works on top of RPS.
+/// Their names in `ceiling tune`, and their ids. RFS works on top of RPS.
 const KNOBS: [(&str, &str); 2] = [("rps", "T5"), ("rfs", "T6")];
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -44,17 +44,17 @@ pub struct Options {
     programs: Programs,
 }
 
-/// Plays both scenes and prints a line for each knob.
+/// Runs both scenes and prints a line for each knob.
 pub fn run(options: Options) -> Result<ExitCode> {
     ensure!(rustix::process::geteuid().is_root(), "network namespaces need root");
     options::check_cpus()?;
     let programs = &options.programs;
     options::check_programs([&programs.ceiling, &programs.sink])?;
-    // Records and the journal of an earlier run would be read as those of this one.
+    // Records and the journal of an earlier run would be taken for those of this one.
     let _ = std::fs::remove_dir_all(&options.out);
     let mut bench = Bench::new(Setting {
         rounds: options.rounds,
-        // A second of warm-up is on top.
+        // Plus a second of warm-up.
         slot_ms: options.seconds * 1_000 + 1_000,
         seed: options::drawn_seed(),
         missing: Missing::LeaveOut,
@@ -67,12 +67,12 @@ pub fn run(options: Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A scene that is set up: both hosts, the server and its probe.
+/// A prepared scene: both hosts, the server and its probe.
 struct Scene<'b> {
     bench: &'b mut Bench,
     hosts: Namespaces,
     seconds: u32,
-    /// The options that reach the probe.
+    /// The options to connect to the probe.
     probe: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl<'b> Scene<'b> {
         Ok(scene)
     }
 
-    /// Starts `ceiling probe serve`, which prints the options that reach it.
+    /// Starts `ceiling probe serve`, which prints the options to connect to it.
     fn serve_probe(&mut self) -> Result<()> {
         let ceiling = self.ceiling();
         let file = |name: &str| self.bench.setting.out.join(name).to_string_lossy().into_owned();
@@ -151,8 +151,8 @@ impl<'b> Scene<'b> {
         self.bench.setting.programs.ceiling.to_string_lossy().into_owned()
     }
 
-    /// Runs `ceiling` on the generator's host; gives what it printed. 3 and 4 say what a figure is
-    /// worth, and the figure is there.
+    /// Runs `ceiling` on the generator's host; returns its output. Exit codes 3 and 4 qualify a
+    /// figure that was measured.
     fn run(&mut self, arguments: &[&str]) -> Result<String> {
         let ceiling = self.ceiling();
         let line: Words = words(&[&[&*ceiling], arguments].concat());
@@ -171,8 +171,8 @@ impl<'b> Scene<'b> {
         Ok(serde_json::from_str(&printed)?)
     }
 
-    /// A run with the probe. A busy machine spoils one now and then, and a spoilt one predicts
-    /// nothing.
+    /// A valid run with the probe. A busy machine occasionally spoils one, and an invalid run
+    /// predicts nothing.
     fn valid_run(&mut self) -> Result<Value> {
         let runs = self.runs();
         let probe = self.probe.clone();
@@ -190,7 +190,7 @@ impl<'b> Scene<'b> {
         self.bench.setting.out.join("runs").to_string_lossy().into_owned()
     }
 
-    /// What `ceiling advise` says of a knob from a stored run.
+    /// The prediction of `ceiling advise` for a knob, from a stored run.
     fn prediction(&mut self, base: &Value, id: &str) -> Result<Value> {
         let run = format!("{}/{}", self.runs(), base["id"].as_str().unwrap_or_default());
         let advice: Value = serde_json::from_str(&self.run(&["advise", &run, "--json"])?)?;
@@ -200,7 +200,7 @@ impl<'b> Scene<'b> {
         row.map(|row| row["prediction"].clone()).with_context(|| format!("no advice for {id}"))
     }
 
-    /// The rate as it is, or with a knob that is turned and put back.
+    /// The rate without a knob, or with a knob that is applied and reverted.
     fn rate(&mut self, knob: Option<&str>) -> Result<f64> {
         let transaction = knob.map(|knob| self.apply(knob)).transpose()?;
         let record = self.load(&[]);
@@ -226,7 +226,7 @@ impl<'b> Scene<'b> {
     }
 }
 
-/// Rules for `tc -batch` that match no packet, each of which is compared with all of them.
+/// Rules for `tc -batch` that match no packet; each packet is compared with all of them.
 fn filters(nic: &str, rules: u32) -> String {
     let mut text = String::new();
     for at in 0..rules {

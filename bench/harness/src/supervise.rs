@@ -1,8 +1,8 @@
-//! Processes: started, waited for with their CPU time, and never left behind.
+//! Starts processes, waits for them with their CPU time, and never leaves one behind.
 //!
-//! One channel carries both the end of a process and Ctrl-C, so waiting costs nothing: a harness
-//! that polled every few milliseconds would take CPU from its contenders. Each process leads its
-//! own group, which is killed as a whole.
+//! One channel receives both the end of a process and Ctrl-C, so waiting costs nothing: a harness
+//! that polled every few milliseconds would take CPU time from its contenders. Each process leads
+//! its own group, which is killed as a whole.
 
 use super::words::{Words, bound_to_us};
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub struct Exit {
     pub system: Duration,
 }
 
-/// The user pressed Ctrl-C, or sent another signal to end.
+/// The user pressed Ctrl-C, or sent another terminating signal.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -53,7 +53,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Begins to listen for signals.
+    /// Starts to listen for signals.
     pub fn new() -> Result<Self> {
         let (sender, events) = channel();
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -68,7 +68,7 @@ impl Supervisor {
         Ok(Self { sender, events, running: Vec::new(), exits: HashMap::new() })
     }
 
-    /// Starts a process with its output in two files; gives its id.
+    /// Starts a process with its output in two files; returns its id.
     pub fn start(&mut self, line: Words, stdout: &Path, stderr: &Path) -> Result<u32> {
         let line = bound_to_us(line);
         let create =
@@ -90,7 +90,7 @@ impl Supervisor {
                 user: used.rusage.utime,
                 system: used.rusage.stime,
             });
-            // The receiver is gone when the harness is about to exit.
+            // The receiver is gone when the harness is exiting.
             let _ = sender.send(Event::Exited { process, exit });
         });
         Ok(process)
@@ -116,7 +116,7 @@ impl Supervisor {
         self.running.contains(&process)
     }
 
-    /// Asks a process to end, and kills it when it does not within `patience`.
+    /// Sends SIGTERM to a process, and kills it if it does not exit within `patience`.
     pub fn stop(&mut self, process: u32, patience: Duration) -> Result<Option<Exit>> {
         self.signal(process, Signal::TERM);
         let exit = self.wait(process, Instant::now() + patience)?;
@@ -145,7 +145,7 @@ impl Supervisor {
         if let Some(group) = Pid::from_raw(process as i32)
             && self.is_running(process)
         {
-            // It may just have ended by itself.
+            // It may have just exited by itself.
             let _ = kill_process_group(group, signal);
         }
     }

@@ -58,7 +58,7 @@ pub fn title(name: &str, title: &str) -> String {
     wrapped(&format!("\n{name}: "), title)
 }
 
-/// Words after a beginning, in lines that are indented from the second one on.
+/// Wraps words after a prefix; lines from the second on are indented.
 fn wrapped(begin: &str, words: &str) -> String {
     let mut text = begin.to_owned();
     let mut column = begin.trim_start_matches('\n').len();
@@ -81,7 +81,7 @@ fn head(row: &Row) -> String {
         (Figure::ProcessCpu, Reuse::Closed) => "us/connect",
         (Figure::WholeCpu, _) => "CPU us/req",
     };
-    // There is no floor of connections; what a second of the client's CPU opens stands there.
+    // There is no floor for connections; the column shows connections per CPU second of the client.
     let (beside, rate) = match row.reuse {
         Reuse::Kept => ("/floor", "k req/s"),
         Reuse::Closed => ("k/CPU-s", "k conn/s"),
@@ -104,7 +104,7 @@ fn line(summary: &Summary, reuse: Reuse) -> String {
         Reuse::Kept => median(summary.over_floor, 1.0, 3),
         Reuse::Closed => format!("{:.1}", 1e6 / cost.median),
     };
-    // A handshake takes long enough for a few hundred a second to be all.
+    // Handshakes can be as few as some hundred per second.
     let rate_digits = if reuse == Reuse::Closed { 1 } else { 0 };
     let mut text = cells(&[
         &summary.contender,
@@ -136,7 +136,7 @@ fn pauses(without: Option<&Summary>, coalesced: &[&Summary]) -> String {
         let name = summary.contender.split_once('+').map_or("off", |(_, pause)| pause);
         let cost =
             summary.cost_ns.map_or("failed".into(), |cost| format!("{:.3}", cost.median / 1e3));
-        // The ratio in the summary has the variant below.
+        // In the summary's ratio the variant is the denominator.
         let ratio =
             summary.subject_over.map_or("-".into(), |over| format!("{:.3}", 1.0 / over.median));
         let us = |spread: Option<Spread>| {

@@ -1,8 +1,8 @@
-//! `bench truth`: do load generators tell the truth?
+//! `bench truth`: do load generators report true latencies?
 //!
-//! A sink that stalls for 100 ms in every second makes each request wait for a time that follows
-//! from when it was planned. So the true percentiles can be computed and compared with those of
-//! each generator. A second part checks whether `ceiling` sends requests when they are due.
+//! A sink stalls for 100 ms in every second, so the wait of each request follows from its planned
+//! instant. So the true percentiles can be computed and compared with those of each generator. A
+//! second part checks whether `ceiling` sends requests when they are due.
 
 mod arguments;
 mod gaps;
@@ -31,7 +31,7 @@ const LENGTH_NS: u64 = 100_000_000;
 const PERIOD_NS: u64 = 1_000_000_000;
 const STALL: &str = "stall:100ms/1s";
 
-/// All that a measurement needs.
+/// Everything that a measurement needs.
 struct Truth {
     options: Options,
     setting: Setting,
@@ -191,9 +191,9 @@ impl Truth {
     }
 }
 
-/// What a perfect client must have measured. A fixed rate is planned on a grid that begins with
-/// the first arrivals, whatever the generator made of it. The plan of a Poisson process is known by
-/// its arrivals only, which is true as long as none waits for a connection.
+/// What a perfect client must have measured. A fixed rate is planned on a grid that starts with the
+/// first arrivals, whatever the generator sent later. The plan of a Poisson process is known only
+/// from its arrivals, which is right as long as no request waits for a connection.
 fn truth(generator: &Generator, played: &Played, ask: &Ask) -> Percentiles {
     let origin_ns = played.served["start_ns"].as_u64();
     let baseline_ns = played.served["service_ns"]["p50"].as_u64();

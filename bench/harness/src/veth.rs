@@ -1,12 +1,11 @@
 //! Two hosts on one machine: two network namespaces, joined by a veth pair.
 //!
 //! By default the sender's CPU processes the packets that a host receives over veth, so the client
-//! would pay for the server. Threaded NAPI gives each side its own kernel thread,
-//! and each is pinned to its side's CPU. GRO has to be on, because veth only then has a NAPI
-//! instance, and TSO off, because a packet of a sender with TSO goes the other way all the same
-//! (`veth_skb_is_eligible_for_gro` in drivers/net/veth.c). Congestion control is Reno, the only one
-//! that a new namespace may always set: the default of a machine may be BBR, whose pacing timers
-//! would be another wall.
+//! would pay for the server. Threaded NAPI gives each side its own kernel thread, which is pinned
+//! to that side's CPU. GRO must be on, because veth only then has a NAPI instance, and TSO off,
+//! because packets of a sender with TSO bypass NAPI (`veth_skb_is_eligible_for_gro` in
+//! drivers/net/veth.c). Congestion control is Reno, the only one that a new namespace can always
+//! set: the default of a machine may be BBR, whose pacing timers would be another wall.
 
 use super::machine;
 use super::words::{Words, in_namespace, pinned, words};
@@ -15,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-/// Programs that are needed, and the packages they come from.
+/// Required programs, and their packages.
 pub const NEEDED: [(&str, &str); 2] = [("ip", "iproute2"), ("ethtool", "ethtool")];
 
 const PREFIX: &str = "ceiling-bench-";
@@ -26,7 +25,7 @@ const SERVER_IP: &str = "10.213.77.2";
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host {
     namespace: String,
-    /// At most 15 characters, of which the kernel keeps all in the name of the NAPI thread.
+    /// At most 15 characters, so that the kernel does not cut the name of the NAPI thread.
     nic: String,
     ip: &'static str,
     cpu: u32,
@@ -40,7 +39,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes both, joined by a pair of so many queues. Nothing says who receives.
+    /// Makes both, joined by a pair with this many queues. Receiving is not pinned.
     pub fn joined(client_cpu: u32, server_cpu: u32, queues: u32) -> Result<Self> {
         sweep();
         let [client, server] = hosts(std::process::id(), client_cpu, server_cpu);
@@ -110,7 +109,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for host in [&self.client, &self.server] {
-            // One that was not made yet cannot be removed.
+            // A namespace that was not made yet cannot be removed.
             let _ = run(&removal_line(&host.namespace));
         }
     }
@@ -154,7 +153,7 @@ fn joining_lines(client: &Host, server: &Host, queues: u32) -> Vec<Words> {
     lines
 }
 
-/// The commands that give a host a NAPI thread, and the congestion control that all may set.
+/// The commands that give a host a NAPI thread, and Reno congestion control.
 fn napi_lines(host: &Host) -> [Words; 3] {
     let Host { namespace, nic, .. } = host;
     let echo = |script: String| in_namespace(namespace, words(&["sh", "-c", &script]));
@@ -173,7 +172,7 @@ fn removal_line(namespace: &str) -> Words {
     words(&["ip", "netns", "delete", namespace])
 }
 
-/// Removes namespaces of a harness that was killed before it could.
+/// Removes namespaces of a killed harness.
 fn sweep() {
     let Ok(output) = Command::new("ip").args(["netns", "list"]).output() else { return };
     for namespace in stale(&String::from_utf8_lossy(&output.stdout), is_alive) {
@@ -195,7 +194,7 @@ fn stale(listing: &str, is_alive: impl Fn(u32) -> bool) -> Vec<String> {
     names.filter(is_stale).map(str::to_owned).collect()
 }
 
-/// Runs a short command, out of reach of Ctrl-C: half a host is harder to remove than a whole one.
+/// Runs a short command, shielded from Ctrl-C: a half-made host is harder to remove.
 fn run(line: &[String]) -> Result<()> {
     let mut command = Command::new(&line[0]);
     let output = command.args(&line[1..]).process_group(0).output();
@@ -237,8 +236,8 @@ ip netns exec ceiling-bench-77-c sh -c echo reno > /proc/sys/net/ipv4/tcp_conges
     fn names_fit_the_longest_process_id() {
         let [client, server] = hosts(4_194_304, 1, 0);
         assert_ne!(client.nic, server.nic);
-        // Names of interfaces have 15 characters at most, and the kernel cuts names of threads to
-        // as many.
+        // Names of interfaces have at most 15 characters, and the kernel cuts names of threads to
+        // the same length.
         assert!(client.nic.len() <= 15 && napi_name(&client).len() <= 15);
     }
 
@@ -251,7 +250,7 @@ ip netns exec ceiling-bench-77-c sh -c echo reno > /proc/sys/net/ipv4/tcp_conges
         let line = namespaces.on_client(words(&["wrk"])).join(" ");
         assert_eq!(line, "ip netns exec ceiling-bench-77-c taskset -c 1 wrk");
         assert_eq!(pin_line(9, 1).join(" "), "taskset -p -c 1 9");
-        // Nothing of that name exists, and dropping must not mind.
+        // Nothing with that name exists, and dropping must not fail.
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Command lines as lists of words, and the wrappers in front of them.
 //!
-//! Every prefix ends in `exec`, so the process that is started is, in the end, the program itself:
-//! its CPU time, its memory and its process id are the ones that are read.
+//! Every prefix ends in `exec`, so the started process becomes the program itself: its CPU time,
+//! memory and process id are the program's.
 
 /// A program and its arguments.
 pub type Words = Vec<String>;
 
-/// Words out of anything that reads as text.
+/// Words from anything that converts to text.
 pub fn words<T: AsRef<str>>(parts: &[T]) -> Words {
     parts.iter().map(|part| part.as_ref().to_owned()).collect()
 }
@@ -21,7 +21,7 @@ pub fn in_namespace(name: &str, program: Words) -> Words {
     behind(&["ip", "netns", "exec", name], program)
 }
 
-/// With so many open files, allowed and used.
+/// With this limit of open files, soft and hard.
 pub fn with_open_files(count: u32, program: Words) -> Words {
     behind(&["prlimit", &format!("--nofile={count}:{count}"), "--"], program)
 }

@@ -1,8 +1,8 @@
 %% The target `ranch`: a server on Ranch 2, from the command line to the last line.
 %%
-%% Ranch takes the connections: acceptors accept from listening sockets and hand each connection to
-%% a supervisor, which starts a process for it. How many there are of each is what this target is
-%% for. target_ranch_connection is that process.
+%% Ranch accepts connections: acceptors accept from listening sockets and pass each connection to a
+%% supervisor, which starts a process for it (target_ranch_connection). This target lets the command
+%% line set the number of listeners, acceptors and supervisors.
 -module(target_ranch).
 -behaviour(gen_event).
 -export([start/0]).
@@ -10,11 +10,11 @@
 
 -define(EXIT_FAILED, 1).
 -define(EXIT_USAGE, 2).
-%% Connections that are busy for longer after the stop are closed: a load generator which never
+%% Connections that are busy for longer after the stop are closed: a load generator that never
 %% pauses must not keep its target alive.
 -define(DRAIN_MS, 1000).
 
-%% Called by `erl -s` while the system boots, which must not be kept waiting.
+%% Called by `erl -s` while the system boots, so it must not block.
 start() ->
     spawn(fun() ->
         try
@@ -57,14 +57,14 @@ serve(Options) ->
     ok = ranch:stop_listener(?MODULE),
     target_ranch_report:stopped(Options, Ledger, Meter, AtWork).
 
-%% How many acceptors and supervisors Ranch has started, as it says itself.
+%% How many acceptors and supervisors Ranch has started, as Ranch reports it.
 at_work() ->
     Acceptors = length(ranch:procs(?MODULE, acceptors)),
     {Acceptors, length(ranch_server:get_connections_sups(?MODULE))}.
 
 %% Holds the port with a socket that is bound and never listens. Sockets with SO_REUSEPORT would
-%% happily join those of another server; this one finds it. It also keeps a port that the kernel
-%% chose for --port 0.
+%% join those of another server without an error; this one detects it. It also keeps a port that the
+%% kernel chose for --port 0.
 claim(#{addr := Address, port := Port} = Options) ->
     Family = target_ranch_options:family(Options),
     {ok, Socket} = socket:open(Family, stream, tcp),
@@ -87,7 +87,7 @@ why(Options, eaddrinuse) ->
 why(Options, Reason) ->
     ["listen on ", target_ranch_options:place(Options), ": ", inet:format_error(Reason)].
 
-%% Starts Ranch; gives the length of the accept queue that the kernel enforces.
+%% Starts Ranch; returns the length of the accept queue that the kernel enforces.
 listen(Options, Port, Secure, Ledger) ->
     #{addr := Address, acceptors := Acceptors, supervisors := Supervisors} = Options,
     Transport =
@@ -118,12 +118,12 @@ listen(Options, Port, Secure, Ledger) ->
 queue(#{backlog := default}) -> [];
 queue(#{backlog := Backlog}) -> [{backlog, Backlog}].
 
-%% SO_REUSEPORT of Linux: level SOL_SOCKET, option 15.
+%% SO_REUSEPORT on Linux: level SOL_SOCKET, option 15.
 share(#{listeners := 1}) -> [];
 share(_) -> [{raw, 1, 15, <<1:32/native>>}].
 
-%% SIGTERM ends the target in order; a second one ends it as usual. The launcher makes SIGTERM of
-%% SIGINT, which the virtual machine cannot handle.
+%% SIGTERM stops the target gracefully; a second one ends it at once. The launcher turns SIGINT,
+%% which the virtual machine cannot handle, into SIGTERM.
 init({Main, _}) -> {ok, Main}.
 
 handle_event(sigterm, Main) ->

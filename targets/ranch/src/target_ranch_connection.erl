@@ -1,19 +1,19 @@
-%% One connection: reads until it is closed, and answers what requests there are. A device that
-%% only connects, waits and closes costs its acceptance, this process and its end.
+%% One connection: reads until it is closed, and responds to its requests. A device that only
+%% connects, waits and closes costs the accept, this process and its end.
 -module(target_ranch_connection).
 -behaviour(ranch_protocol).
 -export([start_link/3]).
 -export([init/4]).
 
-%% Called by Ranch in the supervisor of the connection, as soon as it was accepted.
+%% Called by Ranch in the supervisor of the connection, right after the accept.
 start_link(Ref, Transport, Ledger) ->
     target_ranch_report:accepted(Ledger),
     {ok, spawn_link(?MODULE, init, [self(), Ref, Transport, Ledger])}.
 
 init(Supervisor, Ref, Transport, Ledger) ->
-    %% The supervisor asks it to end: then it answers what has begun.
+    %% When the supervisor asks it to stop, it first finishes started requests.
     process_flag(trap_exit, true),
-    %% With TLS this is the handshake. Refusing it is no failure of ours, and is counted.
+    %% With TLS this is the handshake. A refused handshake is not an error here, and is counted.
     try ranch:handshake(Ref) of
         {ok, Socket} ->
             target_ranch_report:established(Ledger, Transport, Socket),

@@ -1,13 +1,13 @@
-%% As much HTTP/1.1 as the routes need: bytes to answers, without IO. The parser is that of the
-%% Erlang runtime. A request with a body is answered and its connection closed, because no route
-%% takes one.
+%% The part of HTTP/1.1 that the routes need: bytes to responses, without IO. The parser is that of
+%% the Erlang runtime. After the response to a request with a body the connection is closed, because
+%% no route accepts one.
 -module(target_ranch_http).
 -export([answers/1]).
 
 -define(HEAD_MAX_BYTES, 65536).
 
-%% Answers to all complete requests at the beginning of the bytes, how many requests were served,
-%% the bytes after them, and whether the connection is to `keep` or `close`.
+%% Responses to all complete requests at the start of the bytes, how many requests were served, the
+%% bytes after them, and whether to `keep` or `close` the connection.
 answers(Bytes) -> answers(Bytes, [], 0).
 
 answers(Bytes, Answers, Count) ->
@@ -21,7 +21,7 @@ answers(Bytes, Answers, Count) ->
             {[Answers | route(Method, Path)], Count + 1, <<>>, close}
     end.
 
-%% What is not a request ends the connection; it is not among those that were served.
+%% Bytes that are not a request end the connection and are not counted as served.
 refuse(Status, Answers, Count) ->
     Refusal = [<<"HTTP/1.1 ">>, Status, <<"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n">>],
     {[Answers | Refusal], Count, <<>>, close}.

@@ -1,5 +1,4 @@
-%% The command line. All that is known about a flag stands once in flags/0: parsing, the error text
-%% and the help are read from it.
+%% The command line. flags/0 is the single source for parsing, error texts and help.
 -module(target_ranch_options).
 -export([parse/1, help/0, family/1, place/1]).
 
@@ -14,18 +13,18 @@ flags() ->
         {port, "a number from 0 to 65535", "--port 8083",
             "listen on this port, 0 picks a free one (default 8083)", number(0, 65535)},
         {backlog, "a number from 1 to 65535", "--backlog 8",
-            "length of each accept queue (default 1024, as Ranch has it)", number(1, 65535)},
+            "length of each accept queue (default 1024, as in Ranch)", number(1, 65535)},
         {listeners, "a number from 1 to 1024", "--listeners 4",
             "listening sockets that share the port by SO_REUSEPORT (default 1)",
             number(1, 1024)},
         {supervisors, "a number from 1 to 1024", "--supervisors 1",
-            "processes that start those of connections (default one per acceptor)",
+            "processes that start connection processes (default one per acceptor)",
             number(1, 1024)},
         {acceptors, "a number from 1 to 1024", "--acceptors 10",
             "processes that accept (default 10, or one per listener or supervisor if more)",
             number(1, 1024)},
         {'max-connections', "a number from 1 to 1000000", "--max-connections 1024",
-            "a supervisor that has so many accepts no more (default no limit; Ranch has 1024)",
+            "a supervisor with this many accepts no more (default no limit; Ranch has 1024)",
             number(1, 1000000)},
         {'tls-cert', "a file of certificates in PEM", ?PAIR, "serve HTTPS with this chain",
             fun path/1},
@@ -60,7 +59,7 @@ given([Argument | More], Given) ->
             wrong("--~ts takes ~ts, not \"~ts\", for example ~ts", [Name, Takes, Value, Example])
     end.
 
-%% Takes --name value and --name=value apart; one dash is as good as two.
+%% Parses --name value and --name=value; one dash is accepted too.
 split(Argument, More) ->
     {Dashes, Text} = string:take(Argument, "-"),
     case {string:split(Text, "="), More} of
@@ -84,7 +83,7 @@ accepted() ->
 -spec wrong(string(), [term()]) -> no_return().
 wrong(Format, Values) -> throw(io_lib:format(Format, Values)).
 
-%% What was not given takes its default; after this there are no absent options.
+%% Fills in defaults; after this every option has a value.
 resolve(Given) ->
     check_together(Given),
     Defaults = #{
@@ -144,7 +143,7 @@ line(Example, Help) -> ["  ", string:pad(Example, 28), $\s, Help, $\n].
 family(#{addr := Address}) when tuple_size(Address) =:= 4 -> inet;
 family(_) -> inet6.
 
-%% Address and port as people write them.
+%% Address and port as text.
 place(#{addr := Address, port := Port} = Options) ->
     Text = inet:ntoa(Address),
     case family(Options) of

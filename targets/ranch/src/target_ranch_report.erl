@@ -1,5 +1,4 @@
-%% What the target says of itself: its counters and the two lines. What Erlang cannot measure is
-%% null.
+%% The target's report: its counters and the two lines. What Erlang cannot measure is null.
 -module(target_ranch_report).
 -export([ledger/0, accepted/1, established/3, served/2, sent/2]).
 -export([meter/0, backlog/2, listening/4, stopped/4, versions/0]).
@@ -9,7 +8,7 @@
 -define(SENT, 3).
 -define(HANDSHAKES, 4).
 -define(RESUMED, 5).
-%% Linux tells CPU times to user space in hundredths of a second, on all its common machines.
+%% Linux reports CPU times to user space in hundredths of a second on all common architectures.
 -define(TICK_NS, 10000000).
 
 %% The counters of all connections; each scheduler adds to its own copy.
@@ -19,7 +18,7 @@ accepted(Ledger) -> counters:add(Ledger, ?ACCEPTED, 1).
 
 served(Ledger, Count) -> counters:add(Ledger, ?SERVED, Count).
 
-%% A connection is ready for requests.
+%% Counts a connection that is ready for requests.
 established(Ledger, Transport, Socket) ->
     counters:add(Ledger, ?HANDSHAKES, 1),
     case Transport:secure() andalso ssl:connection_information(Socket, [session_resumption]) of
@@ -27,10 +26,10 @@ established(Ledger, Transport, Socket) ->
         _ -> ok
     end.
 
-%% Answers that were written, as the application knows them.
+%% Counts written responses, as the application sees them.
 sent(Ledger, Answers) -> counters:add(Ledger, ?SENT, iolist_size(Answers)).
 
-%% The beginning of the measured time: {monotonic time, user and system CPU time, collections}.
+%% The start of the measured time: {monotonic time, user and system CPU time, collections}.
 meter() ->
     {User, System} = cpu_ns(),
     {Collections, _, _} = erlang:statistics(garbage_collection),
@@ -38,13 +37,13 @@ meter() ->
 
 cpu_ns() ->
     {ok, Text} = file:read_file("/proc/self/stat"),
-    %% After the name, which ends with the last bracket, fields are counted from the third.
+    %% After the name, which ends with the last bracket, comes the third field.
     Fields = string:lexemes(lists:last(string:split(Text, <<") ">>, trailing)), " "),
     [User, System] = [binary_to_integer(lists:nth(Field - 2, Fields)) || Field <- [14, 15]],
     {User * ?TICK_NS, System * ?TICK_NS}.
 
 %% The length of the accept queue that the kernel enforces, which net.core.somaxconn may have cut:
-%% of a listening socket tcpi_sacked of TCP_INFO (option 11 of level 6), after 28 bytes.
+%% for a listening socket tcpi_sacked of TCP_INFO (option 11 of level 6), after 28 bytes.
 backlog(Transport, Socket) ->
     case Transport:getopts(Socket, [{raw, 6, 11, 32}]) of
         {ok, [{raw, 6, 11, <<_:28/binary, Length:32/native>>}]} -> integer_to_list(Length);
@@ -76,7 +75,7 @@ stopped(Options, Ledger, Began, {Acceptors, Supervisors}) ->
     {TimeBegan, UserBegan, SystemBegan, CollectionsBegan} = Began,
     {Now, User, System, Collections} = meter(),
     Count = fun(Index) -> counters:get(Ledger, Index) end,
-    %% With TLS, what went over the wire is known to a socket that its peer may have closed.
+    %% With TLS, only the socket has the bytes on the wire, and its peer may have closed it.
     {Bytes, Handshakes} =
         case Options of
             #{'tls-cert' := none} ->
@@ -100,7 +99,7 @@ stopped(Options, Ledger, Began, {Acceptors, Supervisors}) ->
         ]
     ).
 
-%% What is measured, in one line.
+%% The versions, in one line.
 versions() ->
     ok = application:load(ranch),
     {ok, Ranch} = application:get_key(ranch, vsn),

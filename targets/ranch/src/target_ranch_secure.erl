@@ -1,12 +1,12 @@
-%% The options of TLS. The files are read before the port is opened: the library would say what is
-%% wrong with them at each handshake only.
+%% The options of TLS. The files are read before the port is opened: the library would report errors
+%% in them only at each handshake.
 -module(target_ranch_secure).
 -export([options/1]).
 
 -define(EXIT_FAILED, 1).
 
-%% `none` for plain HTTP. A client that offers nothing else but h2 is refused, and of refusals
-%% nothing is logged: they are counted.
+%% `none` for plain HTTP. A client that offers only h2 is refused. Refusals are counted and not
+%% logged.
 options(#{'tls-cert' := none}) ->
     none;
 options(#{'tls-cert' := Certificate, 'tls-key' := Key}) ->
@@ -38,11 +38,11 @@ read(Flag, Path, What, Kinds) ->
                 )
         end,
     case [Entry || {Kind, _, _} = Entry <- Entries, lists:member(Kind, Kinds)] of
-        [] -> throw({?EXIT_FAILED, [Flag, ": no ", What, " in ", Path, ", which takes PEM"]});
+        [] -> throw({?EXIT_FAILED, [Flag, ": no ", What, " in ", Path, ", which must be PEM"]});
         Found -> Found
     end.
 
-%% Whether what the key signs is what the certificate vouches for.
+%% Whether the key belongs to the certificate.
 fits({_, Certificate, _}, Key) ->
     {'OTPCertificate', Signed, _, _} = public_key:pkix_decode_cert(Certificate, otp),
     %% subjectPublicKeyInfo: {_, {_, Algorithm, Parameters}, Key}

@@ -2,12 +2,12 @@
 //!
 //! File format: little-endian unsigned 64-bit integers only, each the nanoseconds of
 //! `CLOCK_MONOTONIC` right after the recv that delivered the last byte of a request, ascending over
-//! all threads. Its length is eight times the number of requests. `/stats`, `/stats/reset` and
-//! refused requests are not in it, and a reset of the record does not touch it.
+//! all threads. Its length is eight times the number of requests. It leaves out `/stats`,
+//! `/stats/reset` and refused requests, and a reset of the record does not change it.
 //!
 //! Memory is reserved at the start and first touched when it is used. Threads take it in blocks of
-//! 65536 arrivals, so that one busy thread can have nearly all of it; when it is used up, arrivals
-//! are counted and not kept.
+//! 65536 arrivals, so that one busy thread can use nearly all of it; when it is full, further
+//! arrivals are only counted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -61,7 +61,7 @@ impl Arrivals {
         Self { reserve, full: Vec::with_capacity(blocks), current: Block::default(), lost: 0 }
     }
 
-    /// Adds one arrival, which is not before the last one.
+    /// Adds one arrival, which must not be earlier than the last one.
     #[inline]
     pub fn add(&mut self, arrival_ns: u64) {
         if self.current.room == 0 && !self.next_block() {
@@ -90,12 +90,12 @@ impl Arrivals {
 pub struct Tally {
     /// Written to the file.
     pub logged: u64,
-    /// Lost because the memory was used up.
+    /// Lost because the memory was full.
     pub lost: u64,
 }
 
 impl Tally {
-    /// The part of the last line that tells.
+    /// The tally as a part of the last line.
     pub fn json(self) -> String {
         format!(",\"arrivals\":{{\"logged\":{},\"lost\":{}}}", self.logged, self.lost)
     }

@@ -1,12 +1,12 @@
-//! A server with so many hands: at most N requests are served at a time, the others wait.
+//! A server with N hands: at most N requests are served at a time, the others wait.
 //!
 //! First come, first served over all connections and threads. Because no request overtakes another,
-//! its begin and end follow at its arrival from those before it: it begins when it has arrived and
-//! a hand is free. So a queue is one number per hand, and the capacity is exact: a response that
-//! leaves late keeps no hand busy.
+//! its start and end follow at its arrival from earlier requests: it starts when it has arrived and
+//! a hand is free. So the queue is one number per hand, and the capacity is exact: a late response
+//! keeps no hand busy.
 //!
-//! Asked once per request, behind a lock that all threads share. A server with a known capacity is
-//! slow by intent; without `--serve-at-once` there is no lock.
+//! Called once per request, behind a lock that all threads share. A server with a known capacity is
+//! slow on purpose; without `--serve-at-once` there is no lock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,19 +15,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The hands of all threads.
 #[derive(Debug)]
 pub struct Capacity {
-    /// When each hand has finished what was given to it, the soonest first.
+    /// When each hand becomes free, earliest first.
     free_at_ns: Mutex<BinaryHeap<Reverse<u64>>>,
 }
 
 impl Capacity {
-    /// So many hands, all free.
+    /// This many hands, all free.
     pub fn new(hands: usize) -> Arc<Self> {
         let free_at_ns = std::iter::repeat_n(Reverse(0), hands).collect();
         Arc::new(Self { free_at_ns: Mutex::new(free_at_ns) })
     }
 
-    /// When a request that arrived at `arrival_ns` is served. `end_ns` tells when a request whose
-    /// service begins at a time is done.
+    /// When a request that arrived at `arrival_ns` is done. `end_ns` returns the end of a service
+    /// that starts at a given time.
     pub fn serve(&self, arrival_ns: u64, end_ns: impl FnOnce(u64) -> u64) -> u64 {
         let mut free_at_ns = self.free_at_ns.lock().unwrap_or_else(PoisonError::into_inner);
         let soonest_ns = free_at_ns.pop().map_or(0, |Reverse(ns)| ns);
@@ -67,8 +67,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition of a queue of hands: never more than N are served at a time, and a
-        /// request that waits finds all hands busy until it begins.
+        /// The definition of a queue with N hands: never more than N requests are served at a time,
+        /// and all hands are busy while a request waits.
         #[test]
         fn all_hands_work_and_no_more(
             hands in 1_usize..5,

@@ -2,7 +2,7 @@
 
 use crate::request::{HEAD_BYTES_MAX, REQUEST_BODY_BYTES_MAX, Refusal};
 
-/// Where in the body we are.
+/// The position in the body.
 #[derive(Debug, Default)]
 pub struct Chunks {
     place: Place,
@@ -32,7 +32,7 @@ enum Place {
 }
 
 impl Chunks {
-    /// Takes bytes from the front of `input`; true when the body is complete.
+    /// Consumes bytes from the front of `input`; true when the body is complete.
     pub fn receive(&mut self, input: &mut &[u8]) -> Result<bool, Refusal> {
         while let Some((&byte, rest)) = input.split_first() {
             if self.place == Place::Data {
@@ -79,7 +79,7 @@ impl Chunks {
             Place::DataReturn | Place::DataFeed => self.line_bytes = 0,
             _ => self.line_bytes += 1,
         }
-        // The check of the byte comes first, so that a piece's length never decides.
+        // Checks byte by byte, so that the result does not depend on how input is split.
         let fits = self.line_bytes <= HEAD_BYTES_MAX || byte == b'\n';
         fits.then_some(()).ok_or(Refusal::HeadTooLong)
     }

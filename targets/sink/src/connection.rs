@@ -1,9 +1,10 @@
-//! One connection, sans IO: bytes and their arrival in, bytes out, nothing before it is due.
+//! One connection, sans IO: bytes and their arrival in, bytes out, and no response before it is
+//! due.
 //!
-//! Responses wait in a queue in the order of their requests. Equal responses to requests that came
-//! with the same recv are one entry with a count, so that a pipeline of a thousand requests costs
-//! one entry, one clock read and one bucket of the record. What is written is derived from the
-//! front of the queue and the number of its bytes that are already out (`response.rs`).
+//! Responses wait in a queue in the order of their requests. Equal responses to requests of the
+//! same recv are one entry with a count, so that a pipeline of a thousand requests costs one entry,
+//! one clock read and one bucket of the record. The bytes to write follow from the front of the
+//! queue and the number of its bytes that were already sent (`response.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,11 +21,11 @@ use crate::route::Route;
 use crate::stats::Record;
 use crate::sys::thread_cpu_ns;
 
-/// A connection with this many entries in its queue is not read from until they get fewer.
+/// A connection with this many entries in its queue is not read until there are fewer.
 pub const QUEUE_MAX: usize = 16_384;
 /// Most bytes that are copied together for one send.
 pub const OUT_BYTES: usize = 256 * 1024;
-/// A generated body longer than this is sent from where it stands instead of being copied.
+/// A generated body longer than this is sent in place instead of being copied.
 const DIRECT_BYTES: u64 = 16 * 1024;
 /// Queue entries whose memory a closed connection keeps for the next one.
 const QUEUE_KEPT: usize = 64;
@@ -32,11 +33,11 @@ const QUEUE_KEPT: usize = 64;
 /// What a thread needs to turn requests into responses.
 #[derive(Debug)]
 pub struct Clerk {
-    /// What becomes of requests.
+    /// How requests are treated.
     pub service: Service,
     /// The last head.
     pub memo: Memo,
-    /// Chance.
+    /// The random numbers.
     pub random: Random,
     /// The log of arrivals, if there is one.
     pub arrivals: Option<Arrivals>,
@@ -64,11 +65,11 @@ impl Clerk {
 pub struct Connection {
     parser: Parser,
     queue: VecDeque<Pending>,
-    /// Bytes of the front response that are out.
+    /// Bytes of the front response that were sent.
     sent: u64,
     /// Requests taken.
     taken: u64,
-    /// What [`Content::Text`] at the front stands for.
+    /// The text of [`Content::Text`] at the front.
     text: Vec<u8>,
     /// When the next piece may be written, if responses are written in pieces.
     piece_due_ns: u64,
@@ -76,16 +77,16 @@ pub struct Connection {
     leftover: Leftover,
 }
 
-/// Whether more requests are taken.
+/// Whether more requests are accepted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Input {
     #[default]
     Open,
-    /// No: after the responses in the queue, the connection ends.
+    /// No: the connection ends after the responses in the queue.
     Closed(Ending),
 }
 
-/// Whether there are, or may still come, bytes that will not be read.
+/// Whether unread bytes have arrived or may still arrive.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
     /// None are expected.
@@ -95,7 +96,7 @@ pub enum Leftover {
     Likely,
 }
 
-/// Responses that wait for their time.
+/// Responses that are not due yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     response: Response,
@@ -113,7 +114,7 @@ enum Purpose {
     Request,
     Refusal,
     Interim,
-    /// `/stats`: its text is made when everything before it is out.
+    /// `/stats`: its text is made when everything before it was sent.
     Stats(Errand, Text),
 }
 
@@ -123,7 +124,7 @@ enum Text {
     There,
 }
 
-/// What has to be done before a response about the record can be given.
+/// What has to be done before a response about the record can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errand {
     /// Read it.
@@ -145,7 +146,7 @@ pub enum Next {
     End(Ending, Leftover),
 }
 
-/// A part of a body that is generated: from and until, counted in the body.
+/// A range of bytes of a generated body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatternSpan {
     /// The first byte.
@@ -155,7 +156,7 @@ pub struct PatternSpan {
 }
 
 impl Connection {
-    /// Makes it ready for the next client, keeps some of the memory.
+    /// Resets it for the next client and keeps some of the memory.
     pub fn clear(&mut self) {
         self.parser.clear();
         self.queue.clear();
@@ -176,7 +177,7 @@ impl Connection {
         requests.map(|pending| u64::from(pending.count)).sum()
     }
 
-    /// Takes bytes that a recv delivered at `arrival_ns`.
+    /// Processes bytes that a recv delivered at `arrival_ns`.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
@@ -204,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// The client has sent its end: queued requests get their responses, then the connection ends.
+    /// The client has sent FIN: queued requests get their responses, then the connection ends.
     pub fn end_of_input(&mut self) {
         if self.input == Input::Open {
             self.input = Input::Closed(Ending::Orderly);
@@ -227,7 +228,7 @@ impl Connection {
         }
     }
 
-    /// `/stats` leaves no trace in the record.
+    /// `/stats` is not counted in the record.
     fn take_errand(
         &mut self,
         errand: Errand,
@@ -280,7 +281,7 @@ impl Connection {
             Fate::Garbage => {
                 (response.content, response.extent) = (Content::Garbage, Extent::Whole)
             }
-            // A response to HEAD has no body to end in the middle of.
+            // A response to HEAD has no body to truncate.
             Fate::Truncated if response.extent == Extent::HeadOnly => {}
             Fate::Truncated => {
                 response.extent = Extent::Half;
@@ -325,7 +326,7 @@ impl Connection {
         self.queue.push_back(Pending { response, purpose, arrival_ns, due_ns, bytes, count: 1 });
     }
 
-    /// Gives the front response the text that [`Next::Text`] asked for.
+    /// Sets the text of the front response, as [`Next::Text`] requested.
     pub fn give_text(&mut self, text: String) {
         let Some(front) = self.queue.front_mut() else { return };
         if let Purpose::Stats(_, state @ Text::Missing) = &mut front.purpose {
@@ -335,8 +336,8 @@ impl Connection {
         }
     }
 
-    /// Writes everything that is due at `now_ns` into `out`, as far as it fits. What follows `out`
-    /// on the wire and would be a long copy is returned instead.
+    /// Writes everything that is due at `now_ns` into `out`, as far as it fits. A long generated
+    /// body that follows `out` on the wire is returned instead of copied.
     pub fn write_due(&self, now_ns: u64, out: &mut Vec<u8>) -> Option<PatternSpan> {
         let mut from = self.sent;
         for pending in self.queue.iter().take_while(|pending| pending.is_ready(now_ns)) {
@@ -369,7 +370,7 @@ impl Connection {
         }
     }
 
-    /// The next piece may be written one interval after this one was due.
+    /// Schedules the next piece one interval after this one was due.
     pub fn piece_sent(&mut self, now_ns: u64, pace: Pace) {
         let planned_ns = self.piece_due_ns + pace.interval_ns;
         // A connection that was idle, or is late by more than an interval, does not catch up.
@@ -377,7 +378,7 @@ impl Connection {
             if planned_ns > now_ns { planned_ns } else { now_ns + pace.interval_ns };
     }
 
-    /// The kernel has taken `bytes` of what was written, at `now_ns`.
+    /// The kernel accepted `bytes` of what was written, at `now_ns`.
     pub fn advance(&mut self, mut bytes: u64, now_ns: u64, record: &mut Record) {
         record.responses_bytes += bytes;
         while let Some(front) = self.queue.front_mut() {
@@ -402,7 +403,7 @@ impl Connection {
         }
     }
 
-    /// What has to happen before more can be written.
+    /// What the connection needs before more can be written.
     pub fn next(&self) -> Next {
         match (self.queue.front(), self.input) {
             (Some(front), _) => match front.purpose {
@@ -446,7 +447,7 @@ fn content(route: Route, persistence: Persistence) -> Content {
         Route::Healthz => Content::Healthz,
         Route::Bytes(size) => Content::Bytes(size),
         Route::Chunked(size) => match persistence {
-            // A client of HTTP/1.0 that keeps its connection needs to know the length.
+            // An HTTP/1.0 client that keeps its connection needs the length.
             Persistence::KeepOld => Content::Bytes(size),
             Persistence::CloseOld => Content::UntilClose(size),
             Persistence::Keep | Persistence::Close => Content::Chunked(size),
@@ -455,8 +456,8 @@ fn content(route: Route, persistence: Persistence) -> Content {
     }
 }
 
-/// Spends CPU time of this thread. Not wall time: a thread that is throttled or pushed aside must
-/// still do its work.
+/// Spends CPU time of this thread. Not wall time: a throttled or preempted thread must still do its
+/// work.
 #[inline]
 fn burn(cpu_ns: u64) {
     if cpu_ns == 0 {

@@ -1,4 +1,4 @@
-//! What the threads share: the records, the order to stop, and a way to hand over connections.
+//! What the threads share: the records, the stop flag, and a way to pass connections on.
 //!
 //! Nothing here is touched per request. The inboxes are used only with one listening socket.
 
@@ -40,14 +40,14 @@ impl Crew {
         self.members.len()
     }
 
-    /// What a thread watches to be woken by others.
+    /// The eventfd through which other threads wake this one.
     pub fn bell(&self, thread: usize) -> &File {
         &self.members[thread].bell
     }
 
-    /// Makes the bell silent again.
+    /// Resets the bell.
     pub fn response_bell(&self, thread: usize) {
-        // The count of rings does not matter, and an empty bell is not an error.
+        // The count does not matter, and an empty bell is not an error.
         let _ = self.bell(thread).read(&mut [0; 8]);
     }
 
@@ -57,7 +57,7 @@ impl Crew {
         self.ring(thread);
     }
 
-    /// Takes the connections given to a thread.
+    /// Takes the connections passed to a thread.
     pub fn take_over(&self, thread: usize) -> Vec<TcpStream> {
         mem::take(&mut self.handed(thread))
     }
@@ -81,7 +81,7 @@ impl Crew {
     }
 
     fn ring(&self, thread: usize) {
-        // Fails only when the bell has rung four billion times unanswered, which is loud enough.
+        // Fails only if the counter overflows; the thread is woken anyway.
         let _ = self.bell(thread).write(&1_u64.to_ne_bytes());
     }
 }

@@ -1,7 +1,7 @@
 //! When a response is due, from when its request arrived. Pure: no clock, no sleeping.
 //!
-//! A delay counts from the arrival of the request, not from when the loop got to it, so that the
-//! record of the sink is what a perfect client must measure, plus the way there and back.
+//! A delay counts from the arrival of the request, not from when the loop processed it, so that a
+//! perfect client measures the record of the sink plus the network time both ways.
 
 use std::str::FromStr;
 
@@ -39,11 +39,11 @@ pub enum Delay {
         /// The share of the others, 0 to 1.
         other_share: f64,
     },
-    /// Each period begins with a stall in which no response is sent: `stall:100ms/1s`.
+    /// Each period starts with a stall in which no response is sent: `stall:100ms/1s`.
     Stall {
         /// How long the stall takes.
         length_ns: u64,
-        /// From the begin of one stall to the begin of the next.
+        /// From the start of one stall to the start of the next.
         period_ns: u64,
     },
 }

@@ -1,16 +1,16 @@
-//! What goes wrong on purpose, and for which share of the responses.
+//! Faults, and the share of responses that have each.
 
 use std::str::FromStr;
 
 use crate::quantity::{share, unfit};
 use crate::random::Random;
 
-/// Responses `share` of all requests with another status: `500:1%`.
+/// Gives a share of responses another status: `500:1%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StatusShare {
     /// The status, 200 to 599.
     pub status: u16,
-    /// How many, 0 to 1.
+    /// The share, 0 to 1.
     pub share: f64,
 }
 
@@ -25,14 +25,14 @@ impl FromStr for StatusShare {
     }
 }
 
-/// What becomes of one response.
+/// How one response is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The correct response.
     Good,
     /// It has this status instead.
     Status(u16),
-    /// It ends in the middle of its body, and so does the connection.
+    /// It ends in the middle of its body, and the connection with it.
     Truncated,
     /// It is not HTTP.
     Garbage,
@@ -45,7 +45,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Sets the shares, or nothing if they are more than all responses.
+    /// The shares, or nothing if they add up to more than 1.
     pub fn new(garbage: f64, truncated: f64, statuses: &[StatusShare]) -> Option<Self> {
         let statuses = statuses.iter().map(|part| (Fate::Status(part.status), part.share));
         let shares: Vec<_> = [(Fate::Garbage, garbage), (Fate::Truncated, truncated)]
@@ -62,7 +62,7 @@ impl Faults {
         self.shares.is_empty()
     }
 
-    /// Draws what becomes of the next response.
+    /// Draws the fate of the next response.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> Fate {
         if self.is_none() {

@@ -1,6 +1,6 @@
-//! The meaning of one request head (RFC 9112): pure, from the bytes of the whole head.
+//! The meaning of one request head (RFC 9112): a pure function of the bytes of the whole head.
 //!
-//! Everything that could make two readers disagree on where a request ends is refused: bare line
+//! Refuses everything that could make two parsers disagree on where a request ends: bare line
 //! feeds, folded lines, spaces before a colon, two lengths, a length with a transfer coding.
 
 use crate::request::{REQUEST_BODY_BYTES_MAX, Refusal};
@@ -17,7 +17,7 @@ pub struct Head {
     pub route: Route,
     /// Whether the response has a body.
     pub wants: Wants,
-    /// What becomes of the connection.
+    /// Whether the connection stays open.
     pub persistence: Persistence,
     /// How the body of the request ends.
     pub framing: Framing,
@@ -34,16 +34,16 @@ pub enum Wants {
     HeadOnly,
 }
 
-/// What becomes of the connection after the response.
+/// Whether the connection stays open after the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
-    /// It stays, as is usual in HTTP/1.1.
+    /// It stays open, the default of HTTP/1.1.
     Keep,
-    /// It stays open, although the client uses HTTP/1.0, because the client asked for that.
+    /// It stays open with an HTTP/1.0 client that asked for it.
     KeepOld,
     /// It ends, and the response has `Connection: close`.
     Close,
-    /// It ends, as is usual in HTTP/1.0, and the client does not know chunks.
+    /// It ends, the default of HTTP/1.0, and the client does not support chunks.
     CloseOld,
 }
 
@@ -65,7 +65,7 @@ pub enum Pause {
     ForContinue,
 }
 
-/// Refuses what cannot become a request line, before a line end has been seen.
+/// Refuses bytes that cannot become a request line, before a line end was seen.
 pub fn check_method(line: &[u8]) -> Result<usize, Refusal> {
     let end = line.iter().position(|&byte| !is_token(byte)).unwrap_or(line.len());
     let finished = line.get(end);
@@ -141,7 +141,7 @@ impl Version {
     }
 }
 
-/// The header fields that mean something here.
+/// The header fields that matter here.
 #[derive(Debug, Default)]
 struct Fields {
     length: Option<u64>,

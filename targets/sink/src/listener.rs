@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use crate::plan::{Accept, Listeners};
 use crate::sys::{self, SocketOption};
 
-/// Opens one socket for each thread, or one in all. Returns the address they listen on, in which
-/// a free port has been chosen.
+/// Opens one socket for each thread, or a single one. Returns the address with the chosen port.
 pub fn open(
     addr: SocketAddr,
     threads: usize,
@@ -19,7 +18,7 @@ pub fn open(
     let addr = first.local_addr()?;
     let mut sockets = vec![OwnedFd::from(first)];
     if accept.listeners == Listeners::PerThread && threads > 1 {
-        // Sharing is switched on only after the bind: with it, the bind would succeed while another
+        // SO_REUSEPORT is set only after the bind: with it, the bind would succeed while another
         // sink is bound, and two servers would silently share one port.
         sys::enable(sockets[0].as_fd(), SocketOption::ReusePort)?;
         for _ in 1..threads {
@@ -44,17 +43,17 @@ fn bound(addr: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// What came of an accept.
+/// The result of an accept.
 #[derive(Debug)]
 pub enum Accepted {
     /// A connection.
     Connection(TcpStream),
     /// No connection waits.
     Nothing,
-    /// A client that has gone again; the next one may be there.
+    /// The client has already gone; the next one may be there.
     Lost,
     /// It failed, mostly because descriptors ran out. Like a naive server this one tries again
-    /// whenever the socket is ready, which it is at once: a busy loop, on purpose.
+    /// whenever the socket is ready, which is at once: a busy loop, on purpose.
     Failed,
 }
 

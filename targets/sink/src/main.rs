@@ -1,12 +1,13 @@
-//! The smallest HTTP/1.1 responder, our own ruler.
+//! The smallest HTTP/1.1 responder, used as the reference server.
 //!
-//! What this room is for: measuring what a client and the kernel cost when the server costs next
-//! to nothing, and knowing the true latency of every request, so that clients can be held to it.
-//! In: HTTP/1.1 requests over TCP; a command line that says how to delay, spoil and drop responses.
+//! What this room is for: measuring what a client and the kernel cost when the server costs almost
+//! nothing, and recording the true latency of every request, to check what clients report.
+//! In: HTTP/1.1 requests over TCP; a command line that says how to delay, corrupt and drop
+//! responses.
 //! Out: responses; two lines of JSON on standard output; `/stats`; a file of arrivals.
-//! Never: a crate of ours, since a ruler must not share the faults of what it measures; an
-//! allocation or a log line per request; a lock per request, unless a capacity was asked for; an
-//! response before it is due.
+//! Never: another crate of this repository, because a reference must not share bugs with what it
+//! measures; an allocation or a log line per request; a lock per request, unless a capacity was
+//! requested; a response before it is due.
 
 #![allow(unsafe_code, reason = "rings shared with the kernel; it shares no code with the engine")]
 
@@ -129,7 +130,7 @@ fn serve(plan: Plan) -> Result<(), String> {
     say(&with_tally(line, tally))
 }
 
-/// One worker for each thread, with everything that can fail at the start done.
+/// One worker for each thread, with every start-up step that can fail already done.
 fn workers(
     plan: &Plan,
     crew: &Arc<Crew>,
@@ -184,7 +185,7 @@ fn start(plan: &Plan, workers: Vec<Worker>) -> io::Result<Vec<Thread>> {
         .collect()
 }
 
-/// The file of arrivals, which is created at the start so that a wrong name is known at once.
+/// The file of arrivals, which is created at the start so that a wrong name fails at once.
 struct ArrivalFile {
     open: Option<(File, String, Arc<Reserve>)>,
 }
@@ -210,7 +211,7 @@ impl ArrivalFile {
     }
 }
 
-/// Puts the tally of the arrivals at the end of the last line.
+/// Appends the tally of the arrivals to the last line.
 fn with_tally(line: String, tally: Option<Tally>) -> String {
     let Some(tally) = tally else { return line };
     let open = line.strip_suffix('}').unwrap_or(&line);
@@ -234,7 +235,7 @@ fn explain_listen(addr: SocketAddr, error: &io::Error) -> String {
     format!("listen on {addr}: {error}")
 }
 
-/// A thread that is gone would leave its connections hanging, which looks like a slow server.
+/// A panicked thread would leave its connections hanging, which looks like a slow server.
 fn end_all_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -15,18 +15,18 @@ use crate::plan::{
 use crate::quantity::{cpus, share_flag, time, time_ns, unfit};
 use crate::sys::now_ns;
 
-const ABOUT: &str = "The smallest HTTP/1.1 responder of the lab: the ruler for client plus kernel, \
-and the truth for latency tests, because it records its own service times and can delay, spoil \
-and drop responses as told.";
+const ABOUT: &str = "The smallest HTTP/1.1 responder of the lab: the reference for client plus \
+kernel, and the ground truth for latency tests, because it records its own service times and can \
+delay, corrupt and drop responses.";
 
 const AFTER: &str = r#"PATHS
   /simple and any other   200, {"message":"hi"}
   /bytes/N  /chunked/N    200, a body of N bytes (up to 64 MiB), by length or in chunks
   /status/CODE            a response with that status, 200 to 599
-  /healthz                200, ok; never delayed, never spoilt
-  GET /stats              the record so far, as one line of JSON; it is not itself in the record,
-                          only the connection it comes by is counted
-  POST /stats/reset       forgets the record, in all threads, before it responses
+  /healthz                200, ok; never delayed, never faulty
+  GET /stats              the record so far, as one line of JSON; of such requests only the
+                          connection is counted
+  POST /stats/reset       clears the record, in all threads, before it responds
 
 LINES ON STANDARD OUTPUT
   {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
@@ -35,10 +35,10 @@ LINES ON STANDARD OUTPUT
   or from the last reset.
 
 EXAMPLES
-  target-sink --threads 1 --cpus 0                  a ruler on one CPU
-  target-sink --delay exp:1ms --seed 7              a server whose latency is known
+  target-sink --threads 1 --cpus 0                  a reference server on one CPU
+  target-sink --delay exp:1ms --seed 7              a server with known latency
   target-sink --delay stall:100ms/1s                a server that stops for 100 ms every second
-  target-sink --delay fixed:20ms --serve-at-once 8  a server that can do 400/s
+  target-sink --delay fixed:20ms --serve-at-once 8  a server with a capacity of 400/s
   target-sink --single-listener --backlog 8 --accept-delay 5ms       an accept queue that fills up
   target-sink --close-after 100 --close-silently --reset             resets instead of responses
 
@@ -52,7 +52,7 @@ pub struct Options {
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     addr: IpAddr,
 
-    /// Port to listen on; 0 takes a free one, which the first line of output names
+    /// Port to listen on; 0 picks a free one, which the first line of output names
     #[arg(long, value_name = "PORT", default_value_t = 8083)]
     port: u16,
 
@@ -68,12 +68,13 @@ pub struct Options {
     /// When responses are due, counted from the arrival of the request: fixed:1ms | exp:1ms (the
     /// mean) | uniform:1ms..5ms | bimodal:1ms,20ms@10% (10 % take 20 ms) | stall:100ms/1s (each
     /// second since the start begins with 100 ms without a response). Responses stay in order on
-    /// each connection; waiting for the one before is part of the record
+    /// each connection; waiting for the previous one is part of the record
     #[arg(long, value_name = "SPEC", help_heading = "Delay")]
     delay: Option<Delay>,
 
     /// Serve at most N requests at a time, each for its delay, first come first served over all
-    /// connections: 8 of 20 ms are 400/s. The delay counts from when a request is served
+    /// connections: 8 of 20 ms are 400/s. The delay counts from when the service of a request
+    /// starts
     #[arg(long, value_name = "N", requires = "delay", value_parser = hands,
           help_heading = "Delay")]
     serve_at_once: Option<usize>,
@@ -91,7 +92,7 @@ pub struct Options {
     #[arg(long, value_name = "CHUNK/INTERVAL", value_parser = pace, help_heading = "Delay")]
     slow_bytes: Option<Pace>,
 
-    /// What sleeps until responses are due; auto takes pwait2 where the kernel has it
+    /// How to sleep until responses are due; auto uses pwait2 where the kernel has it
     #[arg(long, value_name = "CLOCK", value_enum, default_value_t = ClockworkName::Auto,
           help_heading = "Delay")]
     clockwork: ClockworkName,
@@ -108,37 +109,37 @@ pub struct Options {
     #[arg(long, requires = "close_after", help_heading = "Faults")]
     reset: bool,
 
-    /// Share of responses that have another status, 500:1%; can be repeated
+    /// Share of responses with another status: 500:1%; can be repeated
     #[arg(long, value_name = "CODE:SHARE", action = ArgAction::Append, help_heading = "Faults")]
     status: Vec<StatusShare>,
 
-    /// Share of responses that end in the middle of the body, and so does the connection: 1%
+    /// Share of responses that end, with the connection, in the middle of the body: 1%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_flag,
           help_heading = "Faults")]
     truncate: f64,
 
-    /// Share of responses that are bytes which are not HTTP: 1%
+    /// Share of responses that are not HTTP: 1%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_flag,
           help_heading = "Faults")]
     garbage: f64,
 
-    /// Connections that may wait to be accepted; the kernel caps it at net.core.somaxconn
+    /// Connections that can wait to be accepted; the kernel caps it at net.core.somaxconn
     #[arg(long, value_name = "N", default_value_t = 4096,
           value_parser = clap::value_parser!(u32).range(1..=65_535), help_heading = "Accepting")]
     backlog: u32,
 
-    /// How long the acceptor sleeps before each accept: 5ms. Serving goes on meanwhile
+    /// How long the acceptor sleeps before each accept: 5ms. Serving continues meanwhile
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
           help_heading = "Accepting")]
     accept_delay: Duration,
 
-    /// One listening socket whose connections the first thread accepts and deals out in turn,
-    /// instead of one for each thread
+    /// One listening socket whose connections the first thread accepts and distributes in turn,
+    /// instead of one socket for each thread
     #[arg(long, help_heading = "Accepting")]
     single_listener: bool,
 
-    /// Descriptors this process may open (RLIMIT_NOFILE), by default as many as it is allowed to.
-    /// When they are used up it keeps trying to accept, as a naive server does
+    /// Descriptors this process may open (RLIMIT_NOFILE), by default the hard limit. When they are
+    /// used up it keeps trying to accept, as a naive server does
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(8..=1 << 30),
           help_heading = "Accepting")]
     max_fds: Option<u64>,
@@ -166,7 +167,7 @@ enum ClockworkName {
 struct CpuList(Vec<usize>);
 
 impl Options {
-    /// What to do. The error is about flags that do not fit together, on one line.
+    /// The plan. The error is about flags that cannot be combined, on one line.
     pub fn plan(self) -> Result<Plan, String> {
         let faults = Faults::new(self.garbage, self.truncate, &self.status).ok_or(
             "--garbage, --truncate and --status together take at most 100%, for example \

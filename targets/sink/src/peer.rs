@@ -1,8 +1,8 @@
 //! One accepted socket: moves bytes between the kernel and a [`Connection`].
 //!
-//! Watched once, edge-triggered: in the usual case a request costs one epoll_wait, one recv and
-//! one send. A recv that does not fill the buffer has emptied the socket, so none is spent on
-//! learning that nothing is left.
+//! Registered once, edge-triggered: in the usual case a request costs one epoll_wait, one recv and
+//! one send. A recv that does not fill the buffer has emptied the socket, so no extra recv is
+//! needed to learn that.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::mem;
@@ -18,19 +18,18 @@ use crate::sys::{self, now_ns};
 
 /// Most bytes taken by one recv.
 pub const INBOX_BYTES: usize = 64 * 1024;
-/// After this many recvs in a row other connections have their turn.
+/// After this many recvs in a row other connections get a turn.
 const RECVS_IN_A_ROW: usize = 16;
-/// After this many sends in a row likewise, so that a large body does not hold up small ones.
+/// After this many sends in a row likewise, so that a large body does not delay small ones.
 const SENDS_IN_A_ROW: usize = 16;
-/// How long a connection that ends waits for the client to have read the last response.
+/// How long a closing connection waits for the client to read the last response.
 const LINGER_NS: u64 = 1_000_000_000;
 /// Most pieces of a generated body that are sent at once.
 const PIECES: usize = 32;
-/// What every connection is watched for.
+/// The events watched for every connection.
 pub const INTEREST: u32 = sys::READABLE | sys::ENDED | sys::EDGE;
 
-/// What a thread works with. Its buffers are shared by all its connections: between two turns
-/// they hold nothing.
+/// What a thread works with. All its connections share its buffers, which are empty between turns.
 #[derive(Debug)]
 pub struct Hands {
     /// Watches the sockets.
@@ -42,10 +41,10 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// Takes all memory at once.
+    /// Allocates all memory at once.
     pub fn new(poller: Poller, clerk: Clerk) -> Self {
         let inbox = vec![0; INBOX_BYTES].into();
-        // A head may follow when the buffer is full to the last byte.
+        // A head may follow when the buffer is completely full.
         let out = Vec::with_capacity(OUT_BYTES + 1024);
         Self { poller, clerk, inbox, out }
     }
@@ -77,20 +76,20 @@ pub struct Peer {
     reading: Reading,
     writing: Writing,
     flushed: Flushed,
-    /// When to give up waiting for the client's end, `u64::MAX` while it is served.
+    /// When to stop waiting for the client's FIN, `u64::MAX` while it is served.
     linger_until_ns: u64,
 }
 
 /// Whether there are bytes to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// None are there: wait for an event.
+    /// There are none: wait for an event.
     Drained,
     /// There may be some.
     Unread,
-    /// The client has sent its end: read on until it comes.
+    /// The client has sent FIN: read on until it arrives.
     Ending,
-    /// It has come.
+    /// It has arrived.
     Ended,
 }
 
@@ -99,7 +98,7 @@ enum Reading {
 enum Writing {
     /// There was always room.
     Free,
-    /// There was none once, since when the socket is watched for it.
+    /// There was none once; since then the socket is watched for it.
     Watched,
     /// There is none: wait for an event.
     Blocked,
@@ -110,7 +109,7 @@ enum Writing {
 enum Flushed {
     /// Nothing that is due was left, or there was no room.
     Whole,
-    /// It was the turn of others.
+    /// Other connections got their turn.
     CutShort,
 }
 
@@ -129,12 +128,12 @@ impl Peer {
         }
     }
 
-    /// The socket, to be watched.
+    /// The socket, to watch it.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Ends it: closes the socket and gives back the connection.
+    /// Closes the socket and returns the connection.
     pub fn end(self, record: &mut Record) -> Connection {
         let mut connection = self.connection;
         record.requests_unanswered += connection.unanswered();
@@ -163,7 +162,7 @@ impl Peer {
         self.go_on(hands, record)
     }
 
-    /// A wake-up that was asked for, or the next turn.
+    /// Handles a requested wake-up, or the next turn.
     pub fn on_turn(&mut self, now_ns: u64, hands: &mut Hands, record: &mut Record) -> Outcome {
         if self.linger_until_ns <= now_ns {
             return Outcome::Gone;
@@ -175,12 +174,12 @@ impl Peer {
         self.go_on(hands, record)
     }
 
-    /// What [`Outcome::Text`] asks for.
+    /// What [`Outcome::Text`] requests.
     pub fn next_text(&self) -> Next {
         self.connection.next()
     }
 
-    /// Gives the text and goes on.
+    /// Sets the text and continues.
     pub fn give_text(&mut self, text: String, hands: &mut Hands, record: &mut Record) -> Outcome {
         self.connection.give_text(text);
         self.on_turn(now_ns(), hands, record)
@@ -281,7 +280,7 @@ impl Peer {
         }
     }
 
-    /// Sends a head and as much of a generated body as one call takes, without copying.
+    /// Sends a head and as much of a generated body as one call accepts, without copying.
     fn send_span(&self, head: &[u8], span: PatternSpan) -> io::Result<usize> {
         let mut parts = [IoSlice::new(&[]); PIECES + 1];
         parts[0] = IoSlice::new(head);
@@ -298,7 +297,7 @@ impl Peer {
     }
 
     /// Waits for room. Changing the watched events reports the current state again, so room that
-    /// came meanwhile is not missed.
+    /// became free meanwhile is not missed.
     fn block(&mut self, poller: &Poller) -> io::Result<()> {
         if self.writing == Writing::Free {
             poller.change(&self.socket, INTEREST | sys::WRITABLE, self.token)?;
@@ -329,10 +328,10 @@ impl Peer {
         }
     }
 
-    /// All responses are out: ends the connection so that the client gets the last one.
+    /// All responses were sent: ends the connection so that the client gets the last one.
     fn finish(&mut self, ending: Ending, leftover: Leftover, now: u64) -> Outcome {
         if ending == Ending::Reset {
-            // Without it the close is an orderly one, which a client can live with.
+            // Without it the close is orderly, which is acceptable.
             let _ = sys::reset_on_close(self.socket.as_fd());
             return Outcome::Gone;
         }
@@ -344,11 +343,11 @@ impl Peer {
             return Outcome::Gone;
         }
         self.linger_until_ns = now + LINGER_NS;
-        // What has come already is not announced again.
+        // Bytes that have already arrived cause no new event.
         Outcome::Again
     }
 
-    /// Reads and forgets until the client's end.
+    /// Reads and discards until the client's FIN.
     fn discard(&mut self, hands: &mut Hands) -> Outcome {
         for _ in 0..RECVS_IN_A_ROW {
             match self.socket.read(&mut hands.inbox) {
@@ -366,5 +365,5 @@ impl Peer {
     }
 }
 
-/// Forces the size of a connection into the reader's mind: a hundred thousand of them are 40 MB.
+/// Bounds the size of a connection: a hundred thousand of them take 40 MB.
 const _: () = assert!(mem::size_of::<Peer>() <= 400);

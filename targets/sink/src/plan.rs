@@ -1,4 +1,4 @@
-//! What this run does: the options after every default and every `auto` is decided.
+//! What this run does: the options with every default and `auto` resolved.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ pub struct Plan {
     pub addr: SocketAddr,
     /// How many threads serve.
     pub threads: usize,
-    /// The CPUs they are pinned to, in turn; empty leaves them to the kernel.
+    /// The CPUs they are pinned to, in turn; empty for no pinning.
     pub cpus: Vec<usize>,
-    /// How connections come in.
+    /// How connections are accepted.
     pub accept: Accept,
-    /// A limit on descriptors, or as many as allowed.
+    /// A limit on descriptors, or the hard limit.
     pub fds_max: Option<u64>,
-    /// What sleeps until the next due time.
+    /// How to sleep until the next due time.
     pub clockwork: Clockwork,
-    /// What becomes of requests.
+    /// How requests are treated.
     pub service: Service,
     /// How many requests all threads together serve at a time, if that is limited.
     pub hands: Option<usize>,
@@ -29,12 +29,12 @@ pub struct Plan {
     pub arrivals: Option<ArrivalPlan>,
 }
 
-/// How connections come in.
+/// How connections are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accept {
     /// How many listening sockets there are.
     pub listeners: Listeners,
-    /// How many connections may wait in each of them.
+    /// How many connections can wait in each of them.
     pub backlog: u32,
     /// How long the acceptor sleeps before each accept.
     pub delay_ns: u64,
@@ -45,11 +45,11 @@ pub struct Accept {
 pub enum Listeners {
     /// One for each thread; the kernel spreads connections over them.
     PerThread,
-    /// One; the first thread accepts and deals the connections out in turn.
+    /// One; the first thread accepts and distributes the connections in turn.
     Single,
 }
 
-/// What sleeps until the next due time.
+/// How to sleep until the next due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clockwork {
     /// `epoll_pwait2` where the kernel has it, otherwise a timerfd.
@@ -60,7 +60,7 @@ pub enum Clockwork {
     TimerFd,
 }
 
-/// What becomes of requests. The same for all threads.
+/// How requests are treated. The same for all threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
     /// When responses are due.
@@ -82,7 +82,7 @@ pub struct Service {
 /// When connections end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseAfter {
-    /// With this response.
+    /// After this many responses.
     pub responses: u64,
     /// Whether that response has `Connection: close`.
     pub notice: Notice,

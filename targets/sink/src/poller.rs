@@ -9,7 +9,7 @@ use crate::sys::{self, Event, Watch};
 /// How long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timeout {
-    /// Only look.
+    /// Not at all.
     Now,
     /// Until something happens.
     Never,
@@ -24,7 +24,7 @@ pub const TIMER: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// What sleeps if `epoll_pwait2` does not.
+    /// Used for sleeping without `epoll_pwait2`.
     timer: Option<OwnedFd>,
 }
 
@@ -48,12 +48,12 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Begins to watch a descriptor.
+    /// Starts to watch a descriptor.
     pub fn add(&self, fd: &impl AsFd, interest: u32, token: u64) -> io::Result<()> {
         sys::watch(self.epoll.as_fd(), Watch::Add, fd.as_fd(), interest, token)
     }
 
-    /// Watches a descriptor for something else. What holds already is reported again.
+    /// Changes the watched events of a descriptor. Current states are reported again.
     pub fn change(&self, fd: &impl AsFd, interest: u32, token: u64) -> io::Result<()> {
         sys::watch(self.epoll.as_fd(), Watch::Change, fd.as_fd(), interest, token)
     }

@@ -1,4 +1,4 @@
-//! Responses that are constants: their bytes stand in the program file.
+//! Constant responses: their bytes are in the program file.
 
 use crate::head::Persistence;
 
@@ -10,7 +10,7 @@ pub const HEALTHZ_BODY: &str = "ok";
 /// The interim response to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What `--garbage` sends: the begin of a TLS alert, then a text that no parser takes for HTTP.
+/// What `--garbage` sends: the start of a TLS alert, then a text that no parser takes for HTTP.
 pub const GARBAGE: &[u8] = b"\x15\x03\x01\x00\x02\x02\x16 this is not HTTP \xff\xfe\x00\r\n\r\n";
 
 macro_rules! simple {

@@ -1,7 +1,6 @@
-//! Quantities as people write them: `5ms`, `1%`, `0-3,6`.
+//! Quantities as typed by users: `5ms`, `1%`, `0-3,6`.
 //!
-//! Each parser takes the whole text or nothing. What would have been accepted is said by the flag,
-//! not here: one text per flag, in `usage.rs`.
+//! Each parser accepts the whole text or nothing. `usage.rs` says what each flag accepts.
 
 use std::time::Duration;
 
@@ -68,7 +67,7 @@ fn decimal(text: &str) -> Option<f64> {
     (plain && framed).then(|| text.parse().ok()).flatten()
 }
 
-/// The error of a value that does not fit; the flag explains what would.
+/// The error of an invalid value; the flag explains what is valid.
 pub fn unfit() -> String {
     "unfit value".to_owned()
 }

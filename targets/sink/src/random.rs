@@ -1,9 +1,9 @@
-//! Numbers by chance that are the same for the same seed.
+//! Random numbers, reproducible from a seed.
 //!
 //! SplitMix64 (Steele, Lea and Flood, 2014): one addition and three mixing steps, full period,
-//! and any two seeds give unrelated sequences, so that each thread can take its number as a seed.
+//! and any two seeds give unrelated sequences, so that each thread can use its number as a seed.
 
-/// A sequence of numbers by chance.
+/// A sequence of random numbers.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
@@ -27,7 +27,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number from 0 up to but not including 1, all equally likely.
+    /// A number in [0, 1), uniformly distributed.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

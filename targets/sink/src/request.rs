@@ -1,9 +1,9 @@
 //! The receiving side of one connection, sans IO: bytes in pieces of any size, requests out.
 //!
-//! Three ways through a head. One that is byte for byte the last one this thread has read means the
-//! same again, which costs one comparison ([`Memo`]); load generators repeat themselves. A new one
-//! that is complete in the piece is read in place. Only a head that is split between pieces is
-//! copied together, up to [`HEAD_BYTES_MAX`]. Bodies are passed over and never kept.
+//! A head is read in one of three ways. One that equals the last head of this thread has the same
+//! meaning, which costs one comparison ([`Memo`]); load generators repeat themselves. A new one
+//! that is complete in the piece is parsed in place. Only a head that is split between pieces is
+//! copied together, up to [`HEAD_BYTES_MAX`]. Bodies are skipped and never kept.
 
 use crate::chunks::Chunks;
 use crate::head::{self, Framing, Head, Pause};
@@ -19,7 +19,7 @@ const MEMO_BYTES_MAX: usize = 4096;
 /// Memory for split heads that a connection keeps between requests.
 const HELD_BYTES_KEPT: usize = 4096;
 
-/// What came in.
+/// What was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A head that waits for `100 Continue` before its body.
@@ -33,10 +33,10 @@ pub enum Event {
     },
 }
 
-/// Why bytes are not a request. Nothing after them can be understood.
+/// Why bytes are not a request. Nothing after them can be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not HTTP/1, or two readers could understand it differently.
+    /// It is not HTTP/1, or two parsers could understand it differently.
     Malformed,
     /// The body is longer than [`REQUEST_BODY_BYTES_MAX`].
     BodyTooLong,
@@ -72,7 +72,7 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// The meaning of the head that `input` begins with, if it is the same as the last one. A head
+    /// The meaning of the head at the start of `input`, if it is the same as the last one. A head
     /// ends with its first empty line, so equal bytes are the whole head.
     #[inline]
     fn recall(&self, input: &[u8]) -> Option<(Head, usize)> {
@@ -93,7 +93,7 @@ impl Memo {
 #[derive(Debug, Default)]
 pub struct Parser {
     stage: Stage,
-    /// The begin of a head whose end has not come.
+    /// The start of a head whose end has not arrived.
     held: Vec<u8>,
     /// Bytes of the request under way.
     bytes: u64,
@@ -115,7 +115,7 @@ enum Stage {
 }
 
 impl Parser {
-    /// Takes bytes from the front of `input` until something has come in or nothing is left.
+    /// Consumes bytes from the front of `input` until something is complete or nothing is left.
     pub fn receive(
         &mut self,
         input: &mut &[u8],
@@ -186,7 +186,7 @@ impl Parser {
         self.begin(head, input)
     }
 
-    /// Goes on with a head of which a part is held.
+    /// Continues a head of which a part is held.
     fn step_split_head(&mut self, input: &mut &[u8], memo: &mut Memo) -> Result<Step, Refusal> {
         let held = self.held.len();
         let room = HEAD_BYTES_MAX - held;
@@ -202,7 +202,7 @@ impl Parser {
         self.begin(head, input)
     }
 
-    /// Refuses the begin of a head that cannot become one.
+    /// Refuses a held part that cannot become a head.
     fn check_held(&self) -> Result<Step, Refusal> {
         // A lone carriage return may still become an empty line.
         if self.held != b"\r" {
@@ -214,7 +214,7 @@ impl Parser {
         Ok(Step::Starved)
     }
 
-    /// Empty lines before a request are passed over (RFC 9112 section 2.2).
+    /// Empty lines before a request are skipped (RFC 9112 section 2.2).
     fn skip_empty_lines(&mut self, input: &mut &[u8]) {
         if self.held == b"\r" && input.first() == Some(&b'\n') {
             self.held.clear();
@@ -277,9 +277,9 @@ enum Step {
     Complete(Head),
 }
 
-/// The length of the head that `bytes` begins with, if its end is there; the bytes before `from`
-/// were looked at before. Looks no further than a head may reach, so that the result does not
-/// depend on how much has come.
+/// The length of the head at the start of `bytes`, if its end is there; bytes before `from` were
+/// already searched. It looks no further than the longest head, so that the result does not depend
+/// on how much has arrived.
 fn find_end(bytes: &[u8], from: usize) -> Result<Option<usize>, Refusal> {
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
     let mut from = from;

@@ -5,7 +5,7 @@ use crate::head::{Persistence, Wants};
 use crate::route::Route;
 use proptest::prelude::*;
 
-/// Everything the parser makes of `input` given in pieces that end at `cuts`.
+/// The parser's results for `input` in pieces that end at `cuts`.
 fn events(input: &[u8], cuts: &[usize]) -> (Vec<Event>, Option<Refusal>) {
     let (mut parser, mut memo) = (Parser::default(), Memo::default());
     let (mut events, mut begin) = (Vec::new(), 0);

@@ -1,9 +1,9 @@
-//! What goes out, as a pure function from a response and a position to bytes.
+//! Bytes to send, as a pure function of a response and a position.
 //!
-//! Because every response can be written again from any byte on, a connection that cannot send
-//! keeps a number and no buffer, and a body of 64 MiB takes no memory. The common responses are
-//! constants; the others format their head into a small array. There is no `Date` field: it would
-//! be the only part that changes, and the ruler should send the same bytes every time.
+//! Because every response can be written from any byte on, a connection that cannot send keeps a
+//! number and no buffer, and a body of 64 MiB takes no memory. Common responses are constants; the
+//! others format their head into a small array. There is no `Date` field: it would be the only part
+//! that changes, and the reference should send the same bytes every time.
 
 use crate::head::{Persistence, Wants};
 use crate::prebuilt;
@@ -30,7 +30,7 @@ pub enum Content {
     Bytes(u32),
     /// The same, in chunks.
     Chunked(u32),
-    /// The same, up to the end of the connection, for clients that do not know chunks.
+    /// The same, up to the end of the connection, for clients that do not support chunks.
     UntilClose(u32),
     /// Another status, with a small body that names it.
     Status(u16),
@@ -47,9 +47,9 @@ pub enum Content {
 pub enum Extent {
     /// All of it.
     Whole,
-    /// The head alone, as HEAD wants it.
+    /// The head alone, for HEAD.
     HeadOnly,
-    /// All up to the middle of the body, or of the head if there is no body.
+    /// Up to the middle of the body, or of the head if there is no body.
     Half,
 }
 
@@ -62,9 +62,9 @@ impl From<Wants> for Extent {
     }
 }
 
-/// The bytes of generated bodies: byte n of a body is `PATTERN[n % 64]`, over and over.
+/// The bytes of generated bodies: byte n of a body is `PATTERN[n % 64]`.
 pub static PATTERN: [u8; PATTERN_BYTES] = pattern();
-/// Length of [`PATTERN`]: small enough to stay in the cache that is nearest to the core.
+/// Length of [`PATTERN`]: small enough to stay in the L1 cache.
 pub const PATTERN_BYTES: usize = 16 * 1024;
 /// The pattern repeats after this many bytes.
 pub const PATTERN_PERIOD: usize = 64;
@@ -112,7 +112,7 @@ impl Response {
         }
     }
 
-    /// How many bytes are sent in all. `text` is what [`Content::Text`] stands for.
+    /// How many bytes are sent in total. `text` is the text of [`Content::Text`].
     pub fn len(&self, text: &[u8]) -> u64 {
         match self.prebuilt() {
             Some(bytes) => bytes.len() as u64,
@@ -128,7 +128,7 @@ impl Response {
         }
     }
 
-    /// Where in the response a body begins that is [`PATTERN`] to its end, if it has one.
+    /// Where the body starts, if it is [`PATTERN`] to its end.
     pub fn pattern_begin(&self) -> Option<u64> {
         match self.content {
             Content::Bytes(_) | Content::UntilClose(_) if self.extent != Extent::HeadOnly => {
@@ -162,7 +162,7 @@ impl<'a> Layout<'a> {
             Content::Chunked(size) => (200, "application/octet-stream", Body::Chunks(size.into())),
             Content::Text => (200, "application/json", Body::Text(text)),
             Content::Status(status) => (status, "application/json", status_body(status)),
-            // The others have constants; only an empty body is left.
+            // The others have constants; only an empty body remains.
             Content::Simple | Content::Healthz | Content::Continue | Content::Garbage => {
                 (200, "text/plain", Body::Pattern(0))
             }
@@ -216,7 +216,7 @@ fn half(whole: usize, body: usize) -> usize {
     if body == 0 { whole / 2 } else { whole - body + body / 2 }
 }
 
-/// The `Connection` field, where the connection does not do what is the default.
+/// The `Connection` field, where the connection does not follow the default.
 pub const fn connection_line(persistence: Persistence) -> &'static str {
     match persistence {
         Persistence::Keep => "",
@@ -255,7 +255,7 @@ impl Body<'_> {
     }
 }
 
-/// The longest piece of [`PATTERN`] that stands at `from` and ends before `until`.
+/// The longest piece of [`PATTERN`] for position `from` that ends before `until`.
 pub fn pattern_piece(from: u64, until: u64) -> &'static [u8] {
     let begin = from as usize % PATTERN_PERIOD;
     let length = (until - from).min((PATTERN_BYTES - begin) as u64) as usize;
@@ -287,7 +287,7 @@ fn append_chunks(size: u64, mut from: u64, until: u64, out: &mut Vec<u8>) {
         let data_end = line_end + data;
         let chunk_end = if data == 0 { 0 } else { data_end + 2 };
         let stop = until - from + within;
-        // The last chunk shares its index with the rest before it, so it may follow in this turn.
+        // The last chunk has the same index as the rest before it, so it may follow in this turn.
         append_part(line.as_slice(), 0, within, stop.min(line_end), out);
         if within < data_end && stop > line_end {
             let begin = within.max(line_end) - line_end + data_begin;
@@ -302,7 +302,7 @@ fn append_chunks(size: u64, mut from: u64, until: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes of `part`, which begins at `begin`, from `within` up to `stop`.
+/// Appends the bytes of `part`, which starts at `begin`, from `within` up to `stop`.
 fn append_part(part: &[u8], begin: u64, within: u64, stop: u64, out: &mut Vec<u8>) {
     let from = within.saturating_sub(begin).min(part.len() as u64) as usize;
     let until = stop.saturating_sub(begin).min(part.len() as u64) as usize;
@@ -321,7 +321,7 @@ fn size_line(data: u64) -> HeadBytes {
     line
 }
 
-/// A few bytes that are put together without asking for memory.
+/// A few bytes that are assembled without an allocation.
 #[derive(Clone, Copy)]
 struct HeadBytes {
     bytes: [u8; Self::CAPACITY],
@@ -329,7 +329,7 @@ struct HeadBytes {
 }
 
 impl HeadBytes {
-    /// More than the longest head that can come together here.
+    /// More than the longest head that can be built here.
     const CAPACITY: usize = 192;
 
     fn new() -> Self {

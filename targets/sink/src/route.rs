@@ -1,6 +1,6 @@
-//! What a request asks for: the paths of this server.
+//! The paths of this server.
 
-/// Largest body that `/bytes/N` and `/chunked/N` give.
+/// Largest body of `/bytes/N` and `/chunked/N`.
 pub const BODY_BYTES_MAX: u32 = 64 << 20;
 
 /// The resource at a path.
@@ -8,7 +8,7 @@ pub const BODY_BYTES_MAX: u32 = 64 << 20;
 pub enum Route {
     /// `/simple` and every path that is not named here.
     Simple,
-    /// `/healthz`: the response is sent at once and whole, with any options.
+    /// `/healthz`: sent at once and without faults, whatever the options.
     Healthz,
     /// `/bytes/N`: a body of N bytes.
     Bytes(u32),
@@ -18,7 +18,7 @@ pub enum Route {
     Status(u16),
     /// `GET /stats`: the record so far.
     Stats,
-    /// `POST /stats/reset`: forget the record.
+    /// `POST /stats/reset`: clear the record.
     StatsReset,
 }
 
@@ -26,7 +26,7 @@ impl Route {
     /// The route of a request line. A number that cannot be served is not found: 404.
     pub fn of(method: &[u8], target: &[u8]) -> Self {
         match path(target) {
-            // A response of 200 would mean that a tunnel has been opened.
+            // A 200 response would mean that a tunnel was opened.
             _ if method == b"CONNECT" => Self::Status(405),
             b"/simple" => Self::Simple,
             b"/healthz" => Self::Healthz,
@@ -44,7 +44,7 @@ impl Route {
         } else if let Some(digits) = path.strip_prefix(b"/chunked/") {
             size(digits).map(Self::Chunked)
         } else if let Some(digits) = path.strip_prefix(b"/status/") {
-            // Interim responses (1xx) are not final: a client would wait for the real one.
+            // Interim responses (1xx) are not final: a client would wait for the final one.
             number(digits).filter(|code| (200..600).contains(code)).map(|c| Self::Status(c as u16))
         } else {
             Some(Self::Simple)
@@ -53,7 +53,7 @@ impl Route {
     }
 }
 
-/// The path inside a request target, which may be a whole URL and may carry a query.
+/// The path of a request target, which may be a full URL and may have a query.
 fn path(target: &[u8]) -> &[u8] {
     let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
     let target = &target[..end];

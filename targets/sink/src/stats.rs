@@ -1,8 +1,9 @@
-//! The record: what this server did, by its own clock. It is the truth that clients are held to.
+//! The record: what this server did, by its own clock. It is the truth against which clients are
+//! checked.
 //!
 //! Each thread writes its own record and locks it once per turn of its loop, not once per request;
 //! the lock is free unless a client requests `/stats`. A turn covers the recv, the responses, the
-//! send and the recording of them, which makes a reset exact: see [`Ledger::reset`].
+//! send and their recording, which makes a reset exact: see [`Ledger::reset`].
 
 use std::fmt::Write as _;
 use std::hint;
@@ -22,13 +23,13 @@ const SAMPLES_BEYOND: f64 = 10.0;
 /// What one thread did, or all of them together.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// Requests whose response was handed to the kernel to its last byte.
+    /// Requests whose response was passed to the kernel to its last byte.
     pub requests_served: u64,
     /// Requests refused as malformed or too large.
     pub requests_refused: u64,
-    /// Requests that arrived whole and lost their connection before the response was out.
+    /// Requests that arrived in full and whose connection was lost before the response was sent.
     pub requests_unanswered: u64,
-    /// Bytes handed to the kernel.
+    /// Bytes passed to the kernel.
     pub responses_bytes: u64,
     /// Bytes received.
     pub bytes_received: u64,
@@ -151,8 +152,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Takes the record for one turn. Visitors go first, so that a busy thread cannot keep them
-    /// out for ever.
+    /// Takes the record for one turn. Visitors go first, so that a busy thread cannot keep them out
+    /// forever.
     #[inline]
     pub fn work(&self) -> MutexGuard<'_, Record> {
         while self.visitors.load(Ordering::Acquire) > 0 {
@@ -162,8 +163,8 @@ impl Desk {
         self.lock()
     }
 
-    /// Waits for the end of the turn and does something with the record. The caller must not hold
-    /// another record: two that lock each other's would deadlock.
+    /// Waits for the end of the turn and runs `task` on the record. The caller must not hold
+    /// another record: two threads that lock each other's would deadlock.
     fn visit(&self, task: impl FnOnce(&mut Record)) {
         self.visitors.fetch_add(1, Ordering::AcqRel);
         task(&mut self.lock());
@@ -184,7 +185,7 @@ pub struct Ledger {
     start_ns: u64,
 }
 
-/// From where time and CPU are counted.
+/// The point from which time and CPU time are counted.
 #[derive(Debug, Clone, Copy)]
 struct Base {
     at_ns: u64,
@@ -198,8 +199,8 @@ impl Base {
 }
 
 impl Ledger {
-    /// One record for each thread. The record has the start, so that a reader knows when stalls
-    /// begin.
+    /// One record for each thread. The record has the start time, so that a reader knows when
+    /// stalls start.
     pub fn new(threads: usize, start_ns: u64) -> Self {
         let desks = std::iter::repeat_with(Desk::default).take(threads).collect();
         Self { desks, base: Mutex::new(Base::now()), start_ns }
@@ -210,13 +211,13 @@ impl Ledger {
         &self.desks[thread]
     }
 
-    /// Forgets everything so far; returns the monotonic time at which all threads had forgotten.
+    /// Clears everything; returns the monotonic time at which all threads were cleared.
     ///
     /// Exactness: the threads are cleared one after the other, each between two turns of its
-    /// loop. A response is recorded in the same turn in which it is sent. Hence every response that
-    /// a client had received before it sent the reset is forgotten, and every request that is sent
-    /// after the response to the reset has come is recorded. A request in flight meanwhile falls on
-    /// either side, but on exactly one.
+    /// loop. A response is recorded in the same turn in which it is sent. So every response that a
+    /// client had received before it sent the reset is erased, and every request sent after the
+    /// response to the reset is recorded. A request in flight meanwhile is either recorded or
+    /// erased, never both.
     pub fn reset(&self) -> u64 {
         for desk in &self.desks {
             desk.visit(Record::clear);

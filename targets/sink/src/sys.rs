@@ -1,7 +1,7 @@
 //! Everything the standard library does not offer: the only file with `unsafe`.
 //!
-//! Each function is a thin safe door to one system call. Arguments are plain values or borrowed
-//! descriptors, results are `io::Result`. Nothing here decides anything.
+//! Each function is a thin safe wrapper of one system call. Arguments are plain values or borrowed
+//! descriptors, results are `io::Result`. There is no logic here.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of every stamp of this program.
+/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of every timestamp of this program.
 #[inline]
 pub fn now_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
@@ -97,7 +97,7 @@ pub fn enable(fd: BorrowedFd<'_>, option: SocketOption) -> io::Result<()> {
     set_option(fd, level, name, &1 as &libc::c_int)
 }
 
-/// Makes the next close of this socket send a reset instead of an orderly end.
+/// Makes the next close of this socket send RST instead of FIN.
 pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
@@ -154,7 +154,7 @@ pub fn listen(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(drop)
 }
 
-/// Takes one connection from the queue; it does not block either.
+/// Takes one connection from the queue, without blocking.
 pub fn accept(fd: BorrowedFd<'_>) -> io::Result<TcpStream> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     let none = std::ptr::null_mut();
@@ -170,11 +170,11 @@ pub type Event = libc::epoll_event;
 pub const READABLE: u32 = libc::EPOLLIN as u32;
 /// Bytes can be written again.
 pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
-/// The other side has sent its end.
+/// The other side has sent FIN.
 pub const ENDED: u32 = libc::EPOLLRDHUP as u32;
 /// The connection is dead.
 pub const DEAD: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-/// Report a change once, not a state again and again.
+/// Report a change once, not a state repeatedly.
 pub const EDGE: u32 = libc::EPOLLET as u32;
 
 /// A set of watched descriptors.
@@ -210,7 +210,7 @@ pub fn watch(
     Ok(())
 }
 
-/// Waits for events, for at most `timeout_ms`; -1 waits for ever. Returns how many came.
+/// Waits for events, for at most `timeout_ms`; -1 waits forever. Returns how many arrived.
 pub fn wait_ms(epoll: BorrowedFd<'_>, events: &mut [Event], timeout_ms: i32) -> io::Result<usize> {
     let room = events.len() as libc::c_int;
     // SAFETY: `events` has room for `room` events, which the kernel fills from the front.
@@ -220,7 +220,7 @@ pub fn wait_ms(epoll: BorrowedFd<'_>, events: &mut [Event], timeout_ms: i32) -> 
     Ok(count as usize)
 }
 
-/// Waits for events, for at most `timeout_ns`. Needs Linux 5.11; older ones say `ENOSYS`.
+/// Waits for events, for at most `timeout_ns`. Needs Linux 5.11; older kernels return `ENOSYS`.
 pub fn wait_ns(epoll: BorrowedFd<'_>, events: &mut [Event], timeout_ns: u64) -> io::Result<usize> {
     let room = events.len() as libc::c_int;
     let timeout = timespec(timeout_ns);
@@ -276,7 +276,7 @@ pub fn sharpen_timers() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) }).map(drop)
 }
 
-/// Keeps this thread on one CPU.
+/// Pins this thread to one CPU.
 pub fn pin_to(cpu: usize) -> io::Result<()> {
     if cpu >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -289,7 +289,7 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(0, mem::size_of_val(&set), &set) }).map(drop)
 }
 
-/// Sets how many descriptors this process may open; nothing means as many as it is allowed to.
+/// Sets how many descriptors this process may open; `None` means the hard limit.
 pub fn limit_fds(wanted: Option<u64>) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the result.
@@ -308,7 +308,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Holds SIGTERM and SIGINT back in this thread and in those it starts from now on.
+    /// Blocks SIGTERM and SIGINT in this thread and in those it starts from now on.
     pub fn hold() -> io::Result<Self> {
         // SAFETY: an all-zero set is valid memory for `sigemptyset` to fill.
         let mut set: libc::sigset_t = unsafe { mem::zeroed() };
@@ -322,7 +322,7 @@ impl StopSignals {
         Ok(Self { set })
     }
 
-    /// Waits until one of them comes. The next one has its usual effect again.
+    /// Waits for one of them. The next one has its usual effect again.
     pub fn wait(self) -> io::Result<()> {
         let mut signal = 0;
         // SAFETY: both places are valid for the time of the call.
@@ -374,7 +374,7 @@ pub mod allocations {
         }
     }
 
-    /// How often `task` asks for memory in this thread.
+    /// How often `task` allocates in this thread.
     pub fn during(task: impl FnOnce()) -> u64 {
         let before = COUNT.get();
         task();

@@ -1,12 +1,12 @@
-//! Who wants to be woken, and when: a heap that keeps its memory.
+//! Requested wake-ups: a heap that keeps its memory.
 //!
-//! A wake-up is never taken back. The owner that is woken checks whether there is still work; slots
-//! are reused, so a wake-up carries the generation of the slot it was meant for.
+//! A wake-up is never cancelled. The woken owner checks whether there is still work; slots are
+//! reused, so a wake-up has the generation of the slot it was meant for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A wake-up that came due.
+/// A wake-up that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wake {
     /// The planned time.
@@ -27,7 +27,7 @@ impl Timers {
         Self { heap: BinaryHeap::with_capacity(capacity) }
     }
 
-    /// Asks for a wake-up of `token` at `due_ns`.
+    /// Requests a wake-up of `token` at `due_ns`.
     pub fn set(&mut self, due_ns: u64, token: u64) {
         self.heap.push(Reverse(Wake { due_ns, token }));
     }

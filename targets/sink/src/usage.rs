@@ -61,7 +61,7 @@ pub fn explain(error: &clap::Error) -> String {
     let known = TAKES.iter().find(|known| Some(known.flag) == argument.split([' ', '=']).next());
     match (error.kind(), known) {
         (ErrorKind::MissingRequiredArgument, _) => {
-            // Only flags that need another one can miss it; the missing one is what clap names.
+            // Some flags need another one; clap names the missing one.
             format!("another flag needs {argument}, for example {}", companion(&argument))
         }
         (ErrorKind::ArgumentConflict, Some(known)) => {

@@ -2,8 +2,8 @@
 //!
 //! A turn: wait for sockets or the next due time, serve what is ready, wake what is due. All
 //! connections of a thread share its buffers; nothing is shared with other threads but the record,
-//! which is taken once per turn. Close to a due time the loop looks instead of sleeping, because a
-//! sleeping thread wakes late; it goes on reading meanwhile, so arrivals keep their true times.
+//! which is taken once per turn. Close to a due time the loop polls instead of sleeping, because a
+//! sleeping thread wakes late; it keeps reading meanwhile, so arrivals keep their true times.
 
 use std::io;
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ use crate::timers::Timers;
 const SPIN_NS: u64 = 30_000;
 /// Most events taken in one turn.
 const EVENTS: usize = 512;
-/// After this many events it is looked whether something is due.
+/// After this many events the loop checks whether something is due.
 const EVENTS_IN_A_ROW: usize = 16;
 /// Most connections taken in one turn.
 const ACCEPTS: usize = 64;
@@ -42,15 +42,15 @@ pub struct Worker {
     thread: usize,
     crew: Arc<Crew>,
     hands: Hands,
-    /// Where connections come from, if they come to this thread.
+    /// Where connections come from, if this thread accepts.
     door: Option<Door>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     spares: Vec<Connection>,
     timers: Timers,
-    /// Connections that want another turn.
+    /// Connections that need another turn.
     again: Vec<u64>,
-    /// Connections that want to know or to clear the record.
+    /// Connections that read or clear the record.
     errands: Vec<u64>,
     events: Box<[Event]>,
 }
@@ -62,11 +62,11 @@ pub struct Door {
     pub socket: OwnedFd,
     /// How long to sleep before each accept.
     pub delay_ns: u64,
-    /// Who gets them.
+    /// Which threads get them.
     pub for_whom: ForWhom,
 }
 
-/// Who gets the connections of a listening socket.
+/// Which threads get the connections of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForWhom {
     /// The thread that accepts them.
@@ -75,7 +75,7 @@ pub enum ForWhom {
     InTurn(usize),
 }
 
-/// A place for a connection. Its generation tells late wake-ups for the one before.
+/// A place for a connection. Its generation identifies late wake-ups of the previous one.
 #[derive(Debug, Default)]
 struct Slot {
     generation: u32,
@@ -92,7 +92,7 @@ impl Worker {
     ) -> io::Result<Self> {
         hands.poller.add(crew.bell(thread), sys::READABLE, BELL)?;
         if let Some(door) = &door {
-            // Not edge-triggered: what an accept leaves behind is reported again.
+            // Not edge-triggered: connections that are left are reported again.
             hands.poller.add(&door.socket, sys::READABLE, LISTENER)?;
         }
         Ok(Self {
@@ -110,7 +110,7 @@ impl Worker {
         })
     }
 
-    /// Serves until the crew stops. Gives back the arrivals.
+    /// Serves until the crew stops. Returns the arrivals.
     pub fn run(mut self) -> io::Result<Option<Arrivals>> {
         let crew = self.crew.clone();
         while !crew.is_stopping() {
@@ -155,7 +155,7 @@ impl Worker {
         Ok(())
     }
 
-    /// How long nothing is due.
+    /// How long until something is due.
     #[inline]
     fn timeout(&self) -> Timeout {
         if !self.again.is_empty() || !self.errands.is_empty() {
@@ -203,7 +203,7 @@ impl Worker {
         }
     }
 
-    /// Sees to it that a peer gets what it needs next.
+    /// Arranges what a peer needs next.
     #[inline]
     fn arrange(&mut self, token: u64, outcome: Outcome, record: &mut Record) {
         match outcome {
@@ -234,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Reads or clears the record for a connection. The own record is not held meanwhile.
+    /// Reads or clears the record for a connection. This thread's own record is not held meanwhile.
     fn run_errand(&mut self, token: u64, crew: &Crew) {
         let Some(asking) = peer(&mut self.slots, token) else { return };
         let text = match asking.next_text() {
@@ -260,7 +260,8 @@ impl Worker {
     fn on_door(&mut self, record: &mut Record) {
         let Some(door) = &self.door else { return };
         if door.delay_ns > 0 {
-            // Deaf until the acceptor has slept. If that fails it only wakes too often.
+            // Ignores the socket until the acceptor has slept. If that fails it only wakes too
+            // often.
             let _ = self.hands.poller.change(&door.socket, 0, LISTENER);
             self.timers.set(now_ns() + door.delay_ns, LISTENER);
             return;
@@ -281,7 +282,7 @@ impl Worker {
         self.welcome(accepted, record);
     }
 
-    /// Deals with the result of an accept; whether there may be more.
+    /// Handles the result of an accept; returns whether there may be more.
     fn welcome(&mut self, accepted: Accepted, record: &mut Record) -> bool {
         match accepted {
             Accepted::Connection(connection) => {
@@ -301,7 +302,7 @@ impl Worker {
         }
     }
 
-    /// The other thread whose turn it is to get a connection, if it is not this one.
+    /// The thread whose turn it is to get a connection, if it is another one.
     fn whose(&mut self) -> Option<usize> {
         let size = self.crew.size();
         let Some(Door { for_whom: ForWhom::InTurn(next), .. }) = &mut self.door else {
@@ -337,7 +338,7 @@ fn index(token: u64) -> usize {
     token as u32 as usize
 }
 
-/// The peer that a token was made for, if it is still there.
+/// The peer of a token, if it still exists.
 #[inline]
 fn peer(slots: &mut [Slot], token: u64) -> Option<&mut Peer> {
     let slot = slots.get_mut(index(token))?;

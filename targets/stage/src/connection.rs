@@ -27,8 +27,8 @@ impl Connection {
         &self.stream
     }
 
-    /// Reads once, which blocks until bytes arrive, and responds to every whole request. Returns
-    /// whether the connection goes on.
+    /// Reads once, which blocks until bytes arrive, and responds to every complete request. Returns
+    /// whether the connection stays open.
     pub fn serve(&mut self, service: &Service, hands: &mut Hands) -> io::Result<After> {
         let mut piece = [0; 16 * 1024];
         let count = self.stream.read(&mut piece)?;
@@ -74,8 +74,8 @@ fn write(stream: &mut TcpStream, writing: Writing, head: String, body: &[u8]) ->
         }
         Writing::Nagle => {
             stream.write_all(&first)?;
-            // Two halves, because the head alone would be pushed together with what follows a
-            // delayed acknowledgement of the response before.
+            // Two halves, because the head alone would be sent together with what follows a delayed
+            // acknowledgement of the previous response.
             stream.write_all(body)
         }
     }

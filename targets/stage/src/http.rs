@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a server of requests without bodies needs.
+//! The part of HTTP/1.1 that a server of requests without bodies needs.
 
 use std::thread;
 
@@ -18,7 +18,7 @@ pub struct Request<'a> {
 pub enum NoRequest {
     /// The rest is still on its way.
     Incomplete,
-    /// It is none that this server serves.
+    /// It is not one that this server accepts.
     Unfit,
 }
 
@@ -45,12 +45,12 @@ pub fn parse(bytes: &[u8]) -> Result<Request<'_>, NoRequest> {
     Ok(Request { path, length: end + 4, is_last })
 }
 
-/// Whether the connection goes on after a response.
+/// Whether the connection stays open after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
     /// It does.
     KeepAlive,
-    /// The response says that it does not.
+    /// It does not, and the response says so.
     Close,
 }
 
@@ -59,7 +59,7 @@ pub enum After {
 pub enum Framing {
     /// By its length.
     Length,
-    /// The body is chunks already.
+    /// The body is already in chunks.
     Chunked,
     /// By the end of the connection: a stream of events.
     Events,
@@ -81,7 +81,7 @@ pub fn head(status: &str, framing: Framing, body_bytes: usize, after: After) -> 
     format!("HTTP/1.1 {status}\r\nServer: {thread}\r\n{length}\r\n{close}\r\n")
 }
 
-/// Length of the first whole response in the received bytes, once its head is there.
+/// Length of the first complete response in the received bytes, once its head has arrived.
 pub fn response_length(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;

@@ -1,10 +1,10 @@
-//! A token bucket: so many requests per second, and what becomes of more.
+//! A token bucket: a rate of requests, and how requests above it are treated.
 
 use clap::ValueEnum;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What becomes of a request above the limit.
+/// How a request above the limit is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Overflow {
     /// It gets 429 at once.
@@ -13,7 +13,7 @@ pub enum Overflow {
     Delay,
 }
 
-/// Requests that may be saved up, as time at the rate.
+/// Requests that can be saved up, as time at the rate.
 const SAVED: Duration = Duration::from_millis(20);
 
 /// See the module.
@@ -21,18 +21,18 @@ const SAVED: Duration = Duration::from_millis(20);
 pub struct Limiter {
     overflow: Overflow,
     gap: Duration,
-    /// When the next request is let through if requests keep coming.
+    /// When the next request is admitted if requests keep coming.
     next: Mutex<Instant>,
 }
 
 impl Limiter {
-    /// Lets `rate` requests per second through.
+    /// Admits `rate` requests per second.
     pub fn new(rate: f64, overflow: Overflow) -> Self {
         let gap = Duration::from_secs_f64(1.0 / rate);
         Self { overflow, gap, next: Mutex::new(Instant::now()) }
     }
 
-    /// How long a request that comes now has to wait; nothing when it is refused.
+    /// How long a request that arrives now has to wait; nothing when it is refused.
     pub fn admit(&self, now: Instant) -> Option<Duration> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let saved = now.checked_sub(SAVED.max(self.gap)).unwrap_or(now);
@@ -50,7 +50,7 @@ impl Limiter {
 mod tests {
     use super::*;
 
-    /// Of requests every millisecond for a second, those let through and the longest wait.
+    /// Of one request per millisecond for a second, the number admitted and the longest wait.
     fn let_through(overflow: Overflow) -> (usize, Duration) {
         let limiter = Limiter::new(250.0, overflow);
         let begin = Instant::now() + Duration::from_secs(1);

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// Opens the sockets. Returns the address they listen on, in which a free port has been chosen.
+/// Opens the sockets. Returns the address with the chosen port.
 pub fn open(door: &Door) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
     let mut address = door.address;
     let mut listeners = Vec::new();
@@ -37,7 +37,7 @@ fn open_one(address: SocketAddr, door: &Door) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Starts a thread that accepts for ever, in turn from one socket, and hands connections over.
+/// Starts a thread that accepts from one socket forever and passes connections on.
 pub fn start_acceptor(
     listener: TcpListener,
     door: &Door,
@@ -51,8 +51,8 @@ pub fn start_acceptor(
             if !delay.is_zero() {
                 thread::sleep(delay);
             }
-            // Without descriptors accept fails at once, and like a naive server this one
-            // tries again at once: a busy loop, on purpose.
+            // Without descriptors accept fails at once, and like a naive server this one retries at
+            // once: a busy loop, on purpose.
             if let Ok((connection, _)) = listener.accept()
                 && connection.set_nonblocking(false).is_ok()
             {

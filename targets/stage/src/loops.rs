@@ -1,4 +1,4 @@
-//! A thread for each listening socket, which serves the connections that come by it.
+//! A thread for each listening socket, which serves the connections of that socket.
 
 use crate::connection::Connection;
 use crate::http::After;
@@ -51,7 +51,7 @@ impl Loop {
         let mut events = Vec::with_capacity(256);
         loop {
             events.clear();
-            // An interruption brings no events and is tried again.
+            // An interrupted wait returns no events and is retried.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None);
             for event in &events {
                 match event.data.u64() {

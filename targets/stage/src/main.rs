@@ -1,11 +1,11 @@
 //! A server whose wall is chosen on the command line.
 //!
-//! What this room is for: scenarios whose limit is known by construction, on a server made of
-//! plain threads, so that what each of them waits for can be seen from outside in `/proc`.
+//! What this room is for: scenarios whose limit is known by construction, on a server made of plain
+//! threads, so that `/proc` shows from outside what each of them waits for.
 //! In: HTTP/1.1 requests without bodies over TCP; a command line that says what limits.
 //! Out: responses; two lines of JSON on standard output.
-//! Never: a crate of ours, since labels must not share the faults of what they judge; cleverness:
-//! a request is served by one thread from its first byte to its last.
+//! Never: another crate of this repository, because labels must not share bugs with what they
+//! judge; more than one thread per request, from its first byte to its last.
 
 mod options;
 mod quantity;
@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves until a signal comes. Threads end with the process: none of them holds anything that
-/// the kernel does not take back.
+/// Serves until a signal arrives. Threads end with the process: the kernel frees everything that
+/// they hold.
 fn serve(plan: Plan) -> Result<(), String> {
     end_all_on_panic();
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
@@ -86,7 +86,7 @@ fn say(line: &str) -> Result<(), String> {
         .map_err(|error| format!("write to standard output: {error}"))
 }
 
-/// A thread that is gone would leave its connections hanging: another wall than the chosen one.
+/// A panicked thread would leave its connections hanging: a different wall than the chosen one.
 fn end_all_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -11,20 +11,20 @@ const ABOUT: &str = "A server whose wall is chosen on the command line: pools, l
 backlogs, buffers and work per request, on plain threads that can be watched in /proc.";
 
 const AFTER: &str = r#"WHAT A REQUEST GOES THROUGH, IN THIS ORDER
-  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the response. Every path is
-  answered alike, with 200 and --body bytes, but for --lock-path; and a path /events/NAME is a
-  stream of events as fast as the socket takes them, numbered for each connection, which keeps its
-  thread: for --thread-per-connection.
+  --limit, --lock, --sleep, --spin, --spin-lock, --downstream, --fsync, the response. Every path
+  gets the same response, 200 with --body bytes; only --lock-path differs. A path /events/NAME is a
+  stream of events as fast as the socket accepts them, numbered for each connection; it occupies
+  its thread, so use it with --thread-per-connection.
 
 LINES ON STANDARD OUTPUT
   {"event":"listening",...} when connections are accepted, {"event":"stopped",...} after SIGTERM
   or SIGINT.
 
 EXAMPLES
-  target-stage --workers 8 --sleep 20ms             a pool that can do 400/s
-  target-stage --workers 16 --lock 2ms              a lock that lets 500/s through
-  target-stage --thread-per-connection --sleep 50ms as fast as it is asked at once
-  target-stage --listeners 1 --spin 100us           one thread that can do 10000/s
+  target-stage --workers 8 --sleep 20ms             a pool with a capacity of 400/s
+  target-stage --workers 16 --lock 2ms              a lock that admits 500/s
+  target-stage --thread-per-connection --sleep 50ms a rate that grows with the connections
+  target-stage --listeners 1 --spin 100us           one thread with a capacity of 10000/s
 
 Exit codes: 0 stopped by a signal, 1 could not run, 2 wrong command line."#;
 
@@ -36,18 +36,18 @@ pub struct Options {
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     addr: IpAddr,
 
-    /// Port to listen on; 0 takes a free one, which the first line of output names
+    /// Port to listen on; 0 picks a free one, which the first line of output names
     #[arg(long, value_name = "PORT", default_value_t = 8084)]
     port: u16,
 
-    /// N threads, each with its own listening socket on the shared port and with the connections
-    /// that come by it
+    /// N threads, each with its own listening socket on the shared port and the connections of that
+    /// socket
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = value_parser!(u16).range(1..=64), help_heading = "Threads")]
     listeners: u16,
 
-    /// K workers that take readable connections from one queue; until one of them does, the
-    /// request stays unread in its socket
+    /// K workers that take readable connections from one queue; until then a request stays unread
+    /// in its socket
     #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=1024),
           help_heading = "Threads")]
     workers: Option<u16>,
@@ -75,24 +75,24 @@ pub struct Options {
           help_heading = "Work")]
     spin: Duration,
 
-    /// CPU time to burn in each request while holding a lock that others wait for spinning
+    /// CPU time to burn in each request while holding a spin lock
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
           help_heading = "Work")]
     spin_lock: Duration,
 
-    /// Ask this server in each request, over one kept connection for each thread
+    /// Call this server in each request, over one kept connection for each thread
     #[arg(long, value_name = "IP:PORT", help_heading = "Work")]
     downstream: Option<SocketAddr>,
 
-    /// Append to a file in each request and wait until it is on the disk
+    /// Append to a file in each request and wait until it is on disk
     #[arg(long, value_name = "FILE", help_heading = "Work")]
     fsync: Option<PathBuf>,
 
-    /// Requests that are let through, shared by all connections
+    /// Rate of admitted requests, shared by all connections
     #[arg(long, value_name = "N/s", value_parser = rate, help_heading = "Limits")]
     limit: Option<f64>,
 
-    /// What becomes of requests above the limit
+    /// How requests above the limit are treated
     #[arg(long, value_enum, default_value = "reject", requires = "limit", help_heading = "Limits")]
     limit_mode: Overflow,
 
@@ -131,7 +131,7 @@ pub struct Options {
           help_heading = "Responses")]
     leave_out: Option<u64>,
 
-    /// Write head and body apart and without TCP_NODELAY, so that the body waits for the
+    /// Write head and body separately and without TCP_NODELAY, so that the body waits for the
     /// acknowledgement of the head
     #[arg(long, help_heading = "Responses")]
     nagle: bool,
@@ -142,13 +142,13 @@ pub struct Options {
 pub enum Crew {
     /// A thread for each listening socket.
     Loops,
-    /// So many workers behind one queue.
+    /// This many workers behind one queue.
     Pool(usize),
     /// A thread for each connection.
     Threads,
 }
 
-/// How connections come in.
+/// How connections are accepted.
 #[derive(Debug, Clone)]
 pub struct Door {
     /// Where; port 0 is any.
@@ -161,11 +161,11 @@ pub struct Door {
     pub accept_delay: Duration,
     /// Send buffer of each connection.
     pub sndbuf_bytes: Option<usize>,
-    /// How a response leaves.
+    /// How a response is written.
     pub writing: Writing,
 }
 
-/// How a response leaves.
+/// How a response is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writing {
     /// Whole and at once.
@@ -174,12 +174,12 @@ pub enum Writing {
     Nagle,
 }
 
-/// What a body is.
+/// The form of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// So many bytes.
+    /// This many bytes.
     Whole(usize),
-    /// So many chunks of one byte.
+    /// This many chunks of one byte.
     Chunks(usize),
 }
 
@@ -190,7 +190,7 @@ pub struct Work {
     pub sleep: Duration,
     /// Time in the one lock.
     pub lock: Duration,
-    /// The only path that takes it; all do without.
+    /// The only path that takes it; without it all do.
     pub lock_path: Option<String>,
     /// CPU time.
     pub spin: Duration,
@@ -200,20 +200,20 @@ pub struct Work {
     pub downstream: Option<SocketAddr>,
     /// A file to append to.
     pub fsync: Option<PathBuf>,
-    /// Requests per second, and what becomes of more.
+    /// Requests per second, and how requests above that are treated.
     pub limit: Option<(f64, Overflow)>,
     /// Responses of a connection.
     pub requests_per_connection: u64,
-    /// Events with numbers that this divides are left out.
+    /// Events whose numbers are multiples of this are left out.
     pub leave_out: Option<u64>,
-    /// What each body is.
+    /// The form of each body.
     pub body: Body,
 }
 
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How connections come in.
+    /// How connections are accepted.
     pub door: Door,
     /// Who serves.
     pub crew: Crew,

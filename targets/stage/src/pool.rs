@@ -1,8 +1,8 @@
 //! Workers behind one queue of connections.
 //!
-//! A connection is watched until something can be read, then it goes to the queue, unread: what
-//! waits is visible in the receive queues of the sockets. The worker that takes it reads, responses
-//! and gives it back to be watched.
+//! A connection is watched until something can be read, then it goes to the queue, unread: waiting
+//! requests are visible in the receive queues of the sockets. The worker that takes it reads,
+//! responds and returns it to be watched.
 
 use crate::connection::Connection;
 use crate::http::After;
@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What can be read, once: a worker arms it again.
+/// Readable, one-shot: a worker arms it again.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ONESHOT);
 
 /// What acceptors, the watcher and the workers share.
@@ -70,7 +70,7 @@ impl Shared {
         idle.next += 1;
         let number = idle.next;
         let socket = connection.socket().as_fd();
-        // One that cannot be watched is closed.
+        // A connection that cannot be watched is closed.
         if epoll::add(&self.epoll, socket, EventData::new_u64(number), ONCE).is_ok() {
             idle.connections.insert(number, connection);
         }
@@ -89,7 +89,7 @@ fn watch(shared: &Shared) {
     let mut events = Vec::with_capacity(256);
     loop {
         events.clear();
-        // An interruption brings no events and is tried again.
+        // An interrupted wait returns no events and is retried.
         let _ = epoll::wait(&shared.epoll, rustix::buffer::spare_capacity(&mut events), None);
         if events.is_empty() {
             continue;

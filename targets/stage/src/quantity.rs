@@ -1,4 +1,4 @@
-//! Quantities as people write them: `5ms`, `250/s`.
+//! Quantities as typed by users: `5ms`, `250/s`.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn decimal(text: &str) -> Option<f64> {
     (plain && framed).then(|| text.parse().ok()).flatten()
 }
 
-/// The error of a value that does not fit; the flag explains what would.
+/// The error of an invalid value; the flag explains what is valid.
 fn unfit() -> String {
     "unfit value".to_owned()
 }

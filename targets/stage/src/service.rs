@@ -61,7 +61,7 @@ impl Service {
         self.served.load(Ordering::Relaxed)
     }
 
-    /// Events with numbers that this divides are left out of streams.
+    /// Events whose numbers are multiples of this are left out of streams.
     pub fn leave_out(&self) -> Option<u64> {
         self.work.leave_out
     }
@@ -116,7 +116,7 @@ impl Service {
 
     fn ask_downstream(&self, hands: &mut Hands) -> io::Result<()> {
         let Some(address) = self.work.downstream else { return Ok(()) };
-        // The connection is kept only when the exchange was whole.
+        // The connection is kept only when the exchange was complete.
         let mut stream = match hands.downstream.take() {
             Some(stream) => stream,
             None => {

@@ -1,7 +1,7 @@
-//! `/events/...`: events as fast as the socket takes them, for clients that listen.
+//! `/events/...`: events as fast as the socket accepts them, for subscribers.
 //!
 //! Each connection has its own stream, numbered from 1, so each path should have one subscriber.
-//! Events are written in batches; all of a batch carry the instant at which it was made. With
+//! Events are written in batches; all events of a batch have the time at which it was made. With
 //! --leave-out some numbers are missing, as after drops.
 
 use crate::http::{After, Framing, head};
@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-/// What a path of a stream begins with.
+/// The prefix of paths of streams.
 pub const PREFIX: &str = "/events/";
 /// Bytes after which a batch is written.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 64 * 1024;
 /// Writes events to the end of the connection; the error that ended it.
 pub fn serve(stream: &mut TcpStream, path: &str, leave_out: Option<u64>) -> io::Error {
     let post = path.strip_prefix(PREFIX).unwrap_or_default();
-    // Any other name would break out of the JSON.
+    // Any other name could break the JSON.
     let is_name = post.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let post = if is_name { post } else { "" };
     let head = head("200 OK", Framing::Events, 0, After::Close);
@@ -62,7 +62,7 @@ fn unix_ns() -> i128 {
     i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
 }
 
-/// A number that is counted up as text, which costs less than writing it anew.
+/// A number that is incremented as text, which costs less than formatting it.
 #[derive(Debug)]
 struct Decimal {
     text: [u8; 20],

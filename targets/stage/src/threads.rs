@@ -21,7 +21,7 @@ pub fn start(sockets: Vec<TcpListener>, door: &Door, service: &Arc<Service>) -> 
                 while let Ok(After::KeepAlive) = connection.serve(&service, &mut hands) {}
             };
             let thread = thread::Builder::new().name("serve".to_owned()).stack_size(128 * 1024);
-            // Without a thread the connection is closed, as in any server out of memory.
+            // If no thread can be started the connection is closed, as in any server out of memory.
             let _ = thread.spawn(serve);
         })?;
     }

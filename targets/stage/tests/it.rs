@@ -1,5 +1,5 @@
-//! What each flag promises, from outside. Times are only ever bounded from below: sleeps are kept,
-//! and nothing else is.
+//! What each flag does, from outside. Times are only bounded from below, because only sleeps are
+//! guaranteed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server that ends with its test.
+/// A server that is killed with its test.
 struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -43,7 +43,7 @@ impl Server {
         response
     }
 
-    /// So many requests at once; how long all of them took.
+    /// Sends this many requests at once; returns how long all of them took.
     fn at_once(&self, count: usize, path: &str) -> Duration {
         let begin = Instant::now();
         thread::scope(|scope| {
@@ -111,10 +111,11 @@ fn a_downstream_server_is_asked_for_each_request() {
 fn connections_are_kept_up_to_the_cap() {
     let server = Server::start("--workers 2 --requests-per-connection 3");
     let mut stream = server.connect();
-    // Together, to see that they get responses one by one, and no more than three.
+    // Sent together, to check that responses come one by one, and no more than three.
     stream.write_all("GET / HTTP/1.1\r\n\r\n".repeat(5).as_bytes()).unwrap();
     let mut responses = Vec::new();
-    // Unread requests turn the close into a reset, which may come before the end of the responses.
+    // Unread requests turn the close into a reset, which may arrive before the end of the
+    // responses.
     let _ = stream.read_to_end(&mut responses);
     let responses = String::from_utf8(responses).unwrap();
     assert!(responses.matches("200 OK").count() <= 3, "{responses}");

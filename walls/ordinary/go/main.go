@@ -1,4 +1,4 @@
-// Command main serves with net/http; each request sleeps inside of a semaphore or of a mutex.
+// Command main serves with net/http; each request sleeps while it holds a semaphore or a mutex.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""A collector of logs that keeps up with a number of lines a second: PIPE LINES_PER_SECOND."""
+"""A log collector that reads a fixed number of lines per second: PIPE LINES_PER_SECOND."""
 import sys
 import time
 

@@ -1,4 +1,4 @@
-// A pool of POOL connections to PostgreSQL at DOWNSTREAM, for the scripts beside this one.
+// A pool of POOL connections to PostgreSQL at DOWNSTREAM, for the scripts in this folder.
 const express = require("express");
 const { Pool } = require("pg");
 const { PORT, POOL, DOWNSTREAM } = process.env;

@@ -1,4 +1,4 @@
-// Computes in each request: ROUNDS of a password hash, in the one thread.
+// Computes ROUNDS of a password hash in each request, on the one thread.
 const crypto = require("crypto");
 const express = require("express");
 const { PORT, ROUNDS } = process.env;

@@ -1,4 +1,4 @@
-// Asks DOWNSTREAM in each request, over an agent with SOCKETS sockets.
+// Calls DOWNSTREAM in each request, over an agent with SOCKETS sockets.
 const http = require("http");
 const express = require("express");
 const { PORT, SOCKETS, DOWNSTREAM } = process.env;

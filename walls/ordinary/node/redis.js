@@ -1,4 +1,4 @@
-// Asks Redis at DOWNSTREAM for something that holds its one thread for SLOW_MS.
+// Sends Redis at DOWNSTREAM a command that holds its one thread for SLOW_MS.
 const express = require("express");
 const Redis = require("ioredis");
 const { PORT, SLOW_MS, DOWNSTREAM } = process.env;

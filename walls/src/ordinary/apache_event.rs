@@ -1,4 +1,4 @@
-//! Apache with threads, each of which waits for the service behind it. The rate is threads by
+//! Apache with threads, each of which waits for the service behind it. The rate is threads over the
 //! latency of the service, so either moves it.
 
 use super::{PROOF, RAMP, asking, placed, scaled};

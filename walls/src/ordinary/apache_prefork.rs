@@ -1,4 +1,4 @@
-//! Apache with processes: each keeps its connection while it is kept alive.
+//! Apache with processes: each serves one connection as long as it is kept alive.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

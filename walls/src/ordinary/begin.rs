@@ -1,4 +1,4 @@
-//! Begins ordinary software on the stage, and waits until it listens.
+//! Starts ordinary software on the stage, and waits until it listens.
 
 use crate::actors::Running;
 use crate::setup::{Host, Program};
@@ -15,7 +15,7 @@ const NOT_INSTALLED: i32 = 69;
 /// Interpreters and databases take a while on a busy machine.
 const LISTENS_WITHIN: Duration = Duration::from_secs(90);
 
-/// Begins a program; gives it with its port. `asked` is the address of the one it asks.
+/// Starts a program; returns it with its port. `asked` is the address of its downstream.
 pub fn begin(
     stage: &Stage,
     program: &Program,

@@ -1,5 +1,5 @@
-//! PHP-FPM behind nginx, on the same host. nginx is the server that is watched, and FPM is what
-//! it asks: a pool, and a downstream.
+//! PHP-FPM behind nginx, on the same host. nginx is the watched server, and FPM is behind it: a
+//! pool, and a downstream.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

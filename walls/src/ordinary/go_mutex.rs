@@ -1,4 +1,4 @@
-//! Go with a mutex that is held while something is waited for.
+//! Go with a mutex that is held during a wait.
 
 use super::{PROOF, RAMP, placed};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! Go with a buffered channel that few requests pass at once.
+//! Go with a buffered channel as a semaphore with few slots.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

@@ -1,5 +1,5 @@
-//! HAProxy at its global maxconn: it stops accepting. It is a limiter of connections, and those
-//! above it wait in the accept queue.
+//! HAProxy at its global maxconn: it stops accepting. This limits connections, and further ones
+//! wait in the accept queue.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

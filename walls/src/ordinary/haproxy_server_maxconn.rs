@@ -1,5 +1,5 @@
-//! HAProxy that lets few requests at once through to the service behind it. The service itself
-//! has no limit: it is a limiter, and the requests wait for a downstream.
+//! HAProxy that passes few concurrent requests to the service behind it. The service itself has no
+//! limit: HAProxy is a limiter, and the requests wait for a downstream.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

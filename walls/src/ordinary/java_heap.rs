@@ -1,4 +1,4 @@
-//! A Java server whose heap is hardly larger than what it keeps: the collector stops it.
+//! A Java server whose heap is hardly larger than its live data: the collector stops it.
 
 use super::apart;
 use crate::dice::Dice;

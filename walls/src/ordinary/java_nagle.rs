@@ -1,4 +1,5 @@
-//! A Java server of the JDK as it is: head and body apart, without TCP_NODELAY.
+//! The HTTP server of the JDK with default settings: head and body in separate writes, without
+//! TCP_NODELAY.
 
 use super::placed;
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! A Java server of the JDK with a fixed thread pool.
+//! The HTTP server of the JDK with a fixed thread pool.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

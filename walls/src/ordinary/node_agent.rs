@@ -1,4 +1,4 @@
-//! Node that asks another service over an agent with few sockets.
+//! Node that calls another service over an agent with few sockets.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

@@ -1,5 +1,5 @@
-//! Node that waits in each request and has no limit: twice the connections are twice the rate. One
-//! level could not tell that from a pool with as many places, so this is a ramp.
+//! Node that waits in each request and has no limit: twice the connections give twice the rate. One
+//! level could not tell this from a pool of the same size, so this is a ramp.
 
 use super::{placed, scaled};
 use crate::dice::Dice;

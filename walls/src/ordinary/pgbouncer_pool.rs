@@ -1,4 +1,4 @@
-//! Node that asks PostgreSQL through PgBouncer with a small pool.
+//! Node that queries PostgreSQL through PgBouncer with a small pool.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

@@ -1,5 +1,4 @@
-//! Node whose transactions wait until PostgreSQL has them on a disk that does few writes a
-//! second.
+//! Node whose transactions wait until PostgreSQL has them on a disk with few writes per second.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

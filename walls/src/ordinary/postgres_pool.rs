@@ -1,5 +1,4 @@
-//! Node with few connections to PostgreSQL. It is a pool, and what each member waits for is a
-//! downstream.
+//! Node with few connections to PostgreSQL: a pool, whose members wait for a downstream.
 
 use super::{PROOF, RAMP, asking, placed, scaled};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! Node that updates one row of PostgreSQL, whose lock all transactions pass in turn.
+//! Node that updates one row of PostgreSQL, whose lock serialises all transactions.
 
 use super::{PROOF, RAMP, asking, placed};
 use crate::dice::Dice;

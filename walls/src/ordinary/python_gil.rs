@@ -1,5 +1,5 @@
-//! Threads of one interpreter that compute: its lock lets one run at a time, so the process has
-//! one thread's worth of CPU.
+//! Computing threads of one interpreter: its lock lets one run at a time, so the process can use
+//! only one CPU.
 
 use super::{PROOF, RAMP, apart};
 use crate::dice::Dice;

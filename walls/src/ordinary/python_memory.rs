@@ -1,5 +1,5 @@
-//! A server that reads more of a file than its memory holds: the kernel takes pages away and
-//! reads them from the disk again. Its threads wait for both.
+//! A server that reads more of a file than fits into its memory: the kernel evicts pages and reads
+//! them from disk again. Its threads wait for both.
 
 use super::{PROOF, RAMP, placed};
 use crate::dice::Dice;

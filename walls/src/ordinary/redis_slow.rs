@@ -1,4 +1,4 @@
-//! Node that asks Redis, whose one thread is busy with one command at a time.
+//! Node that calls Redis, whose one thread runs one command at a time.
 
 use super::{PROOF, RAMP, asking, placed};
 use crate::dice::Dice;

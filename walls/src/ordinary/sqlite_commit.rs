@@ -1,5 +1,5 @@
-//! A server that commits to SQLite in each request, on a disk that does few writes a second.
-//! SQLite has one writer at a time, whose lock the others wait for.
+//! A server that commits to SQLite in each request, on a disk with few writes per second. SQLite
+//! has one writer at a time, and the others wait for its lock.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

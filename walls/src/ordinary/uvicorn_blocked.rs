@@ -1,5 +1,5 @@
-//! FastAPI with an async handler that blocks the event loop. A pool of one worker that waits, or
-//! one section that all requests pass in turn.
+//! FastAPI with an async handler that blocks the event loop: a pool of one worker that waits, or a
+//! section that serialises all requests.
 
 use super::{PROOF, RAMP, placed};
 use crate::dice::Dice;

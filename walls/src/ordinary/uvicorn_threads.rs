@@ -1,4 +1,4 @@
-//! FastAPI with a handler that is not async: a pool of threads of a fixed size runs it.
+//! FastAPI with a sync handler, which a thread pool of fixed size runs.
 
 use super::{PROOF, RAMP, placed, scaled};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! Connections that all come at once, and an accept queue that is too short for them.
+//! Connections that all arrive at once, and an accept queue that is too short for them.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

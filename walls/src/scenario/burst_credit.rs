@@ -1,4 +1,4 @@
-//! A link with credit that is used up in the middle of the run.
+//! A link with burst credit that is used up in the middle of the run.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -19,7 +19,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let rate_mbit = dice.real("rate_mbit", 6.0, 12.0) * factor;
     let credit_s = dice.real("credit_s", 1.8, 2.4) * factor;
-    // Before the credit is gone, a limiter keeps the rate where it lasts.
+    // While there is credit, a limiter bounds the rate so that the credit lasts.
     let server = "--workers 64 --body 16000 --limit 300/s --limit-mode delay";
     let mut setup = Setup::new(server, "load {url} -c 32 -d 6s --warmup 300ms");
     let burst = (300.0 * 16_600.0 - rate_mbit * 125_000.0).max(1e6) * (credit_s + 0.3);

@@ -1,4 +1,4 @@
-//! A generator that runs out of descriptors under way.
+//! A generator that runs out of descriptors during the run.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

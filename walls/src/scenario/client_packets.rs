@@ -1,4 +1,4 @@
-//! A limit of packets on what the client receives, which the user states.
+//! A packet limit on what the client receives, which the user states with --link.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -19,7 +19,8 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let packets = f64::from(dice.whole("packets_per_s", 800, 2000)) * factor;
-    // As many are sent: each request and each response is one, with the acknowledgement in it.
+    // The same number is sent: each request and each response is one packet, with the
+    // acknowledgement in it.
     let load = format!("-c 16 --link client=10G,{:.0}pps", packets * 2.0);
     let mut setup = Setup::new("--workers 16", &format!("load {{url}} -d 3s {load}"));
     let rate_kbit = packets * 1500.0 * 8.0 / 1e3;

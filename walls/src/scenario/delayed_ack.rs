@@ -1,4 +1,4 @@
-//! Two small writes for each response, and Nagle waiting for a delayed acknowledgement.
+//! Two small writes for each response, and Nagle's algorithm waits for a delayed acknowledgement.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

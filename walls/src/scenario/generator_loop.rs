@@ -1,4 +1,4 @@
-//! Responses that cost the generator much more than the server, and one loop to read them.
+//! Responses that cost the generator much more than the server, with one worker to read them.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -25,7 +25,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let client = format!("load {{url}} -c 16 -d 3s --check-sha256 {hash:x}");
     let mut setup = Setup::new(&server, &client);
     setup.client.cpus = "0,1";
-    // The generator may use the server's CPU too, and may not take it from the server.
+    // The generator may use the server's CPU too, but must not take it from the server.
     setup.server.allowance.weight = Some(64 * 1024);
     setup
 }

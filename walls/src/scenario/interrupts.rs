@@ -1,4 +1,4 @@
-//! Packets that cost the kernel much, whose interrupts all come to one CPU of two.
+//! Packets that are expensive for the kernel, whose interrupts all go to one CPU of two.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

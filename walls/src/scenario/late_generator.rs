@@ -1,4 +1,4 @@
-//! A generator that is stopped now and then in open loop.
+//! A generator in open loop that is stopped repeatedly.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! One lock that every request takes: held h seconds, it lets 1/h through.
+//! One lock that every request takes: held for h seconds, it admits 1/h requests per second.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! A line that loses packets.
+//! A link that drops packets.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! A CPU quota above the control group of the server, as containers have it.
+//! A CPU quota above the control group of the server, as with containers.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! A server that stops as a whole again and again.
+//! A server that repeatedly stops as a whole.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! A pool of workers that are blocked while they serve: k workers of s seconds are k/s.
+//! A pool of workers that are blocked while they serve: k workers of s seconds each serve k/s.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let rate = f64::from(dice.whole("rate", 100, 180)) * factor;
-    // 16 kB leave as 12 segments with 66 bytes of headers each.
+    // 16 kB are sent in 12 segments with 66 bytes of headers each.
     let link_mbit = rate * (16_000.0 + 160.0 + 12.0 * 66.0) * 8.0 / 1e6;
     let mut setup = Setup::new("--workers 8 --spin 2ms --body 16000", "load {url} -c 24 -d 4s");
     // On top of the work each request costs some 60 us.

@@ -1,4 +1,4 @@
-//! A quota, while strangers knock at other doors of both hosts.
+//! A quota, with unrelated connection attempts on both hosts.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

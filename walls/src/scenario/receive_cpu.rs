@@ -1,4 +1,4 @@
-//! Packets that cost the kernel much, all taken in by one CPU of two.
+//! Packets that are expensive for the kernel, all received by one CPU of two.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! The round trip and the concurrency of the load are all that limit.
+//! Only the round trip and the concurrency of the load limit.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

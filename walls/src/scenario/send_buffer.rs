@@ -1,4 +1,4 @@
-//! A send buffer that is much smaller than what fits on the line.
+//! A send buffer that is much smaller than the bandwidth-delay product.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! Work for all CPUs of the host, more than they can do.
+//! More work than all CPUs of the host can do.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -22,7 +22,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let server = format!("--workers 8 --spin {:.1}us", f64::from(spin_us) / factor);
     let mut setup = Setup::new(&server, &format!("load {{url}} -c {connections} -d 3s"));
     setup.server.cpus = "0,1";
-    // The generator shares a CPU with the server and may not be the one that waits.
+    // The generator shares a CPU with the server and must not be the one that waits.
     setup.client.allowance.weight = Some(32 * 1024);
     setup
 }

@@ -1,5 +1,5 @@
-//! The concurrency of the load is all that limits: twice the connections are twice the rate. One
-//! level could not tell that from a pool with as many places, so this is a ramp.
+//! Only the concurrency of the load limits: twice the connections give twice the rate. One level
+//! could not tell this from a pool of the same size, so this is a ramp.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! An acceptor that is slower than the connections that come.
+//! An acceptor that is slower than the arrival of connections.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

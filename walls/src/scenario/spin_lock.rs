@@ -1,4 +1,4 @@
-//! A lock that waiting threads spin for.
+//! A spin lock.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -1,4 +1,4 @@
-//! Requests that wait until a disk has them, and a disk that does few writes a second.
+//! Requests that wait until they are on a disk with few writes per second.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;

@@ -21,7 +21,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let sleep_ms = dice.real("sleep_ms", 10.0, 25.0) * dice.patience;
     let server = format!("--thread-per-connection --sleep {sleep_ms}ms");
     let mut setup = Setup::new(&server, "load {url} -c 96 -d 4s");
-    // The probe's connection and that of the first request have entries as well.
+    // The probe's connection and that of the first request have entries too.
     setup.tracked = Some(entries as u32 + 4);
     setup
 }

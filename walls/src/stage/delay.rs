@@ -1,8 +1,8 @@
-//! A line that takes its time: two devices, and a process that carries packets between them.
+//! A link with a delay: two devices, and a process that forwards packets between them.
 //!
-//! Kernels without a delaying queueing discipline are common, and time on the way is what the
-//! round trip and small buffers are about. Each direction has a thread that reads and one that
-//! writes when a packet is due, so that packets keep their order and do not wait for each other.
+//! Kernels without netem are common, and scenarios about the round trip and small buffers need a
+//! delay. Each direction has a thread that reads and one that writes when a packet is due, so that
+//! packets keep their order and do not wait for each other.
 
 #![allow(unsafe_code, reason = "a separate network device")]
 
@@ -20,7 +20,7 @@ const PACKET_BYTES: usize = 65_536;
 /// A packet and when it arrives.
 type Due = (Instant, Vec<u8>);
 
-/// Makes both devices, prints that they are ready, and carries packets until it is killed.
+/// Makes both devices, prints that they are ready, and forwards packets until it is killed.
 pub fn run(names: [&str; 2], one_way: Duration, lost: f64) -> Result<()> {
     let [one, other] = [device(names[0])?, device(names[1])?];
     let mut carriers = Vec::new();
@@ -31,7 +31,7 @@ pub fn run(names: [&str; 2], one_way: Duration, lost: f64) -> Result<()> {
     }
     println!("ready");
     for carrier in carriers {
-        // A device goes with its namespace, and then this line is no longer needed.
+        // A device is removed with its namespace, and then this link is no longer needed.
         let _ = carrier.join();
     }
     Ok(())
@@ -44,7 +44,7 @@ fn take(mut device: File, one_way: Duration, lost: f64, due: &Sender<Due>) {
     loop {
         match device.read(&mut packet) {
             Ok(count) => {
-                // The generator of Knuth's MMIX; its upper half is random enough to lose packets.
+                // The generator of Knuth's MMIX; its upper half is random enough to drop packets.
                 chance = chance
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
@@ -63,12 +63,12 @@ fn take(mut device: File, one_way: Duration, lost: f64, due: &Sender<Due>) {
 fn give(due: &Receiver<Due>, mut device: File) {
     for (at, packet) in due {
         thread::sleep(at.saturating_duration_since(Instant::now()));
-        // What a device does not take is lost, as on any line.
+        // Packets that a device does not accept are lost, as on any link.
         let _ = device.write(&packet);
     }
 }
 
-/// A new TUN device of this name; it is there as long as the file is open.
+/// A new TUN device with this name; it exists as long as the file is open.
 fn device(name: &str) -> Result<File> {
     let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     let file = file.context("cannot open /dev/net/tun")?;

@@ -1,4 +1,4 @@
-//! The disk that temporary files are on, as control groups name it.
+//! The disk of temporary files, as named in control groups.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -12,7 +12,7 @@ pub fn of_temporary_files() -> Result<String> {
         .dev();
     let device = format!("{}:{}", libc::major(device), libc::minor(device));
     let entry = format!("/sys/dev/block/{device}");
-    // A limit is one of the disk, not of a partition.
+    // Limits apply to a disk, not to a partition.
     match fs::exists(format!("{entry}/partition")) {
         Ok(true) => {
             let whole = fs::read_to_string(format!("{entry}/../dev"))

@@ -1,4 +1,4 @@
-//! Control groups: one for each program, below one of ours.
+//! Control groups: one for each program, below one of the stage.
 
 use super::{PREFIX, disk, is_stale};
 use crate::setup::Allowance;
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Weight of the whole stage against the rest of the machine: the other programs of a shared host
-/// are to be as little of a neighbour as can be.
+/// Weight of the whole stage against the rest of the machine, to minimise the effect of other
+/// programs on a shared host.
 const STAGE_WEIGHT: u64 = 64 * 1024;
 
 /// Weight of a program that sets none.
@@ -19,7 +19,7 @@ const PERIOD_US: u64 = 100_000;
 /// Where control groups of version 1 limit disks and memory.
 const FURTHER: [&str; 2] = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup/memory"];
 
-/// How long the last process of a group may take to vanish.
+/// How long the last process of a group may take to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Groups {
         let (version, hierarchy) = hierarchy();
         if version == Version::Two {
             write(&hierarchy, "cgroup.subtree_control", "+cpu")?;
-            // Not every host has it; a program with a limit of its disk then fails to start.
+            // Not every host has these; a program with a disk limit then fails to start.
             let _ = write(&hierarchy, "cgroup.subtree_control", "+io +memory");
         }
         let root = hierarchy.join(format!("{PREFIX}{tag}"));
@@ -50,7 +50,7 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Makes the group of a program, with its parent; gives those that it has to enter.
+    /// Makes the group of a program, with its parent; returns the groups that it must enter.
     pub fn add(&self, name: &str, allowance: Allowance) -> Result<Vec<PathBuf>> {
         let parent = self.root.join(format!("{name}-host"));
         let own = parent.join(name);
@@ -125,7 +125,7 @@ impl Groups {
         }
     }
 
-    /// Shell that makes the groups visible in a namespace, which has its own `/sys`.
+    /// Shell code that makes the groups visible in a namespace, which has its own `/sys`.
     pub fn mount_script(&self) -> &'static str {
         match self.version {
             Version::One => {
@@ -160,7 +160,7 @@ fn write(group: &Path, file: &str, value: &str) -> Result<()> {
     fs::write(&path, value).with_context(|| format!("cannot write {value} to {}", path.display()))
 }
 
-/// Removes groups of dead processes, and what still runs in them.
+/// Removes groups of dead processes, and kills what still runs in them.
 pub fn sweep() {
     for hierarchy in FURTHER.iter().map(PathBuf::from).chain([hierarchy().1]) {
         let entries = fs::read_dir(hierarchy).into_iter().flatten().flatten();
@@ -186,7 +186,7 @@ fn remove(group: &Path) {
         let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
         for process in listed.lines().filter_map(|line| line.parse().ok()) {
             let Some(process) = rustix::process::Pid::from_raw(process) else { continue };
-            // One that has just ended is what we want.
+            // It may have just exited, which is fine.
             let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,13 +1,13 @@
-//! The parameters of the machine itself that scenarios change, and their way back.
+//! Sets and restores the parameters of the machine itself that scenarios change.
 //!
-//! The old value is on disk before the new one is in the kernel, so that it comes back after a
-//! crash as well: at the next start.
+//! The old value is on disk before the new one is in the kernel, so that after a crash the next
+//! start restores it.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A parameter that belongs to no namespace.
+/// A parameter that is not per namespace.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameter {
     /// Length of the per-CPU backlog.
@@ -39,7 +39,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Writes the old value down, then sets the new one.
+    /// Saves the old value, then sets the new one.
     pub fn set(parameter: Parameter, value: u32) -> Result<Self> {
         let restorer = parameter.restorer();
         restorer.change(&value.to_string())?;
@@ -55,7 +55,7 @@ impl Drop for Guard {
     }
 }
 
-/// Restores what a process that was killed had changed.
+/// Restores what a killed process had changed.
 pub fn sweep() {
     for parameter in Parameter::ALL {
         if let Err(error) = parameter.restorer().restore() {
@@ -64,7 +64,7 @@ pub fn sweep() {
     }
 }
 
-/// A parameter and the file that remembers its old value.
+/// A parameter and the file with its old value.
 struct Restorer {
     parameter: PathBuf,
     note: PathBuf,
@@ -81,7 +81,7 @@ impl Restorer {
             .with_context(|| format!("cannot write {}", self.parameter.display()))
     }
 
-    /// Nothing to do when there is no note.
+    /// Does nothing without a note.
     fn restore(&self) -> Result<()> {
         let Ok(old) = fs::read_to_string(&self.note) else { return Ok(()) };
         fs::write(&self.parameter, old.trim()).with_context(|| {
@@ -105,7 +105,7 @@ mod tests {
         fs::write(folder.join("value"), "1000\n").unwrap();
         make().change("8").unwrap();
         assert_eq!(fs::read_to_string(folder.join("value")).unwrap(), "8");
-        // Killed here; another one begins.
+        // Killed here; the next process starts.
         make().change("6").unwrap();
         make().restore().unwrap();
         assert_eq!(fs::read_to_string(folder.join("value")).unwrap(), "1000");

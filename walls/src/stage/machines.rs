@@ -1,8 +1,8 @@
-//! Two virtual machines instead of namespaces: this one is the generator's host, and the server's
-//! is the one beside it, which runs what is sent to its shell (`scripts/vm/server`).
+//! Two virtual machines instead of namespaces: this one is the generator's host, and the other one
+//! is the server's, which runs what is sent to its shell (`scripts/vm/server`).
 //!
-//! Each has a kernel, clocks and a network device with queues of its own. Limits are made on the
-//! server's machine: groups by `walls seat`, the rest by lines of shell.
+//! Each has its own kernel, clocks and a network device with queues. Limits are set on the server's
+//! machine: groups by `walls seat`, the rest by shell lines.
 
 use super::{Seat, cpu_of};
 use crate::setup::{Actor, Host, Receive, Setup, Shape};
@@ -14,7 +14,7 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-/// Address of the generator's machine; `scripts/vm/run` gives them.
+/// Address of the generator's machine; `scripts/vm/run` assigns both.
 const HERE: &str = "10.98.0.2";
 /// Address of the server's machine.
 const THERE: &str = "10.98.0.1";
@@ -27,10 +27,10 @@ const NIC: &str = "eth0";
 /// CPUs of a machine.
 pub const ALL_CPUS: &str = "0-1";
 
-/// Length of the per-CPU backlog where a setup has none, which is that of every kernel.
+/// Length of the per-CPU backlog where a setup has none: the kernel's default.
 const BACKLOG_PACKETS: u32 = 1000;
 
-/// See the module. Dropping it ends what runs on the server's machine and lifts its limits.
+/// See the module. Dropping it ends what runs on the server's machine and removes its limits.
 pub struct Machines;
 
 impl Machines {
@@ -67,12 +67,12 @@ impl Machines {
         if host == Host::Client { HERE.to_owned() } else { THERE.to_owned() }
     }
 
-    /// Makes a folder of this name there.
+    /// Makes a folder on the server's machine.
     pub fn make_folder(folder: &Path) -> Result<()> {
         there(&format!("mkdir -p {}", quoted(&folder.display().to_string()))).map(drop)
     }
 
-    /// Copies a file from there.
+    /// Copies a file from the server's machine.
     pub fn bring(file: &Path) -> Result<()> {
         let text = there(&format!("cat {}", quoted(&file.display().to_string())))?;
         fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
@@ -87,7 +87,7 @@ impl Drop for Machines {
     }
 }
 
-/// Says which parts of a setup only namespaces have.
+/// Refuses parts of a setup that only namespaces support.
 fn refuse(setup: &Setup) -> Result<()> {
     let is_burner = |actor: &Actor| matches!(actor, Actor::Burner { .. });
     let lacking = [
@@ -98,12 +98,12 @@ fn refuse(setup: &Setup) -> Result<()> {
         (setup.client.allowance.quota.is_some(), "a quota of the generator"),
     ];
     match lacking.iter().find(|(is_wanted, _)| *is_wanted) {
-        Some((_, what)) => bail!("two machines do not have this part of a scenario: {what}"),
+        Some((_, what)) => bail!("two machines do not support this part of a scenario: {what}"),
         None => Ok(()),
     }
 }
 
-/// The lines that make the limits of a setup.
+/// The shell lines that set the limits of a setup.
 fn limit(setup: &Setup) -> Result<String> {
     let mut lines = String::new();
     let cpu = cpu_of(Host::Server);
@@ -115,7 +115,7 @@ fn limit(setup: &Setup) -> Result<String> {
         Receive::Interrupts => lines += &interrupts(&cpu.to_string()),
     }
     if let Some(one_way) = setup.one_way {
-        // The way there and back takes as long as with a delay in each direction.
+        // The round trip takes as long as with a delay in each direction.
         let (delay_us, lost) = (2 * one_way.as_micros(), setup.lost * 100.0);
         let _ = writeln!(
             lines,
@@ -128,7 +128,7 @@ fn limit(setup: &Setup) -> Result<String> {
                 let _ = writeln!(lines, "tc qdisc replace dev {NIC} root {discipline}");
             }
             Shape::Filtered(Host::Server, count) => {
-                // Older kernels have 4096 filters of one priority at most.
+                // Older kernels allow at most 4096 filters of one priority.
                 let _ = writeln!(
                     lines,
                     "tc qdisc add dev {NIC} ingress\n\
@@ -138,7 +138,7 @@ fn limit(setup: &Setup) -> Result<String> {
                 );
             }
             Shape::Sent(..) | Shape::Received(..) | Shape::Filtered(..) => {
-                bail!("two machines have no shape of this kind: {shape:?}")
+                bail!("two machines do not support this shape: {shape:?}")
             }
         }
     }
@@ -151,8 +151,8 @@ fn limit(setup: &Setup) -> Result<String> {
     Ok(lines)
 }
 
-/// Connections are tracked from here on, but for those of the shell. What has ended goes at once:
-/// this kernel's table is not made anew for each run.
+/// Tracks connections from here on, except those of the shell. Ended ones expire at once, because
+/// the kernel's table is not recreated for each run.
 fn track(connections: u32) -> String {
     format!(
         "nft -f - <<END\n\
@@ -167,8 +167,8 @@ fn track(connections: u32) -> String {
     )
 }
 
-/// The lines that end all programs there and lift all limits. The table of connections is empty
-/// when its module comes again.
+/// The shell lines that end all programs there and remove all limits. The connection table is empty
+/// after its module is reloaded.
 fn lift() -> String {
     let own = std::env::current_exe().unwrap_or_default();
     let clear = format!("{} clear {}", quoted(&own.display().to_string()), tag());
@@ -185,7 +185,7 @@ fn lift() -> String {
     )
 }
 
-/// Writes what a command prints to the steering mask of each queue.
+/// Writes the output of a command to the steering mask of each queue.
 fn for_queues(command: &str) -> String {
     format!("for mask in /sys/class/net/{NIC}/queues/rx-*/rps_cpus; do {command} >$mask; done")
 }
@@ -199,17 +199,17 @@ fn interrupts(cpu: &str) -> String {
     )
 }
 
-/// What this process is called there.
+/// The tag of this process there.
 fn tag() -> String {
     std::process::id().to_string()
 }
 
-/// A word as a shell reads it back.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Runs lines there; gives what they printed.
+/// Runs lines there; returns their output.
 fn there(script: &str) -> Result<String> {
     let mut stream = send(&format!("(set -e\n{script}\n) 2>&1\necho \"exit $?\"\n"))?;
     let mut said = String::new();
@@ -228,7 +228,7 @@ fn send(script: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Runs a line there and prints what it prints, until it ends.
+/// Runs a line there and prints its output until it ends.
 pub fn relay(script: &str) -> Result<()> {
     let mut stream = send(&format!("{script}\n"))?;
     let mut out = io::stdout().lock();

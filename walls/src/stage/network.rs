@@ -2,7 +2,7 @@
 //!
 //! By default the sender's CPU processes the packets that a host receives over veth, so the client
 //! would pay for the server. Threaded NAPI gives each end a kernel thread, pinned to the CPU of its
-//! host; veth has it with GRO only, and only for packets of a sender without TSO. Congestion
+//! host; veth has it only with GRO, and only for packets of a sender without TSO. Congestion
 //! control is CUBIC where a new namespace may have it, else Reno: the default of a machine may be
 //! BBR, whose pacing timers would be another wall.
 
@@ -21,7 +21,7 @@ const UNUSED_HARDWARE: &str = "02:00:00:00:00:99";
 /// See the module. Dropping it removes the namespaces, and with them all links.
 pub struct Network {
     hosts: Vec<Host>,
-    /// Carries the packets of a line that takes its time.
+    /// Forwards the packets of a link with a delay.
     _carrier: Option<Running>,
 }
 
@@ -32,7 +32,7 @@ struct Link {
 }
 
 impl Link {
-    /// The link of a host; that of the server itself is the one to the client.
+    /// The link of a host; the server's own is the one to the client.
     fn of(host: Host) -> Self {
         match host {
             Host::Client | Host::Server => Self { number: 77, other: Host::Client },
@@ -46,7 +46,7 @@ impl Link {
         format!("10.214.{}.{last}", self.number)
     }
 
-    /// At most 15 characters, of which the kernel keeps all in the name of the NAPI thread.
+    /// At most 15 characters, so that the kernel does not cut the name of the NAPI thread.
     fn nic(&self, host: Host) -> String {
         let end = if host == Host::Server { 's' } else { 'o' };
         format!("w{end}{}", u32::from(self.number - 77) + 10 * std::process::id())
@@ -57,7 +57,7 @@ impl Link {
     }
 }
 
-/// Address of a host, as its neighbour sees it: of the server, what the client sees.
+/// Address of a host, as its neighbour sees it: for the server, as the client sees it.
 pub fn address(host: Host) -> String {
     Link::of(host).address(host)
 }
@@ -129,7 +129,7 @@ impl Network {
             });
         }
         if setup.tracked.is_some() {
-            // A rule that looks at the state makes the kernel track.
+            // A rule that matches on the state makes the kernel track connections.
             lines.push(in_namespace(
                 &self.namespace(Host::Server),
                 "nft add table ip track && nft add chain ip track first { type filter hook \
@@ -179,14 +179,14 @@ impl Network {
         lines
     }
 
-    /// The ends of a line that takes its time are there already, and only move.
+    /// The ends of a link with a delay already exist, and are only moved.
     fn slow_lines(&self, link: &Link) -> Vec<String> {
         let lines = |host: Host| {
             let (namespace, nic, ip) = (self.namespace(host), link.nic(host), link.address(host));
             [
                 format!("ip link set {nic} netns {namespace}"),
                 format!("ip -n {namespace} addr add {ip}/24 dev {nic}"),
-                // A send buffer counts whole super-packets, which would make each the same.
+                // A send buffer counts whole GSO packets, so every small buffer would act the same.
                 format!("ip -n {namespace} link set {nic} up gso_max_segs 1"),
             ]
         };
@@ -241,7 +241,7 @@ impl Network {
                     bail!("the kernel made no NAPI thread for {}", link.nic(host));
                 }
                 for thread in threads {
-                    // Like the soft interrupts it stands for, it waits for no program.
+                    // Like the soft interrupts it replaces, it must not wait for programs.
                     script += &format!("taskset -p -c {} {thread}\n", cpu_of(host));
                     script += &format!("chrt -f -p 1 {thread}\n");
                 }
@@ -254,7 +254,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for host in &self.hosts {
-            // One that was not made yet cannot be removed.
+            // A namespace that was not made yet cannot be removed.
             let _ = shell(&format!("ip netns delete {}", self.namespace(*host)));
         }
     }
@@ -268,11 +268,11 @@ fn start_carrier(one_way: Duration, lost: f64) -> Result<Running> {
     command.arg(one_way.as_micros().to_string()).arg(format!("--lost={lost}"));
     command.stdout(Stdio::piped());
     let mut carrier = Running(command.spawn()?);
-    let output = carrier.0.stdout.as_mut().context("the line has no output")?;
+    let output = carrier.0.stdout.as_mut().context("the link has no output")?;
     let mut line = String::new();
     BufReader::new(output).read_line(&mut line)?;
     if line.trim() != "ready" {
-        bail!("the line that takes its time did not start");
+        bail!("the link with a delay did not start");
     }
     Ok(carrier)
 }
@@ -281,7 +281,7 @@ fn in_namespace(namespace: &str, line: &str) -> String {
     format!("ip netns exec {namespace} sh -c '{line}'")
 }
 
-/// Responses to an address get lost: the link sends them to an unused hardware address.
+/// Loses responses to an address: the link sends them to an unused hardware address.
 fn deaf(namespace: &str, address: &str, nic: &str) -> String {
     format!(
         "ip -n {namespace} neigh replace {address} lladdr {UNUSED_HARDWARE} nud permanent dev {nic}"
@@ -293,7 +293,7 @@ fn congestion_control() -> String {
     format!("echo cubic > {path} 2> /dev/null || echo reno > {path}")
 }
 
-/// Processes whose name begins like this; names of kernel threads are cut at 15 characters.
+/// Processes whose name starts with this; names of kernel threads are cut at 15 characters.
 fn processes_named(begin: &str) -> Vec<u32> {
     let begin = &begin[..begin.len().min(15)];
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -323,8 +323,8 @@ mod tests {
     #[test]
     fn names_fit_the_longest_process_id() {
         let link = Link { number: 79, other: Host::Stranger };
-        // Names of interfaces have 15 characters at most, and the kernel cuts names of threads to
-        // as many.
+        // Names of interfaces have at most 15 characters, and the kernel cuts names of threads to
+        // the same length.
         assert!(format!("napi/{}-", link.nic(Host::Server)).len() <= 16);
     }
 

@@ -1,4 +1,4 @@
-//! Folders for the files of programs that keep some: data, sockets, logs.
+//! Folders for the files of programs: data, sockets, logs.
 
 use super::{PREFIX, is_stale};
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Scratch;
 
 impl Scratch {
-    /// An empty folder of this name, which programs of every user may write to.
+    /// An empty folder with this name, writable by programs of every user.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = root().join(name);
         let failed = || format!("cannot make {}", folder.display());
@@ -23,7 +23,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // There is none where no program wanted one.
+        // It does not exist if no program needed one.
         let _ = fs::remove_dir_all(root());
     }
 }

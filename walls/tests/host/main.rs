@@ -1,4 +1,4 @@
-//! What a crash of the harness leaves behind, as root: `make test-host`.
+//! What a crash of the harness leaves behind; needs root: `make test-host`.
 
 #[path = "../scenes/mod.rs"]
 mod scenes;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Names of everything of a process that the host still has.
+/// Names of everything that a process left on the host.
 fn left_by(process: u32) -> Vec<String> {
     let listed = Command::new("ip").args(["netns", "list"]).output().unwrap();
     let namespaces = String::from_utf8_lossy(&listed.stdout).into_owned();

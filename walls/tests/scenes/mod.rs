@@ -15,7 +15,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder with all programs: those in Rust as cargo built them next to this one, and the others
+/// A folder with all programs: those in Rust from cargo's folder next to this one, and the others
 /// from `bin/`.
 pub fn programs() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bin");

@@ -26,7 +26,7 @@ pub struct Options {
     /// One generator, or release; repeatable
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Leave missing generators alone
+    /// Do not install missing generators
     #[arg(long)]
     no_install: bool,
     /// Where truth.json goes
@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options that other commands have too. Each generator runs once for each rate.
+    /// The options shared with other commands. Each generator runs once for each rate.
     pub fn setting(&self) -> Setting {
         Setting {
             rounds: 1,
@@ -49,7 +49,7 @@ impl Options {
         }
     }
 
-    /// Whether a generator or a part was asked for, by its first word.
+    /// Whether a generator or a part was requested, by its first word.
     pub fn wants(&self, name: &str) -> bool {
         let first = name.split(' ').next().unwrap_or_default();
         self.only.is_empty() || self.only.iter().any(|only| only == first || only == name)

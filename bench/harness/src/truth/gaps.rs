@@ -1,15 +1,15 @@
-//! Gaps between arrivals against the distribution that was asked for.
+//! Compares gaps between arrivals with the requested distribution.
 
-/// How far measured gaps are from gaps as they should be.
+/// How far measured gaps are from the expected ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Distance {
     /// The largest difference between the two distribution functions (Kolmogorov and Smirnov).
     pub distance: f64,
-    /// What a perfect generator stays below in 99 of 100 runs of this length.
+    /// The distance below which a perfect generator stays in 99 of 100 runs of this length.
     pub chance: f64,
 }
 
-/// The times between arrivals that are in order.
+/// The times between sorted arrivals.
 pub fn between(arrivals_ns: &[u64]) -> Vec<u64> {
     arrivals_ns.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
@@ -63,7 +63,7 @@ mod tests {
         // A tenth too fast.
         let fast = from_exponential(&even(10_000, 1_100.0), 1_000.0).unwrap();
         assert!((0.03..0.04).contains(&fast.distance), "{fast:?}");
-        // Metronomes are no Poisson process: all gaps are at 1 - 1/e.
+        // A metronome is not a Poisson process: all gaps are at 1 - 1/e.
         let fixed = from_exponential(&[1_000_000; 1_000], 1_000.0).unwrap();
         assert!((fixed.distance - 0.632).abs() < 1e-3, "{fixed:?}");
         assert_eq!(from_exponential(&[], 1.0), None);

@@ -1,7 +1,7 @@
-//! The generators that hold a fixed rate, and how each prints its latencies.
+//! The generators with a fixed rate, and how each prints its latencies.
 //!
-//! A generator is one row in [`GENERATORS`]. Peers keep their own schedule and their own idea of
-//! latency: where one has an option that corrects for its own lateness it is switched on.
+//! A generator is one row in [`GENERATORS`]. Peers keep their own schedule and their own definition
+//! of latency: an option that corrects for their own lateness is switched on where one exists.
 
 use super::schedule::percentile;
 use crate::peers;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Shares that are compared.
 pub const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// One percentile for each of [`SHARES`]; absent where the program does not tell it.
+/// One percentile for each of [`SHARES`]; absent if the program does not report it.
 pub type Percentiles = [Option<u64>; 4];
 
 /// The load for a generator.
@@ -47,9 +47,9 @@ pub struct Generator {
     pub program: Program,
     pub arrivals: Arrivals,
     pub arguments: fn(&Ask) -> Words,
-    /// Arguments of a second call that prints what the first one left in a file.
+    /// Arguments of a second call that prints what the first one wrote to a file.
     pub report: Option<fn(&Ask) -> Words>,
-    /// Reads its percentiles from standard output, or from a file it left.
+    /// Reads its percentiles from standard output, or from a file it wrote.
     pub read: fn(&str, &Ask) -> Result<Percentiles, String>,
 }
 
@@ -130,12 +130,12 @@ pub const GENERATORS: &[Generator] = &[
     },
 ];
 
-/// No warm-up: the plan covers all that is sent, so all of it can be compared.
+/// No warm-up: the plan covers every sent request, so all can be compared.
 const CEILING: &str = "load -t 1 -c {connections} -d {seconds}s -R {rate} --warmup 0 --runs none \
                        -q --json";
 
 impl Generator {
-    /// The peer that has to be on the machine.
+    /// The peer that must be on the machine.
     pub fn peer(&self) -> Option<&'static peers::Peer> {
         match self.program {
             Program::Ceiling => None,
@@ -143,16 +143,16 @@ impl Generator {
         }
     }
 
-    /// Whether an exit code means that there is something to read. A point of ours that breaks one
-    /// of its gates exits with 4, and what it measured stands in its record.
+    /// Whether an exit code means that there is something to read. `ceiling` exits with 4 when a
+    /// point breaks a gate, and its record still has the measurement.
     pub fn accepts(&self, code: Option<i32>) -> bool {
         code == Some(0) || (self.program == Program::Ceiling && code == Some(4))
     }
 }
 
-/// Words out of a template.
+/// Words from a template.
 pub fn line(ask: &Ask, template: &str) -> Words {
-    // A virtual user of k6 takes megabytes.
+    // A virtual user of k6 needs megabytes.
     const USERS_MAX: u32 = 500;
     let each = f64::from(ask.rate) / f64::from(ask.connections);
     let filled = |word: &str| {
@@ -171,7 +171,7 @@ fn json(output: &str) -> Result<Value, String> {
     serde_json::from_str(output).map_err(|error| format!("not one JSON document: {error}"))
 }
 
-/// A percentile may be missing, but all four missing means that the form is another one.
+/// A percentile may be missing, but if all four are, the format has changed.
 fn known(percentiles: Percentiles) -> Result<Percentiles, String> {
     let is_known = percentiles.iter().any(Option::is_some);
     is_known.then_some(percentiles).ok_or_else(|| "it printed no percentile".into())
@@ -224,8 +224,8 @@ fn scaled(value: &Value, scale: f64) -> Option<u64> {
     Some((value.as_f64()? * scale).round() as u64)
 }
 
-/// `vegeta report -type hdrplot`: columns value (ms), share, count and more; the share of a line
-/// is the first one that is not below the wanted.
+/// `vegeta report -type hdrplot`: columns value (ms), share, count and more; takes the first line
+/// whose share is not below the wanted one.
 fn vegeta(output: &str) -> Result<Percentiles, String> {
     let rows: Vec<(f64, f64)> = output
         .lines()

@@ -1,5 +1,5 @@
-//! Are requests released when they were planned? What `ceiling` says of its lag, and what the sink
-//! saw of the gaps.
+//! Are requests released when they were planned? The send delay that `ceiling` reports, and the
+//! gaps that the sink saw.
 
 use super::gaps::{self, Distance};
 use super::generators::{Arrivals, Ask, line};
@@ -7,9 +7,9 @@ use super::schedule::percentile;
 use super::table::time;
 use serde_json::{Value, json};
 
-/// Rates are tried with both.
+/// Each rate is measured with both.
 pub const ARRIVALS: [Arrivals; 2] = [Arrivals::Fixed, Arrivals::Poisson];
-/// So many that a free one is always there.
+/// Enough that one is always free.
 pub const CONNECTIONS: u32 = 64;
 
 /// One rate with one kind of arrivals.
@@ -22,7 +22,7 @@ pub struct Release {
 /// The measured send delays.
 #[derive(Debug, PartialEq)]
 pub struct Measured {
-    /// From the planned to the sent instant, by the record of `ceiling`.
+    /// From the planned instant to the send, from the record of `ceiling`.
     pub lag_p50_ns: Option<u64>,
     pub lag_p99_ns: Option<u64>,
     pub gaps: Gaps,
@@ -34,12 +34,12 @@ pub struct Measured {
 pub enum Gaps {
     /// Against the exponential distribution.
     Poisson(Option<Distance>),
-    /// 99 of 100 gaps are no further from the one they should be.
+    /// 99 of 100 gaps differ by no more than this from the planned gap.
     Fixed { p99_ns: Option<u64> },
 }
 
 impl Gaps {
-    /// As it stands in the table.
+    /// Its text in the table.
     pub fn text(&self) -> String {
         match self {
             Self::Poisson(Some(near)) => format!("{:.4}/{:.4}", near.distance, near.chance),
@@ -60,7 +60,7 @@ impl Gaps {
 }
 
 impl Release {
-    /// As `--arrivals` calls it.
+    /// Its name in `--arrivals`.
     pub fn arrivals_name(&self) -> &'static str {
         name(self.arrivals)
     }
@@ -95,7 +95,7 @@ pub fn open_loop(ask: &Ask, arrivals: Arrivals) -> Vec<String> {
     words
 }
 
-/// The arguments of `ceiling` for a closed loop, whose CPU per request has no pacer in it.
+/// The arguments of `ceiling` for a closed loop, whose CPU per request includes no pacer.
 pub fn closed_loop(ask: &Ask) -> Vec<String> {
     let how = "load -t 1 -c {connections} -d {seconds}s --warmup 0 --runs none -q --json {url}";
     line(ask, how)
@@ -107,7 +107,7 @@ pub fn client_us_per_request(record: &str) -> Option<f64> {
     record["points"][0]["cpu"]["client_us_per_request"].as_f64()
 }
 
-/// Puts the record of `ceiling` and the arrivals at the sink together.
+/// Combines the record of `ceiling` with the arrivals at the sink.
 pub fn measured(
     record: &str,
     arrivals_ns: &[u64],

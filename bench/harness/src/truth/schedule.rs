@@ -2,17 +2,17 @@
 //!
 //! Pure: a schedule, when requests were planned, and the time of a response without a stall.
 
-/// The stalls of `target-sink --delay stall:LENGTH/PERIOD`: each period begins with one.
+/// The stalls of `target-sink --delay stall:LENGTH/PERIOD`: each period starts with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stalls {
-    /// Where the first period begins, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the first period, nanoseconds of `CLOCK_MONOTONIC`.
     pub origin_ns: u64,
     pub length_ns: u64,
     pub period_ns: u64,
 }
 
 impl Stalls {
-    /// How long a request that is there at an instant waits for the end of a stall.
+    /// How long a request that arrives at an instant waits for the end of a stall.
     pub fn wait_ns(&self, at_ns: u64) -> u64 {
         self.length_ns.saturating_sub(self.phase_ns(at_ns))
     }
@@ -41,8 +41,8 @@ pub fn grid(first_ns: u64, rate: f64, seconds: u32) -> impl Iterator<Item = u64>
     (0..count).map(move |index| first_ns + (index as f64 * 1e9 / rate).round() as u64)
 }
 
-/// Where a grid begins that fits the first arrivals, all of them before the first stall. The very
-/// first one may be late, because everything is cold; the one in the middle is not.
+/// Start of the grid that fits the first arrivals, all of them before the first stall. The very
+/// first one may be late, because everything is cold; the middle one is not.
 pub fn grid_begin(arrivals_ns: &[u64], rate: f64) -> Option<u64> {
     const CALM_NS: u64 = 300_000_000;
     let first_ns = *arrivals_ns.first()?;
@@ -53,8 +53,8 @@ pub fn grid_begin(arrivals_ns: &[u64], rate: f64) -> Option<u64> {
     Some(begins[begins.len() / 2].max(0) as u64)
 }
 
-/// The smallest value that is not exceeded by a share of all; nothing when fewer than ten lie
-/// beyond it, as in our records.
+/// The smallest value that a share of all does not exceed; nothing when fewer than ten lie beyond
+/// it, as in records of `ceiling`.
 pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
     const BEYOND: f64 = 10.0;
     let count = sorted.len() as f64;
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!([1_000, 7_040].map(wait_ms), [100, 60]);
     }
 
-    /// A tenth of all requests waits, each as long as another, up to 100 ms: so the percentiles
-    /// above the ninetieth lie on a straight line.
+    /// A tenth of all requests waits, evenly spread up to 100 ms: so the percentiles above the
+    /// ninetieth lie on a straight line.
     #[test]
     fn percentiles_of_a_stall_lie_on_a_line() {
         for (first_ns, rate) in [(0, 1_000.0), (123_456_789, 1_000.0), (77 * MS, 20_000.0)] {

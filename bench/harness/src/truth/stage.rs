@@ -14,12 +14,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a measurement may take beyond its load.
+/// How much longer than its load a measurement may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Open files of a program on top of its connections.
+/// Open files of a program besides its connections.
 const OTHER_FILES: u32 = 512;
 
-/// What happened.
+/// The result of a measurement.
 pub struct Played {
     /// When each request reached the sink, in order.
     pub arrivals_ns: Vec<u64>,
@@ -29,7 +29,7 @@ pub struct Played {
     pub printed: Result<String, String>,
 }
 
-/// A measurement to be made.
+/// A measurement to run.
 pub struct Play<'p> {
     /// Options of the sink other than its address.
     pub sink: &'p [&'p str],
@@ -38,11 +38,11 @@ pub struct Play<'p> {
     /// A second call, after the first one.
     pub report: Option<Words>,
     pub accepts: &'p dyn Fn(Option<i32>) -> bool,
-    /// So many connections will be open.
+    /// How many connections will be open.
     pub connections: u32,
-    /// So many arrivals are expected.
+    /// How many arrivals are expected.
     pub expected: u64,
-    /// To begin between two stalls, so that the load ends between two as well.
+    /// Start between two stalls, so that the load ends between two as well.
     pub stalls: Option<(u64, u64)>,
 }
 
@@ -62,7 +62,7 @@ pub fn play(supervisor: &mut Supervisor, setting: &Setting, play: &Play) -> Resu
     let line = pinned(CLIENT_CPU, with_open_files(play.open_files(), (play.line)(&url)));
     let (stdout, stderr) = (scratch.join("run.stdout"), scratch.join("run.stderr"));
     if let Some((length_ns, period_ns)) = play.stalls {
-        let origin_ns = server.said("start_ns").context("the sink tells no start_ns")?;
+        let origin_ns = server.said("start_ns").context("the sink reported no start_ns")?;
         std::thread::sleep(until_calm(Stalls { origin_ns, length_ns, period_ns }, now_ns()));
     }
     let printed = match supervisor.start(line, &stdout, &stderr) {
@@ -116,7 +116,7 @@ fn finish(supervisor: &mut Supervisor, process: u32, seconds: u32) -> Result<Opt
     Ok(exit)
 }
 
-/// How long to sleep until the middle of the time in which nothing is stalled.
+/// How long to sleep until the middle of the time without a stall.
 fn until_calm(stalls: Stalls, now_ns: u64) -> Duration {
     let middle_ns = (stalls.length_ns + stalls.period_ns) / 2;
     let phase_ns = stalls.phase_ns(now_ns);
@@ -132,7 +132,7 @@ fn now_ns() -> u64 {
 fn arrivals(path: &Path) -> Result<Vec<u64>> {
     let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
     let (numbers, rest) = bytes.as_chunks::<8>();
-    ensure!(rest.is_empty(), "{} has a part of a number", path.display());
+    ensure!(rest.is_empty(), "{} ends with an incomplete number", path.display());
     Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
 }
 

@@ -9,7 +9,7 @@ pub struct Line {
     /// Requests that reached the sink.
     pub arrivals: usize,
     pub planned: u64,
-    /// What it said, or why it said nothing.
+    /// What it reported, or why it reported nothing.
     pub reported: Result<Percentiles, String>,
     /// From the plan and the schedule of the stalls.
     pub truth: Percentiles,

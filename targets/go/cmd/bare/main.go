@@ -1,5 +1,6 @@
 // Command bare serves /simple with a bare library, as the baseline for a target. It has no
-// counters, no life cycle and no other route; the two lines are there so that it is started alike.
+// counters, no life cycle and no other route; it prints the two lines so that it can be started
+// like a target.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command behave serves one behaviour of a registry on the loopback, and writes down each request
-// with its fate. Load generators are compared with what it wrote.
+// Command behave serves one behaviour of a registry on loopback, and logs each request with its
+// outcome. The reports of load generators are compared with its log.
 package main
 
 import (
@@ -19,13 +19,13 @@ import (
 const usage = `target-behave: a server that misbehaves in one chosen way, and counts what it did.
 
   --behaviour NAME   one of --list
-  --port N           default 0: a free one; always on 127.0.0.1
-  --seed N           default 1: what is drawn
+  --port N           default 0: any free port; always on 127.0.0.1
+  --seed N           default 1: seed of all random numbers
   --log FILE         one line for each request, written at the end
   --list             the behaviours as JSON
   --version
 
-Stopped by SIGTERM or SIGINT; its last line on standard output is the sum of the log.
+Stopped by SIGTERM or SIGINT; its last line on standard output has the totals of the log.
 `
 
 const (
@@ -91,7 +91,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	case err != nil:
 		return options{}, err
 	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("%q is no flag; --help lists them", flags.Arg(0))
+		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
 	case *showVersion:
 		fmt.Fprintln(out, "target-behave", version)
 		return options{}, errDone

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// validFor is long, because a certificate that runs out breaks a test years later.
+	// validFor is long, because an expired certificate would break a test years later.
 	validFor = 10 * 365 * 24 * time.Hour
-	// validSince lies back far enough for clocks that disagree.
+	// validSince is far enough in the past for clocks that disagree.
 	validSince = 48 * time.Hour
-	// expiredSince is when the time of the expired certificate was over.
+	// expiredSince is how long ago the expired certificate expired.
 	expiredSince = 24 * time.Hour
 
 	blockCertificate = "CERTIFICATE"
@@ -136,7 +136,7 @@ func newTemplate(name string, now, notAfter time.Time) (*x509.Certificate, error
 	}, err
 }
 
-// writeBlock replaces a file, so that its mode is the one asked for whatever was there before.
+// writeBlock replaces a file, so that its mode does not depend on an existing one.
 func writeBlock(directory, name string, mode os.FileMode, kind string, content []byte) error {
 	path := filepath.Join(directory, name)
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {

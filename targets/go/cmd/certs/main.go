@@ -1,5 +1,5 @@
 // Command certs writes test certificates for the targets and their clients: a good chain, and one
-// of each kind that a client must refuse. No private key is in the repository.
+// certificate of each kind that a client must refuse. The repository contains no private key.
 package main
 
 import (
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-const usage = `target-certs: test certificates, made anew at each call.
+const usage = `target-certs: makes new test certificates at each call.
 
-  --out DIR    write them into this directory, which is made if it is missing
+  --out DIR    write them into this directory, which is created if missing
 
-  ca.pem                          the authority; give it to clients, or to --client-ca
+  ca.pem                          the authority, for clients or for --client-ca
   server.pem, server.key          for localhost, 127.0.0.1 and ::1
-  expired.pem, expired.key        the same, but its time is over
+  expired.pem, expired.key        the same, but expired
   wrongname.pem, wrongname.key    for other.test
   client.pem, client.key          for a client
   other-ca.pem                    an authority that has signed none of these
 
-The keys of the authorities are thrown away.
+The keys of the authorities are not kept.
 `
 
 const (

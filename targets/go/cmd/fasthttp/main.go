@@ -24,8 +24,8 @@ func main() {
 	})
 }
 
-// silent drops what fasthttp says of single connections, as Fiber does: under load that is a system
-// call per broken connection. What ends the server comes back from Serve.
+// silent drops fasthttp's messages about single connections, as Fiber does: under load they would
+// be a system call per broken connection. Errors that end the server are returned by Serve.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
@@ -38,7 +38,7 @@ func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server
 		MaxRequestBodySize: contract.BodyLimitBytes,
 		ErrorHandler:       handleError,
 		Logger:             silent{},
-		// A form is echoed as it came; parsing it first would rewrite it.
+		// A form is echoed unchanged; parsing it first would rewrite it.
 		DisablePreParseMultipartForm: true,
 	}}
 }

@@ -9,7 +9,7 @@ import (
 	"ceiling.dev/targets/internal/hijacked"
 )
 
-// router finds the routes of parts: there are a dozen, so it looks at each.
+// router finds the routes of parts by linear search: there are about a dozen.
 type router []contract.Route
 
 // handle responds with 405 to a path that is served for another method, and with 404 for any other.
@@ -34,7 +34,8 @@ func (r router) handle(ctx *fasthttp.RequestCtx) {
 	ctx.Error("Not Found", fasthttp.StatusNotFound)
 }
 
-// match tells what follows a pattern that ends in a slash; of any other nothing follows.
+// match returns the rest of a path after a pattern that ends in a slash; other patterns must match
+// the whole path.
 func match(pattern, path string) (name string, found bool) {
 	if strings.HasSuffix(pattern, "/") {
 		return strings.CutPrefix(path, pattern)

@@ -13,7 +13,7 @@ type routes struct {
 	more    router
 }
 
-// handle is the router: fasthttp has none, and a switch is what its users write.
+// handle is the router: fasthttp has none, and its users write a switch.
 func (r routes) handle(ctx *fasthttp.RequestCtx) {
 	switch string(ctx.Path()) {
 	case contract.PathSimple:

@@ -18,7 +18,7 @@ func TestHotRoutesDoNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := newServer(catalog, nil).(server)
-	// Builds the route tree, as listening does; with it the whole of Fiber is counted.
+	// Builds the route tree, as listening does, so that allocations in all of Fiber are counted.
 	target.app.Handler()
 	handler := target.app.Server().Handler
 	for _, path := range []string{

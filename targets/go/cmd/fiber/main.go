@@ -30,13 +30,13 @@ type server struct{ app *fiber.App }
 func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server {
 	app := fiber.New(fiber.Config{
 		BodyLimit: contract.BodyLimitBytes,
-		// A form is echoed as it came; parsing it first would rewrite it.
+		// A form is echoed unchanged; parsing it first would rewrite it.
 		DisablePreParseMultipartForm: true,
 	})
 	routes{catalog}.register(app)
 	mount(app, more)
-	// Counting around the whole app, because a middleware would add a step to Fiber's own chain
-	// and miss what the router refuses.
+	// Count around the whole app: a middleware would add a step to Fiber's own chain and miss
+	// requests that the router refuses.
 	app.Server().Handler = counted(app.Server().Handler)
 	return server{app}
 }

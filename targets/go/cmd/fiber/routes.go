@@ -78,6 +78,6 @@ func echo(c fiber.Ctx) error {
 		contentType = []byte(contract.TypeBinary)
 	}
 	c.Response().Header.SetContentTypeBytes(contentType)
-	// The body as it came: c.Body would undo a Content-Encoding.
+	// The unchanged body: c.Body would undo a Content-Encoding.
 	return c.Send(c.BodyRaw())
 }

@@ -1,7 +1,7 @@
-// Command line stands for a path that takes time: it accepts connections, makes one to another
-// address for each, and hands every byte on a fixed time after it came (--delay), in both
-// directions. It is a program and no network: it costs CPU time here, its round trip is never less
-// than twice the delay, and it neither loses nor reorders anything.
+// Command line simulates a path with a delay: it accepts connections, opens one to another address
+// for each, and forwards every byte a fixed time after it arrived (--delay), in both directions. It
+// is a program and not a network: it costs CPU time here, its round trip is never less than twice
+// the delay, and it neither loses nor reorders anything.
 package main
 
 import (
@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// pieceBytes are handed on at once.
+	// pieceBytes is the most that is forwarded at once.
 	pieceBytes = 64 << 10
 	// piecesMax may be on the way in one direction of a connection, as in a full socket buffer.
 	piecesMax = 64
 )
 
-// piece is what came at one time, and when it is due at the other end.
+// piece is what one read returned, and when it is due at the other end.
 type piece struct {
 	bytes []byte
 	due   time.Time
@@ -65,7 +65,7 @@ func accept(listener net.Listener, to string, delay time.Duration) {
 	}
 }
 
-// connect lets a connection begin as late as its packets would come.
+// connect delays the start of a connection as its packets would be delayed.
 func connect(near *net.TCPConn, to string, delay time.Duration) {
 	defer near.Close()
 	time.Sleep(delay)
@@ -86,8 +86,8 @@ func connect(near *net.TCPConn, to string, delay time.Duration) {
 	<-done
 }
 
-// carry takes what comes at once and gives it when it is due, so that pieces do not wait for each
-// other. An end travels like a piece.
+// carry reads at once and writes each piece when it is due, so that pieces do not wait for each
+// other. An end of file is delayed like a piece.
 func carry(from, to *net.TCPConn, delay time.Duration) {
 	pieces := make(chan piece, piecesMax)
 	go func() {
@@ -114,7 +114,7 @@ func carry(from, to *net.TCPConn, delay time.Duration) {
 		}
 	}
 	for range pieces {
-		// It has no receiver any more.
+		// The receiver has gone.
 	}
 	time.Sleep(delay)
 	_ = to.CloseWrite()

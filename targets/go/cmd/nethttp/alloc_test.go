@@ -11,7 +11,7 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// keep is a ResponseWriter that makes nothing new, so that only the handler is counted. net/http
+// keep is a ResponseWriter that allocates nothing, so that only the handler is counted. net/http
 // itself allocates a header map and more for every request.
 type keep struct {
 	header  http.Header

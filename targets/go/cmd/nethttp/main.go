@@ -25,7 +25,7 @@ func main() {
 	})
 }
 
-// server is an http.Server as it is: it has the two methods of contract.Server.
+// newServer returns a plain http.Server, which has the two methods of contract.Server.
 func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server {
 	return &http.Server{
 		Handler:     counted(newMux(routes{catalog}, more)),
@@ -34,8 +34,8 @@ func newServer(catalog *contract.Catalog, more []contract.Route) contract.Server
 	}
 }
 
-// quiet drops what net/http says of single handshakes: under load that is a system call per
-// refused connection. They are counted instead.
+// quiet drops net/http's messages about single handshakes: under load they would be a system call
+// per refused connection. Handshakes are counted instead.
 type quiet struct{ out io.Writer }
 
 var handshakeError = []byte("http: TLS handshake error")
@@ -47,7 +47,7 @@ func (q quiet) Write(line []byte) (int, error) {
 	return q.out.Write(line)
 }
 
-// connKey finds the connection of a request in its context, where net/http offers to keep it.
+// connKey is the key under which the context of a request has its connection.
 type connKey struct{}
 
 func withConn(ctx context.Context, conn net.Conn) context.Context {

@@ -50,7 +50,7 @@ func serve(route contract.Route) http.HandlerFunc {
 	}
 }
 
-// handOver gives the connection to another process, which responses, and lets go of it.
+// handOver passes the connection to another process, which responds, and closes it here.
 func handOver(w http.ResponseWriter, answer contract.Response) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -61,8 +61,8 @@ func handOver(w http.ResponseWriter, answer contract.Response) {
 	answer.HandOver(conn)
 }
 
-// stream leaves the framing to net/http, which sends what is there at each flush. It keeps reading
-// from the connection, and ends the context of the request when the client has gone.
+// stream leaves the framing to net/http, which sends what was written at each flush. net/http keeps
+// reading from the connection, and ends the context of the request when the client disconnects.
 func stream(w http.ResponseWriter, r *http.Request, answer contract.Response) {
 	defer answer.Stream.Leave()
 	header := w.Header()

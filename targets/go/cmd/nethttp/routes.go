@@ -29,8 +29,8 @@ func newMux(r routes, more []contract.Route) *http.ServeMux {
 	return mux
 }
 
-// Header values that are shared by all responses. Setting a header with Header.Set makes a new
-// slice each time; these are assigned as they are and net/http only reads them.
+// Header values shared by all responses. Header.Set would make a new slice each time; these are
+// assigned directly and net/http only reads them.
 var (
 	typeJSON     = []string{contract.TypeJSON}
 	typeText     = []string{contract.TypeText}
@@ -64,7 +64,7 @@ func (r routes) readGz(w http.ResponseWriter, _ *http.Request) {
 	send(w, typeJSON, r.catalog.ReadGz())
 }
 
-// listBuffers hold whole batches. Written piece by piece, a batch would take one system call per
+// listBuffers hold whole batches. Written piece by piece, a batch would cost one system call per
 // product, and the route would measure that.
 var listBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -90,7 +90,7 @@ func (r routes) compute(w http.ResponseWriter, _ *http.Request) {
 
 func (routes) echo(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > contract.BodyLimitBytes {
-		// Refused before the body is awaited, as the other targets do.
+		// Refuse before reading the body, as the other targets do.
 		refuseBody(w)
 		return
 	}
@@ -115,7 +115,7 @@ func refuseBody(w http.ResponseWriter) {
 }
 
 // send states the length, because net/http chunks a body of unknown length above 2 KB. A failed
-// write means that the client has gone, which net/http notices itself.
+// write means that the client has gone, which net/http detects itself.
 func send(w http.ResponseWriter, contentType []string, body *contract.Body) {
 	header := w.Header()
 	header["Content-Type"] = contentType

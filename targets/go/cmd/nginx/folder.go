@@ -10,8 +10,8 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// configuration is nginx as it is, but for what would end connections that a load generator means
-// to keep, and for files in places that are not ours.
+// configuration is nginx's default, except for settings that would close connections that a load
+// generator keeps, and for paths outside of our folder.
 const configuration = `daemon off;
 worker_processes {workers};
 worker_rlimit_nofile {files};
@@ -50,13 +50,13 @@ http {
 `
 
 const (
-	// filesMax bounds the descriptors of a worker: nginx keeps a table as long.
+	// filesMax bounds the descriptors of a worker: nginx keeps a table of that length.
 	filesMax = 65536
-	// filesKept are those of a worker that are no connections, and to spare.
+	// filesKept is the number of a worker's descriptors that are not connections, with a margin.
 	filesKept = 64
 )
 
-// furnish writes the configuration and the files that are served.
+// furnish writes the configuration and the served files.
 func furnish(folder string, options contract.Options) error {
 	catalog, err := contract.NewCatalog(options.PoolSeed)
 	if err != nil {
@@ -73,7 +73,7 @@ func furnish(folder string, options contract.Options) error {
 		"{connections}", fmt.Sprint(files-filesKept),
 		"{listen}", listen(options),
 	).Replace(configuration)
-	// Workers of a master that is root are nobody, and must be able to read.
+	// Workers of a root master run as nobody, and must be able to read.
 	if err := os.Chmod(folder, 0o755); err != nil {
 		return fmt.Errorf("open the folder of nginx: %w", err)
 	}
@@ -118,10 +118,10 @@ func listen(options contract.Options) string {
 	return strings.Join(words, " ")
 }
 
-// backlogDefault is what nginx asks for on Linux.
+// backlogDefault is nginx's default on Linux.
 const backlogDefault = 511
 
-// backlog is what the kernel makes of what nginx asks for, or nil when it does not tell.
+// backlog is the queue length that the kernel enforces for nginx, or nil if it is not known.
 func backlog(options contract.Options) *int {
 	asked := options.Backlog
 	if asked == 0 {

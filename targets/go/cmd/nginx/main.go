@@ -1,6 +1,6 @@
 // Command nginx is the well-known reference: nginx of the system's packages, serving two small
-// files. It writes the configuration, starts nginx in a folder of its own and keeps the contract
-// for it: the two lines, the signals, the exit codes.
+// files. It writes the configuration, starts nginx in a folder of its own and implements the
+// contract for it: the two lines, the signals, the exit codes.
 package main
 
 import (
@@ -22,17 +22,17 @@ func main() {
 	contract.Main(contract.Program{Name: "nginx", Version: version, Flags: flags(), Run: run})
 }
 
-// workersMax is more than any host has use for.
+// workersMax is more than any host needs.
 const workersMax = 1024
 
-// flags are those of the other targets that nginx has a word for, and its own two.
+// flags are those of the other targets that nginx supports, and its own two.
 func flags() []contract.Flag {
 	shared := []string{"addr", "port", "pool-seed", "backlog"}
 	isOther := func(flag contract.Flag) bool { return !slices.Contains(shared, flag.Name) }
 	kept := slices.DeleteFunc(slices.Clone(contract.ServerFlags), isOther)
 	for i := range kept {
 		if kept[i].Name == "backlog" {
-			kept[i].Help = "length of each accept queue (default 511, as nginx has it)"
+			kept[i].Help = "length of each accept queue (default 511, as in nginx)"
 		}
 	}
 	own := []contract.Flag{
@@ -62,8 +62,7 @@ func setReusePort(options *contract.Options, _ string) error {
 	return nil
 }
 
-// find looks for nginx: where the environment says, where make build-nginx unpacks it, and in the
-// path.
+// find looks for nginx in TARGET_NGINX, where make build-nginx unpacks it, and in the PATH.
 func find() (string, error) {
 	if path := os.Getenv("TARGET_NGINX"); path != "" {
 		return path, nil

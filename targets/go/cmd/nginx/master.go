@@ -22,11 +22,11 @@ import (
 const (
 	// readyLimit is how long nginx may take until its first response.
 	readyLimit = 30 * time.Second
-	// readyPause is slept between two checks whether it responds.
+	// readyPause is the sleep between two checks whether it responds.
 	readyPause = 5 * time.Millisecond
 	// answerLimit is how long nginx may take to send its counters.
 	answerLimit = time.Second
-	// endLimit is far more than the second that the configuration gives started requests.
+	// endLimit is far longer than the second that the configuration gives started requests.
 	endLimit = 5 * time.Second
 )
 
@@ -36,18 +36,19 @@ type master struct {
 	folder  string
 	// ended is closed when the process and its standard error have ended.
 	ended chan struct{}
-	// failure is how it ended; it is read after ended.
+	// failure is how it ended; read it only after ended is closed.
 	failure error
-	// lost tells once for each worker that died.
+	// lost gets a value for each worker that died.
 	lost chan struct{}
 	// statuses counts our own connections, each with one request.
 	statuses uint64
 }
 
-// start runs nginx in a process group of its own: a terminal's SIGINT is for us, who must read the
-// counters before nginx ends. If we are killed it ends too.
+// start runs nginx in a process group of its own, so that a terminal's SIGINT reaches only this
+// process, which must read the counters before nginx ends. If this process is killed, nginx is
+// killed too.
 func start(path, folder string) (*master, error) {
-	// What ends the child is the end of the thread which started it.
+	// The child is killed when the thread that started it ends.
 	runtime.LockOSThread()
 	command := exec.Command(path, "-p", folder, "-e", "stderr", "-c", folder+"/nginx.conf")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -66,7 +67,7 @@ func start(path, folder string) (*master, error) {
 	return master, master.ready()
 }
 
-// watch passes on what nginx complains about, and notes workers that died.
+// watch forwards nginx's error messages, and notes workers that died.
 func (m *master) watch(errorLog io.Reader) {
 	lines := bufio.NewScanner(errorLog)
 	for lines.Scan() {
@@ -91,13 +92,13 @@ func (m *master) ready() error {
 			return fmt.Errorf("nginx did not start: %w", m.failure)
 		case <-deadline:
 			m.end()
-			return fmt.Errorf("nginx does not answer within %v", readyLimit)
+			return fmt.Errorf("nginx does not respond within %v", readyLimit)
 		case <-time.After(readyPause):
 		}
 	}
 }
 
-// counters are what nginx counts, without our own questions.
+// counters are what nginx counts, without our own status requests.
 type counters struct{ accepted, requests uint64 }
 
 // status asks nginx, on a connection of its own.
@@ -126,7 +127,7 @@ func (m *master) status() (counters, error) {
 	return counters{accepts - m.statuses, requests - m.statuses}, nil
 }
 
-// stopped is the last line. What nginx does not tell is null.
+// stopped is the last line. What nginx does not report is null.
 type stopped struct {
 	contract.Stopped
 	ConnectionsAccepted *uint64 `json:"connections_accepted"`
@@ -136,8 +137,8 @@ type stopped struct {
 	GCPauseNs           *int64  `json:"gc_pause_ns"`
 }
 
-// follow writes the two lines, and between them waits for the stop or for a worker to die: without
-// one of its workers a target is another target.
+// follow writes the two lines, and between them waits for the stop or for a worker to die: with a
+// worker less it would be a different target.
 func (m *master) follow(options contract.Options) error {
 	stop := contract.StopContext()
 	began := time.Now()
@@ -175,7 +176,7 @@ func (m *master) follow(options contract.Options) error {
 	return errors.Join(failure, contract.WriteLine(os.Stdout, last))
 }
 
-// end stops nginx: in order first, then at once.
+// end stops nginx: gracefully first, then with SIGKILL.
 func (m *master) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()

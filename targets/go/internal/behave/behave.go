@@ -1,9 +1,9 @@
-// Package behave is a server that misbehaves in one chosen way, and writes down what it did. Load
-// generators are tried on it: what they print is compared with what this server counted.
+// Package behave is a server that misbehaves in one chosen way, and logs what it did. It tests load
+// generators: what they print is compared with what this server counted.
 //
 // A behaviour is one row of the registry. It decides, from the arrival alone, when and how a
-// request gets its response; draws depend on the seed and on the number of the request, so that two
-// runs that ask the same get the same.
+// request gets its response; random values depend on the seed and the number of the request, so
+// that two runs with the same requests get the same responses.
 package behave
 
 import (
@@ -14,24 +14,24 @@ import (
 
 // Behaviour is one way to treat requests.
 type Behaviour struct {
-	// Name is how the command line calls it.
+	// Name is its name on the command line.
 	Name string `json:"name"`
 	// What it does, in one line.
 	What string `json:"what"`
 	// Method is what a client should send.
 	Method string `json:"method"`
-	// CapacityPerS is how many good responses a second the construction allows; 0 means that only
+	// CapacityPerS is how many good responses per second the construction allows; 0 means that only
 	// the CPU bounds them.
 	CapacityPerS float64 `json:"capacity_per_s"`
-	// Begin makes what plans the requests of one run.
+	// begin makes the planner of one run.
 	begin func(seed uint64) planner
 }
 
-// planner decides what becomes of requests. It is called in the order of their numbers, by one
+// planner decides how requests are treated. It is called in the order of their numbers, by one
 // goroutine at a time.
 type planner func(request) plan
 
-// request is what a planner may look at.
+// request is what a planner can use.
 type request struct {
 	// number counts the requests of the server from 1.
 	number uint64
@@ -42,12 +42,12 @@ type request struct {
 	sinceFirst time.Duration
 }
 
-// ending is what becomes of the connection after a response.
+// ending is what happens to the connection after a response.
 type ending uint8
 
 const (
 	keeps ending = iota
-	// closes says so in the response, and then does.
+	// closes announces the close in the response, and then closes.
 	closes
 	// resets sends a reset instead of a response.
 	resets
@@ -63,15 +63,15 @@ const (
 	empty
 )
 
-// plan is what becomes of one request.
+// plan is how one request is treated.
 type plan struct {
 	due    instant
 	status int
 	ending ending
 	shape  shape
-	// body is sent as it is, or chunked, or in pieces.
+	// body is sent whole, chunked, or in pieces.
 	body []byte
-	// stray follows the response, outside of it.
+	// stray is sent after the response and is not part of it.
 	stray []byte
 }
 
@@ -88,7 +88,7 @@ func now() instant {
 
 func (at instant) after(wait time.Duration) instant { return at + instant(wait) }
 
-// sleepUntil returns at once when it is late.
+// sleepUntil returns at once when due has passed.
 func sleepUntil(due instant) {
 	if wait := due - now(); wait > 0 {
 		time.Sleep(time.Duration(wait))

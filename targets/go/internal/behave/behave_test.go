@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// times are those that a behaviour gives to so many requests of one instant.
+// times returns the waits that a behaviour gives to count requests of one instant.
 func times(t *testing.T, name string, seed uint64, count int) []time.Duration {
 	t.Helper()
 	behaviour, found := Named(name)

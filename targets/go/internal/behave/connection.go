@@ -13,7 +13,7 @@ import (
 const (
 	pieces   = 10
 	pieceGap = 5 * time.Millisecond
-	// chunkBytes makes several chunks of the body that is sent in them.
+	// chunkBytes splits a chunked body into several chunks.
 	chunkBytes = 400
 )
 
@@ -24,7 +24,7 @@ type connection struct {
 	number uint64
 }
 
-// asked is as much of a request as matters.
+// asked is what matters of a request.
 type asked struct {
 	method string
 	// isLast means that the client wants the connection closed.
@@ -50,7 +50,7 @@ func (c *connection) serve() {
 	}
 }
 
-// read takes the head of a request. Bodies are not for this server.
+// read reads the head of a request. This server accepts no bodies.
 func read(in *bufio.Reader) (asked, error) {
 	first, err := in.ReadString('\n')
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *connection) refuse() {
 		status: http.StatusBadRequest, fate: Refused})
 }
 
-// answer carries out what the behaviour decides, and writes down how it went.
+// answer executes the plan of the behaviour, and logs the outcome.
 func (c *connection) answer(asked asked, taken uint64) ending {
 	number, arrival, plan := c.server.plan(taken)
 	entry := line{number: number, connection: c.number, received: c.socket.received,
@@ -124,9 +124,9 @@ func (c *connection) whoLeft() Fate {
 	return Gone
 }
 
-// reset makes the kernel send a reset instead of an orderly end.
+// reset makes the kernel send a reset instead of an orderly close.
 func (c *connection) reset() {
-	// A socket that is closed already has nothing to reset.
+	// A closed socket has nothing to reset.
 	_ = c.socket.SetLinger(0)
 	_ = c.socket.Close()
 }
@@ -168,7 +168,8 @@ func writeBody(out *bytes.Buffer, plan plan) {
 	out.WriteString("0\r\n\r\n")
 }
 
-// sendInPieces sends the first piece now, and each other one a gap after the one before was due.
+// sendInPieces sends the first piece now, and each other piece a gap after the previous one was
+// due.
 func (c *connection) sendInPieces(all []byte, due instant) error {
 	size := (len(all) + pieces - 1) / pieces
 	for from := 0; from < len(all); from += size {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What behaviours with a capacity have.
+// Parameters of behaviours with a capacity.
 const (
 	servers      = 8
 	serverTime   = 20 * time.Millisecond
@@ -41,13 +41,13 @@ var All = []Behaviour{
 		Method: http.MethodGet, begin: resetting},
 	{Name: "closing", What: "20 ms, and every response closes its connection",
 		Method: http.MethodGet, begin: closing},
-	{Name: "stray-bytes", What: "10 ms; every tenth response is followed by bytes of none",
+	{Name: "stray-bytes", What: "10 ms; every tenth response is followed by stray bytes",
 		Method: http.MethodGet, begin: strayBytes},
 	{Name: "chunked", What: "5 ms, then 1 KiB in chunks", Method: http.MethodGet,
 		begin: shaped(5*time.Millisecond, http.StatusOK, chunked, page)},
 	{Name: "no-content", What: "5 ms, then 204 without a body", Method: http.MethodGet,
 		begin: shaped(5*time.Millisecond, http.StatusNoContent, empty, nil)},
-	{Name: "head", What: "5 ms; asked by HEAD, answers with a length and no body",
+	{Name: "head", What: "5 ms; responses to HEAD have a length and no body",
 		Method: http.MethodHead, begin: shaped(5*time.Millisecond, http.StatusOK, whole, page)},
 	{Name: "large-bodies", What: "1 MiB each, 4 at a time for 20 ms", Method: http.MethodGet,
 		CapacityPerS: rateOf(largeServers, serverTime), begin: largeBodies},
@@ -63,17 +63,17 @@ var All = []Behaviour{
 		Method: http.MethodGet, CapacityPerS: limitPerS, begin: rateLimit},
 	{Name: "keep-alive-cap", What: "10 ms; the 50th response of a connection closes it",
 		Method: http.MethodGet, begin: keepAliveCap},
-	{Name: dead, What: "10 ms; two seconds after the first request all is closed for good",
+	{Name: dead, What: "10 ms; everything is closed for good two seconds after the first request",
 		Method: http.MethodGet, begin: constant(10 * time.Millisecond)},
 }
 
-// dead is the behaviour that the server itself has to carry out.
+// dead is the behaviour that the server itself implements.
 const (
 	dead      = "dead"
 	deadAfter = 2 * time.Second
 )
 
-// Named is the behaviour of a name.
+// Named returns the behaviour with that name.
 func Named(name string) (Behaviour, bool) {
 	for _, behaviour := range All {
 		if behaviour.Name == name {
@@ -87,7 +87,7 @@ func rateOf(servers int, each time.Duration) float64 {
 	return float64(servers) / each.Seconds()
 }
 
-// good is a small whole response after some time.
+// good is a small complete response after some time.
 func good(request request, wait time.Duration) plan {
 	return plan{due: request.arrival.after(wait), status: http.StatusOK, body: small}
 }
@@ -189,7 +189,7 @@ func largeBodies(uint64) planner {
 }
 
 func stalls(uint64) planner {
-	// The stall lies inside of each second, so that a run neither begins nor ends with one.
+	// The stall is in the middle of each second, so that a run neither starts nor ends with one.
 	const usual, period = 5 * time.Millisecond, time.Second
 	const begin, end = 400 * time.Millisecond, 700 * time.Millisecond
 	return func(request request) plan {

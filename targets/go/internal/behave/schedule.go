@@ -6,8 +6,8 @@ import (
 )
 
 // crew is a number of servers that take a fixed time for each request, first come first served.
-// When a request is done follows from the arrivals alone: a response that leaves late takes nothing
-// from the capacity.
+// When a request is done follows from the arrivals alone: a late response does not reduce the
+// capacity.
 type crew struct {
 	each   time.Duration
 	freeAt []instant
@@ -19,7 +19,7 @@ func newCrew(servers int, each time.Duration) *crew {
 
 func (c *crew) hasFree(at instant) bool { return slices.Min(c.freeAt) <= at }
 
-// serve says when a request that arrives now is done.
+// serve returns when a request that arrives now is done.
 func (c *crew) serve(arrival instant) instant {
 	next := slices.Index(c.freeAt, slices.Min(c.freeAt))
 	done := max(arrival, c.freeAt[next]).after(c.each)
@@ -27,7 +27,7 @@ func (c *crew) serve(arrival instant) instant {
 	return done
 }
 
-// bucket admits so many requests a second, and saves up a burst of them.
+// bucket is a token bucket: a rate of requests and a burst.
 type bucket struct {
 	gap, saved time.Duration
 	// next is when the next request is admitted if all of the burst is used.
@@ -48,7 +48,7 @@ func (b *bucket) admit(at instant) bool {
 	return true
 }
 
-// unit is a number from 0 to below 1 that depends only on the seed and the request: one step of
+// unit returns a number in [0, 1) that depends only on the seed and the request: one step of
 // splitmix64.
 func unit(seed, number uint64) float64 {
 	mixed := seed*0x9e3779b97f4a7c15 + number*0xd1342543de82ef95

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Server shows one behaviour to all that connect.
+// Server shows one behaviour to all clients.
 type Server struct {
 	behaviour Behaviour
 	listener  net.Listener
@@ -21,12 +21,13 @@ type Server struct {
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
-	// ended is the fate of requests that have no response yet, once the server takes no more.
+	// ended is the fate of requests without a response once the server stops or dies; empty while
+	// it serves.
 	ended   Fate
 	serving sync.WaitGroup
 }
 
-// New makes a server of a behaviour. Draws follow the seed.
+// New makes a server of a behaviour, whose random values depend on the seed.
 func New(behaviour Behaviour, seed uint64, listener net.Listener) *Server {
 	return &Server{
 		behaviour:   behaviour,
@@ -44,7 +45,7 @@ func (s *Server) Serve() error {
 			return nil
 		}
 		if err != nil {
-			// Descriptors may run out; open connections go on.
+			// Out of descriptors, for example; open connections continue.
 			time.Sleep(time.Millisecond)
 			continue
 		}
@@ -64,7 +65,8 @@ func (s *Server) Serve() error {
 	}
 }
 
-// Stop closes everything, waits until all requests have their fate, and tells what happened.
+// Stop closes everything, waits until all requests have a fate, writes the log and returns the
+// summary.
 func (s *Server) Stop(log io.Writer) (Summary, error) {
 	s.end(Stopped)
 	s.serving.Wait()
@@ -76,7 +78,7 @@ func (s *Server) Stop(log io.Writer) (Summary, error) {
 	return s.truth.summary(s.behaviour.Name), nil
 }
 
-// end resets every connection, and lets none in any more. The first reason stays.
+// end resets every connection and accepts no more. Only the first reason is kept.
 func (s *Server) end(reason Fate) {
 	s.listener.Close()
 	s.mu.Lock()
@@ -89,7 +91,7 @@ func (s *Server) end(reason Fate) {
 	}
 }
 
-// whyEnded is empty while the server serves.
+// whyEnded is empty while the server runs.
 func (s *Server) whyEnded() Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +116,7 @@ func (s *Server) leave(one *connection) {
 	s.serving.Done()
 }
 
-// plan gives a request its number and asks the behaviour.
+// plan gives a request its number and its plan.
 func (s *Server) plan(onConnection uint64) (uint64, instant, plan) {
 	s.planning.Lock()
 	defer s.planning.Unlock()

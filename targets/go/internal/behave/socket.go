@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket reads a connection, and knows when the kernel had what it read last. That is earlier than
-// the moment at which this program got to it, which on a busy host may take milliseconds: a client
-// waits from then on.
+// socket reads a connection and keeps the kernel's arrival time of the last bytes read. On a busy
+// host this program reads them milliseconds later, but the client's wait starts at the arrival.
 type socket struct {
 	*net.TCPConn
 	raw      syscall.RawConn
@@ -50,7 +49,7 @@ func (s *socket) Read(into []byte) (int, error) {
 	return count, nil
 }
 
-// stamp is the kernel's time of arrival, carried from the clock that it uses to ours.
+// stamp is the kernel's time of arrival, converted from its clock to CLOCK_MONOTONIC.
 func stamp(control []byte) instant {
 	read := now()
 	var wall unix.Timespec
@@ -65,7 +64,7 @@ func stamp(control []byte) instant {
 			seconds := int64(binary.NativeEndian.Uint64(message.Data))
 			nanoseconds := int64(binary.NativeEndian.Uint64(message.Data[8:]))
 			ago := wall.Nano() - (seconds*1e9 + nanoseconds)
-			// A step of the wall clock between the two would make nonsense of it.
+			// A step of the wall clock in between would make the time wrong.
 			return min(read, read-instant(ago))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Fate is what became of a request, as far as the server did it.
+// Fate is the outcome of a request on the server's side.
 type Fate string
 
 const (
@@ -19,19 +19,19 @@ const (
 	Reset Fate = "reset"
 	// Died means that the server was dead before it responded.
 	Died Fate = "died"
-	// Stopped means that the server got a signal to end before it responded: no part of the
-	// behaviour.
+	// Stopped means that the server got a signal to end before it responded; this is not part of
+	// the behaviour.
 	Stopped Fate = "stopped"
 	// Gone means that the client left first.
 	Gone Fate = "gone"
-	// Refused means that the bytes were no request of the kind that this server takes.
+	// Refused means that the bytes were not a request that this server accepts.
 	Refused Fate = "refused"
 )
 
 // line is one request.
 type line struct {
 	number, connection uint64
-	// received is when the kernel had the request, arrival when this program decided about it.
+	// received is when the kernel had the request, arrival when this program planned it.
 	received, arrival, done instant
 	status                  int
 	fate                    Fate
@@ -40,7 +40,7 @@ type line struct {
 
 func (l line) isGood() bool { return l.fate == Answered && l.status < 400 }
 
-// truth is all that happened. It keeps every request: whoever compares chooses the window.
+// truth has every request, so that the comparison can choose its window.
 type truth struct {
 	mu          sync.Mutex
 	lines       []line
@@ -63,7 +63,7 @@ func (t *truth) accepted() uint64 {
 // Columns are those of the log.
 const Columns = "number\tconnection\treceived_ns\tarrival_ns\tdone_ns\tstatus\tfate\tstray_bytes\n"
 
-// write prints one line per request, in the order of their ends.
+// write prints one line per request, in the order in which they ended.
 func (t *truth) write(out io.Writer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,8 +89,8 @@ type Summary struct {
 	StrayBytes  int             `json:"stray_bytes"`
 	// PerSecond counts good responses by the second since the first arrival.
 	PerSecond []uint64 `json:"good_per_second"`
-	// ServiceNS is that of good responses, from the request in the kernel to the last byte handed
-	// over.
+	// ServiceNS is the service time of good responses, from the request in the kernel to the last
+	// byte passed to the kernel.
 	ServiceNS map[string]int64 `json:"good_service_ns"`
 }
 

@@ -22,13 +22,14 @@ const (
 	// requestLimit is how long a request waits for a majority. An election takes about a second.
 	requestLimit = 3 * time.Second
 	openLimit    = 5 * time.Second
-	// silenceLimit and pingLimit find a node that has neither responded nor closed. Servers refuse
-	// clients that ask more often.
+	// silenceLimit and pingLimit detect a node that neither responds nor closes. Servers refuse
+	// clients that ping more often.
 	silenceLimit, pingLimit = 5 * time.Second, 2 * time.Second
-	// prefix keeps our keys apart; firstKey is there from the start, with its own name as value.
+	// prefix separates our keys from others; firstKey exists from the start, with its own name as
+	// value.
 	prefix   = "ceiling/"
 	firstKey = "greeting"
-	// valueMaxBytes is below what etcd takes.
+	// valueMaxBytes is below etcd's limit.
 	valueMaxBytes = 1 << 20
 )
 
@@ -84,8 +85,8 @@ func (c *Consistency) Open(ctx context.Context) ([]contract.Route, error) {
 	}
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("--etcd: no majority of %s answers (%s); \"make services\" "+
-			"installs etcd and \"scripts/etcd start DIR\" starts three nodes and prints where",
+		return nil, fmt.Errorf("--etcd: no majority of %s responds (%s); \"make services\" "+
+			"installs etcd and \"scripts/etcd start DIR\" starts three and prints their addresses",
 			strings.Join(c.endpoints, ","), contract.OneLine(err))
 	}
 	return []contract.Route{
@@ -96,7 +97,7 @@ func (c *Consistency) Open(ctx context.Context) ([]contract.Route, error) {
 	}, nil
 }
 
-// Close leaves the cluster.
+// Close disconnects from the cluster.
 func (c *Consistency) Close() {
 	if c.client != nil {
 		// Remaining requests end with an error, which is ignored.
@@ -107,16 +108,16 @@ func (c *Consistency) Close() {
 // found is the response of a read.
 type found struct {
 	Value string `json:"value"`
-	// Revision of the whole store: that of the node that responded, or of the copy.
+	// Revision is the store's revision at the node that responded, or that of the copy.
 	Revision int64 `json:"revision"`
 	// AgeNs is how long ago the copy is known to have been the newest; other reads have none.
 	AgeNs *int64 `json:"age_ns,omitempty"`
 }
 
-// linear asks a node that first makes sure, with a majority, that it knows the newest value.
+// linear asks a node, which first confirms with a majority that it has the newest value.
 func (c *Consistency) linear(call contract.Call) contract.Response { return c.read(call) }
 
-// serial asks one node for what it has. It may be behind, and responds without the others.
+// serial asks one node, which responds without the others and may be behind.
 func (c *Consistency) serial(call contract.Call) contract.Response {
 	return c.read(call, clientv3.WithSerializable())
 }
@@ -145,7 +146,7 @@ func (c *Consistency) eventual(call contract.Call) contract.Response {
 	return good(found{Value: *value, Revision: revision, AgeNs: new(age.Nanoseconds())})
 }
 
-// write is acknowledged when a majority has it on the disk.
+// write is acknowledged when a majority has it on disk.
 func (c *Consistency) write(call contract.Call) contract.Response {
 	if len(call.Body) > valueMaxBytes {
 		return contract.Failed(http.StatusRequestEntityTooLarge,
@@ -162,7 +163,7 @@ func (c *Consistency) write(call contract.Call) contract.Response {
 	}{put.Header.Revision})
 }
 
-// keyOf copies, because a request that is given up is still on its way.
+// keyOf copies, because an abandoned request may still be in flight.
 func keyOf(call contract.Call) string {
 	if key := call.Query("key"); key != "" {
 		return strings.Clone(key)
@@ -184,9 +185,9 @@ func absent(key string) contract.Response {
 
 // unavailable is the response without a majority, or without any node.
 func unavailable(ctx context.Context, err error) contract.Response {
-	// The node has the same deadline, and may be first to say that it is over.
+	// The node has the same deadline, and may report it first.
 	if ctx.Err() != nil || strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
-		err = fmt.Errorf("not enough nodes answered within %v", requestLimit)
+		err = fmt.Errorf("not enough nodes responded within %v", requestLimit)
 	}
 	return contract.Failed(http.StatusServiceUnavailable, fmt.Errorf("etcd: %w", err))
 }

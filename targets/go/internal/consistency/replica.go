@@ -11,12 +11,12 @@ import (
 const (
 	// askEvery is how often a majority is asked what the newest change is.
 	askEvery = 100 * time.Millisecond
-	// retryAfter is the pause before the copy is made again, when the cluster has failed.
+	// retryAfter is the pause before the copy is made again after the cluster failed.
 	retryAfter = 200 * time.Millisecond
 )
 
-// replica is a copy of our keys in the memory of the target. A watch keeps it; when the watch ends
-// it goes on serving, getting older, and is made again when the cluster is back.
+// replica is a copy of our keys in the memory of the target. A watch keeps it up to date; when the
+// watch ends the copy is still served, gets older, and is made again when the cluster is back.
 type replica struct {
 	client *clientv3.Client
 	mutex  sync.RWMutex
@@ -66,20 +66,20 @@ func (r *replica) load(ctx context.Context) error {
 	return nil
 }
 
-// follow ends with the client.
+// follow runs until the client is closed.
 func (r *replica) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.watch(ctx)
 		time.Sleep(retryAfter)
 		request, cancel := context.WithTimeout(ctx, requestLimit)
-		// Without the cluster the old copy stays, and its age tells.
+		// Without the cluster the old copy stays, and its age shows that.
 		_ = r.load(request)
 		cancel()
 	}
 }
 
-// watch applies changes until the watch ends. A node without a leader ends it, where it would
-// otherwise say nothing.
+// watch applies changes until the watch ends. A node that loses its leader ends the watch instead
+// of staying silent.
 func (r *replica) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -106,8 +106,8 @@ func (r *replica) apply(events []*clientv3.Event) {
 	r.settle()
 }
 
-// compare finds out how old the copy is. That the watch says something is no sign: a node that has
-// lost the others goes on speaking for seconds.
+// compare finds out how old the copy is. Messages of the watch do not prove that it is new: a node
+// that has lost the others keeps sending for seconds.
 func (r *replica) compare(ctx context.Context) {
 	for ctx.Err() == nil {
 		asked := time.Now()

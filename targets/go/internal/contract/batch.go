@@ -11,7 +11,7 @@ const (
 )
 
 // Batch is the response of one /list: random products joined as a JSON array. It is a plain value
-// of indices, so choosing one allocates nothing and its size is known before its first byte.
+// of indices, so drawing one allocates nothing and its size is known before its first byte.
 type Batch struct {
 	catalog *Catalog
 	indices [batchMax]uint16

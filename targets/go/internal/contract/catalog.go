@@ -32,7 +32,7 @@ func NewBody(content []byte) Body {
 	return Body{Bytes: content, Length: []string{strconv.Itoa(len(content))}}
 }
 
-// NewCatalog builds the pool which a seed stands for: same seed, same bytes.
+// NewCatalog builds the pool of a seed: same seed, same bytes.
 func NewCatalog(seed uint64) (*Catalog, error) {
 	factory := newFactory(seed)
 	packer, err := newPacker()
@@ -67,13 +67,13 @@ func (c *Catalog) Read() *Body { return &c.Plain[pick()] }
 // ReadGz picks the product for one /read-gz.
 func (c *Catalog) ReadGz() *Body { return &c.Gzipped[pick()] }
 
-// ReadLocked picks it with a generator that all requests share, as libraries with a global one do.
+// ReadLocked picks it with a generator that all requests share, as in libraries with a global one.
 func (c *Catalog) ReadLocked() *Body { return &c.Plain[lockedPick()] }
 
-// ReadTable picks it from numbers that were drawn before.
+// ReadTable picks it from numbers drawn in advance.
 func (c *Catalog) ReadTable() *Body { return &c.Plain[tablePick()] }
 
-// packer is kept for the whole pool: a gzip writer takes more than a megabyte to make.
+// packer is reused for the whole pool: a gzip writer allocates more than a megabyte.
 type packer struct{ writer *gzip.Writer }
 
 func newPacker() (packer, error) {

@@ -30,7 +30,7 @@ func digest(catalog *Catalog) string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// A new version of gofakeit may change the pool. Then figures measured before and after are of
+// A new version of gofakeit may change the pool. Then figures measured before and after it have
 // different bodies, and the changelog must say so.
 func TestPoolOfTheDefaultSeed(t *testing.T) {
 	const want = "19aadbf696e809fe"

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim is a socket that is bound and never listens. Binding without SO_REUSEPORT is what finds a
-// busy port: listeners that share would happily join those of another server. Holding it keeps a
-// port that the kernel chose for --port 0 from being given away before they listen. The kernel
-// sends connections to listening sockets only, so the claim takes none.
+// Claim is a socket that is bound and never listens. Binding without SO_REUSEPORT detects a busy
+// port: listeners that share it would join those of another server without an error. Holding it
+// keeps a port that the kernel chose for --port 0 from being given to another process before they
+// listen. The kernel sends connections to listening sockets only, so the claim takes none.
 type Claim struct {
 	fd int
-	// Port is the one that is held.
+	// Port is the claimed port.
 	Port uint16
 }
 
-// ClaimPort holds the port of the options. Its error fits on one line and is for the reader.
+// ClaimPort claims the port of the options. Its error fits on one line and is shown to the user.
 func ClaimPort(options Options) (Claim, error) {
 	domain, address := socketAddress(options)
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -32,7 +32,7 @@ func ClaimPort(options Options) (Claim, error) {
 	return Claim{fd: fd, Port: port}, nil
 }
 
-// Release gives the port up.
+// Release frees the port.
 func (c Claim) Release() { unix.Close(c.fd) }
 
 // bindExclusive sets SO_REUSEADDR so that connections in TIME_WAIT from an earlier run do not count

@@ -25,10 +25,10 @@ var excludes = []struct{ name, other, why, example string }{
 	{"unix", "listeners", "one socket file has one listener", "--unix /tmp/target.sock"},
 	{"unix", "prefork", "workers share a port", "--unix /tmp/target.sock"},
 	{"listeners", "prefork", "each worker has one listener", "--prefork --workers 4"},
-	{"serve-downstream", "prefork", "each worker would obey for itself", "--serve-downstream"},
+	{"serve-downstream", "prefork", "workers would not share the behaviour", "--serve-downstream"},
 }
 
-// checkTogether refuses flags that do not fit each other.
+// checkTogether refuses flags that cannot be combined.
 func checkTogether(flags []Flag, given map[string]struct{}) error {
 	exists := func(name string) bool {
 		return slices.ContainsFunc(flags, func(flag Flag) bool { return flag.Name == name })

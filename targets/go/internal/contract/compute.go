@@ -16,8 +16,9 @@ const (
 	extremesPerSide = 3
 )
 
-// Summary is the response of one /compute. It names only the ends of the sorted sample: the route
-// is there to load the CPU, and a hundred products in the response would load the network instead.
+// Summary is the response of one /compute. It has only the first and last products of the sorted
+// sample: the route loads the CPU, and a hundred products in the response would load the network
+// instead.
 type Summary struct {
 	Count     int          `json:"count"`
 	Mean      float64      `json:"price_mean"`
@@ -49,7 +50,7 @@ type PriceTag struct {
 	Price float64 `json:"price"`
 }
 
-// Compute serves one /compute: it draws a random sample, with repetition, and works it out.
+// Compute serves one /compute: it draws a random sample, with replacement, and summarises it.
 func (c *Catalog) Compute() ([]byte, error) {
 	sample := make([]*Product, computeSample)
 	for i := range sample {

@@ -7,7 +7,7 @@ import (
 )
 
 // Conn counts what one connection did. The counters belong to the connection because one
-// goroutine serves it at a time: an increment touches a cache line which that core already owns,
+// goroutine serves it at a time: an increment touches a cache line that its core already owns,
 // while a counter shared by all connections would move between cores at every request.
 type Conn struct {
 	net.Conn
@@ -21,7 +21,7 @@ type Conn struct {
 	_ [8]byte
 }
 
-// Tracked is the Conn of a connection that a Listener has handed out.
+// Tracked returns the Conn of a connection that a Listener accepted.
 func Tracked(conn net.Conn) *Conn {
 	if tracked, ok := conn.(*Conn); ok {
 		return tracked
@@ -32,7 +32,7 @@ func Tracked(conn net.Conn) *Conn {
 // CountRequest is called by a target once for each request that reaches its handler.
 func (c *Conn) CountRequest() { c.requests.Add(1) }
 
-// Write counts the bytes which the kernel took. Only the embedded interface is visible to the
+// Write counts the bytes that the kernel accepted. Only the embedded interface is visible to the
 // libraries, so there is no ReadFrom and no writev through which bytes could pass uncounted.
 func (c *Conn) Write(content []byte) (int, error) {
 	written, err := c.Conn.Write(content)
@@ -52,13 +52,13 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection and hands its counters to the ledger.
+// Close closes the connection and adds its counters to the ledger.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	if c.closed.CompareAndSwap(false, true) {
 		c.shard.retire(c)
 		if c.secure != nil {
-			// A handshake that is still going on fails now, so this waits for no bytes.
+			// An unfinished handshake fails now, so this does not wait for bytes.
 			c.shard.countHandshake(c.secure.ConnectionState())
 		}
 	}

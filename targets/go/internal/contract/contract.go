@@ -1,9 +1,9 @@
-// Package contract is what every server under test has in common: the flags, the routes, the
+// Package contract is what all servers under test have in common: the flags, the routes, the
 // bodies, the life cycle and the two lines on standard output.
 //
-// A target adds only its library: it builds a Server from a Catalog and hands a Program to Main.
-// Whatever is shared here is shared so that a difference between two targets is a difference
-// between their libraries.
+// A target adds only its library: it builds a Server from a Catalog and passes a Program to Main.
+// Everything else is shared, so that a difference between two targets is a difference between their
+// libraries.
 package contract
 
 // The routes. targets/README.md says what each of them costs per request.

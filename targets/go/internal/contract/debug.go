@@ -16,7 +16,7 @@ const (
 )
 
 // serveProfiles serves /debug/pprof/ and /debug/runtime for as long as the process lives. Without
-// an address nothing is switched on, so an ordinary run pays nothing for it.
+// an address nothing is switched on, so an ordinary run has no cost.
 func serveProfiles(address netip.AddrPort) error {
 	if !address.IsValid() {
 		return nil

@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// Flag is one command-line flag. All that is known about it stands here once: parsing, the error
-// text and the help are read from it.
+// Flag is one command-line flag, and the single source for parsing, error texts and help.
 type Flag struct {
 	Name    string
 	Takes   string
 	Example string
 	Help    string
-	// Set takes the value as typed. Its error says only that the value does not fit; what would
-	// fit is Takes and Example.
+	// Set gets the value as typed. Its error says only that the value is invalid; Takes and Example
+	// say what is valid.
 	Set func(options *Options, value string) error
 }
 
-// isSwitch tells a flag without a value.
+// isSwitch reports whether the flag has no value.
 func (f Flag) isSwitch() bool { return f.Takes == "" }
 
 // ServerFlags are the flags that every target has.
@@ -49,7 +48,7 @@ var ServerFlags = []Flag{
 	},
 	{
 		Name: "backlog", Takes: "a number from 1 to 65535", Example: "--backlog 8",
-		Help: "length of each accept queue (default the limit of the system)", Set: setBacklog,
+		Help: "length of each accept queue (default the system limit)", Set: setBacklog,
 	},
 	{
 		Name: "accept-delay", Takes: "a time from 0 to 1m", Example: "--accept-delay 10ms",
@@ -89,7 +88,7 @@ var PreforkFlags = []Flag{
 	},
 	{
 		Name: "workers", Takes: "a number from 0 to 4096", Example: "--prefork --workers 4",
-		Help: "number of prefork workers, 0 takes GOMAXPROCS (default 0)", Set: setWorkers,
+		Help: "number of prefork workers, 0 means GOMAXPROCS (default 0)", Set: setWorkers,
 	},
 }
 
@@ -98,7 +97,7 @@ const (
 	listenersMax   = 1024
 	backlogMax     = 65535
 	acceptDelayMax = time.Minute
-	// unixPathMaxBytes is the room in sockaddr_un without its final zero.
+	// unixPathMaxBytes is the room in sockaddr_un without the final NUL.
 	unixPathMaxBytes = 107
 )
 
@@ -141,7 +140,7 @@ func ParseOptions(flags []Flag, args []string) (Options, error) {
 	return options, nil
 }
 
-// splitArgument takes --name and --name=value apart; one dash is as good as two.
+// splitArgument parses --name and --name=value; one dash is accepted too.
 func splitArgument(flags []Flag, argument string) (name, value string, inline bool, err error) {
 	name, value, inline = strings.Cut(argument, "=")
 	trimmed := strings.TrimPrefix(strings.TrimPrefix(name, "-"), "-")
@@ -187,8 +186,8 @@ func setPoolSeed(options *Options, value string) (err error) {
 	return err
 }
 
-// setDebug refuses any address which another machine could reach: profiles tell too much, and
-// taking one is a way to stall the server.
+// setDebug refuses any address that another machine could reach: profiles reveal too much, and
+// taking one can stall the server.
 func setDebug(options *Options, value string) (err error) {
 	options.Debug, err = netip.ParseAddrPort(value)
 	if err == nil && !options.Debug.Addr().IsLoopback() {
@@ -231,7 +230,7 @@ func setAcceptDelay(options *Options, value string) (err error) {
 }
 
 func setUnix(options *Options, value string) error {
-	// A leading @ would make a socket without a file, which other programs spell differently.
+	// A leading @ would make an abstract socket, which other programs spell differently.
 	if value == "" || value[0] == '@' || len(value) > unixPathMaxBytes {
 		return errUnfit
 	}

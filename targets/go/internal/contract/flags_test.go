@@ -12,7 +12,7 @@ import (
 var allFlags = slices.Concat(ServerFlags, PreforkFlags)
 
 func TestParseOptions(t *testing.T) {
-	// with changes the defaults.
+	// with returns changed defaults.
 	with := func(change func(*Options)) Options {
 		options := Options{
 			Addr: netip.MustParseAddr("127.0.0.1"), Port: 8083, PoolSeed: 1,
@@ -94,7 +94,7 @@ func TestNetworkIsOfOneVersion(t *testing.T) {
 	}
 }
 
-// Every flag tells what it takes by an example, and the example must be right.
+// Every flag has an example, which must be valid.
 func TestExamplesAreAccepted(t *testing.T) {
 	for _, flag := range allFlags {
 		if _, err := ParseOptions(allFlags, strings.Fields(flag.Example)); err != nil {

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// ledgerShards keeps accept and close of different connections off one lock under churn.
+// ledgerShards keeps accepts and closes of different connections from contending for one lock under
+// churn.
 const ledgerShards = 64
 
-// Ledger knows every open connection and the totals of the closed ones. Nothing is shared between
+// Ledger has every open connection and the totals of the closed ones. Nothing is shared between
 // connections while they serve; the ledger is touched at accept, at close and at the report.
 type Ledger struct {
 	shards [ledgerShards]shard
-	// accepted also says whose turn it is among the shards.
+	// accepted also selects the next shard in turn.
 	accepted atomic.Uint64
 }
 
@@ -46,7 +47,7 @@ func (l *Ledger) Track(conn net.Conn) *Conn {
 	return tracked
 }
 
-// TrackTLS makes a connection countable and puts TLS on top. What is counted are the bytes below:
+// TrackTLS makes a connection countable and puts TLS on top. The bytes on the wire are counted:
 // records and handshakes too.
 func (l *Ledger) TrackTLS(conn net.Conn, config *tls.Config) *tls.Conn {
 	tracked := l.newConn(conn)

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// discard is a connection that takes every byte.
+// discard is a connection that accepts every byte.
 type discard struct{ net.Conn }
 
 func (discard) Write(content []byte) (int, error) { return len(content), nil }
@@ -49,7 +49,7 @@ func TestLedgerCountsAccepted(t *testing.T) {
 	}
 }
 
-// A write that a forced close overtakes is counted all the same.
+// A write that a forced close overtakes is still counted.
 func TestLedgerCountsTheOvertakenWrite(t *testing.T) {
 	ledger := NewLedger()
 	conn := ledger.Track(discard{})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenFunc opens the sockets of a target. Its error is for the reader and fits on one line.
+// ListenFunc opens the sockets of a target. Its error is shown to the user and fits on one line.
 type ListenFunc func(options Options) ([]net.Listener, error)
 
 // listen opens what the options say: one unix socket, one listener, or several that share a port.
@@ -58,8 +58,8 @@ func reusePort(_, _ string, socket syscall.RawConn) error {
 	})
 }
 
-// listenUnix takes the place of a socket file that a killed target left behind: such a file
-// refuses connections. Any other file is left alone.
+// listenUnix replaces a socket file that a killed target left behind, which refuses connections.
+// Any other file is left alone.
 func listenUnix(path string) ([]net.Listener, error) {
 	listener, err := net.Listen("unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && isAbandoned(path) {
@@ -79,7 +79,7 @@ func listenUnix(path string) ([]net.Listener, error) {
 }
 
 func isAbandoned(path string) bool {
-	// Connecting to a file that is no socket is refused in the same way.
+	// Connecting to a file that is not a socket is refused in the same way.
 	if file, err := os.Lstat(path); err != nil || file.Mode().Type() != os.ModeSocket {
 		return false
 	}
@@ -90,8 +90,8 @@ func isAbandoned(path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// setBacklogs changes the length of the accept queues. Package net takes the limit of the system
-// and offers no other, but a second listen(2) on a listening socket sets a new one.
+// setBacklogs changes the length of the accept queues. Package net always uses the system limit,
+// but a second listen(2) on a listening socket sets a new one.
 func setBacklogs(listeners []net.Listener, backlog int) error {
 	for _, listener := range listeners {
 		socket, err := descriptor(listener)
@@ -109,7 +109,7 @@ func setBacklogs(listeners []net.Listener, backlog int) error {
 }
 
 // effectiveBacklog asks the kernel for the length that it enforces, which net.core.somaxconn may
-// have cut. There is no such question for a unix socket, and no response.
+// have cut. The kernel does not report it for a unix socket.
 func effectiveBacklog(listener net.Listener) *int {
 	socket, err := descriptor(listener)
 	if err != nil {
@@ -150,7 +150,7 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// ExplainListen turns the error of a listen into what the reader can do about it.
+// ExplainListen turns the error of a listen into advice for the user.
 func ExplainListen(address string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another process; stop that process or choose "+

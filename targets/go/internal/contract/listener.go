@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Listener hands out tracked connections.
+// Listener accepts tracked connections.
 type Listener struct {
 	net.Listener
 	ledger *Ledger
-	// delay is slept before each accept.
+	// delay is the sleep before each accept.
 	delay time.Duration
 	// secure is nil for plain HTTP.
 	secure *tls.Config
-	// closed ends a sleep, because a library waits at its shutdown for pending calls of Accept.
+	// closed ends a sleep, because a library's shutdown waits for pending calls of Accept.
 	closed chan struct{}
 	once   sync.Once
 }
@@ -29,7 +29,7 @@ func newListener(
 	}
 }
 
-// Accept sleeps if it was told to, waits for the next connection and tracks it.
+// Accept sleeps for the delay, waits for the next connection and tracks it.
 func (l *Listener) Accept() (net.Conn, error) {
 	if l.delay > 0 {
 		select {

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Options is what a command line resolved to. After parsing it is only read.
+// Options is the parsed command line. It is read-only after parsing.
 type Options struct {
 	Addr     netip.Addr
 	Port     uint16
 	PoolSeed uint64
-	// Debug is where profiles are served; the zero value means nowhere.
+	// Debug is where profiles are served; the zero value switches them off.
 	Debug netip.AddrPort
 	// Listeners share the port. Each has an accept queue of its own.
 	Listeners int
-	// Backlog is the length of the accept queue; 0 leaves it to the system.
+	// Backlog is the length of the accept queue; 0 means the system limit.
 	Backlog int
-	// AcceptDelay is slept before each accept of each listener.
+	// AcceptDelay is the sleep before each accept of each listener.
 	AcceptDelay time.Duration
-	// Unix is the path of a socket that takes the place of Addr and Port; empty means none.
+	// Unix is the path of a socket that replaces Addr and Port; empty means none.
 	Unix string
-	// TLSCert and TLSKey are files; empty means plain HTTP, and then the next two mean nothing.
+	// TLSCert and TLSKey are files; empty means plain HTTP, and then the next two are ignored.
 	TLSCert, TLSKey string
 	TLSTickets      Switch
-	// ClientCA is a file with the authority of client certificates; empty asks for none.
+	// ClientCA is a file with the authority of client certificates; empty requires none.
 	ClientCA string
 	// Prefork and Workers belong to targets that list PreforkFlags.
 	Prefork bool
 	Workers int
-	// PartArgs are the flags of parts as they were given. The parts have read them already.
+	// PartArgs are the flags of parts as given. The parts have already read them.
 	PartArgs []string
 }
 
@@ -50,7 +50,7 @@ func defaultOptions() Options {
 	}
 }
 
-// Address is where to listen, in the form that package net takes.
+// Address is where to listen, in the form of package net.
 func (o Options) Address() string {
 	if o.Unix != "" {
 		return o.Unix
@@ -71,8 +71,8 @@ func (o Options) Network() string {
 }
 
 // WorkerArgs is the command line of prefork worker number index: the same options without prefork.
-// Profiles are per process, so each worker serves its own on the next port; of port 0, which picks
-// a free one, there is no next.
+// Profiles are per process, so each worker serves its own on the next port; with port 0 each picks
+// a free one.
 func (o Options) WorkerArgs(index int) []string {
 	args := []string{
 		"--addr", o.Addr.String(),

@@ -9,14 +9,14 @@ import (
 )
 
 // Part is a part of the spectrum that needs more than memory, for instance a database. Its routes
-// are written once, without a library, and each target serves them as its library does.
+// are written once, independent of a library, and each target serves them with its library.
 //
-// A part that was not requested has no routes, so that a target runs alone.
+// A part that was not requested has no routes, so that a target can run alone.
 type Part interface {
-	// Flags set the part up. What they set is kept by the part.
+	// Flags configure the part, which keeps what they set.
 	Flags() []Flag
-	// Open reaches what the part needs and returns its routes, none if no flag asked for it. It is
-	// called once, in the process that serves; the context ends when the target gets a signal to
+	// Open connects to what the part needs and returns its routes, none if no flag asked for it. It
+	// is called once, in the process that serves; the context ends when the target gets a signal to
 	// stop, and streams must end then. The error fits on one line: what is missing, and how to get
 	// it.
 	Open(ctx context.Context) ([]Route, error)
@@ -24,7 +24,7 @@ type Part interface {
 	Close()
 }
 
-// Checker is a part that refuses what does not fit together on a command line.
+// Checker is a part that refuses flags that cannot be combined.
 type Checker interface {
 	// Check is called when all flags are set. Its error is a usage error and fits on one line.
 	Check(options Options) error
@@ -32,20 +32,21 @@ type Checker interface {
 
 // Counter is a part with counters of its own for the last line.
 type Counter interface {
-	// Counters is called after the last request, and gives nothing if the part was not asked for.
+	// Counters is called after the last request, and returns nil if the part was not requested.
 	Counters() (part string, counters map[string]uint64)
 }
 
 // Route is one route of a part.
 type Route struct {
 	Method string
-	// Path ends in a slash if it is the beginning of many paths; what follows is Call.Name.
+	// Path ends in a slash if it is a prefix; what follows is Call.Name.
 	Path   string
 	Handle func(call Call) Response
 }
 
 // Call is a request as a part sees it. Its bytes and strings are valid until the handler returns.
-// It has no context: fasthttp does not tell when a client leaves, so no target stops its work then.
+// It has no context: fasthttp does not report when a client disconnects, so no target stops its
+// work then.
 type Call struct {
 	// Name is what follows a Path that ends in a slash.
 	Name  string
@@ -59,35 +60,35 @@ type Response struct {
 	Status int
 	Type   string
 	Body   []byte
-	// Stream takes the place of Body, and its chunks must not be kept.
+	// Stream replaces Body; its chunks must not be kept.
 	Stream Stream
-	// HandOver takes the place of both: it is given the connection, on which nothing was written,
-	// and when it returns the target lets go of it. It is for plain HTTP/1.1.
+	// HandOver replaces both: it gets the connection, on which nothing was written, and when it
+	// returns the target closes its side. It is for plain HTTP/1.1 only.
 	HandOver func(conn net.Conn)
 }
 
 // Stream is a body that is sent while it is made. A target sends the head at once, then each piece
-// in one write, as far as its library lets it. It is pulled, so that what waits to be sent is
-// gathered while the connection is busy.
+// in one write, as far as its library allows. The target pulls pieces, so that data is gathered
+// while the connection is busy.
 type Stream interface {
 	// Next waits for the next piece, appends it to the buffer, and says whether there was one.
-	// The buffer may be used again for the piece after it.
+	// The buffer may be reused for the next piece.
 	Next(buffer []byte) (piece []byte, more bool)
-	// Leave ends Next: the client has gone. It may be called at any time, and again.
+	// Leave ends Next: the client has gone. It may be called at any time, and more than once.
 	Leave()
 }
 
-// Good is a response of JSON.
+// Good is a 200 response with JSON.
 func Good(body []byte) Response {
 	return Response{Status: http.StatusOK, Type: TypeJSON, Body: body}
 }
 
-// Failed is a response which says in words what went wrong.
+// Failed is a response whose body says what went wrong.
 func Failed(status int, err error) Response {
 	return Response{Status: status, Type: TypeText, Body: []byte(OneLine(err) + "\n")}
 }
 
-// OneLine is what an error says, without what it repeats: libraries that try several ways have a
+// OneLine returns the text of an error without repetitions: libraries that try several ways have a
 // line for each.
 func OneLine(err error) string {
 	var lines []string
@@ -100,7 +101,7 @@ func OneLine(err error) string {
 	return strings.Join(lines, " ")
 }
 
-// openParts opens the parts of a program. If one fails, those before it are closed.
+// openParts opens the parts of a program. If one fails, those opened before it are closed.
 func openParts(ctx context.Context, parts []Part) ([]Route, error) {
 	var routes []Route
 	for i, part := range parts {
@@ -114,7 +115,7 @@ func openParts(ctx context.Context, parts []Part) ([]Route, error) {
 	return routes, nil
 }
 
-// checkByParts asks those that want to see the whole command line.
+// checkByParts runs the checks of all parts that are Checkers.
 func checkByParts(parts []Part, options Options) error {
 	for _, part := range parts {
 		if checker, ok := part.(Checker); ok {
@@ -144,7 +145,7 @@ func closeParts(parts []Part) {
 	}
 }
 
-// partFlags are the flags of parts. What was given is kept as it was typed, for prefork workers.
+// partFlags are the flags of parts. Given flags are kept as typed, for prefork workers.
 func partFlags(parts []Part) []Flag {
 	var flags []Flag
 	for _, part := range parts {

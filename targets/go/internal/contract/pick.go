@@ -10,8 +10,8 @@ import (
 // itself a ceiling at a few million requests per second.
 func pick() int { return rand.IntN(PoolSize) }
 
-// The generator of /read-locked: seeded, and behind a mutex, because a seeded one belongs to one
-// goroutine at a time. This is what the global faker of gofakeit has, and with it each request.
+// The generator of /read-locked: seeded, and behind a mutex, because a seeded generator may be used
+// by one goroutine at a time. The global faker of gofakeit is built like this.
 var (
 	lockedMu     sync.Mutex
 	lockedRandom = rand.New(rand.NewPCG(1, 1))
@@ -23,13 +23,13 @@ func lockedPick() int {
 	return lockedRandom.IntN(PoolSize)
 }
 
-// The way out that the story took: a table of numbers and one counter. The lock is gone; the cache
-// line of the counter still moves between CPUs at every request.
+// The solution in the journal: a table of numbers and one counter. The lock is gone; the cache line
+// of the counter still moves between CPUs at every request.
 const tableSize = 1 << 20
 
 var (
 	tableNext atomic.Uint64
-	// table is made when the first request wants it: other routes shall not carry two megabytes.
+	// table is made at the first request, so that other routes do not hold two megabytes.
 	table = sync.OnceValue(func() *[tableSize]uint16 {
 		numbers := new([tableSize]uint16)
 		for i := range numbers {

@@ -2,8 +2,7 @@ package contract
 
 import "testing"
 
-// What a request pays for its random number, and what it pays when all CPUs want one: one goroutine
-// alone, and one for each CPU.
+// The cost of a random number for one goroutine alone, and for one goroutine per CPU.
 func BenchmarkPick(b *testing.B) {
 	for _, way := range []struct {
 		name string

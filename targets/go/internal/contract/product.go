@@ -47,8 +47,7 @@ type factory struct {
 
 func newFactory(seed uint64) *factory {
 	if seed == 0 {
-		// gofakeit takes 0 as "choose a seed yourself", which would make --pool-seed 0 the one
-		// seed that is not reproducible.
+		// gofakeit takes 0 as "choose a seed yourself", so --pool-seed 0 would not be reproducible.
 		seed = math.MaxUint64
 	}
 	faker := gofakeit.New(seed)

@@ -16,12 +16,13 @@ type Program struct {
 	Name string
 	// Modules are the libraries whose versions --version reports.
 	Modules []string
-	// Version says what serves, when that is not a library of this program; nil takes Modules.
+	// Version returns the server's version when it is not a library of this program; nil means
+	// Modules.
 	Version func() (string, error)
 	Flags   []Flag
 	// Parts are the routes that the target can serve on top of the catalog.
 	Parts []Part
-	// Build makes the server. It is not called before the pool is ready and the parts are open.
+	// Build makes the server. It is called when the pool is ready and the parts are open.
 	Build func(catalog *Catalog, routes []Route) Server
 	// Run serves with the resolved options until the target gets a signal to stop.
 	Run func(program Program, options Options) error
@@ -78,7 +79,7 @@ func writeHelp(out io.Writer, command string, flags []Flag) {
 	fmt.Fprintf(out, "  %-28s %s\n", "--version", "print the versions of the library and of Go")
 }
 
-// version names what was measured; of libraries, as the linker recorded it.
+// version names the server; for libraries, as the linker recorded it.
 func (p Program) version() (string, error) {
 	if p.Version != nil {
 		return p.Version()

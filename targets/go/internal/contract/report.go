@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// The events on standard output. There is one line of each and nothing else.
+// The events on standard output: one line each, and nothing else.
 const (
 	EventListening = "listening"
 	EventStopped   = "stopped"
 )
 
-// Listening is the line which says that requests will be served from now on.
+// Listening is the line which says that the target serves requests from now on.
 type Listening struct {
 	Event   string `json:"event"`
 	Target  string `json:"target"`
@@ -24,12 +24,12 @@ type Listening struct {
 	Network string `json:"network"`
 	// Listeners is the number of listening sockets, those of all workers together.
 	Listeners int `json:"listeners"`
-	// Backlog is the length of each accept queue that the kernel enforces, or null if it does not
-	// tell.
+	// Backlog is the length of each accept queue that the kernel enforces, or null if the kernel
+	// does not report it.
 	Backlog *int `json:"backlog"`
 	// TLS is null for plain HTTP.
 	TLS *Security `json:"tls"`
-	// Acceptors and Supervisors are those of Ranch; of other targets the line has none.
+	// Acceptors and Supervisors are those of Ranch; other targets have none.
 	Acceptors   int `json:"acceptors,omitempty"`
 	Supervisors int `json:"supervisors,omitempty"`
 }
@@ -45,7 +45,7 @@ type Stopped struct {
 	ConnectionsAccepted uint64 `json:"connections_accepted"`
 	RequestsServed      uint64 `json:"requests_served"`
 	ResponsesBytes      uint64 `json:"responses_bytes"`
-	// Without TLS there are none, and the line says nothing of them.
+	// Without TLS the line has none.
 	*Handshakes
 	// Parts is left out when none has counters.
 	Parts Counters `json:"parts,omitempty"`
@@ -56,7 +56,7 @@ type Stopped struct {
 // Counters are those of parts, by the name of the part.
 type Counters map[string]map[string]uint64
 
-// Add returns the sum of two. A part without counters is none.
+// Add returns the sum of both. Parts without counters are left out.
 func (c Counters) Add(other Counters) Counters {
 	sum := Counters{}
 	for _, one := range []Counters{c, other} {
@@ -78,7 +78,7 @@ type Meter struct {
 	start Usage
 }
 
-// StartMeter begins the measured time.
+// StartMeter starts the measured time.
 func StartMeter() (Meter, error) {
 	usage, err := ReadUsage()
 	return Meter{since: time.Now(), start: usage}, err

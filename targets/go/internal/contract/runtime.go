@@ -8,9 +8,8 @@ import (
 	"runtime/metrics"
 )
 
-// runtimeFigures are what /debug/runtime tells, by the name it has there. Those that end in
-// _seconds or _cycles only grow. Cpu seconds are brought up to date by each garbage collection
-// only.
+// runtimeFigures are the figures of /debug/runtime, by their names there. Those that end in
+// _seconds or _cycles only grow. CPU seconds are updated only by garbage collections.
 var runtimeFigures = map[string]string{
 	"goroutines":         "/sched/goroutines:goroutines",
 	"gomaxprocs":         "/sched/gomaxprocs:threads",
@@ -26,7 +25,7 @@ var runtimeFigures = map[string]string{
 // schedLatencies is how long goroutines that could run waited for a processor.
 const schedLatencies = "/sched/latencies:seconds"
 
-// serveRuntime responds with one JSON object of numbers. A figure which this version of Go does not
+// serveRuntime responds with one JSON object of numbers. A figure that this version of Go does not
 // have is left out.
 func serveRuntime(response http.ResponseWriter, _ *http.Request) {
 	response.Header().Set("Content-Type", "application/json")
@@ -54,7 +53,7 @@ func readRuntime() map[string]float64 {
 		sum, count := sumOf(samples[0].Value.Float64Histogram())
 		figures["sched_wait_seconds"], figures["sched_waits"] = sum, count
 	}
-	// runtime/metrics has pauses as a histogram only; this is their exact sum.
+	// runtime/metrics has pauses only as a histogram; this is their exact sum.
 	var collections debug.GCStats
 	debug.ReadGCStats(&collections)
 	figures["gc_cycles"] = float64(collections.NumGC)
@@ -62,7 +61,7 @@ func readRuntime() map[string]float64 {
 	return figures
 }
 
-// sumOf takes every event for the middle of its bucket. Buckets are narrow, at most a quarter of
+// sumOf counts every event as the middle of its bucket. Buckets are narrow, at most a quarter of
 // their value; the outermost ones have no middle and count as their inner bound.
 func sumOf(histogram *metrics.Float64Histogram) (sum, count float64) {
 	for i, events := range histogram.Counts {

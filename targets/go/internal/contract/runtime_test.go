@@ -31,7 +31,7 @@ func TestRuntimeFigures(t *testing.T) {
 	if after["gomaxprocs"] != float64(runtime.GOMAXPROCS(0)) || after["goroutines"] < 1 {
 		t.Errorf("%v", after)
 	}
-	// The version of Go that we are built with has them all.
+	// The version of Go in use has all of them.
 	if want := len(runtimeFigures) + 4; len(after) != want {
 		t.Errorf("%d figures, want %d: %v", len(after), want, after)
 	}

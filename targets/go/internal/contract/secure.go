@@ -39,7 +39,7 @@ func (o Options) TLSConfig() (*tls.Config, error) {
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{pair},
-		// The targets serve HTTP/1.1. A client that offers nothing else but h2 is refused.
+		// The targets serve HTTP/1.1. A client that offers only h2 is refused.
 		NextProtos:             []string{"http/1.1"},
 		SessionTicketsDisabled: o.TLSTickets == Off,
 	}
@@ -52,7 +52,7 @@ func (o Options) TLSConfig() (*tls.Config, error) {
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("--client-ca: no certificate in %s, which takes PEM", o.ClientCA)
+		return nil, fmt.Errorf("--client-ca: no certificate in %s, which must be PEM", o.ClientCA)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	return config, nil
@@ -65,15 +65,15 @@ func explainFile(flag string, err error) error {
 	return fmt.Errorf("%s: %w", flag, err)
 }
 
-// Handshakes counts how connections with TLS began. Together they are the accepted connections
-// that have ended.
+// Handshakes counts the handshakes of connections with TLS. Completed and Unfinished add up to the
+// accepted connections that have ended.
 type Handshakes struct {
-	// Completed are all that were completed, resumed ones too.
+	// Completed counts completed handshakes, including resumed ones.
 	Completed uint64 `json:"tls_handshakes"`
-	// Resumed continued an earlier session.
+	// Resumed counts handshakes that resumed an earlier session.
 	Resumed uint64 `json:"tls_resumed"`
-	// Unfinished are connections that ended before their handshake was completed: refused by
-	// either side, or left without one.
+	// Unfinished counts connections that ended before their handshake was completed: refused or
+	// closed by either side.
 	Unfinished uint64 `json:"tls_unfinished"`
 }
 

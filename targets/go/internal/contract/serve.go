@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Server is what a target makes of its library.
+// Server is what a target builds from its library.
 type Server interface {
-	// Serve serves connections until Shutdown. After Shutdown its error is not looked at. With
-	// several listeners it runs once for each of them, all at the same time.
+	// Serve serves connections until Shutdown. After Shutdown its error is ignored. With several
+	// listeners it runs once for each, concurrently.
 	Serve(listener net.Listener) error
-	// Shutdown stops accepting, lets started requests finish and returns at the latest when the
-	// context ends.
+	// Shutdown stops accepting, lets started requests finish and returns when the context ends at
+	// the latest.
 	Shutdown(ctx context.Context) error
 }
 
 // drainLimit is how long the stop waits for started requests. Connections that are busy for longer
-// are closed: a load generator which never pauses must not keep its target alive.
+// are closed: a load generator that never pauses must not keep its target alive.
 const drainLimit = time.Second
 
 // StopContext ends at the first SIGTERM or SIGINT. A second one ends the process as usual.
@@ -52,7 +52,7 @@ func ServeUntil(
 		return err
 	}
 	defer closeParts(program.Parts)
-	// What building the pool left behind must not be collected, and paid for, while serving.
+	// Garbage from building the pool must not be collected while serving.
 	runtime.GC()
 	secure, err := options.TLSConfig()
 	if err != nil {
@@ -92,7 +92,7 @@ func ServeUntil(
 	case <-stop.Done():
 	}
 	drain(server, ledger)
-	// After a failure too: what was counted until then is still true.
+	// Also after a failure: what was counted until then is still true.
 	stopped := Stopped{
 		Event: EventStopped, Target: program.Name, Workers: 1, Parts: countParts(program.Parts),
 	}
@@ -102,7 +102,7 @@ func ServeUntil(
 	return errors.Join(failure, reportStop(stopped, meter, ledger))
 }
 
-// open opens the sockets and gives them the backlog that was asked for.
+// open opens the sockets and sets their backlog.
 func open(options Options, listen ListenFunc) ([]net.Listener, error) {
 	listeners, err := listen(options)
 	if err != nil || options.Backlog == 0 {
@@ -118,8 +118,8 @@ func open(options Options, listen ListenFunc) ([]net.Listener, error) {
 func drain(server Server, ledger *Ledger) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	// An error here means that connections are left over; they are closed next. Without one there
-	// may still be streams that the library has handed over, and does not know any more.
+	// An error here means that connections are left; they are closed next. Without an error there
+	// may still be streams on hijacked connections, which the library no longer tracks.
 	if err := server.Shutdown(ctx); err == nil {
 		ledger.wait(ctx)
 	}

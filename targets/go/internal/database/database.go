@@ -1,5 +1,5 @@
 // Package database is the part of the spectrum that waits for PostgreSQL: one row by its key, a
-// scan of a table, and writes that are acknowledged when they are on the disk, alone or in groups.
+// scan of a table, and writes that are acknowledged when they are on disk, alone or in groups.
 package database
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	poolDefault = 16
 	poolMax     = 1000
-	// openLimit is how long the target waits for a database before it says that there is none.
+	// openLimit is how long the target waits for the database before it gives up.
 	openLimit = 10 * time.Second
 	// closeLimit is how long the target waits for its queries when it stops.
 	closeLimit = time.Second
@@ -34,16 +34,16 @@ type Database struct {
 	size   int
 	sync   contract.Switch
 	pool   *pgxpool.Pool
-	// fsync and commits are what the database says of itself: if it waits for its disk at all, and
-	// if our commits do.
+	// fsync and commits are settings that the database reports: whether it waits for its disk at
+	// all, and whether our commits do.
 	fsync, commits string
-	// opened is what the pool had done before the first request.
+	// opened is the state of the pool before the first request.
 	opened *pgxpool.Stat
 	reads  *reads
 	groups *groups
-	// stock is how many rows /db/update adds to.
+	// stock is the number of rows that /db/update adds to.
 	stock int
-	// hasReplica asks for a replica.
+	// hasReplica is set by --replica.
 	hasReplica bool
 	replica    *replica
 }
@@ -68,7 +68,7 @@ func (d *Database) Flags() []contract.Flag {
 		},
 		{
 			Name: "sync", Takes: "on or off", Example: address + " --sync off",
-			Help: "answer writes when they are on the disk (default on)",
+			Help: "respond to writes when they are on disk (default on)",
 			Set:  contract.Position(&d.sync),
 		},
 		{
@@ -87,7 +87,7 @@ func (d *Database) Flags() []contract.Flag {
 	}
 }
 
-// setAddress takes what pgx takes, and the path of a socket; its name ends in the port.
+// setAddress accepts what pgx accepts, and the path of a socket, whose name ends in the port.
 func (d *Database) setAddress(_ *contract.Options, value string) (err error) {
 	if strings.HasPrefix(value, "/") {
 		folder, name := filepath.Split(value)
@@ -144,23 +144,23 @@ func (d *Database) Open(ctx context.Context) ([]contract.Route, error) {
 
 func (d *Database) configure() {
 	d.config.MinConns, d.config.MaxConns = int32(d.size), int32(d.size)
-	// A connection that is replaced by age would be a slow request now and then.
+	// Replacing connections by age would make some requests slow.
 	d.config.MaxConnLifetime, d.config.MaxConnIdleTime = 0, 0
 	parameters := d.config.ConnConfig.RuntimeParams
 	parameters["application_name"] = "ceiling-target"
 	parameters["synchronous_commit"] = string(d.sync)
-	// No request hangs for ever, and one request is the work of one process of the database.
+	// No request hangs forever, and one request is the work of one process of the database.
 	parameters["statement_timeout"] = "10s"
 	parameters["max_parallel_workers_per_gather"] = "0"
 	d.config.AfterConnect = prepareStatements
 	if d.hasReplica {
-		// The one of its hosts that takes writes.
+		// Connect to the host that accepts writes.
 		d.config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 }
 
 func (d *Database) prepare(ctx context.Context) error {
-	// Not from the pool: the statements of its connections need the tables.
+	// Not from the pool: preparing the statements of its connections needs the tables.
 	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (d *Database) explain(err error) error {
 		"\"scripts/postgres start DIR\" starts one and prints its URL", contract.OneLine(err))
 }
 
-// Close says goodbye to the database. What hangs is left behind: the process ends next.
+// Close closes the connections. Hanging ones are left: the process ends next.
 func (d *Database) Close() {
 	if d.pool == nil {
 		return
@@ -212,9 +212,9 @@ func (d *Database) Close() {
 	}
 }
 
-// stats tells what the database and its pool had to do since the start of the target. A request
-// that finds no idle connection waits for one. read_connections are those that /db/read uses at
-// most, whatever the size of the pool.
+// stats reports the work of the database and its pool since the start of the target. A request that
+// finds no idle connection waits for one. read_connections is the most that /db/read uses, whatever
+// the size of the pool.
 func (d *Database) stats(contract.Call) contract.Response {
 	pool := d.pool.Stat()
 	waited := pool.EmptyAcquireWaitTime() - d.opened.EmptyAcquireWaitTime()

@@ -2,16 +2,16 @@ package database
 
 import "sync"
 
-// gathering lets many requests share one trip to the database. The first to come leads: it waits
-// for its turn, then takes along all that have come meanwhile. A lone request does not wait, and no
-// goroutine stands between a request and the database.
+// gathering lets many requests share one trip to the database. The first to arrive leads: it waits
+// for its turn, then takes along all that have arrived meanwhile. A single request does not wait,
+// and there is no extra goroutine between a request and the database.
 type gathering[T any] struct {
 	mutex   sync.Mutex
 	waiting []T
 	led     bool
 }
 
-// join tells the caller if it leads. Then it must call leave.
+// join reports whether the caller leads. A leader must call leave.
 func (g *gathering[T]) join(request T) (leads bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -21,7 +21,7 @@ func (g *gathering[T]) join(request T) (leads bool) {
 	return leads
 }
 
-// leave returns who goes along. Who comes later has another leader.
+// leave returns the group. Requests that arrive later have another leader.
 func (g *gathering[T]) leave() []T {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -13,11 +13,11 @@ import (
 )
 
 // groups commits the rows of many requests in one transaction. It never waits for more of them:
-// while one group is on its way to the disk, the next one gathers.
+// while one group is being committed, the next one gathers.
 type groups struct {
 	pool *pgxpool.Pool
 	gathering[order]
-	// turn is held by the group that is on its way.
+	// turn is held by the group that is being committed.
 	turn sync.Mutex
 	// committed groups, and the rows that were in them.
 	committed, rows atomic.Uint64

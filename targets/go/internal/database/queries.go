@@ -19,7 +19,7 @@ SELECT json_agg(found)::text FROM (
 	FROM ceiling_products GROUP BY category ORDER BY category) AS found`,
 	"write":  "INSERT INTO ceiling_orders (body) VALUES ($1) RETURNING id",
 	"update": "UPDATE ceiling_stock SET sold = sold + 1 WHERE id = $1 RETURNING sold",
-	// The order makes sure that the first body has the first id.
+	// The order ensures that the first body gets the first id.
 	"group": `
 INSERT INTO ceiling_orders (body)
 SELECT body FROM unnest($1::bytea[]) WITH ORDINALITY AS order_of (body, place) ORDER BY place
@@ -35,7 +35,7 @@ func prepareStatements(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// readAlone has a connection to itself while it waits, as in most programs with a pool.
+// readAlone has a connection of its own while it waits, as in most programs with a pool.
 func (d *Database) readAlone(contract.Call) contract.Response {
 	return d.one("read", rand.IntN(rowCount)+1)
 }

@@ -16,22 +16,22 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// reads looks rows up by their keys. Each request is one execution of a statement, but those that
-// come together travel together and share a transaction: with one trip per request, most of the
-// time of both sides is system calls and waking each other. A transaction for each lookup of a
-// group has been tried: the database then sends each response by itself, and the rate was lower by
-// more than a fifth.
+// reads looks rows up by their keys. Each request is one execution of a statement, but requests
+// that arrive together share a trip and a transaction: with one trip per request, both sides spend
+// most of their time in system calls and wake-ups. A transaction for each lookup of a group was
+// tried: the database then sends each response separately, and the rate was lower by more than a
+// fifth.
 type reads struct {
 	pool *pgxpool.Pool
-	// alone makes a lookup of its own for a request whose group has failed.
+	// alone repeats the lookup of a request whose group has failed.
 	alone func(id int) contract.Response
 	gathering[lookup]
-	// turns bounds the groups on their way, to one for two processors: one process of the database
-	// answers more lookups than two processors serve requests, so more groups would only be
-	// smaller. Each has a connection, so this also bounds the connections that are in use.
+	// turns bounds the groups in flight to half of GOMAXPROCS, rounded up: one process of the
+	// database answers more lookups than two processors serve requests, so more groups would only
+	// be smaller. Each has a connection, so this also bounds the connections in use.
 	turns chan struct{}
-	// trips to the database, each a transaction; the lookups that came along; and those of them
-	// that were made again alone.
+	// trips to the database, each a transaction; the lookups in them; and the lookups that were
+	// repeated alone.
 	trips, lookups, repeated atomic.Uint64
 }
 
@@ -43,11 +43,11 @@ func newReads(pool *pgxpool.Pool, alone func(id int) contract.Response) *reads {
 // lookup is a request whose handler waits.
 type lookup struct {
 	id int
-	// answer is sent nil when another lookup of the group has failed, and this one was not made.
+	// answer gets nil when another lookup of the group has failed and this one was skipped.
 	answer chan<- *contract.Response
 }
 
-// read draws a row at random. The index and the table are a few megabytes, so they are in the
+// read draws a row at random. The index and the table are a few megabytes, so they stay in the
 // memory of the database.
 func (r *reads) read(contract.Call) contract.Response {
 	answer := make(chan *contract.Response, 1)
@@ -68,7 +68,7 @@ func (r *reads) lead() {
 	conn, err := r.pool.Acquire(context.Background())
 	if err == nil {
 		defer conn.Release()
-		// Requests that have arrived and wait for a processor come along.
+		// Lets requests join that have arrived and wait for a processor.
 		runtime.Gosched()
 	}
 	group := r.leave()
@@ -81,8 +81,8 @@ func (r *reads) lead() {
 	if err == nil {
 		return
 	}
-	// The database refuses a statement and skips those behind it; any other error is one of the
-	// connection, and of all.
+	// With a PgError the database refused a statement and skipped those after it; any other error
+	// is one of the connection and fails all.
 	_, refused := errors.AsType[*pgconn.PgError](err)
 	for i, lookup := range group[answered:] {
 		if refused && i > 0 {
@@ -95,11 +95,11 @@ func (r *reads) lead() {
 
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
-// ask answers as many of a group as it can, in order; the next one is the one that failed. There is
-// one end of a transaction for all, because the database sends what it has at each.
+// ask answers as many of a group as it can, in order; the next one is the one that failed. The
+// group has a single sync (end of transaction), because the database flushes its output at each.
 func ask(conn *pgx.Conn, group []lookup) (answered int, err error) {
-	// It is prepared already, and not prepared again. Its description spares asking for the columns
-	// of each result.
+	// The statement is already prepared, so this makes no trip. Its description saves asking for
+	// the columns of each result.
 	statement, err := conn.Prepare(context.Background(), "read", statements["read"])
 	if err != nil {
 		return 0, err

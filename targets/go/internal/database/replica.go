@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// visibleLimit is how long a row may take to the replica.
+	// visibleLimit is how long a row may take to reach the replica.
 	visibleLimit = 5 * time.Second
 	// seen finds a row that was written elsewhere.
 	seen = "SELECT count(*) FROM ceiling_orders WHERE id = $1"
 )
 
-// replica reads what the primary was told to write. A replica repeats commits some time after they
-// were acknowledged, so who reads there may not find what was just written.
+// replica reads rows that were written at the primary. A replica applies commits some time after
+// they were acknowledged, so a read there may not find what was just written.
 type replica struct {
 	pool *pgxpool.Pool
-	// reads are first reads after a write, stale those that did not find the row, and lag is the
-	// sum of what all rows took from their acknowledgement until they were found, nanoseconds.
+	// reads counts first reads after a write, stale those that did not find the row, and lag is the
+	// sum over all rows of the time from acknowledgement until found, nanoseconds.
 	reads, stale, lag atomic.Uint64
 }
 
-// openReplica connects to the host among those of the database that is a standby. The tables come
-// to it like rows.
+// openReplica connects to the host of the database that is a standby. The tables reach it by
+// replication too.
 func (d *Database) openReplica(ctx context.Context) error {
 	config := d.config.Copy()
 	config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsStandby

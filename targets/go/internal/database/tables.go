@@ -13,14 +13,14 @@ import (
 const (
 	// rowCount is that of pgbench at scale 1, so that the two can be compared.
 	rowCount = 100_000
-	// rowsSeed is fixed: the table outlives a target, and must not depend on who came first.
+	// rowsSeed is fixed: the table outlives a target, and must not depend on which target made it.
 	rowsSeed = 1
 	// tablesLock keeps workers that start at once from making the tables twice.
 	tablesLock = 0x6365696c
 )
 
-// row is what a table of a shop has of a product without its long texts: a page of the database
-// holds a dozen or two of them, as it does of those of pgbench.
+// row is a product without its long texts, as in the table of a shop: a page of the database holds
+// one to two dozen rows, as with pgbench.
 type row struct {
 	Name     string  `json:"name"`
 	Brand    string  `json:"brand"`
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS ceiling_orders (
 CREATE TABLE IF NOT EXISTS ceiling_stock (
 	id int PRIMARY KEY, sold bigint NOT NULL) WITH (fillfactor = 10)`
 
-// stockUp leaves what was sold before as it is.
+// stockUp keeps the counts of existing rows.
 const stockUp = `
 INSERT INTO ceiling_stock SELECT id, 0 FROM generate_series(1, $1::int) AS id
 ON CONFLICT DO NOTHING`
@@ -51,7 +51,7 @@ FROM generate_series(1, $1::int) AS id
 JOIN unnest($2::text[], $3::float8[], $4::text[]) WITH ORDINALITY
 	AS product (category, price, body, place) ON place = 1 + id % cardinality($2::text[])`
 
-// makeTables makes what is absent and leaves what is there.
+// makeTables creates missing tables and keeps existing ones.
 func makeTables(ctx context.Context, conn *pgx.Conn) error {
 	made := false
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -82,7 +82,7 @@ func makeTables(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil || !made {
 		return err
 	}
-	// Otherwise the database does it at a moment of its choice, perhaps during a measurement.
+	// Otherwise autovacuum may do it during a measurement.
 	_, err = conn.Exec(ctx, "VACUUM (FREEZE, ANALYZE) ceiling_products")
 	return err
 }

@@ -8,12 +8,12 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// stockMax is how many rows there are to add to.
+// stockMax is the number of rows in the table.
 const stockMax = 1000
 
-// update adds one to a row. Who comes while another adds to the same row waits for its commit, and
-// so for its flush: on one row the commits of all requests are one after the other, whatever the
-// pool.
+// update adds one to a row. A request that arrives while another one adds to the same row waits for
+// its commit, and so for its flush: with one row all commits happen one after the other, whatever
+// the pool.
 func (d *Database) update(contract.Call) contract.Response {
 	var sold int64
 	id := rand.IntN(d.stock) + 1

@@ -4,13 +4,13 @@ import "sync/atomic"
 
 // counts are those of one route.
 type counts struct {
-	// Requests that came, the calls that were made for them, and how many calls failed.
+	// Requests received, calls made for them, and calls that failed.
 	Requests, Calls, Failures atomic.Uint64
 	// Retries are calls after the first one of a request.
 	Retries atomic.Uint64
 	// Broken requests made no call, because the breaker was open.
 	Broken atomic.Uint64
-	// Fallbacks were sent instead of what the downstream did not give.
+	// Fallbacks were sent in place of a failed call's response.
 	Fallbacks atomic.Uint64
 }
 
@@ -32,9 +32,9 @@ func (c *counts) read() figures {
 }
 
 const (
-	// retryCost in units of what a request earns: one retry for ten requests.
+	// retryCost in units of what a request earns: one retry per ten requests.
 	retryCost = 10
-	// savingsMax is what can be spent at once, when failures come after a good time.
+	// savingsMax is what can be spent at once when failures follow a good period.
 	savingsMax = 100 * retryCost
 )
 
@@ -47,7 +47,7 @@ func (b *budget) earn() {
 	}
 }
 
-// spend takes what a retry costs, if there is enough.
+// spend pays for a retry, if there is enough.
 func (b *budget) spend() bool {
 	if b.savings.Add(-retryCost) < 0 {
 		b.savings.Add(retryCost)

@@ -13,12 +13,12 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// delayMax bounds what a call can be made to wait.
+// delayMax is the longest delay of a call.
 const delayMax = time.Minute
 
 var bodyGood = []byte(`{"message":"from the downstream"}`)
 
-// downstream is a server that fails as often, and is as slow, as it was told last.
+// downstream is a server that fails as often, and is as slow, as last configured.
 type downstream struct {
 	behaviour     atomic.Pointer[behaviour]
 	calls, failed atomic.Uint64
@@ -27,7 +27,7 @@ type downstream struct {
 type behaviour struct {
 	// fail is the share of calls that get 500.
 	fail float64
-	// delay is slept before each response, good or bad.
+	// delay is the sleep before each response, good or bad.
 	delay time.Duration
 }
 
@@ -41,7 +41,7 @@ func (d *downstream) routes() []contract.Route {
 	}
 }
 
-// serve does as it was told, or as the call itself says.
+// serve behaves as configured, or as the query of the call says.
 func (d *downstream) serve(call contract.Call) contract.Response {
 	behaviour, err := d.behaviour.Load().with(call)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *downstream) serve(call contract.Call) contract.Response {
 	return contract.Good(bodyGood)
 }
 
-// obey takes what was given and leaves the rest as it was.
+// obey changes the given settings and keeps the others.
 func (d *downstream) obey(call contract.Call) contract.Response {
 	next, err := d.behaviour.Load().with(call)
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *downstream) obey(call contract.Call) contract.Response {
 	return d.report(call)
 }
 
-// with is the behaviour after what the query of a call changes of it.
+// with returns the behaviour as changed by the query of a call.
 func (b behaviour) with(call contract.Call) (behaviour, error) {
 	var err error
 	if value := call.Query("fail"); value != "" {

@@ -1,6 +1,6 @@
 // Package flaky is the part of the spectrum that waits for another server, which fails and slows
-// down on command: what a failed call costs the one who makes it, and what retries, a budget for
-// them, a circuit breaker and a fallback make of it.
+// down on command: what a failed call costs the caller, and how retries, a retry budget, a circuit
+// breaker and a fallback change that.
 //
 // The other server is a target too: with --serve-downstream it is the one that fails.
 package flaky
@@ -24,8 +24,8 @@ import (
 const (
 	// callLimit is how long one call may take.
 	callLimit = time.Second
-	// attemptsMax are the first call and its retries. Before retry n the pause is drawn from zero
-	// to pauseFirst times two to the n.
+	// attemptsMax counts the first call and its retries. The pause before retry n is drawn from
+	// zero to pauseFirst times two to the n.
 	attemptsMax = 4
 	pauseFirst  = 10 * time.Millisecond
 	// The breaker opens when half of at least tripCalls calls of the last tripWindow have failed,
@@ -40,7 +40,7 @@ const (
 // bodyFallback is the response when the downstream has failed and there is a fallback.
 var bodyFallback = []byte(`{"message":"from the fallback"}`)
 
-// Flaky is the part. Without --downstream it makes no calls, without --serve-downstream it fails
+// Flaky is the part. Without --downstream it makes no calls, without --serve-downstream it serves
 // none.
 type Flaky struct {
 	url        string
@@ -54,7 +54,7 @@ type Flaky struct {
 // New is a part that no flag has set up yet.
 func New() *Flaky { return &Flaky{} }
 
-// Flags make the target the caller, or the called.
+// Flags make the target a caller or a downstream.
 func (f *Flaky) Flags() []contract.Flag {
 	return []contract.Flag{
 		{
@@ -82,7 +82,7 @@ func (f *Flaky) setURL(_ *contract.Options, value string) error {
 	return nil
 }
 
-// Open finds out if there is a downstream at all. That it fails a call is what it is for.
+// Open checks that the downstream exists. A failed call is not an error: failing is its purpose.
 func (f *Flaky) Open(ctx context.Context) ([]contract.Route, error) {
 	var routes []contract.Route
 	if f.downstream != nil {
@@ -143,11 +143,11 @@ func (f *Flaky) reach(ctx context.Context) error {
 	return nil
 }
 
-// Close has nothing to give back: connections end with the process.
+// Close does nothing: connections end with the process.
 func (f *Flaky) Close() {}
 
-// answer makes a response of the result of a variant. Without anything it is 503 if no call was
-// made, and else 502.
+// answer turns the result of a variant into a response. Without a result it is 503 if no call was
+// made, else 502.
 func answer(counts *counts, try func(*counts) ([]byte, error)) contract.Response {
 	counts.Requests.Add(1)
 	body, err := try(counts)
@@ -162,7 +162,7 @@ func answer(counts *counts, try func(*counts) ([]byte, error)) contract.Response
 	}
 }
 
-// call is one call. A status from 500 is a failure, as is no response.
+// call makes one call. A status from 500 is a failure, as is no response.
 func (f *Flaky) call(counts *counts) (body []byte, err error) {
 	counts.Calls.Add(1)
 	defer func() {
@@ -182,14 +182,14 @@ func (f *Flaky) call(counts *counts) (body []byte, err error) {
 	return body, err
 }
 
-// retry tries again after pauses that grow. They are drawn, so that requests which have failed
-// together do not come back together.
+// retry retries after growing pauses. They are random, so that requests that failed together do not
+// come back together.
 func (f *Flaky) retry(counts *counts) ([]byte, error) {
 	return f.persist(counts, func() bool { return true })
 }
 
-// retryInBudget is retry as long as retries are few compared with requests. When all fails, retries
-// would otherwise multiply the load of a server that already has too much.
+// retryInBudget retries only while retries are few compared with requests. Otherwise, when
+// everything fails, retries would multiply the load of an overloaded server.
 func (f *Flaky) retryInBudget(counts *counts) ([]byte, error) {
 	f.budget.earn()
 	return f.persist(counts, f.budget.spend)
@@ -216,7 +216,7 @@ func (f *Flaky) guarded(counts *counts) ([]byte, error) {
 	return f.breaker.Execute(func() ([]byte, error) { return f.call(counts) })
 }
 
-// orFallback never fails, and may respond with something else than was asked for.
+// orFallback never fails; it responds with a prepared body when the call fails.
 func (f *Flaky) orFallback(counts *counts) ([]byte, error) {
 	body, err := f.call(counts)
 	if err != nil {
@@ -226,8 +226,8 @@ func (f *Flaky) orFallback(counts *counts) ([]byte, error) {
 	return body, nil
 }
 
-// stats tells what each variant did. The difference of two readings gives the CPU time of a failed
-// call.
+// stats reports what each variant did. The difference of two readings gives the CPU time of a
+// failed call.
 func (f *Flaky) stats(contract.Call) contract.Response {
 	usage, err := contract.ReadUsage()
 	if err != nil {

@@ -1,9 +1,10 @@
 // Package hijacked streams responses from fasthttp, and so from Fiber.
 //
 // Both can send a body that is made while it is sent, by SetBodyStreamWriter: through a pipe, to a
-// second goroutine that copies and frames it. That costs two wake-ups for each piece, and a client
-// that leaves is noticed only when it is written to. Here the connection is taken over instead: the
-// head is the library's, each piece is one write, and reading tells when the client leaves.
+// second goroutine that copies and frames it. That costs two wake-ups for each piece, and a
+// disconnected client is noticed only at the next write. Here the connection is hijacked instead:
+// the head is the library's, each piece is one write, and a reader notices when the client
+// disconnects.
 package hijacked
 
 import (
@@ -15,7 +16,7 @@ import (
 	"ceiling.dev/targets/internal/stream"
 )
 
-// In the model of fasthttp: a body of unknown length in chunks, and one that the close ends.
+// fasthttp's values for a chunked body of unknown length, and for one that the close ends.
 const (
 	lengthChunked  = -1
 	lengthIdentity = -2
@@ -39,15 +40,16 @@ func Send(ctx *fasthttp.RequestCtx, answer contract.Response) {
 		return
 	}
 	head := header.AppendBytes(nil)
-	// fasthttp would send the head itself, but not hand over a connection that shall be closed.
+	// fasthttp would send the head itself, but it does not hijack a connection that is to be
+	// closed.
 	ctx.HijackSetNoResponse(true)
-	// The connection itself: the one that fasthttp hands over is given to the next after this one,
-	// while leaveWith may still read from it.
+	// The connection itself: fasthttp reuses its hijacked wrapper for the next one while leaveWith
+	// may still read from it.
 	conn := ctx.Conn()
 	ctx.Hijack(func(net.Conn) { stream.Send(conn, head, answer.Stream, framing) })
 }
 
-// HandOver gives the connection to another process, which responses, and lets go of it.
+// HandOver passes the connection to another process, which responds, and closes it here.
 func HandOver(ctx *fasthttp.RequestCtx, answer contract.Response) {
 	ctx.SetConnectionClose()
 	ctx.HijackSetNoResponse(true)

@@ -15,7 +15,7 @@ import (
 	"ceiling.dev/targets/internal/stream"
 )
 
-// adoptedHead begins the response to a subscriber whose request another process has read.
+// adoptedHead is the head of the response to a subscriber whose request another process has read.
 const adoptedHead = "HTTP/1.1 200 OK\r\nContent-Type: " + contract.TypeEvents +
 	"\r\nCache-Control: " + contract.CacheStream +
 	"\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -27,11 +27,11 @@ const endLimit = time.Second
 type adoption struct {
 	door    *net.UnixListener
 	streams sync.WaitGroup
-	// adopted are the connections that came through the door.
+	// adopted counts the connections that came through the door.
 	adopted atomic.Uint64
 }
 
-// openDoor listens in the namespace of this host that has no files.
+// openDoor listens on an abstract Unix socket.
 func (h *Hub) openDoor() error {
 	name := fmt.Sprintf("@ceiling-hub-%d", os.Getpid())
 	door, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: name, Net: "unixpacket"})
@@ -51,7 +51,7 @@ func (h *Hub) openDoor() error {
 	return nil
 }
 
-// doorName is empty when there is none.
+// doorName is the name of the door, empty without one.
 func (h *Hub) doorName() string {
 	if h.adoption.door == nil {
 		return ""
@@ -59,7 +59,7 @@ func (h *Hub) doorName() string {
 	return h.adoption.door.Addr().String()
 }
 
-// adoptFrom serves the subscribers that one process hands over, until it ends.
+// adoptFrom serves the subscribers that one process passes on, until it ends.
 func (h *Hub) adoptFrom(other *net.UnixConn) {
 	defer other.Close()
 	name, rights := make([]byte, nameMaxBytes+1), make([]byte, unix.CmsgSpace(4))
@@ -86,7 +86,7 @@ func (h *Hub) adoptFrom(other *net.UnixConn) {
 	}
 }
 
-// received makes a connection of a descriptor that came with a message.
+// received makes a connection from a descriptor that came with a message.
 func received(rights []byte) (net.Conn, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {
@@ -99,7 +99,7 @@ func received(rights []byte) (net.Conn, error) {
 	if err != nil || len(descriptors) != 1 {
 		return nil, errors.Join(err, errors.New("not one descriptor"))
 	}
-	// It makes one of its own.
+	// net.FileConn duplicates the descriptor.
 	file := os.NewFile(uintptr(descriptors[0]), "adopted")
 	defer file.Close()
 	return net.FileConn(file)

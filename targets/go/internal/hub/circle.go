@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// shard hands events to its part of the subscribers.
+// shard delivers events to its part of the subscribers.
 type shard struct {
 	queue chan delivery
 	// sent and dropped count deliveries: one event for one subscriber.
@@ -30,7 +30,7 @@ func (s *shard) run(closed <-chan struct{}) {
 	}
 }
 
-// circle is the subscribers that one post has at one shard.
+// circle is the set of subscribers that one post has at one shard.
 type circle struct {
 	shard *shard
 	// size is the number of subscribers, to be read without the lock.
@@ -55,7 +55,7 @@ func (c *circle) offer(event *event) (sent, dropped uint64) {
 	return sent, dropped
 }
 
-// join makes a subscriber. What is published from now on is for this one too.
+// join adds a subscriber, which gets all events published from now on.
 func (c *circle) join(buffer int) *subscriber {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *circle) dissolve() {
 	}
 }
 
-// remove is called under the lock. The last one takes the place of the one that leaves.
+// remove is called under the lock. The last subscriber takes the place of the removed one.
 func (c *circle) remove(leaving *subscriber) {
 	last := len(c.subscribers) - 1
 	moved := c.subscribers[last]
@@ -94,14 +94,14 @@ const outside = -1
 type subscriber struct {
 	circle *circle
 	queue  chan *event
-	// place is the index in the circle, and is kept under its lock.
+	// place is the index in the circle, guarded by its lock.
 	place int
 }
 
-// pieceMaxBytes ends a piece: above this size one more event saves next to nothing.
+// pieceMaxBytes ends a piece: above this size one more event saves almost nothing.
 const pieceMaxBytes = 16 << 10
 
-// Next waits for an event, and takes with it what else has come since the last write.
+// Next waits for an event, and adds all others that have arrived since the last write.
 func (s *subscriber) Next(buffer []byte) (piece []byte, more bool) {
 	news, open := <-s.queue
 	if !open {
@@ -115,7 +115,7 @@ func (s *subscriber) Next(buffer []byte) (piece []byte, more bool) {
 		select {
 		case news, open = <-s.queue:
 			if !open {
-				// The next call finds the same.
+				// The next call returns the end again.
 				return buffer, true
 			}
 		default:

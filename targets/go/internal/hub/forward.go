@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// forwardQueue is how many likes may wait for the sender.
+	// forwardQueue is how many likes can wait for the sender.
 	forwardQueue = 512
-	// forwardLimit is how long one of them may be on its way.
+	// forwardLimit is the timeout of one POST.
 	forwardLimit = time.Second
 )
 
-// forward takes likes in one process for the hub of another. One sender hands each over by a POST
-// of its own and waits for the response, as a program does that was split in two. Subscribers
-// belong to the other process: their connections are handed over as they are, and no event passes
-// here.
+// forward takes likes in one process for the hub of another. One sender makes one POST per like and
+// waits for the response, as a program does that was split in two. Subscribers belong to the other
+// process: their connections are passed on as descriptors, and no event passes through this
+// process.
 type forward struct {
 	url    string
 	client http.Client
 	queue  chan like
 	// likes of each post, by name, *atomic.Uint64.
 	likes sync.Map
-	// door leads to the process that subscribers are handed over to.
+	// door is the connection over which subscribers are passed to the other process.
 	door   *net.UnixConn
 	counts forwardCounts
 }
 
-// like is what is handed over: of which post, and when it was accepted.
+// like is what a POST carries: the post, and when the like was accepted.
 type like struct {
 	name string
 	atNs int64
@@ -60,7 +60,7 @@ type ForwardStats struct {
 	Likes uint64 `json:"likes"`
 	// Forwarded were accepted by the other process.
 	Forwarded uint64 `json:"forwarded"`
-	// Dropped found the queue of the sender full.
+	// Dropped met a full queue of the sender.
 	Dropped uint64 `json:"forward_dropped"`
 	// Failed were refused by the other process, or got no response in time.
 	Failed uint64 `json:"forward_failed"`
@@ -98,7 +98,7 @@ func (f *forward) open(ctx context.Context, closed <-chan struct{}) ([]contract.
 	f.client = http.Client{Timeout: forwardLimit, Transport: &http.Transport{}}
 	if err := f.findDoor(ctx); err != nil {
 		return nil, fmt.Errorf("--hub-forward: %w; \"bin/target-fasthttp --hub one --hub-adopt "+
-			"--port 8084\" is a hub that takes what this one hands over", err)
+			"--port 8084\" is a hub that takes what this one forwards", err)
 	}
 	f.queue = make(chan like, forwardQueue)
 	go f.send(closed)
@@ -185,7 +185,7 @@ func (f *forward) post(like like) error {
 	return err
 }
 
-// handleEvents gives the connection away, with the name of the post.
+// handleEvents passes the connection on, with the name of the post.
 func (f *forward) handleEvents(call contract.Call) contract.Response {
 	if !isName(call.Name) {
 		return contract.Failed(http.StatusBadRequest, errName)
@@ -203,8 +203,8 @@ func (f *forward) handleEvents(call contract.Call) contract.Response {
 	}
 }
 
-// handOver sends a descriptor of the connection through a door. Ours is closed by who called us;
-// the connection lives on in the other process.
+// handOver sends a descriptor of the connection through a door. The caller closes ours; the
+// connection stays open in the other process.
 func handOver(door *net.UnixConn, name string, conn net.Conn) error {
 	socket, ok := contract.Tracked(conn).Conn.(syscall.Conn)
 	if !ok {
@@ -221,7 +221,7 @@ func handOver(door *net.UnixConn, name string, conn net.Conn) error {
 	return errors.Join(err, failure)
 }
 
-// refuse responds on a connection that has left its library.
+// refuse responds on a hijacked connection.
 func refuse(conn net.Conn, answer contract.Response) {
 	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n"+
 		"Connection: close\r\n\r\n%s", answer.Status, http.StatusText(answer.Status), answer.Type,

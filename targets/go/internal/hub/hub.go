@@ -1,14 +1,14 @@
 // Package hub is the part of the spectrum that fans out: a like is one request, and each client
-// that watches its post is sent an event.
+// that watches its post gets an event.
 //
-// A request that likes never waits: the event is offered to the queue of each shard, and a shard, a
-// goroutine, offers it to the queue of each of its subscribers. What finds a queue full is dropped
-// and counted. Each subscriber has a goroutine that takes what waits in its queue and sends it in
-// one write. The three kinds differ in two numbers: one shard or several, and an event for each
-// like or for all likes of a tick.
+// A like never waits: its event is offered to the queue of each shard, and a shard, a goroutine,
+// offers it to the queue of each of its subscribers. An event that meets a full queue is dropped
+// and counted. Each subscriber has a goroutine that takes what is in its queue and sends it in one
+// write. The three kinds differ in two numbers: one shard or several, and an event for each like or
+// for all likes of a tick.
 //
-// The two halves may be two processes: forward.go takes likes for the hub of another one, and
-// adopt.go serves the subscribers that came there.
+// The two halves can be two processes: forward.go takes likes for the hub of another process, and
+// adopt.go serves the subscribers that arrived there.
 package hub
 
 import (
@@ -37,17 +37,17 @@ const (
 	// postsMax bounds the memory of names that clients choose.
 	postsMax     = 1 << 16
 	nameMaxBytes = 64
-	// shardQueue is how many events may wait for a shard.
+	// shardQueue is how many events can wait for a shard.
 	shardQueue = 1024
-	// pingEvery is how long a connection may be without a sign of life, give or take.
+	// pingEvery is about how long a connection can be silent.
 	pingEvery = 15 * time.Second
 )
 
 var (
 	errName  = fmt.Errorf("a post is named by 1 to %d letters, digits, - and _", nameMaxBytes)
 	errPosts = fmt.Errorf("there are %d posts, which is the limit", postsMax)
-	errAt    = errors.New("the body of a like is empty, or when it came in ns since 1970")
-	errStop  = errors.New("the target stops")
+	errAt    = errors.New("the body of a like is empty, or its time in ns since 1970")
+	errStop  = errors.New("the target is stopping")
 )
 
 // Hub is the part. Its zero value has no routes.
@@ -64,7 +64,7 @@ type Hub struct {
 	adoption adoption
 }
 
-// New returns the part, which does nothing before its flags are set and it is opened.
+// New returns the part, which does nothing until its flags are set and it is opened.
 func New() *Hub { return &Hub{settings: defaultSettings()} }
 
 // Open starts the shards.
@@ -98,7 +98,7 @@ func (h *Hub) Open(stop context.Context) ([]contract.Route, error) {
 	}, nil
 }
 
-// Close ends what Open began.
+// Close stops what Open started.
 func (h *Hub) Close() {
 	if h.closed != nil {
 		close(h.closed)
@@ -113,7 +113,7 @@ func (h *Hub) handleLike(call contract.Call) contract.Response {
 	}
 	atNs := time.Now().UnixNano()
 	if h.adoption.door != nil && len(call.Body) > 0 {
-		// The process that forwards has accepted it, and says when.
+		// The forwarding process says when it accepted the like.
 		var err error
 		if atNs, err = strconv.ParseInt(string(call.Body), 10, 64); err != nil || atNs <= 0 {
 			return contract.Failed(http.StatusBadRequest, errAt)
@@ -129,7 +129,7 @@ func (h *Hub) handleEvents(call contract.Call) contract.Response {
 		return *refusal
 	}
 	subscriber := post.join(h.settings.buffer)
-	// The stop ends the subscribers that it finds; one that joins later finds the stop.
+	// The stop ends the current subscribers; one that joins later sees the stop here.
 	if h.stop.Err() != nil {
 		subscriber.Leave()
 		return contract.Failed(http.StatusServiceUnavailable, errStop)
@@ -149,7 +149,7 @@ func inJSON(stats any) contract.Response {
 	return contract.Good(body)
 }
 
-// find returns the post of a name, which begins with the first request for it.
+// find returns the post with that name, which the first request for it creates.
 func (h *Hub) find(name string) (*post, *contract.Response) {
 	if found, ok := h.posts.Load(name); ok {
 		return found.(*post), nil
@@ -164,7 +164,7 @@ func (h *Hub) find(name string) (*post, *contract.Response) {
 	// The name may be part of a buffer that belongs to the request.
 	name = strings.Clone(name)
 	made := newPost(name, h.settings.kind, h.shards)
-	// The first subscribers of many posts are not all given to the same shard.
+	// Spreads the first subscribers of different posts over the shards.
 	made.turn.Store(uint64(count))
 	found, existed := h.posts.LoadOrStore(name, made)
 	if !existed {
@@ -193,7 +193,7 @@ func (h *Hub) each(visit func(*post)) {
 	})
 }
 
-// aggregate makes, at each tick, one event of all likes of a post since the last.
+// aggregate makes, at each tick, one event from all likes of a post since the last.
 func (h *Hub) aggregate() { h.every(h.settings.tick, (*post).publishPending) }
 
 func (h *Hub) ping() { h.every(pingEvery, (*post).ping) }

@@ -42,7 +42,7 @@ func (h *Hub) must(t testing.TB, name string) *post {
 	return post
 }
 
-// Clients take the posts in turn, as fanout does: each post has its subscribers at all shards.
+// Clients subscribe to the posts in turn, as fanout does: each post has subscribers at all shards.
 func TestSubscribersOfEachPostAreSpreadOverShards(t *testing.T) {
 	const posts, shards, each = 10, 4, 10
 	hub := opened(t, "--hub", "sharded", "--hub-shards", strconv.Itoa(shards))
@@ -62,7 +62,7 @@ func TestSubscribersOfEachPostAreSpreadOverShards(t *testing.T) {
 	}
 }
 
-// Only a hub that adopts believes a like when it says that it came earlier.
+// Only a hub with --hub-adopt accepts a like with an earlier time.
 func TestTheBodyOfALikeIsReadOnlyFromAProcessThatForwards(t *testing.T) {
 	for _, one := range []struct {
 		body   string
@@ -140,7 +140,7 @@ func TestPostsAreLimited(t *testing.T) {
 }
 
 // The cost of an event for one more subscriber, without the write: two queues and the wake-up. The
-// next like waits until the shard has handed out the last, so that hardly anything is dropped.
+// next like waits until the shard has delivered the last, so that hardly anything is dropped.
 func BenchmarkDelivery(b *testing.B) {
 	for _, subscribers := range []int{1, 100, 1000} {
 		b.Run(strconv.Itoa(subscribers), func(b *testing.B) {

@@ -6,27 +6,27 @@ import (
 	"sync/atomic"
 )
 
-// event is encoded once, and then shared by all who are sent it.
+// event is encoded once and shared by all subscribers.
 type event struct{ bytes []byte }
 
 // comment is a line that a client of server-sent events ignores.
 var comment = &event{[]byte(": ping\n\n")}
 
-// post is what can be liked and watched.
+// post can be liked and watched.
 type post struct {
 	name    string
 	kind    Kind
 	circles []circle
 	// turn says which circle the next subscriber joins. Each post has its own: with one for all,
-	// clients that take the posts in turn would tie each post to one shard.
+	// clients that subscribe to posts in turn would tie each post to one shard.
 	turn atomic.Uint64
 
-	// mu keeps the numbers of events in the order in which they are queued.
+	// mu makes the numbers of events follow the order in which they are queued.
 	mu    sync.Mutex
 	likes uint64
 	// seq is the number of events that were meant for every subscriber.
 	seq uint64
-	// oldestNs is when the first like came that no event has told of; zero if there is none.
+	// oldestNs is the time of the first like that is in no event yet; zero if there is none.
 	oldestNs int64
 }
 
@@ -58,7 +58,7 @@ func (p *post) like(atNs int64) uint64 {
 	return p.likes
 }
 
-// publishPending makes an event of the likes since the last one, if there are any.
+// publishPending makes an event from the likes since the last one, if there are any.
 func (p *post) publishPending() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *post) publishPending() {
 }
 
 // publish queues one event for each shard that has subscribers of the post. A post without
-// subscribers counts its events as well, so that a number means the same everywhere.
+// subscribers counts its events too, so that numbers mean the same everywhere.
 func (p *post) publish() {
 	p.seq++
 	var news *event
@@ -103,7 +103,7 @@ func (p *post) encode() *event {
 
 func (p *post) ping() {
 	for i := range p.circles {
-		// A subscriber without room for a ping is about to be sent something else.
+		// A subscriber without room for a ping is about to get an event anyway.
 		p.circles[i].offer(comment)
 	}
 }

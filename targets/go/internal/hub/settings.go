@@ -9,16 +9,16 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// Kind is how likes are fanned out.
+// Kind is how events are fanned out.
 type Kind string
 
 // The kinds.
 const (
-	// One goroutine hands out the events of all likes.
+	// One goroutine delivers the events of all likes.
 	One Kind = "one"
 	// Sharded has several, each for a part of the subscribers.
 	Sharded Kind = "sharded"
-	// Aggregated is one again, with one event per tick and post.
+	// Aggregated is One with one event per tick and post.
 	Aggregated Kind = "aggregated"
 )
 
@@ -33,14 +33,14 @@ const (
 
 // settings are what the flags of the part set.
 type settings struct {
-	// kind is empty if no hub was asked for.
+	// kind is empty without a hub.
 	kind Kind
-	// shards are those that were asked for, 0 if none were; Check makes it what there will be.
+	// shards is the requested number, 0 without one; Check sets the actual number.
 	shards int
 	// buffer is the length of the queue of each subscriber, in events.
 	buffer int
 	tick   time.Duration
-	// given are the flags that were there.
+	// given are the flags on the command line.
 	given map[string]bool
 }
 
@@ -48,7 +48,7 @@ func defaultSettings() settings {
 	return settings{buffer: bufferDefault, tick: tickDefault, given: make(map[string]bool)}
 }
 
-// resolve settles how many shards there are: the runtime is not asked again.
+// resolve sets the number of shards once, from GOMAXPROCS if it was not given.
 func (s *settings) resolve() {
 	switch {
 	case s.kind != Sharded:
@@ -74,7 +74,7 @@ func (h *Hub) Flags() []contract.Flag {
 		{
 			Name: "hub-shards", Takes: "a number from 2 to 1024",
 			Example: "--hub sharded --hub-shards 4",
-			Help:    "goroutines that hand out events (default GOMAXPROCS)",
+			Help:    "goroutines that deliver events (default GOMAXPROCS)",
 			Set: func(_ *contract.Options, value string) error {
 				return setNumber(&settings.shards, value, 2, shardsMax)
 			},
@@ -82,7 +82,7 @@ func (h *Hub) Flags() []contract.Flag {
 		{
 			Name: "hub-buffer", Takes: "a number from 1 to 65536",
 			Example: "--hub one --hub-buffer 8",
-			Help:    "events that may wait for a subscriber (default 64)",
+			Help:    "events that can wait for a subscriber (default 64)",
 			Set: func(_ *contract.Options, value string) error {
 				return setNumber(&settings.buffer, value, 1, bufferMax)
 			},
@@ -98,12 +98,12 @@ func (h *Hub) Flags() []contract.Flag {
 		{
 			Name: "hub-forward", Takes: "the URL of another target with a hub",
 			Example: "--hub-forward http://127.0.0.1:8084",
-			Help:    "hand likes and subscribers over to that hub (default off)",
+			Help:    "pass likes and subscribers to that hub (default off)",
 			Set:     h.forward.setURL,
 		},
 		{
 			Name: "hub-adopt", Example: "--hub one --hub-adopt",
-			Help: "take subscribers over from targets that forward (default off)",
+			Help: "accept subscribers from targets that forward (default off)",
 			Set:  func(*contract.Options, string) error { return nil },
 		},
 	}
@@ -117,7 +117,7 @@ func (h *Hub) Flags() []contract.Flag {
 	return flags
 }
 
-// Check refuses what would do nothing, and what would do something else than it says.
+// Check refuses flags that would have no effect or a misleading one.
 func (h *Hub) Check(options contract.Options) error {
 	settings := &h.settings
 	settings.resolve()

@@ -1,10 +1,10 @@
 package hub
 
-// Stats is the response of /hub/stats. When nothing is queued at a shard, sent and dropped together
-// are, over all events, the subscribers that the post had at the event.
+// Stats is the response of /hub/stats. When nothing is queued at a shard, sent plus dropped is the
+// sum over all events of the subscribers that the post had at the event.
 type Stats struct {
 	Hub Kind `json:"hub"`
-	// Shards are the goroutines that hand out events.
+	// Shards are the goroutines that deliver events.
 	Shards int `json:"shards"`
 	Posts  int `json:"posts"`
 	// Likes were accepted.
@@ -16,8 +16,8 @@ type Stats struct {
 	Sent        uint64 `json:"sent"`
 	Dropped     uint64 `json:"dropped"`
 	Subscribers int64  `json:"subscribers"`
-	// Adopted came from a process that forwards, through the door; without --hub-adopt there is
-	// neither.
+	// Adopted counts subscribers that a forwarding process passed through the door; absent without
+	// --hub-adopt.
 	Adopted uint64 `json:"adopted,omitempty"`
 	Door    string `json:"door,omitempty"`
 }
@@ -42,7 +42,7 @@ func (h *Hub) stats() Stats {
 	return stats
 }
 
-// Counters are for the last line: what only grows, and with how many shards.
+// Counters are for the last line: the counters that only grow, and the number of shards.
 func (h *Hub) Counters() (part string, counters map[string]uint64) {
 	if h.forward.url != "" {
 		return "hub", h.forward.counters()

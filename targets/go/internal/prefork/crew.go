@@ -10,8 +10,8 @@ import (
 	"ceiling.dev/targets/internal/contract"
 )
 
-// crew is the set of running workers. All that happens to them arrives on events, so the
-// supervisor needs no lock and looks at one thing at a time.
+// crew is the set of running workers. Everything that happens to them arrives on events, so the
+// supervisor needs no lock and handles one event at a time.
 type crew struct {
 	members []member
 	events  chan event
@@ -26,15 +26,15 @@ type member struct {
 // event says that a worker listens, or that it has ended and was reaped.
 type event struct {
 	worker int
-	// listening is what a worker said when it began to listen, nil when it has ended.
+	// listening is the first line of a worker, nil when it has ended.
 	listening *contract.Listening
 	// report is nil if the worker ended without one.
 	report *contract.Stopped
 	err    error
 }
 
-// startCrew starts the workers. If one cannot be started the others are returned all the same,
-// with the error, because they must still be stopped and reaped.
+// startCrew starts the workers. If one cannot be started the others are still returned, with the
+// error, because they must be stopped and reaped.
 func startCrew(options contract.Options) (*crew, error) {
 	// Each worker sends at most two events, so sending never blocks.
 	crew := &crew{events: make(chan event, 2*options.Workers)}
@@ -71,8 +71,8 @@ func (c *crew) start(executable string, args []string) error {
 	return nil
 }
 
-// watch follows one worker to its end. The pipe ends when the worker does, however it does, so
-// this never waits for a dead one.
+// watch follows one worker to its end. The pipe closes whenever the worker ends, so this never
+// waits for a dead one.
 func (c *crew) watch(index int, command *exec.Cmd, lines io.Reader) {
 	decoder := json.NewDecoder(lines)
 	if listening := new(contract.Listening); decoder.Decode(listening) == nil {
@@ -92,7 +92,7 @@ func (c *crew) stop() {
 	}
 }
 
-// kill ends the workers that did not obey. A worker that has already ended is not an error.
+// kill kills the remaining workers. A worker that has already ended is not an error.
 func (c *crew) kill() {
 	for _, member := range c.members {
 		_ = member.command.Process.Kill()

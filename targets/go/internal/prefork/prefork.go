@@ -1,11 +1,11 @@
 // Package prefork serves one target from several processes that share a port by SO_REUSEPORT.
 //
-// Fiber has a prefork of its own. It is not used, because it cannot keep the contract: its master
+// Fiber has its own prefork. It is not used, because it cannot fulfil the contract: its master
 // starts children without a channel to them, so it can neither wait until all of them listen nor
-// collect what they counted; at the end of the first child it kills the others; children notice a
-// dead master only if they are re-parented to process 1; with port 0 each child would get a port
-// of its own; and the listener is made inside, out of reach of the byte counter. What the library
-// decides about performance is kept exactly: the same listener (SO_REUSEPORT, TCP_DEFER_ACCEPT,
+// collect what they counted; when the first child ends it kills the others; children notice a dead
+// master only if they are re-parented to process 1; with port 0 each child would get a different
+// port; and the listener is made inside, out of reach of the byte counter. The library's choices
+// for performance are kept exactly: the same listener (SO_REUSEPORT, TCP_DEFER_ACCEPT,
 // TCP_FASTOPEN), GOMAXPROCS(1) in each child, and GOMAXPROCS children by default.
 //
 // A worker is the same program with the same options. Its standard output is a pipe on which the

@@ -17,7 +17,7 @@ const graceLimit = 5 * time.Second
 
 func supervise(program contract.Program, options contract.Options) error {
 	stop := contract.StopContext()
-	// Each worker reads the files too; found out here, a wrong one is reported once.
+	// Each worker reads the files too; checking here reports a wrong one only once.
 	if _, err := options.TLSConfig(); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ type supervisor struct {
 	meter     contract.Meter
 	total     contract.Stopped
 	secured   contract.Handshakes
-	// grace is set when the stop begins and fires when it has taken too long.
+	// grace is set when the stop starts and fires when it takes too long.
 	grace <-chan time.Time
 	// failure is the first thing that went wrong.
 	failure error
@@ -109,7 +109,7 @@ func (s *supervisor) handle(event event) {
 	}
 }
 
-// announce says of all workers what one of them said: they have the same options.
+// announce prints for all workers the line of one: they have the same options.
 func (s *supervisor) announce(line contract.Listening) {
 	var err error
 	if s.meter, err = contract.StartMeter(); err != nil {
@@ -123,8 +123,8 @@ func (s *supervisor) announce(line contract.Listening) {
 	}
 }
 
-// fail stops the whole crew. A target without one of its workers is another target: going on
-// would measure another setup than the one requested.
+// fail stops the whole crew. With a worker less it would be a different target than the one
+// requested.
 func (s *supervisor) fail(err error) {
 	if s.failure == nil {
 		s.failure = err
@@ -132,7 +132,7 @@ func (s *supervisor) fail(err error) {
 	s.stop()
 }
 
-// stop may be called again.
+// stop can be called more than once.
 func (s *supervisor) stop() {
 	if s.grace == nil {
 		s.grace = time.After(graceLimit)

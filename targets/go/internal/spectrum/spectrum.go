@@ -9,7 +9,7 @@ import (
 	"ceiling.dev/targets/internal/hub"
 )
 
-// Parts are new ones for each program: they keep what their flags set.
+// Parts returns new parts for each program, because they keep what their flags set.
 func Parts() []contract.Part {
 	return []contract.Part{consistency.New(), database.New(), flaky.New(), hub.New()}
 }

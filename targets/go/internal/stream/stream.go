@@ -1,5 +1,5 @@
-// Package stream sends a stream on a connection that has been taken over from its library: each
-// piece is one write, and reading tells when the client leaves.
+// Package stream sends a stream on a hijacked connection: each piece is one write, and a reader
+// notices when the client disconnects.
 package stream
 
 import (
@@ -17,11 +17,12 @@ type Framing int
 const (
 	// Chunked has a last chunk.
 	Chunked Framing = iota
-	// UntilClose is for HTTP/1.0, which has no chunks: the close is the end.
+	// UntilClose is for HTTP/1.0, which has no chunks: the close ends the body.
 	UntilClose
 )
 
-// Send writes the head and then the stream, until either side leaves. It does not close.
+// Send writes the head and then the stream, until either side ends it. It does not close the
+// connection.
 func Send(conn net.Conn, head []byte, source contract.Stream, framing Framing) {
 	if _, err := conn.Write(head); err == nil {
 		go leaveWith(conn, source)
@@ -34,11 +35,12 @@ func Send(conn net.Conn, head []byte, source contract.Stream, framing Framing) {
 	source.Leave()
 }
 
-// headerRoom is what the size of a chunk may take: 16 digits and an end of line.
+// headerRoom is the room for the size of a chunk: 16 digits and an end of line.
 const headerRoom = 18
 
-// leaveWith ends a stream when its client ends the connection, and ends with the connection. What
-// the client still sends is of no use, so the buffer is small: there is one for each subscriber.
+// leaveWith ends the stream when the client closes the connection, and returns when the connection
+// ends. Bytes from the client are discarded, so the buffer is small: there is one for each
+// subscriber.
 func leaveWith(conn net.Conn, stream contract.Stream) {
 	buffer := make([]byte, 64)
 	for err := error(nil); err == nil; {
@@ -64,8 +66,7 @@ func framed(conn net.Conn, stream contract.Stream) {
 	}
 }
 
-// withSize writes the size of a chunk in front of it, into the room that was left for that. What
-// follows the chunk is its end of line.
+// withSize writes the size of a chunk into the room in front of it, and appends the end of line.
 func withSize(buffer []byte) []byte {
 	var digits [headerRoom]byte
 	size := strconv.AppendInt(digits[:0], int64(len(buffer)-headerRoom-2), 16)
@@ -75,7 +76,7 @@ func withSize(buffer []byte) []byte {
 	return buffer[begin:]
 }
 
-// plain is for HTTP/1.0, which has no chunks: the close is the end.
+// plain sends the stream without framing, for HTTP/1.0: the close ends the body.
 func plain(conn net.Conn, stream contract.Stream) {
 	var piece []byte
 	for more := true; more; {

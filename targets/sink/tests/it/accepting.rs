@@ -33,26 +33,27 @@ fn a_slow_acceptor_takes_its_time_for_each_connection() {
     assert!(begin.elapsed() >= Duration::from_millis(10 * 30), "{:?}", begin.elapsed());
 }
 
-/// Ten responses come while a connection waits to be accepted; the sink's own count says that it
-/// still waits. A test that gets no CPU sees it accepted too early, so one good attempt is enough.
+/// Ten responses arrive while a connection waits to be accepted; the sink's own count shows that it
+/// still waits. A test that gets no CPU time sees it accepted too early, so one good attempt is
+/// enough.
 #[test]
 fn serving_goes_on_while_the_acceptor_sleeps() {
     let sink = Sink::start("--threads 2 --single-listener --accept-delay 500ms");
-    // The first connection is dealt to the thread that accepts, the one that could fall asleep.
+    // The first connection goes to the accepting thread, the one that could sleep.
     let mut old = sink.connect();
     let goes_on = (0..5).any(|_| {
         let before = connections_accepted(&mut old);
         let mut waiting = sink.connect();
         (0..10).for_each(|_| assert_eq!(old.get("/simple").status, 200));
         let after = connections_accepted(&mut old);
-        // Each attempt begins with an empty queue.
+        // Each attempt starts with an empty queue.
         assert_eq!(waiting.get("/simple").status, 200);
         before == after
     });
     assert!(goes_on, "responses wait for the acceptor");
 }
 
-/// Asked on a connection that is accepted already: a new one would have to wait.
+/// Requested on an already accepted connection: a new one would have to wait.
 fn connections_accepted(client: &mut Client) -> u64 {
     let stats = client.get("/stats");
     number(&serde_json::from_slice(&stats.body).unwrap(), "connections_accepted")
@@ -65,11 +66,11 @@ fn a_short_backlog_and_a_slow_acceptor_overflow() {
     let sink = Sink::start("--threads 1 --single-listener --backlog 4 --accept-delay 60s");
     let connects = (0..12)
         .filter(|_| TcpStream::connect_timeout(&sink.addr, Duration::from_millis(150)).is_ok());
-    // One by one: a connection that was made stays in the queue even when its client has gone.
+    // One by one: an established connection stays in the queue even when its client has gone.
     assert_eq!(connects.count(), 5);
 }
 
-/// A naive server out of descriptors: it neither dies nor gives up, and spins meanwhile.
+/// A naive server without free descriptors neither dies nor gives up; it spins.
 #[test]
 fn without_descriptors_it_keeps_trying() {
     let sink = Sink::start("--threads 1 --max-fds 24");

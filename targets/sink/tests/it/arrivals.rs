@@ -46,15 +46,15 @@ fn every_request_is_in_the_file_in_order_of_time() {
     assert!(stamps[0] >= before_ns && stamps[599] <= after_ns);
 }
 
-/// A response waits for two seconds, so an arrival derived from the response, or from a wait for
-/// the one before, is wrong by more than one second; a busy machine is not.
+/// A response waits for two seconds, so an arrival taken from the response, or from the wait for
+/// the previous one, is wrong by more than one second; a busy machine causes a smaller error.
 #[test]
 fn arrivals_are_true_while_responses_wait() {
     let path = file("true");
     let log = path.to_str().unwrap();
     let words = ["--threads", "1", "--delay", "fixed:2s", "--log-arrivals", log];
     let sink = Sink::start_words(&words);
-    // The sink read its clock between these two: that ties its clock to the one of this test.
+    // The sink read its clock between these two instants, which relates its clock to this test's.
     let tie_begin = Instant::now();
     let tie_ns = number(&sink.reset(), "at_ns");
     let tie_end = Instant::now();

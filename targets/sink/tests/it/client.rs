@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a test waits for what should come at once.
+/// How long a test waits for something that should arrive at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One connection.

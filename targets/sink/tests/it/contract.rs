@@ -87,7 +87,7 @@ fn stats_leave_no_trace_and_a_reset_forgets() {
     assert_eq!(number(&stopped, "bytes_received"), 10 * get("/simple").len() as u64);
 }
 
-/// What the reset promises: a response received before it is forgotten, a request sent after it is
+/// The guarantee of the reset: a response received before it is erased, a request sent after it is
 /// recorded, whichever threads serve them.
 #[test]
 fn a_reset_is_exact_across_threads() {

@@ -13,15 +13,16 @@ fn service(sink: Sink) -> Value {
     sink.stop()["service_ns"].take()
 }
 
-/// Asks `count` times on one connection, one after the other.
+/// Sends `count` requests on one connection, one after the other.
 fn ask(sink: &Sink, count: usize) {
     let mut client = sink.connect();
     (0..count).for_each(|_| assert_eq!(client.get("/simple").status, 200));
 }
 
-/// A clock that counts in milliseconds misses 5.5 ms by half of one. Wake-ups are late, on a busy
-/// machine most of them by milliseconds and on an idle virtual one by tens of microseconds, so one
-/// response in the sink's own record that is nearer is enough, in some attempts; none may be early.
+/// A clock with millisecond resolution misses 5.5 ms by half a millisecond. Wake-ups are late, on a
+/// busy machine most of them by milliseconds and on an idle virtual one by tens of microseconds, so
+/// it is enough if one response in the sink's own record is nearer, in some attempts; none may be
+/// early.
 #[test]
 fn a_fixed_delay_is_true() {
     const DUE_NS: u64 = 5_500_000;
@@ -71,9 +72,9 @@ fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
     assert_ne!(first, slow_responses(8), "the seed makes no difference");
 }
 
-/// Which responses are slow with a seed, according to two runs that agree. A machine that stops for
-/// as long as a slow response takes spoils a run, so there are some more of them; sequences that do
-/// not follow from the seed agree once in thousands of times.
+/// Which responses are slow with a seed, according to two runs that agree. A machine that stalls
+/// for as long as a slow response takes spoils a run, so there are a few more runs; sequences that
+/// do not depend on the seed agree once in thousands of times.
 fn slow_responses(seed: u32) -> Vec<bool> {
     let mut runs: Vec<Vec<bool>> = Vec::new();
     for _ in 0..6 {
@@ -161,8 +162,8 @@ fn a_stall_holds_responses_back_and_nothing_else() {
     assert!(number(&record, "max") >= 100 * MS, "{record}");
 }
 
-/// Half of the requests come early in a stall, and half 300 ms later; no response is early. All
-/// times are from the sink's one clock. A request that missed the stall shows nothing.
+/// Half of the requests arrive early in a stall, and half 300 ms later; no response is early. All
+/// times are from the sink's one clock. A request that missed the stall proves nothing.
 #[test]
 fn no_response_leaves_before_the_end_of_a_stall() {
     let path = file("stall");
@@ -180,14 +181,15 @@ fn no_response_leaves_before_the_end_of_a_stall() {
     assert_eq!(stamps.len(), 20);
     let end_ns = number(&stopped, "start_ns") + 5_000 * MS;
     assert!(stamps[19] < end_ns, "the stall is five seconds long");
-    // Who came first has waited longest, and who came last shortest.
+    // The first request waited longest, and the last one shortest.
     for (wait, arrival_ns) in [("max", stamps[0]), ("min", stamps[19])] {
         let response_ns = arrival_ns + number(&stopped["service_ns"], wait);
         assert!(response_ns >= end_ns, "{wait} is early: {stopped}");
     }
 }
 
-/// Twenty requests at once and four hands: five rounds, and who comes last waits for four of them.
+/// Twenty requests at once and four hands: five rounds, and the last requests wait for four of
+/// them.
 #[test]
 fn a_capacity_is_shared_by_all_connections_and_threads() {
     for threads in [1, 3] {
@@ -200,14 +202,14 @@ fn a_capacity_is_shared_by_all_connections_and_threads() {
         let took = begin.elapsed();
         assert!(took >= Duration::from_millis(2_500), "{took:?} is more than 8 a second");
         assert!(took < Duration::from_millis(9_500), "not one after the other: {took:?}");
-        // Health is no request of the four hands.
+        // `/healthz` is not served by the four hands.
         assert_eq!(sink.connect().get("/healthz").body, b"ok");
         let record = service(sink);
         assert!(number(&record, "max") >= 1_500 * MS, "{record}");
     }
 }
 
-/// A client that asks faster than the capacity gets no more than the capacity.
+/// A client that sends faster than the capacity gets no more than the capacity.
 #[test]
 fn a_pipeline_is_served_at_the_capacity() {
     let sink = Sink::start("--threads 1 --delay fixed:10ms --serve-at-once 2");
@@ -217,7 +219,7 @@ fn a_pipeline_is_served_at_the_capacity() {
     (0..40).for_each(|_| drop(client.response()));
     assert!(begin.elapsed() >= Duration::from_millis(200));
     let record = service(sink);
-    // The sink's own clock: the last pair begins after nineteen others.
+    // The sink's own clock: the last pair starts after nineteen others.
     assert!(number(&record, "max") >= 200 * MS && number(&record, "min") >= 10 * MS, "{record}");
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong when asked to, and only then.
+//! Faults occur when requested, and only then.
 
 use crate::client::get;
 use crate::sink::{Sink, number};
@@ -39,7 +39,7 @@ fn connections_close_silently() {
 fn connections_close_with_a_reset() {
     let sink = Sink::start("--close-after 1 --close-silently --reset");
     let mut client = sink.connect();
-    // The reset can overtake the response; either way it comes.
+    // The reset can overtake the response; it arrives in either case.
     client.send(&get("/simple"));
     let end = client.rest().unwrap_err();
     assert_eq!(end.kind(), ErrorKind::ConnectionReset);

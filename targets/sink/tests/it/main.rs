@@ -1,4 +1,4 @@
-//! The real binary over loopback: what it promises on the wire, on its output and in its record.
+//! The real binary over loopback: its contract on the wire, on its output and in its record.
 //!
 //! The machine may be busy, so lower bounds of times are strict and upper bounds are generous.
 

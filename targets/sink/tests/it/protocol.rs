@@ -51,7 +51,7 @@ fn pipelined_responses_keep_their_order() {
     }
 }
 
-/// Unread responses fill every buffer on the way; then they must all arrive.
+/// Unread responses fill every buffer on the path; then they must all arrive.
 #[test]
 fn a_pipeline_of_any_depth_comes_through() {
     let sink = Sink::start("--threads 1");
@@ -197,7 +197,7 @@ fn a_connection_that_ends_does_not_wait_for_ever() {
     let begin = Instant::now();
     assert_eq!(client.ask("nonsense\r\n\r\n").status, 400);
     while number(&sink.stats(), "requests_refused") == 0 {}
-    // The client does not close; after a second the sink stops to wait for that.
+    // The client does not close; after a second the sink stops waiting for that.
     thread::sleep(Duration::from_millis(1_200));
     client.send("x");
     assert!(begin.elapsed() < Duration::from_secs(15));

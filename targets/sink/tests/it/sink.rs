@@ -15,7 +15,7 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_target-sink");
 pub struct Sink {
     child: Child,
     out: BufReader<ChildStdout>,
-    /// What it said when it was ready.
+    /// Its first line.
     pub listening: Value,
     /// Where it listens.
     pub addr: SocketAddr,
@@ -52,13 +52,13 @@ impl Sink {
         serde_json::from_slice(&response.body).unwrap()
     }
 
-    /// Forgets the record.
+    /// Clears the record.
     pub fn reset(&self) -> Value {
         let response = self.connect().ask("POST /stats/reset HTTP/1.1\r\nHost: a\r\n\r\n");
         serde_json::from_slice(&response.body).unwrap()
     }
 
-    /// Stops it with SIGTERM; returns its last line, which must be the only other one.
+    /// Stops it with SIGTERM; returns its last line, which must be the only other line.
     pub fn stop(self) -> Value {
         self.stop_by("TERM")
     }
