@@ -47,11 +47,11 @@ fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
     assert_eq!(order, ["as it is, 1", "rps, 1"]);
     fs::remove_file(&plan).unwrap();
     for (knob, words) in [
-        ("nothing", "is no knob"),
-        ("T", "is no knob"),
+        ("nothing", "no such knob"),
+        ("T", "no such knob"),
         ("queues", "can cut connections"),
         ("tcp-abort-on-overflow", "nothing would change"),
-        ("busy-poll", "no plan tests it on this host"),
+        ("busy-poll", "no plan can test it on this host"),
         ("somaxconn", "starts afterwards"),
         ("server-cpus", "nothing would change"),
     ] {

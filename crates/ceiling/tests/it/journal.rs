@@ -182,7 +182,7 @@ fn an_interrupted_run_leaves_the_status_as_it_was() {
     let elsewhere = journal.folder.path.display().to_string();
     for wrong in ["20000101T000000-deep", &elsewhere] {
         let refused = journal.says(2, &["run", "deep", "--servers", &targets, "--resume", wrong]);
-        assert!(refused.stderr.contains("no result of the entry 'deep'"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("not a result of the entry 'deep'"), "{}", refused.stderr);
     }
 }
 
@@ -220,7 +220,7 @@ fn runs_are_added_once_and_a_changed_verdict_is_told() {
     let said = journal.says(0, &add);
     assert!(said.stdout.contains("runs.by-hand.rate"), "{}", said.stdout);
     let again = journal.says(2, &add);
-    assert!(again.stderr.contains("there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
     journal.says(2, &["add", "deep", "last", "--runs", &runs, "--name", "../x"]);
     fs::write(journal.file("notes.md"), "{{runs.by-hand.errors}} {{runs.by-hand.wall}}").unwrap();
     let remarks = journal.remarks(0);

@@ -262,10 +262,10 @@ fn an_archive_is_unpacked_only_where_it_was_asked_for() {
     journal.says(0, &["verify", &shown(&archive), "--extract", &shown(&to)]);
     assert_eq!(names(&to), ["entry.toml", "notes.md", "plan.toml"]);
     let said = journal.says(2, &["verify", &shown(&archive), "--extract", &shown(&to)]);
-    assert!(said.stderr.contains("it is there already"), "{}", said.stderr);
+    assert!(said.stderr.contains("it exists already"), "{}", said.stderr);
     let nowhere = shown(&journal.path("no/folder"));
     let said = journal.says(2, &["verify", &shown(&archive), "--extract", &nowhere]);
-    assert!(said.stderr.contains("there is no folder to keep it in"), "{}", said.stderr);
+    assert!(said.stderr.contains("the parent folder does not exist"), "{}", said.stderr);
     // One that is not signed by who was asked for is not kept.
     let public = root().join("crates/pack/tests/keys/one.pub");
     let words = ["verify", &shown(&archive), "--pub", &shown(&public), "--extract"];
@@ -295,7 +295,7 @@ fn what_others_must_not_read_and_what_is_no_file_is_not_packed() {
     )
     .unwrap();
     let said = refused();
-    assert!(said.contains("it has a secret") && !said.contains("QZXsecret"), "{said}");
+    assert!(said.contains("it contains a secret") && !said.contains("QZXsecret"), "{said}");
     fs::write(&plan, PLAN).unwrap();
 
     fs::create_dir(journal.path("journal/deep/foreign")).unwrap();
@@ -321,5 +321,5 @@ fn what_is_no_archive_is_refused_with_its_reason() {
     let said = refused(&pack::fuzzing::packed(&[0; 1024]));
     assert!(said.contains("and not manifest.json"), "{said}");
     let said = run(&["journal", "verify", &shown(&folder.path)]);
-    assert!(said.code == 2 && said.stderr.contains("it is no file"), "{}", said.stderr);
+    assert!(said.code == 2 && said.stderr.contains("it is not a file"), "{}", said.stderr);
 }

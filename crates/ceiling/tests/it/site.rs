@@ -129,7 +129,7 @@ fn what_is_no_site_is_not_replaced() {
     folder.write("mine/letter.txt", "Dear");
     let (code, _, stderr) = folder.build("mine");
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("left as it is") && stderr.contains("for example -o"), "{stderr}");
+    assert!(stderr.contains("is not replaced") && stderr.contains("for example -o"), "{stderr}");
     assert_eq!(folder.read("mine/letter.txt"), "Dear");
     assert_eq!(folder.build("journal").0, 2, "nor is the journal itself");
     // An empty folder is, and what an entry no longer has is gone.
