@@ -89,7 +89,7 @@ fn a_stored_run_is_written_for_a_ci_as_well() {
     assert!(fs::read_to_string(summary).unwrap().contains("MISSED"));
     let said = run(&["show", "last", "last", "--runs", &runs, "--junit", &now]);
     assert_eq!(said.code, 2, "{}", said.stderr);
-    assert!(said.stderr.contains("--junit: of one run only"), "{}", said.stderr);
+    assert!(said.stderr.contains("--junit: this is for one run only"), "{}", said.stderr);
 }
 
 #[test]

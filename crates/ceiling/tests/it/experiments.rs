@@ -292,7 +292,7 @@ fn a_host_is_this_one_only_when_that_is_said() {
     let pin = format!("{}={}", known[3], "a".repeat(64));
     let again = [&probe[..], &known[..3], &[&pin, "--resume", &kept]].concat();
     let said = with(&again);
-    assert!(said.stderr.contains("its hosts were others"), "{}", said.stderr);
+    assert!(said.stderr.contains("it was measured on other hosts"), "{}", said.stderr);
 }
 
 /// A probe that starts sinks, on loopback.
