@@ -45,7 +45,8 @@ next to the token (FILE.pem). Clients check its SHA-256, the pin.
 Examples:
   ceiling probe serve --token-file probe.token
   ceiling probe serve --listen 192.0.2.7:9200 --token-file probe.token
-  ceiling probe serve --token-file probe.token --allow-start targets/targets.toml
+  ceiling probe serve --token-file probe.token \\
+      --allow-start targets/targets.toml
   ceiling load http://192.0.2.7:8080/ --probe 192.0.2.7:9200 \\
       --probe-token-file probe.token --probe-pin PIN")]
 struct Serve {

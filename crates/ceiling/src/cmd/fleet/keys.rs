@@ -15,7 +15,7 @@ use plan::values::{HostName, KeysFolder, Socket};
 /// remove its file, run this again, and reload the configuration of the broker.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Copy  DIR/nats/            to the broker's host; run there: nats-server -c nats.conf
+Copy  DIR/nats/            to the broker's host; start: nats-server -c nats.conf
       DIR/agents/a1.creds  to the host of agent a1
       DIR/controller/      to the host that orders load; keep it secret
 
