@@ -30,8 +30,8 @@ use std::time::Duration;
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 /// How long they may take for their final reports; the session waits for agents that still respond.
 const FINISHED_WITHIN: Duration = Duration::from_secs(70);
-/// The weight of the fastest worker, a power of 2. A worker that is slower than this factor gets
-/// the same weight as one that is slower by exactly this factor.
+/// The weight of the fastest worker, a power of 2. Workers that are slower by more than this factor
+/// all get weight 1.
 const WEIGHT_OF_FASTEST: f64 = 64.0;
 /// How long before its start a window is ordered, nanoseconds: in this time, an order that was lost
 /// with a connection is sent again.

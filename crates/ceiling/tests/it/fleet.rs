@@ -301,7 +301,7 @@ fn load_ends_when_its_controller_is_killed() {
     let last = last.max().expect("arrivals");
     assert!(last < killed_ns + LEASE_NS + SLACK_NS, "{} ns after", last - killed_ns);
     let said = fleet.said("a1");
-    assert!(said.contains("nothing renewed its lease"), "{said}");
+    assert!(said.contains("its lease was not renewed"), "{said}");
 }
 
 /// The clock of the log of arrivals.
