@@ -19,7 +19,10 @@ pub struct Chosen {
 pub fn connected(url: &str, folder: &Path) -> Result<Controller, Failure> {
     let (fleet, servers) = servers("--fleet", url)?;
     let (credentials, key) = keys::of_folder(folder).map_err(|error| {
-        Failure::Usage(format!("--fleet-keys {error}; ceiling fleet keys makes such a folder"))
+        Failure::Usage(format!(
+            "--fleet-keys {error}; give the folder that ceiling fleet keys made, for example \
+             --fleet-keys fleet-keys"
+        ))
     })?;
     let settings = Settings { servers, fleet, credentials, key };
     Controller::connect(settings).map_err(Failure::Fleet)
@@ -30,7 +33,8 @@ pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen
     let Some(choice) = options.fleet.choice()? else { return Ok(None) };
     if let Some(tool) = tool {
         return Err(Failure::Usage(format!(
-            "{} runs on this host only, and --fleet is for our own engine; leave out one of them",
+            "{} runs on this host only, and --fleet is for our own engine; leave out one of them, \
+             for example --tool",
             tool.name()
         )));
     }
@@ -44,7 +48,8 @@ pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen
     if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!(
             "{name} is about this host, and with --fleet other hosts make the load; leave it out, \
-             or give it to ceiling agent if that has the option"
+             or give it to ceiling agent if that has the option, for example ceiling agent \
+             --threads 2"
         )));
     }
     let controller = connected(&choice.url, &choice.keys)?;

@@ -51,7 +51,11 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
         FrontCommand::H2load(words) => (Tool::H2load, words),
     };
     let front = peers::front(tool).ok_or_else(|| {
-        Failure::Usage(format!("{} has no front end; use ceiling load", tool.name()))
+        Failure::Usage(format!(
+            "{} has no front end; use ceiling load, for example ceiling load \
+             http://127.0.0.1:8083/",
+            tool.name()
+        ))
     })?;
     let words: Vec<String> = words.typed.into_iter().map(|word| word.0).collect();
     let typed = peers::parse(front, &words).map_err(Failure::Usage)?;

@@ -283,7 +283,7 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
                 format!(
                     "{} holds an experiment of another plan, or of other cells of this plan \
                      (--only); give the plan and cells it was started with, or start a new \
-                     experiment without --resume",
+                     experiment without --resume, for example ceiling run PLAN",
                     path.display()
                 ),
             ));
@@ -292,7 +292,8 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
             return Err(Failure::Usage(format!(
                 "--resume {}: it was measured on other hosts, and visits on different hosts \
                  cannot form blocks of one experiment; give the same --hosts and --set, or start \
-                 a new experiment without --resume",
+                 a new experiment without --resume, for example ceiling run PLAN --hosts \
+                 hosts.toml",
                 path.display()
             )));
         }
@@ -373,8 +374,8 @@ fn refuse_tuning(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     Err(wrong(
         command.plan,
         format!(
-            "cell '{}' turns knobs of a host (docs/experiments.md); --allow-tune allows it, and \
-             --dry-run shows which knobs",
+            "cell '{}' turns knobs of a host (docs/experiments.md); --dry-run shows which knobs, \
+             and --allow-tune allows it, for example ceiling run PLAN --allow-tune",
             cell.name
         ),
     ))

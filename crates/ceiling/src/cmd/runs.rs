@@ -386,7 +386,8 @@ fn refuse_experiment(path: &Path) -> Result<(), Failure> {
         format!("its runs: {}", several(&ids))
     };
     Err(Failure::Usage(format!(
-        "<RUN>: {0} is an experiment, not a run; its table is {0}/report.html; {runs}",
+        "<RUN>: {0} is an experiment, not a run; its table is {0}/report.html; give one of its \
+         runs, for example {0}/runs/ID; {runs}",
         path.display()
     )))
 }

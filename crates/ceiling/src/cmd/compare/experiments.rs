@@ -27,7 +27,8 @@ pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
         (of_a, _) => {
             let (run, experiment) = if of_a.is_some() { (&b, &a) } else { (&a, &b) };
             return Err(Failure::Usage(format!(
-                "{} is a run and {} an experiment; compare two runs or two experiments",
+                "{} is a run and {} is an experiment; compare two runs or two experiments, for \
+                 example ceiling compare last~1 last",
                 run.display(),
                 experiment.display()
             )));

@@ -105,7 +105,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     };
     source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| wrong(path, &error))?;
     match bytes.len() as u64 > BYTES_MAX {
-        true => Err(wrong(path, &format!("it has more than {BYTES_MAX} bytes"))),
+        true => Err(wrong(path, &format!("it is larger than the limit of {BYTES_MAX} bytes"))),
         false => Ok(bytes),
     }
 }

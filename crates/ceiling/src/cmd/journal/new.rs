@@ -87,7 +87,10 @@ fn plan_of(path: &Path) -> Result<(String, String), Failure> {
     let wrong = |why: String| Failure::Usage(format!("--plan {}: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        wrong(format!("{}; give a file of TOML", error.message()))
+        wrong(format!(
+            "{}; give a TOML file, for example experiments/04-ramp/plan.toml",
+            error.message()
+        ))
     })?;
     let word = |key: &str| table.get(key).and_then(|value| value.as_str());
     match (word("schema"), word("question")) {

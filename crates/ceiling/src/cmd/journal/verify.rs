@@ -133,7 +133,10 @@ fn open(path: &Path, scratch: &Scratch) -> Result<(Opened, Slug), Failure> {
     let opened = opened.map_err(|why| none(&why))?;
     let slug = Slug::parse(&opened.manifest.slug).map_err(|why| none(&why))?;
     if !opened.manifest.files.iter().any(|file| file.path == "entry.toml") {
-        return Err(none(&"it has no entry.toml, so there is nothing to recompute"));
+        return Err(none(
+            &"it has no entry.toml, so there is nothing to recompute; give an archive of ceiling \
+              journal pack, for example gzip-helps.tar.zst",
+        ));
     }
     scratch.name(slug.as_str())?;
     Ok((opened, slug))

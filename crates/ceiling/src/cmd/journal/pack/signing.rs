@@ -32,7 +32,11 @@ pub fn sign(path: &Path, manifest: &[u8]) -> Result<Signature, Failure> {
     match check(manifest, Some(&text), None) {
         Signed::Unknown { key } => Ok(Signature { text, key }),
         Signed::Bad { why } => Err(wrong(format!("its signature cannot be read back: {why}"))),
-        _ => Err(wrong("ssh-keygen made no signature".to_string())),
+        _ => Err(wrong(
+            "ssh-keygen made no signature; give an ed25519 key, for example --key \
+             ~/.ssh/id_ed25519"
+                .to_string(),
+        )),
     }
 }
 
