@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The file that marks a folder as a site of ours: no other folder is replaced.
+/// The file that marks a folder as a site of ours, so that it may be replaced.
 const MARK: &str = ".ceiling-site";
 const MARKED: &str = "ceiling.site/1\nceiling journal build replaces this folder whole.\n";
 
