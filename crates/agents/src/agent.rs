@@ -1,7 +1,7 @@
-//! An agent: its session, its connection to the broker, and the load under way.
+//! An agent: its session, its connection to the broker, and its current load.
 //!
-//! One thread has the session and the connection; a second one, while there is a job, makes the
-//! load; a third one is the [switch](crate::switch).
+//! One thread runs the session and the connection; a second one makes the load while there is a
+//! job; a third one is the [switch](crate::switch).
 
 use crate::capacity;
 use crate::error::AgentsError;
@@ -22,27 +22,27 @@ use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// How long an agent that is told to end takes for handing over what it measured, at most.
+/// How long an agent that gets a signal may take to deliver its measurements.
 const FAREWELL: Duration = Duration::from_secs(8);
-/// How long it goes on after the end of its load, so that its last word arrives.
+/// How long it goes on after the end of its load, so that its last message arrives.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// What an agent is, and what its user allows.
+/// The identity of an agent, and what its user allows.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Its broker.
     pub servers: Servers,
     /// Name of the fleet.
     pub fleet: String,
-    /// Who it is to the broker.
+    /// Its credentials for the broker.
     pub credentials: Credentials,
     /// Its name in the fleet.
     pub name: String,
-    /// Whose orders count.
+    /// The key that signs valid orders.
     pub controller: PublicKey,
     /// Where load may go.
     pub allow: Vec<Pattern>,
-    /// The most it may send, requests per second; absent for no limit.
+    /// Highest rate that it may send, requests per second; absent for no limit.
     pub rate_max: Option<f64>,
     /// Labels and their values.
     pub labels: Vec<(String, String)>,
@@ -54,12 +54,12 @@ pub struct Settings {
     pub version: String,
 }
 
-/// Works for the controller until `stop` is set. `tell` gets a line for each thing that a person
-/// would want to know.
+/// Works for the controller until `stop` is set. Calls `tell` with a line for each event that a
+/// person needs to see.
 ///
 /// # Errors
 ///
-/// The broker refuses the credentials at the first time, or the agent cannot be set up.
+/// The broker refuses the credentials on the first connection, or the agent cannot be set up.
 pub fn run(
     settings: Settings,
     stop: &AtomicBool,
@@ -98,9 +98,9 @@ struct Agent<'a> {
     waker: Waker,
     switch: Switch,
     load: Option<Load>,
-    /// Whether the broker ever let us in.
+    /// Whether the broker has ever accepted us.
     was_up: Option<()>,
-    /// What was told last about the connection.
+    /// The last message about the connection.
     told: String,
     tell: &'a mut dyn FnMut(&str),
 }
@@ -136,7 +136,7 @@ impl<'a> Agent<'a> {
         })
     }
 
-    /// Waits for a moment, and does what there is to do.
+    /// Waits for a moment, and handles what has arrived.
     fn turn(&mut self, line: &mut Line) -> Result<(), AgentsError> {
         let mut came = Vec::new();
         let session = Arc::clone(&self.session);
@@ -159,13 +159,13 @@ impl<'a> Agent<'a> {
         };
         self.switch.renew(until_ns);
         loop {
-            // Not under the lock while it is carried out: the load's thread needs it.
+            // The output is carried out without the lock, because the load's thread needs the lock.
             let Some(output) = locked(&self.session).poll_output() else { return Ok(()) };
             self.carry_out(output, line);
         }
     }
 
-    /// What became of the connection.
+    /// Handles a change of the connection.
     fn connection(&mut self, came: Came) -> Result<(), AgentsError> {
         let text = match came {
             Came::Up(server) => {
@@ -180,7 +180,7 @@ impl<'a> Agent<'a> {
             Came::Refused(why) => format!("the broker does not allow it: {why}"),
             Came::Message { .. } => return Ok(()),
         };
-        // Once for each reason, and not for each attempt.
+        // Reported once for each reason, not for each attempt.
         if text != self.told {
             (self.tell)(&text);
             self.told = text;
@@ -188,7 +188,7 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// What the load's thread said.
+    /// Handles the messages of the load's thread.
     fn hear(&mut self) {
         while let Some(said) = self.load.as_ref().and_then(Load::said) {
             let mut session = locked(&self.session);
@@ -268,19 +268,19 @@ fn cpus() -> u32 {
     available_parallelism().map_or(1, usize::from) as u32
 }
 
-/// What so many workers of this host can send.
+/// The rate that this many workers of this host can send.
 fn measured(threads: u32, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Option<f64> {
     match capacity::of_a_worker(stop) {
         Ok(rate) => Some(rate * f64::from(threads)),
-        // Its part of a load then follows its CPUs.
+        // Then the number of its workers sets its share of a load.
         Err(why) => {
-            tell(&format!("what this host can send is not known: {why}"));
+            tell(&format!("the rate that this host can send is not known: {why}"));
             None
         }
     }
 }
 
-/// What an agent says of its host. What it can send is for others to add.
+/// What an agent reports about its host. The caller adds the capacity.
 fn facts(settings: &Settings, allow: &Allow) -> Facts {
     let host = probe::host_facts();
     let ports = host.sysctls.get("net.ipv4.ip_local_port_range").and_then(|range| {

@@ -1,8 +1,8 @@
-//! What this host can send, so that its part of a load can follow it.
+//! The rate that this host can send, from which its share of a load follows.
 //!
 //! In: nothing. Out: requests per second of one worker, from the CPU time that one worker takes for
-//! a request to a server in this process. CPU time, because rates of two ends that share CPUs say
-//! little, and because a neighbour changes it least.
+//! a request to a server in this process. CPU time, because the rate of two ends that share CPUs
+//! says little, and because a neighbour disturbs CPU time least.
 
 use lab::{Logs, ThisHost, Told, Verdicts};
 use model::run::Run;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use store::Readings;
 
-/// What is measured: one worker without a plan, as long as it takes for some thousand requests.
+/// The measured load: a closed loop of one worker, long enough for some thousand requests.
 const LOAD: [&str; 12] = [
     "load",
     "",
@@ -30,12 +30,12 @@ const LOAD: [&str; 12] = [
 ];
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Requests per second that one worker could send, had it a CPU of its own; or why that is not
-/// known. Takes about a second.
+/// Requests per second that one worker with its own CPU could send, or why that is not known. Takes
+/// about a second.
 ///
 /// # Errors
 ///
-/// The reason, for people: for instance no socket, or no CPU time that could be read.
+/// The reason, for people: for example no socket, or CPU time that could not be read.
 pub fn of_a_worker(stop: &AtomicBool) -> Result<f64, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
@@ -44,7 +44,7 @@ pub fn of_a_worker(stop: &AtomicBool) -> Result<f64, String> {
         let server = scope.spawn(|| serve(&listener, &is_over));
         let run = run(&format!("http://{address}/"), stop);
         is_over.store(true, Ordering::Relaxed);
-        // The server waits for one more connection.
+        // The server sees the flag only after one more connection.
         drop(TcpStream::connect(address));
         let served = server.join().map_err(|_| "its server died".to_string())?;
         rate(&run?, &served)
@@ -61,7 +61,7 @@ fn run(url: &str, stop: &AtomicBool) -> Result<Run, String> {
         .map_err(|error| error.to_string())
 }
 
-/// CPU time of this process for a request, without that of the server in it.
+/// The rate from the CPU time per request of this process, minus that of the server in it.
 fn rate(run: &Run, served: &Served) -> Result<f64, String> {
     let both_us = run.record.points.first().and_then(|point| point.cpu.client_us_per_request);
     let both_us = both_us.ok_or("no CPU time of this process was read")?;
@@ -73,14 +73,14 @@ fn rate(run: &Run, served: &Served) -> Result<f64, String> {
     Ok(1e6 / worker_us)
 }
 
-/// What a server did, and what that cost.
+/// How many requests a server handled, and their CPU time.
 #[derive(Default)]
 struct Served {
     requests: u64,
     cpu_ns: u64,
 }
 
-/// Serves connections, each by a thread, until the first one behind the end.
+/// Serves each connection on its own thread, until the first connection after `is_over` is set.
 fn serve(listener: &TcpListener, is_over: &AtomicBool) -> Served {
     thread::scope(|scope| {
         let mut connections = Vec::new();
@@ -98,7 +98,7 @@ fn serve(listener: &TcpListener, is_over: &AtomicBool) -> Served {
     })
 }
 
-/// A connection whose requests have no body and come one by one.
+/// Serves a connection whose requests have no body and come one at a time.
 fn serve_one(mut stream: TcpStream) -> Served {
     let mut buffer = [0; 4096];
     let (mut held, mut requests) = (0, 0);

@@ -16,48 +16,48 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a broker may take to let us in.
+/// How long a broker may take to accept us.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
-/// How long agents may take to say hello: they do so when they are called, and each second.
+/// How long agents may take to say hello: they do so when called, and every second.
 const HEARD_WITHIN: Duration = Duration::from_millis(1500);
-/// How long agents that were asked for may take to appear.
+/// How long the chosen agents may take to appear.
 const THERE_WITHIN: Duration = Duration::from_secs(15);
-/// How long agents may take to take the order to stop.
+/// How long agents may take to receive the order to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(3);
-/// Notices that were not taken yet.
+/// How many notices are kept until the caller takes them.
 const NOTICES_MAX: usize = 256;
 
-/// How to reach a fleet, and who may order it.
+/// How to reach a fleet, and the key that signs its orders.
 #[derive(Debug)]
 pub struct Settings {
     /// Its broker.
     pub servers: Servers,
     /// Name of the fleet.
     pub fleet: String,
-    /// Who we are to the broker.
+    /// Our credentials for the broker.
     pub credentials: Credentials,
     /// Signs orders.
     pub key: ControllerKey,
 }
 
-/// An agent that is there.
+/// An agent that responds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// Its name.
     pub name: String,
-    /// Itself and its host.
+    /// Facts about the agent and its host.
     pub facts: Facts,
-    /// Whether it carries out a job.
+    /// The job that it is carrying out, if any.
     pub job: Option<Id>,
-    /// Its clock against ours, once measured.
+    /// The offset of its clock against ours, once measured.
     pub clock: Option<ClockOffset>,
 }
 
-/// What the thread and the callers share.
+/// The state that the thread and the callers share.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub session: Session,
-    /// Whether the broker lets us in now, and since when not.
+    /// Whether there is a connection to the broker, and if not, why.
     link: Link,
     notices: VecDeque<String>,
 }
@@ -72,24 +72,24 @@ enum Link {
 #[derive(Debug)]
 pub(crate) struct Shared {
     desk: Mutex<Desk>,
-    /// Told after each turn of the thread.
+    /// Notified after each turn of the thread.
     turned: Condvar,
     waker: Waker,
     end: AtomicBool,
 }
 
 impl Shared {
-    /// The desk, whoever else had it and died.
+    /// The desk, even if a thread that held the lock panicked.
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets what was just asked for be sent.
+    /// Wakes the thread, so that it sends what was just asked for.
     pub(crate) fn wake(&self) {
         self.waker.wake();
     }
 
-    /// Waits for an answer that the session may have after any turn; nothing when the time is over.
+    /// Waits until `look` finds something in the session after a turn; `None` on timeout.
     pub(crate) fn wait<T>(
         &self,
         limit: Duration,
@@ -108,8 +108,8 @@ impl Shared {
     }
 }
 
-/// A fleet as its controller has it. Dropping it ends the connection; agents whose lease nobody
-/// renews then end their load.
+/// The controller's side of a fleet. Dropping it ends the connection; then no lease is renewed, and
+/// agents end their load.
 #[derive(Debug)]
 pub struct Controller {
     pub(crate) shared: Arc<Shared>,
@@ -164,30 +164,30 @@ impl Controller {
         })
     }
 
-    /// Calls all agents, and waits until those that are there have said so.
+    /// Calls all agents, waits for their responses, and lists the agents that responded.
     pub fn list(&self) -> Vec<Seen> {
         self.call();
         thread::sleep(HEARD_WITHIN);
         self.seen()
     }
 
-    /// Ends all load of all agents that are there, and gives their names.
+    /// Stops all load of all agents that respond, and returns their names.
     pub fn stop(&self, why: &str) -> Vec<String> {
         let names = self.list().into_iter().map(|seen| seen.name).collect();
         self.shared.desk().session.stop(clock::now_ns(), why);
         self.shared.wake();
-        // Those that do not take it have no lease soon.
+        // The lease of agents that do not receive the order ends soon.
         let is_delivered =
             |desk: &mut Desk| desk.session.is_delivered(clock::now_ns()).then_some(());
         let _ = self.shared.wait(STOPPED_WITHIN, is_delivered);
         names
     }
 
-    /// The agents that a user chose, once they are there and idle.
+    /// Waits until the agents that a user chose respond and are idle, and returns them.
     ///
     /// # Errors
     ///
-    /// They are not, within some seconds.
+    /// Too few of them are idle within some seconds.
     pub fn choose(&self, which: &WhichAgents) -> Result<Vec<Seen>, AgentsError> {
         let begin = Instant::now();
         let mut seen = self.list();
@@ -217,7 +217,7 @@ impl Controller {
         }
     }
 
-    /// What happened to agents since the last call, for people.
+    /// Notices about agents since the last call, for people.
     pub fn notices(&self) -> Vec<String> {
         self.shared.desk().notices.drain(..).collect()
     }
@@ -246,7 +246,7 @@ impl Drop for Controller {
         self.shared.end.store(true, Ordering::Relaxed);
         self.shared.wake();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say that was not said.
+            // A panic of the thread needs no report here.
             let _ = thread.join();
         }
     }
@@ -263,18 +263,18 @@ fn too_few(which: &WhichAgents, seen: &[Seen]) -> String {
         WhichAgents::Labelled(label, value) => format!("an agent with {label}={value}"),
     };
     format!(
-        "the fleet has not {wanted} to spare: idle are {}, busy are {}; ceiling fleet list shows \
+        "the fleet does not have {wanted} idle: idle are {}, busy are {}; ceiling fleet list shows \
          all, and ceiling agent starts one",
         names(|seen| seen.job.is_none()),
         names(|seen| seen.job.is_some())
     )
 }
 
-/// Takes what came, lets time pass in the session, and sends what it has.
+/// Passes what arrived to the session, lets its time advance, and sends its output.
 fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
     line.turn(|came| {
         let mut desk = shared.desk();
-        // Not before the session is ours: it takes a clock that goes back for one that was set.
+        // Read under the lock: to the session, time that goes back means that the clock was set.
         let now_ns = clock::now_ns();
         match came {
             Came::Message { subject, payload } => {
@@ -294,7 +294,7 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
             Came::Down { server, why } => {
                 let why = format!("{server}: {why}");
                 if matches!(desk.link, Link::Up) {
-                    desk.note(format!("the broker is gone: {why}"));
+                    desk.note(format!("the connection to the broker was lost: {why}"));
                 }
                 desk.link = Link::Trying(why);
             }
@@ -325,16 +325,16 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
     shared.turned.notify_all();
 }
 
-/// What a person would want to know of an event.
+/// The notice of an event, if people need one.
 fn told(event: &Event) -> Option<String> {
     match event {
         Event::Appeared | Event::Accepted | Event::Ended => None,
-        Event::Refused(why) => Some(format!("does not take the load: {why}")),
-        Event::CutOff => Some("is cut off: nothing was heard of it for 2 s".to_string()),
-        Event::Back => Some("is heard again".to_string()),
+        Event::Refused(why) => Some(format!("refuses the load: {why}")),
+        Event::CutOff => Some("is cut off: it sent nothing for 2 s".to_string()),
+        Event::Back => Some("responds again".to_string()),
         Event::Halted(why) => Some(format!("ended its load: {why}")),
         Event::Lost(why) => Some(format!("is lost: {why}")),
-        Event::ClockSet => Some("has a clock that was set".to_string()),
+        Event::ClockSet => Some("had its clock set".to_string()),
     }
 }
 

@@ -1,23 +1,23 @@
-//! Why a fleet does nothing.
+//! Why a fleet makes no load.
 
-/// Why a fleet does nothing.
+/// Why a fleet makes no load.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentsError {
     /// The client could not be set up.
     #[error("{0}")]
     Client(nats::Failure),
-    /// A name that is no part of a subject.
+    /// A name that cannot be part of a subject.
     #[error(transparent)]
     Subject(#[from] nats::SubjectError),
-    /// The broker does not let us in.
+    /// The broker refuses our credentials.
     #[error(
-        "{server}: {why}; the credentials are of another fleet, or the broker does not know \
-             them yet: ceiling fleet keys writes both"
+        "{server}: {why}; the credentials are of another fleet, or the broker has not loaded \
+             them yet: ceiling fleet keys writes the credentials and the broker's configuration"
     )]
     Denied {
-        /// Which one.
+        /// The broker.
         server: String,
-        /// Its words.
+        /// Its message.
         why: nats::Failure,
     },
     /// No broker can be reached.
@@ -26,10 +26,10 @@ pub enum AgentsError {
     /// Too few agents.
     #[error("{0}")]
     TooFew(String),
-    /// An agent does not take the load.
+    /// An agent refuses the load.
     #[error("{0}")]
     Refused(String),
-    /// What is asked for cannot be sent to agents.
+    /// A load that agents cannot make.
     #[error("{0}")]
     NotFar(String),
     /// A file of the controller that agents need cannot be read.
@@ -48,7 +48,7 @@ pub enum AgentsError {
 }
 
 impl AgentsError {
-    /// Whether something is not there, rather than wrong.
+    /// Whether the broker or the agents are missing, as opposed to a wrong setting.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Denied { .. } | Self::NoBroker(_) | Self::TooFew(_))
     }

@@ -1,13 +1,13 @@
-//! The keys of a fleet: made in one folder, each to be given to one machine.
+//! The keys of a fleet: made in one folder, with a part for each machine.
 //!
 //! | where | for | secret |
 //! |---|---|---|
 //! | `nats/` | the broker: configuration, certificate, its authority | `server.key` |
-//! | `controller/` | who may order load: credentials, and the key that signs orders | both |
+//! | `controller/` | the controller: credentials, and the key that signs orders | both |
 //! | `agents/NAME.creds` | one agent | yes |
 //!
-//! What is there is kept, so that agents can be added. The authority that signed the broker's
-//! certificate signs nothing else: its key is thrown away.
+//! Existing keys are kept, so that agents can be added. The authority that signed the broker's
+//! certificate signs nothing else: its key is discarded.
 
 use fleet::key::{ControllerKey, KeyError, PublicKey};
 use fleet::subject;
@@ -33,67 +33,67 @@ const CREDENTIALS: &str = "controller.creds";
 const AUTHORITY: &str = "authority.pem";
 const CERTIFICATE: &str = "server.pem";
 const CERTIFICATE_KEY: &str = "server.key";
-/// How the broker is reached on its own host.
+/// Names and addresses of the broker on its own host.
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// Bytes of a file of credentials.
+/// Size limit of a credentials file in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// What is wanted.
+/// Which keys to make.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// Where; made when absent.
+    /// The folder; made if absent.
     pub folder: PathBuf,
     /// Name of the fleet.
     pub fleet: String,
     /// Names of agents, in addition to those that have keys already.
     pub agents: Vec<String>,
-    /// How agents and the controller reach the broker, in its certificate.
+    /// Names and addresses of the broker, for its certificate.
     pub hosts: Vec<String>,
     /// Where the broker listens.
     pub listen: SocketAddr,
 }
 
-/// What was made.
+/// The keys that were made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// What agents are to be told to pin.
+    /// The key that agents must pin.
     pub controller: PublicKey,
     /// Agents with new keys.
     pub new: Vec<String>,
-    /// Agents whose keys were there.
+    /// Agents that had keys already.
     pub kept: Vec<String>,
 }
 
-/// Why there are no keys.
+/// Why keys could not be made or read.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// The system refused.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The reason of the system.
         error: io::Error,
     },
-    /// The certificate is there.
+    /// Hosts were given, but the certificate exists already.
     #[error(
-        "{0}: there is a certificate already, for the hosts of its first time; to make another, \
-         remove the folder and give every agent its new file", path.display()
+        "{0}: the certificate exists already, for the hosts of the first run; to make a new one, \
+         remove the folder and copy the new file to every agent", path.display()
     )]
     Certificate {
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
-    /// It could not be made.
+    /// No certificate could be made.
     #[error("no certificate could be made: {0}")]
     NoCertificate(#[from] rcgen::Error),
     /// The controller's key.
     #[error(transparent)]
     Controller(#[from] KeyError),
-    /// A file of credentials.
+    /// A credentials file is wrong.
     #[error("{}: {error}", path.display())]
     Credentials {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         error: CredentialsError,
@@ -105,11 +105,11 @@ fn io_error(path: &Path) -> impl Fn(io::Error) -> KeysError {
     move |error| KeysError::Io { path: path.clone(), error }
 }
 
-/// Makes what is not there yet.
+/// Makes the keys that do not exist yet.
 ///
 /// # Errors
 ///
-/// Hosts are given and the certificate is there; or a file cannot be read or made.
+/// Hosts are given and the certificate exists already; or a file cannot be read or made.
 pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     let of = |part: &str| wish.folder.join(part);
     for part in [BROKER, CONTROLLER, AGENTS] {
@@ -140,12 +140,12 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     Ok(Made { controller, new, kept: kept.into_iter().collect() })
 }
 
-/// Credentials of the controller, and its key, in a folder that [`make`] filled or its part for the
-/// controller.
+/// Credentials of the controller, and its key, from a folder that [`make`] filled or from its part
+/// for the controller.
 ///
 /// # Errors
 ///
-/// One of the files is not there, is open to others, or holds something else.
+/// One of the files does not exist, is readable by others, or has other contents.
 pub fn of_folder(folder: &Path) -> Result<(Credentials, ControllerKey), KeysError> {
     let below = folder.join(CONTROLLER);
     let folder = if below.is_dir() { below } else { folder.to_path_buf() };
@@ -153,11 +153,11 @@ pub fn of_folder(folder: &Path) -> Result<(Credentials, ControllerKey), KeysErro
     Ok((credentials, ControllerKey::read(&folder.join(SIGNING_KEY))?))
 }
 
-/// Credentials in a file.
+/// Reads credentials from a file.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or has none.
+/// The file cannot be read, or has no credentials.
 pub fn credentials(path: &Path) -> Result<Credentials, KeysError> {
     let read = || {
         let mut text = String::new();
@@ -183,7 +183,8 @@ fn names(folder: &Path) -> Result<BTreeSet<String>, KeysError> {
     Ok(names)
 }
 
-/// The PEM certificate of the broker's authority; both are made when absent.
+/// The PEM certificate of the broker's authority; it and the broker's certificate are made if
+/// absent.
 fn authority(folder: &Path, hosts: &[String]) -> Result<String, KeysError> {
     let path = folder.join(AUTHORITY);
     if path.exists() {
@@ -206,12 +207,12 @@ fn authority(folder: &Path, hosts: &[String]) -> Result<String, KeysError> {
     write_secret(&folder.join(CERTIFICATE_KEY), &key.serialize_pem())?;
     let open = folder.join(CERTIFICATE);
     fs::write(&open, certificate).map_err(io_error(&open))?;
-    // Last: with it the certificate is there.
+    // Written last: this file marks the certificate as complete.
     fs::write(&path, &authority).map_err(io_error(&path))?;
     Ok(authority)
 }
 
-/// The public key of the credentials in a file, which is made when absent.
+/// The public key of the credentials in a file, which is made if absent.
 fn user_of(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError> {
     user(path, remark, authority).map(|(user, _)| user)
 }
@@ -234,7 +235,7 @@ fn write_secret(path: &Path, text: &str) -> Result<(), KeysError> {
     made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(io_error(path))
 }
 
-/// A user of the broker, and the subjects that are theirs alone.
+/// A user of the broker in its configuration, with the subjects that this user may use.
 fn entry(user: &str, remark: &str, publish: &[String], subscribe: &[String]) -> String {
     let list = |subjects: &[String]| {
         let quoted: Vec<_> = subjects.iter().map(|subject| format!("\"{subject}\"")).collect();
@@ -263,8 +264,8 @@ fn of_agent(fleet: &str, name: &str, user: &str) -> String {
 fn configuration(wish: &Wish, users: &[String]) -> String {
     let Wish { fleet, listen, .. } = wish;
     format!(
-        "# The broker of the fleet '{fleet}'. ceiling fleet keys writes this file again when \
-         agents are\n# added. Files are named relative to this folder, so start it here:\n\
+        "# The broker of the fleet '{fleet}'. ceiling fleet keys rewrites this file when agents \
+         are\n# added. Paths are relative to this folder, so start the broker here:\n\
          #   nats-server -c {CONFIGURATION}\n\n\
          listen: \"{listen}\"\n\
          max_payload: 1MB\n\n\

@@ -1,7 +1,7 @@
-//! A fleet as the lab has it: to the conductor all workers of all agents are one.
+//! A fleet as the lab sees it: for the conductor, all workers of all agents are one crew.
 //!
-//! In: a trial, and the agents that shall make it. Out: a far crew for each kind of worker, and in
-//! the end the account of every agent.
+//! In: a trial, and the agents that make it. Out: a far crew for each kind of worker, and at the
+//! end the account of every agent.
 
 use crate::controller::{Controller, Desk, Seen, Shared};
 use crate::error::AgentsError;
@@ -26,21 +26,22 @@ use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long agents may take to resolve, to try the target once and to start workers.
+/// How long agents may take for the preflight and to start workers.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
-/// How long they may take for their last words; those that are heard are awaited by the session.
+/// How long they may take for their final reports; the session waits for agents that still respond.
 const FINISHED_WITHIN: Duration = Duration::from_secs(70);
-/// A power of 2: the slowest worker that makes a difference is so many times slower.
+/// The weight of the fastest worker, a power of 2. Workers that are slower by more than this factor
+/// all get weight 1.
 const WEIGHT_OF_FASTEST: f64 = 64.0;
-/// How long before its begin a window is ordered, nanoseconds: an order that was lost with a
-/// connection is sent again in this time.
+/// How long before its start a window is ordered, nanoseconds: in this time, an order that was lost
+/// with a connection is sent again.
 const LEAD_NS: u64 = 1_000_000_000;
 
-/// What was ordered of a visit.
+/// The orders of a visit.
 #[derive(Debug, Clone)]
 struct Visit {
     level: Level,
-    /// Begin and end of the window; nothing when a budget ends it.
+    /// Start and end of the window; `None` if a budget ends it.
     window_ns: Option<(u64, u64)>,
     /// When all load was ordered to end.
     stopped_ns: Option<u64>,
@@ -48,7 +49,7 @@ struct Visit {
 
 type Visits = Arc<Mutex<BTreeMap<u32, Visit>>>;
 
-/// Agents that make a trial.
+/// The agents that make a trial.
 #[derive(Debug)]
 pub struct Lead<'a> {
     controller: &'a Controller,
@@ -59,12 +60,13 @@ pub struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
-    /// Deals a trial out to agents. The trial is changed to what the whole of them is.
+    /// Divides a trial among agents. Threads and CPUs of the trial are changed to those of all
+    /// agents together.
     ///
     /// # Errors
     ///
-    /// There are fewer connections than agents, or more workers than can be; or the file of an
-    /// authority cannot be read.
+    /// There are fewer connections than agents, or too many workers; or the file of an authority
+    /// cannot be read.
     pub fn new(
         controller: &'a Controller,
         trial: &mut Trial,
@@ -78,7 +80,7 @@ impl<'a> Lead<'a> {
         Ok(Self { controller, trial: sent(trial)?, agents, shares, visits: Visits::default() })
     }
 
-    /// Their names, in the order in which the load is dealt out.
+    /// Names of the agents, in the order in which the load is divided.
     pub fn names(&self) -> Vec<&str> {
         self.agents.iter().map(|seen| &*seen.name).collect()
     }
@@ -87,7 +89,7 @@ impl<'a> Lead<'a> {
         &self.controller.shared
     }
 
-    /// Offers the job and begins it once all agents take it.
+    /// Offers the job, and starts it when all agents have accepted it.
     fn offer(&self) -> Result<(), StartError> {
         let offer = |(seen, share): (&Seen, &Shares)| {
             (seen.name.clone(), Offer { trial: self.trial.clone(), shares: share.clone() })
@@ -130,7 +132,7 @@ impl<'a> Lead<'a> {
         }
     }
 
-    /// What became of an agent, and what it did in each visit.
+    /// How an agent ended, and what it did in each visit.
     fn account(&self, of: &Account) -> (AgentRecord, Vec<(u32, AgentPoint)>) {
         let at = self.agents.iter().position(|seen| seen.name == of.agent).unwrap_or(0);
         let clock = of.clock_after.or(of.clock);
@@ -167,8 +169,8 @@ impl<'a> Lead<'a> {
             let counted = of.loads.get(load).copied().unwrap_or_default();
             let planned = self.planned(at, *load, visit);
             let counts = counts(told, &counted, planned);
-            // Which visit it was that an agent ended early shows in what is missing, and without a
-            // plan in that it is the last.
+            // The visit that an agent ended early is the one with missing requests; without a plan,
+            // it is the last one.
             let is_all = match planned {
                 Some(_) => counts.unaccounted == 0,
                 None => visits.last_key_value().is_some_and(|(last, _)| last != load),
@@ -185,7 +187,8 @@ impl<'a> Lead<'a> {
         (record, points)
     }
 
-    /// Requests of a visit that are the part of an agent, as far as it was not cut short for all.
+    /// The number of planned requests of an agent in a visit; `None` if the visit has no plan or
+    /// was cut short for all agents.
     fn planned(&self, at: usize, load: u32, visit: &Visit) -> Option<u64> {
         let (begin_ns, end_ns) = visit.window_ns?;
         let is_cut = visit.stopped_ns.is_some_and(|stopped_ns| stopped_ns < end_ns);
@@ -218,7 +221,7 @@ impl Fleet for Lead<'_> {
         self.shared().desk().session.finish(clock::now_ns());
         self.shared().wake();
         let is_finished = |desk: &mut Desk| desk.session.is_finished(clock::now_ns()).then_some(());
-        // Those that did not report until then are lost.
+        // Agents that have not reported by then are lost.
         let _ = self.shared().wait(FINISHED_WITHIN, is_finished);
         let accounts = self.shared().desk().session.accounts();
         let mut account = FleetAccount {
@@ -236,13 +239,15 @@ impl Fleet for Lead<'_> {
     }
 }
 
-/// What of a trial agents are sent. What only one host can mean, and what the controller does, is
-/// left out; of files they get the content, except of the key of a client's certificate.
+/// The part of a trial that is sent to agents. Settings of one host, and everything that the
+/// controller does itself, are left out. Agents get the contents of files, but never the key of a
+/// client certificate.
 fn sent(trial: &Trial) -> Result<Trial, AgentsError> {
     let mut tls = trial.tls.clone();
     if let Some(choice) = &mut tls {
         if choice.identity.is_some() {
-            let why = "--cert: the key of a client's certificate is sent to no agent";
+            let why = "--cert: the private key of a client certificate is never sent to agents; \
+                       leave out --cert and --key, or leave out --fleet";
             return Err(AgentsError::NotFar(why.to_string()));
         }
         if let Trust::File(path) = &choice.trust {
@@ -267,8 +272,8 @@ fn sent(trial: &Trial) -> Result<Trial, AgentsError> {
     })
 }
 
-/// The part of each agent: its workers, each with the weight of what it can send. Unless all say
-/// what that is, a worker is a worker.
+/// The part of each agent: the number of its workers, and the weight of each by its capacity. If
+/// the capacity of any agent is not known, all workers have the same weight.
 fn parts(agents: &[Seen]) -> Vec<Part> {
     let of_worker = |seen: &Seen| {
         let facts = &seen.facts;
@@ -285,13 +290,14 @@ fn parts(agents: &[Seen]) -> Vec<Part> {
     lowest_terms(&parts)
 }
 
-/// The weight of a worker that can send this part of what the fastest one can: a power of 2, so
-/// that hosts alike, of which one was measured beside a neighbour, get parts alike.
+/// The weight of a worker that can send this share of the rate of the fastest worker: a power of 2,
+/// so that equal hosts get equal parts even if a neighbour disturbed the measurement of one.
 fn weight(part: f64) -> u32 {
     (WEIGHT_OF_FASTEST * part).log2().round().max(0.0).exp2() as u32
 }
 
-/// Counts are those of the ticks that were taken, because they are in the sum; the rest is as told.
+/// The counts come from the ticks that arrived, because the sum has the same; the rest comes from
+/// the agent's report.
 fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> AgentPoint {
     let measured = &counted.measured;
     let unaccounted =
@@ -313,7 +319,7 @@ struct Far {
     crew: ThreadKind,
     shared: Arc<Shared>,
     visits: Visits,
-    /// The visit under way.
+    /// The current visit.
     load: u32,
 }
 
@@ -349,7 +355,8 @@ impl FarCrew for Far {
     }
 
     fn is_lost(&self) -> bool {
-        // Levels end in order without any agent too: the session gives up who does not come back.
+        // Levels end in order even without any agent: the session gives up agents that do not come
+        // back.
         false
     }
 }
@@ -373,11 +380,11 @@ mod tests {
         let twice_as_fast = [seen(2, Some(200e3), None), seen(4, Some(200e3), None)];
         assert_eq!(dealt(&twice_as_fast), [(2, 2), (4, 1)]);
         let alike = [seen(2, Some(150e3), None), seen(2, Some(210e3), None)];
-        assert_eq!(dealt(&alike), [(2, 1), (2, 1)], "a difference that a neighbour can make");
+        assert_eq!(dealt(&alike), [(2, 1), (2, 1)], "a neighbour can cause this difference");
         let limited = [seen(1, Some(100e3), None), seen(1, Some(100e3), Some(25e3))];
-        assert_eq!(dealt(&limited), [(1, 4), (1, 1)], "what it may is what it can");
+        assert_eq!(dealt(&limited), [(1, 4), (1, 1)], "its rate limit caps its capacity");
         let far_apart = [seen(1, Some(100e3), None), seen(1, Some(1.0), None)];
-        assert_eq!(dealt(&far_apart), [(1, 64), (1, 1)], "everybody has a part");
+        assert_eq!(dealt(&far_apart), [(1, 64), (1, 1)], "every agent has a part");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! A fleet's agents and its controller as processes.
+//! The agents and the controller of a fleet as processes.
 //!
-//! What this room is for: what [`fleet`] decided, carried out: sessions over a connection to a
-//! broker, keys in files, and load by the lab.
-//! In: credentials, an allow-list, orders; or a trial and the agents that shall make it. Out: load
-//! from this host; or one run from many, and the account of every agent.
-//! Never: an opinion about a message, which is the session's; load that the dead-man's switch did
-//! not see.
+//! What this room is for: carries out what [`fleet`] decides: sessions over a connection to a
+//! broker, keys in files, and load made by the lab.
+//! In: credentials, an allow-list, orders; or a trial and the agents that make it. Out: load from
+//! this host; or one run from many hosts, and the account of every agent.
+//! Never: a decision about a message, which is made by the session; load that the dead-man's switch
+//! does not control.
 
 pub mod agent;
 pub mod capacity;

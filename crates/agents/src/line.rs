@@ -1,27 +1,28 @@
 //! The connection of an agent or of a controller to its broker.
 //!
-//! What comes is handed to `take` with the instant at which it came; what is to go is dropped while
-//! there is no connection, because sessions send again.
+//! Everything that arrives is passed to `take`. While there is no connection, outgoing messages are
+//! dropped, because sessions send them again.
 
 use crate::error::AgentsError;
 use nats::{Client, Credentials, Event, Failure, Servers, Settings, Subject, Waker};
 use std::time::Duration;
 
-/// How long a session may be left alone.
+/// Longest time between two turns of a session.
 pub(crate) const TURN: Duration = Duration::from_millis(10);
-/// Messages taken before a session is turned, so that a flood does not stop its clock.
+/// How many messages are taken before the session gets its turn, so that a flood does not stop its
+/// clock.
 const AT_ONCE: usize = 256;
 /// How long the last messages may take to leave.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// What comes over a line.
+/// What arrives on a line.
 #[derive(Debug)]
 pub(crate) enum Came {
     /// A message.
     Message { subject: String, payload: Vec<u8> },
-    /// The connection is there.
+    /// The connection is up.
     Up(String),
-    /// It is not, and why; another is tried by itself.
+    /// The connection is down, and why; the client tries the next server by itself.
     Down { server: String, why: Failure },
     /// The broker does not allow something.
     Refused(String),
@@ -34,7 +35,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Connects when it is turned first.
+    /// A line that connects at its first turn.
     pub(crate) fn new(
         servers: &Servers,
         credentials: &Credentials,
@@ -56,7 +57,7 @@ impl Line {
         self.client.waker()
     }
 
-    /// Waits until something comes or [`TURN`] is over, and hands over what came.
+    /// Waits until something arrives or [`TURN`] has passed, and passes what arrived to `take`.
     pub(crate) fn turn(&mut self, mut take: impl FnMut(Came)) {
         let mut wait = TURN;
         for _ in 0..AT_ONCE {
@@ -72,15 +73,15 @@ impl Line {
         }
     }
 
-    /// Sends now or never.
+    /// Sends a message, or drops it if there is no connection.
     pub(crate) fn send(&mut self, subject: &str, payload: &[u8]) {
-        // Names were checked, so this is a subject; and a session sends again what did not go.
+        // Names were checked, so this parses; and a session sends a dropped message again.
         if let Ok(subject) = subject.parse::<Subject>() {
             let _ = self.client.publish(&subject, payload);
         }
     }
 
-    /// Lets what was sent last leave.
+    /// Waits until the last messages have left.
     pub(crate) fn end(mut self) {
         let _ = self.client.flush(FAREWELL);
     }

@@ -1,8 +1,8 @@
-//! The load of one job: a thread that follows orders by the lab.
+//! The load of one job: a thread that runs the lab and follows orders.
 //!
-//! In: an offer that the session let pass, orders. Out: ticks to the session as they come, and in
+//! In: an offer that the session accepted, orders. Out: ticks to the session as they come, and at
 //! the end the run of this host's share.
-//! Never: a connection to an address that the allow-list did not see.
+//! Never: a connection to an address that was not checked against the allow-list.
 
 use crate::switch::Switch;
 use engine::clock;
@@ -24,44 +24,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use store::Readings;
 
-/// A session that the load's thread tells ticks to.
+/// The session, which the load's thread gives its ticks.
 pub(crate) type Shared = Arc<Mutex<Session>>;
 
-/// The session, whoever else had it and died. Two threads tell it of the time, so each reads the
-/// clock when it has the session and not before: time that goes back means a clock that was set.
+/// Locks the session, even if a thread that held the lock panicked. Two threads pass it the time,
+/// so each must read the clock under the lock: to the session, time that goes back means that the
+/// clock was set.
 pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an agent tells at the end of a job, as JSON.
+/// The report of an agent at the end of a job, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// What it did, with the numbers of the visits.
+    /// What it did in each visit, with the visit's number.
     pub points: Vec<(u32, AgentPoint)>,
     /// Its run.
     pub record: Record,
 }
 
-/// What the thread says.
+/// Messages of the thread.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// Workers are ready, and these are the addresses they connect to.
     Ready(Vec<SocketAddr>),
-    /// It cannot be begun.
+    /// The load cannot be started.
     Refused(Refusal),
-    /// It is over, with what was measured.
+    /// The load is over, with what was measured.
     Ended(Ended, Option<Vec<u8>>),
 }
 
-/// A load under way.
+/// A running load.
 pub(crate) struct Load {
     orders: Sender<Ordered>,
     said: Receiver<Said>,
-    /// Whether the session knows that it ended by itself.
+    /// Set when the session has halted the load before its end.
     pub is_halted: Option<()>,
 }
 
-/// What a load is begun with.
+/// What a load needs to start.
 pub(crate) struct Begin {
     pub agent: String,
     pub offer: Box<Offer>,
@@ -73,7 +74,7 @@ pub(crate) struct Begin {
 }
 
 impl Load {
-    /// Begins to get ready.
+    /// Starts the thread, which prepares the load.
     pub(crate) fn begin(begin: Begin) -> Self {
         let (orders, ordered) = mpsc::channel();
         let (say, said) = mpsc::channel();
@@ -82,21 +83,21 @@ impl Load {
             let switch = begin.switch.clone();
             let ended = carry_out(begin, &ordered, &say);
             switch.ended();
-            // Who asked may be gone.
+            // The receiver may be gone.
             let _ = say.send(ended);
             waker.wake();
         };
-        // Without a thread its channel is closed, which is reported as a failure.
+        // If the thread cannot be started, the closed channel is reported as a failure.
         let _ = thread::Builder::new().name("load".to_string()).spawn(work);
         Self { orders, said, is_halted: None }
     }
 
-    /// Passes an order on. After the end nobody hears it.
+    /// Passes an order to the thread. After the end of the load it has no effect.
     pub(crate) fn order(&self, ordered: Ordered) {
         let _ = self.orders.send(ordered);
     }
 
-    /// What it said since.
+    /// The next message of the thread, if any.
     pub(crate) fn said(&self) -> Option<Said> {
         match self.said.try_recv() {
             Ok(said) => Some(said),
@@ -117,7 +118,7 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
             return Said::Refused(Refusal { why, is_unreachable: true });
         }
     };
-    // The session looks once more. Nothing is tried before the first look.
+    // No connection is made before this check. The session checks the addresses again.
     if let Err(error) = allow.check_addresses(&url, &addresses) {
         return Said::Refused(error.to_string().into());
     }
@@ -159,7 +160,7 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
     }
 }
 
-/// The whole load's trial with what only this host can say.
+/// The trial of the whole load, with the settings of this host.
 fn own(trial: &Trial, addresses: &[SocketAddr]) -> Trial {
     let (driver, driver_reason) = engine::choose_driver();
     Trial {

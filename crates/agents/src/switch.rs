@@ -1,8 +1,8 @@
-//! The dead-man's switch: load ends when its lease is over, whatever else of the agent hangs.
+//! The dead-man's switch: load ends when its lease is over, even if the rest of the agent hangs.
 //!
-//! It is a thread of its own that reads one number and the monotonic clock. First it asks the load
-//! to end. When the load has not ended soon after, it ends the process: the kernel closes every
-//! connection of it.
+//! It is a separate thread that reads one number and the monotonic clock. First it asks the load to
+//! end. If the load has not ended soon after, it ends the process, and the kernel closes all its
+//! connections.
 
 use crate::error::AgentsError;
 use engine::clock;
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// No load, so no end of it.
+/// No load, so no deadline.
 const NEVER: u64 = u64::MAX;
 /// How often the clock is read.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many looks the load may take to end in order, which is 0.4 s: with the lease that is below
-/// the two seconds that a fleet promises. Looks and not time, because a process that stood still
-/// must get a chance to end in order as well.
+/// How many looks the load may take to end in order, which is 0.4 s: together with the lease, less
+/// than the two seconds that a fleet promises. Looks and not time, because a process that was
+/// stopped must also get a chance to end in order.
 const ORDERLY_LOOKS: u32 = 20;
 
-/// What a load and the switch share.
+/// The state that a load and the switch share.
 #[derive(Debug, Clone)]
 pub(crate) struct Switch {
     until_ns: Arc<AtomicU64>,
@@ -28,7 +28,7 @@ pub(crate) struct Switch {
     is_loading: Arc<AtomicBool>,
 }
 
-/// What the switch does now.
+/// The action of the switch at one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Nothing,
@@ -60,7 +60,7 @@ impl Switch {
         thread.map(|_| switch).map_err(AgentsError::Thread)
     }
 
-    /// What to do at this look; `looks` counts those that found the lease over and load going on.
+    /// What to do at this look; `looks` counts the looks that found load after the lease was over.
     fn act(&self, now_ns: u64, looks: &mut u32) -> Act {
         let until_ns = self.until_ns.load(Ordering::SeqCst);
         if !self.is_loading.load(Ordering::SeqCst) || now_ns <= until_ns {
@@ -71,20 +71,20 @@ impl Switch {
         if *looks <= ORDERLY_LOOKS { Act::Stop } else { Act::End }
     }
 
-    /// Load may go on until then. Without an instant the last one holds.
+    /// Extends the lease to this instant. `None` changes nothing.
     pub(crate) fn renew(&self, until_ns: Option<u64>) {
         if let Some(until_ns) = until_ns {
             self.until_ns.store(until_ns, Ordering::SeqCst);
         }
     }
 
-    /// A load begins. It must end when the flag is set.
+    /// A load starts; it must end when the returned flag is set.
     pub(crate) fn begun(&self) -> Arc<AtomicBool> {
         self.stop.store(false, Ordering::SeqCst);
         Arc::clone(&self.stop)
     }
 
-    /// Set by whoever makes the load, while its workers may send.
+    /// The flag that the load's thread sets while its workers may send.
     pub(crate) fn is_loading(&self) -> &AtomicBool {
         &self.is_loading
     }
@@ -94,7 +94,7 @@ impl Switch {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// No worker sends any more.
+    /// Called when no worker sends any more.
     pub(crate) fn ended(&self) {
         self.is_loading.store(false, Ordering::SeqCst);
     }
@@ -124,8 +124,8 @@ mod tests {
         switch.renew(Some(2000));
         assert_eq!(at(1500), Act::Nothing, "renewed");
         switch.renew(None);
-        assert_eq!(at(2000), Act::Nothing, "the last one holds");
-        assert_eq!(at(2001), Act::Stop, "and the looks begin anew");
+        assert_eq!(at(2000), Act::Nothing, "the last lease holds");
+        assert_eq!(at(2001), Act::Stop, "and the count of looks starts again");
         switch.ended();
         assert_eq!(at(u64::MAX), Act::Nothing);
     }

@@ -1,5 +1,5 @@
-//! Files and lines for a continuous integration: known to be writable before the load, written
-//! whatever becomes of it.
+//! Files and log lines for continuous integration: opened before the load, so that a wrong path
+//! fails early, and written whether the command succeeds or fails.
 
 use crate::exit::Failure;
 use crate::outputs::Replaced;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// What was asked for.
+/// The outputs that the options ask for.
 pub struct Ci {
     junit: Option<Replaced>,
     summary: Option<(PathBuf, File)>,
@@ -27,7 +27,10 @@ impl Ci {
             let opened = File::options().append(true).create(true).open(&file.0);
             let opened = opened.map_err(|error| {
                 let path = file.display();
-                Failure::Usage(format!("--summary {path}: cannot write there: {error}"))
+                Failure::Usage(format!(
+                    "--summary {path}: cannot write there: {error}; give a file that can be \
+                     written, for example --summary summary.md"
+                ))
             })?;
             Ok::<_, Failure>((file.0.clone(), opened))
         });
@@ -35,7 +38,7 @@ impl Ci {
         Ok(Self { junit: junit.transpose()?, summary: summary.transpose()?, is_github })
     }
 
-    /// Writes them. Annotations go to stderr, which the runner reads too.
+    /// Writes all of them. Annotations go to stderr, which the GitHub runner reads too.
     pub fn write(self, report: &Report, summary: &str) -> Result<(), Failure> {
         if self.is_github {
             for line in annotations(report) {
@@ -51,7 +54,7 @@ impl Ci {
         written
     }
 
-    /// The same for a command that measured nothing; its own failure is the result.
+    /// The same for a command that measured nothing: its failure is the result.
     pub fn write_failure(self, title: &str, why: &str) {
         let report = Report::of_failure(title, why);
         let _ = self.write(&report, &markdown::of_failure(&report));

@@ -1,4 +1,4 @@
-//! The tree of sub-commands, and one-line errors for wrong words.
+//! The sub-commands, and one-line errors for a wrong command line.
 
 use crate::cmd;
 use crate::exit::Code;
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 ///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
 /// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe
-/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 go before 3: what was
-/// not measured well says nothing about an expectation.
+/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 take precedence over 3:
+/// a measurement that is not valid decides no expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
@@ -26,38 +26,38 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What can be asked.
+/// The sub-commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(flatten)]
     Load(LoadCommand),
-    /// Does this knob, version or flag help: walks the cells of a plan.
+    /// Does this knob, version or flag help: measures the cells of a plan.
     Run(cmd::run::Run),
-    /// What is kept: lists runs and experiments, and removes old ones.
+    /// Lists stored runs and experiments, and removes old ones.
     Runs(cmd::runs::Runs),
-    /// Draws a run that was stored, in any format.
+    /// Shows a stored run, in any format.
     Show(cmd::show::Show),
-    /// Two stored runs side by side: what differs in figures, settings and profiles.
+    /// Compares two stored runs: figures, settings and profiles.
     Compare(cmd::compare::Compare),
-    /// Knobs of this host: planned, applied with a journal, watched, and put back.
+    /// Plans, applies, watches and reverts changes to this host's knobs.
     Tune(cmd::tune::Tune),
-    /// Lets a generator on another host see this one, where the server runs.
+    /// Runs on the server's host and serves its counters to a generator on another host.
     Probe(cmd::probe::Probe),
-    /// Makes load on the order of a controller on another host.
+    /// Makes load as ordered by a controller on another host.
     Agent(cmd::agent::Agent),
-    /// Agents on other hosts as one generator: their keys, who is there, and some for trying out.
+    /// Uses agents on other hosts as one generator: makes keys, lists agents, starts a trial fleet.
     Fleet(cmd::fleet::Fleet),
-    /// How many client machines make the server the wall at a rate, from a stored run.
+    /// How many client machines it takes to make the server the wall, from a stored run.
     Size(cmd::size::Size),
-    /// What to try next: every knob by what a stored run says of it; which advice was right.
+    /// What to try next: ranks the knobs from a stored run, and shows which advice was right.
     Advise(cmd::advise::Advise),
     #[command(flatten)]
     Front(cmd::front::FrontCommand),
-    /// Figures of any load generator, or of a text, held against arithmetic.
+    /// Checks figures of any load generator, or of a text, by arithmetic.
     Audit(cmd::audit::Audit),
-    /// Entries about experiments, whose figures and findings are checked against their results.
+    /// Keeps entries about experiments, and checks their figures and findings against the results.
     Journal(cmd::journal::Journal),
-    /// Is this host fit to measure on: what would disturb a measurement, and how to change it.
+    /// Is this host fit to measure on: what would disturb a measurement, and how to fix it.
     Doctor(cmd::doctor::Doctor),
     /// Prints completions for a shell.
     Completions(cmd::completions::Completions),
@@ -71,7 +71,7 @@ pub enum Command {
     Keep,
 }
 
-/// The words of a command line, `load` put before a URL that stands in the place of a sub-command.
+/// The words of a command line, with `load` inserted before a URL in the place of a sub-command.
 pub fn with_load(mut words: Vec<OsString>) -> Vec<OsString> {
     let shown = |word: &OsString| word.to_string_lossy().into_owned();
     if words.get(1).is_some_and(|word| word == "help") {
@@ -99,8 +99,8 @@ fn is_url(word: &str) -> bool {
     !word.starts_with('-') && plan::is_url(word) && !Path::new(word).exists()
 }
 
-/// Says in one line what is wrong with the command line, what is accepted, and an example; without
-/// the secrets in its words.
+/// Prints one line: what is wrong with the command line, what is accepted, and an example. Secrets
+/// in the command line are masked.
 pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp
@@ -129,13 +129,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// `-kH'A: b'` is taken apart in the record as it is on the command line.
+    /// The record splits `-kH'A: b'` as the command line does.
     #[test]
     fn the_letters_of_flags_are_known_where_secrets_are_masked() {
         for command in Cli::command().get_subcommands() {
             for argument in command.get_arguments() {
                 let Some(letter) = argument.get_short() else { continue };
-                // Only those that have requests have headers.
+                // Only commands that send requests have headers.
                 let is_flag = !argument.get_action().takes_values();
                 let has_headers = command.get_arguments().any(|one| one.get_id() == "headers");
                 let is_known = secret::FLAGS.contains(letter);
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// An option that comes later needs trust in a plan until it is known to be harmless.
+    /// An option that is added later needs `--trust` in a plan until it is listed as harmless.
     #[test]
     fn options_that_a_plan_needs_trust_for_are_these() {
         let top = Cli::command();
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn every_argument_with_a_value_has_an_example() {
         let (top, kinds) = (Cli::command(), kinds());
-        // `probe serve`, and those of `tune`, are below others.
+        // `probe serve` and the commands of `tune` are one level down.
         let below = top.get_subcommands().flat_map(|below| below.get_subcommands());
         for command in top.get_subcommands().chain(below) {
             for argument in command.get_arguments() {

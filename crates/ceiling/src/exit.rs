@@ -16,15 +16,15 @@ use tune::TuneError;
 pub enum Code {
     /// Good.
     Good = 0,
-    /// Something failed that is neither the user's doing nor the target's.
+    /// A failure that neither the user nor the target caused.
     Internal = 1,
     /// The command line or a file named on it is wrong.
     Usage = 2,
     /// An expectation was missed, or it is not known whether it holds.
     Unmet = 3,
-    /// The figure that was asked for is not known, or the generator was the wall.
+    /// The requested figure is not known, or the generator was the wall.
     NotValid = 4,
-    /// The target does not answer, or the probe on its host.
+    /// The target, or the probe on its host, does not respond.
     Unreachable = 5,
     /// Interrupted; partial results were written.
     Interrupted = 130,
@@ -58,15 +58,15 @@ impl Code {
         (Self::Unmet, "An expectation was missed or could not be decided."),
         (
             Self::NotValid,
-            "The measurement is not valid: the figure that was asked for is not known, or is that \
-             of the generator; with --strict, any check failed.",
+            "The measurement is not valid: the requested figure is not known, or the generator \
+             was the wall; with --strict, any check failed.",
         ),
         (Self::Unreachable, "The target or the probe does not respond, or a cell failed."),
         (Self::Interrupted, "Interrupted; partial results were written."),
     ];
 }
 
-/// Says in one line which terms are missed and which undecided.
+/// One line with the terms that were missed and those that are undecided.
 pub fn unmet(record: &Record) -> String {
     let open = record.expectations.iter().filter(|term| term.met != Some(true));
     let shown = open.map(|term| {
@@ -77,26 +77,26 @@ pub fn unmet(record: &Record) -> String {
     shown.collect::<Vec<_>>().join("; ")
 }
 
-/// Why a command did not do what it should.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for something that cannot be.
+    /// The command line asks for something impossible.
     Usage(String),
     /// The name of the server has no address.
     NoAddress(String),
     /// A file could not be written or read.
     File(String),
-    /// A stored run is no measurement to work with.
+    /// A stored run is not a valid measurement.
     NotValid(String),
     /// The run could not be made.
     Lab(LabError),
-    /// The host was not changed, or not put back.
+    /// A knob of the host was not changed, or not put back.
     Tune(TuneError),
-    /// Something that was changed could not be put back.
+    /// A change could not be put back.
     Left(String),
-    /// The host of a probe, which was to do something.
+    /// The probe's host could not carry out an order.
     Far(FarError),
-    /// A fleet, which was to do something.
+    /// A fleet could not carry out an order.
     Fleet(AgentsError),
 }
 

@@ -1,4 +1,4 @@
-//! The fleet that a command with load asks for.
+//! The fleet that makes the load of a command.
 
 use crate::cmd::fleet::servers;
 use crate::exit::Failure;
@@ -9,28 +9,32 @@ use plan::{DriverChoice, FleetChoice, Options};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A fleet, connected, and which of its agents are asked for.
+/// A connected fleet, and the choice of its agents.
 pub struct Chosen {
     controller: Controller,
     choice: FleetChoice,
 }
 
-/// The controller's side of a fleet, connected.
+/// The controller's side of a fleet, connected to the broker.
 pub fn connected(url: &str, folder: &Path) -> Result<Controller, Failure> {
     let (fleet, servers) = servers("--fleet", url)?;
     let (credentials, key) = keys::of_folder(folder).map_err(|error| {
-        Failure::Usage(format!("--fleet-keys {error}; ceiling fleet keys makes such a folder"))
+        Failure::Usage(format!(
+            "--fleet-keys {error}; give the folder that ceiling fleet keys made, for example \
+             --fleet-keys fleet-keys"
+        ))
     })?;
     let settings = Settings { servers, fleet, credentials, key };
     Controller::connect(settings).map_err(Failure::Fleet)
 }
 
-/// The fleet of the options, if any. `tool` is that of the trial, if one other than ours loads.
+/// The fleet of the options, if any. `tool` is the tool of the trial, if it is not our own engine.
 pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen>, Failure> {
     let Some(choice) = options.fleet.choice()? else { return Ok(None) };
     if let Some(tool) = tool {
         return Err(Failure::Usage(format!(
-            "{} runs on this host, and --fleet is for our own engine; leave out one of them",
+            "{} runs on this host only, and --fleet is for our own engine; leave out one of them, \
+             for example --tool",
             tool.name()
         )));
     }
@@ -43,8 +47,9 @@ pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen
     ];
     if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!(
-            "{name} is about this host, and with --fleet the load is made by others; leave it out, \
-             or give it to ceiling agent where that has it"
+            "{name} is about this host, and with --fleet other hosts make the load; leave it out, \
+             or give it to ceiling agent if that has the option, for example ceiling agent \
+             --threads 2"
         )));
     }
     let controller = connected(&choice.url, &choice.keys)?;
@@ -52,12 +57,12 @@ pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen
 }
 
 impl Chosen {
-    /// The agents that are there, with the trial dealt out to them.
+    /// The available agents, with the trial divided among them.
     pub fn lead(&self, trial: &mut Trial) -> Result<Lead<'_>, Failure> {
         let agents = self.controller.choose(&self.choice.agents).map_err(Failure::Fleet)?;
         let lead = Lead::new(&self.controller, trial, agents).map_err(Failure::Fleet)?;
         let names = lead.names();
-        // A closed stderr is no reason to end.
+        // A closed stderr must not end the run.
         let _ = writeln!(io::stderr(), "ceiling: {} agents: {}", names.len(), names.join(" "));
         Ok(lead)
     }

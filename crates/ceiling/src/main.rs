@@ -1,9 +1,9 @@
 //! The command `ceiling`.
 //!
-//! What this room is for: turning words on a command line into calls of the other rooms, and
-//! their results into output and an exit code.
+//! What this room is for: turning a command line into calls of the other rooms, and their results
+//! into output and an exit code.
 //! In: arguments, signals. Out: text, files, an exit code.
-//! Never: logic; what a figure means is decided elsewhere.
+//! Never: logic; what a figure means is decided in other rooms.
 
 mod cli;
 mod cmd;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code.into(),
         Err(failure) => {
-            // Messages about a secret do not show it.
+            // Messages never show a secret.
             let told = secret::without(&failure.to_string(), &Secrets::of_command(&words));
             eprintln!("ceiling: {told}");
             failure.code().into()

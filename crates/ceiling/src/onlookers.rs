@@ -1,5 +1,5 @@
-//! Who looks on while a run goes on: browsers (`--live`), the terminal (`--tui`), and the process
-//! of `ceiling run` or `ceiling journal serve` that this one measures for.
+//! What shows a run while it goes on: browsers (`--live`), the terminal (`--tui`), and the process
+//! of `ceiling run` or `ceiling journal serve` for which this one measures.
 
 use crate::exit::Failure;
 use crate::screen::Screen;
@@ -21,17 +21,17 @@ use std::path::{Path, PathBuf};
 /// Names the folder of the socket of a process that shows what this one measures.
 pub const OUTLET: &str = "CEILING_LIVE";
 
-/// Those of one run, and of the terminal.
+/// The onlookers of one run.
 pub struct Onlookers {
     live: Option<Live>,
-    /// Whether the terminal is drawn on.
+    /// Whether the run is drawn in the terminal.
     is_drawn: bool,
-    /// What was noticed meanwhile is reported afterwards.
+    /// Notices that are reported after the drawing stops.
     held_back: Vec<Event>,
 }
 
 impl Onlookers {
-    /// Opens what is asked for of a run that is about to begin.
+    /// Opens what the options ask for, before the run starts.
     pub fn of_a_run(options: &Options, trial: &Trial) -> Result<Self, Failure> {
         let live = open(&options.live, &options.colour, &trial.cpus, None)?;
         if let Some(live) = &live {
@@ -44,17 +44,17 @@ impl Onlookers {
         Ok(Self { live, is_drawn: options.live.tui, held_back: Vec::new() })
     }
 
-    /// Whether there are any.
+    /// Whether anything shows the run.
     pub fn are_any(&self) -> bool {
         self.live.is_some()
     }
 
-    /// How much is judged for them before the end.
+    /// How much is judged before the end, so that it can be shown.
     pub fn verdicts(&self) -> Verdicts {
         if self.are_any() { Verdicts::AlsoMeanwhile } else { Verdicts::OfLevels }
     }
 
-    /// Tells them, and draws lines where the terminal is not drawn on.
+    /// Sends an event to all of them, and prints it on the screen unless the terminal is drawn.
     pub fn tell(&mut self, event: Event, screen: &mut Screen) {
         match &event {
             Event::Notice(_) if self.is_drawn => self.held_back.push(event.clone()),
@@ -66,7 +66,7 @@ impl Onlookers {
         }
     }
 
-    /// Gives the terminal back, and tells what was noticed meanwhile.
+    /// Restores the terminal, and prints the notices that were held back.
     pub fn stop_drawing(&mut self, screen: &mut Screen) {
         if let Some(live) = &mut self.live {
             live.stop_drawing();
@@ -74,7 +74,7 @@ impl Onlookers {
         self.held_back.drain(..).for_each(|event| screen.show(&event));
     }
 
-    /// Shows them how it ended.
+    /// Shows all of them how the run ended.
     pub fn end(self, ended: Result<&Run, &str>) {
         if let Some(live) = self.live {
             live.end(ended);
@@ -82,13 +82,13 @@ impl Onlookers {
     }
 }
 
-/// The folder in a journal that `ceiling journal serve` takes in what is measured by.
+/// The folder in a journal where `ceiling journal serve` receives what is being measured.
 pub const OF_JOURNAL: &str = ".live";
-/// So far above a result is its journal.
+/// How many folders, from a result upwards, are searched for its journal.
 const JOURNAL_ABOVE: usize = 3;
 
-/// Opens what is asked for, and says where it is; nothing when there are no watchers. `taken_cpus`
-/// are those the workers are pinned to, `journal` is where a journal that is served takes runs in.
+/// Opens what the options ask for, and prints its URL; `None` when nothing shows the run. Workers
+/// are pinned to `taken_cpus`; `journal` is the folder where a served journal receives runs.
 fn open(
     options: &LiveOptions,
     colour: &Colour,
@@ -113,12 +113,12 @@ fn open(
     Ok(live)
 }
 
-/// What has to be known of an address that others reach.
+/// The warning for an address that other hosts can reach.
 pub fn warning(address: SocketAddr) -> Option<String> {
     (!address.ip().is_loopback()).then(|| {
         format!(
-            "{address} can be reached from other hosts: whoever reaches it reads the run, without \
-             a password and unencrypted"
+            "{address} can be reached from other hosts: anyone there can read the run, without a \
+             password and unencrypted"
         )
     })
 }
@@ -133,16 +133,16 @@ fn refused(error: LiveError) -> Failure {
     })
 }
 
-/// Those of an experiment. Its cells are measured by processes of their own, which send what
-/// happens to this one.
+/// The onlookers of an experiment. Each of its cells is measured by a process of its own, which
+/// sends its events to this one.
 pub struct OfExperiment {
     live: Option<Live>,
     folder: Option<PathBuf>,
 }
 
 impl OfExperiment {
-    /// Opens what is asked for of an experiment that is about to begin.
-    /// A journal around the folder of its result shows it when it is served.
+    /// Opens what the options ask for, before the experiment starts. If its result is in a journal
+    /// that is being served, the journal shows it.
     pub fn open(
         options: &LiveOptions,
         colour: &Colour,
@@ -154,7 +154,7 @@ impl OfExperiment {
         let Some(mut live) = open(options, colour, &[], journal)? else {
             return Ok(Self { live: None, folder: None });
         };
-        // Of processes that end there is one more, and each may have the same number again.
+        // A process id can repeat after a process ends.
         let name = format!("ceiling-live-{}", std::process::id());
         let folder = env::temp_dir().join(name);
         live.take_in(&folder).map_err(|error| {
@@ -164,12 +164,12 @@ impl OfExperiment {
         Ok(Self { live: Some(live), folder: Some(folder) })
     }
 
-    /// What a process that measures a cell is told.
+    /// The environment of a process that measures a cell.
     pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         self.folder.iter().map(|folder| (OUTLET, folder.clone())).collect()
     }
 
-    /// Tells of progress.
+    /// Sends the progress of the experiment.
     pub fn tell(&self, progress: Progress<'_>, plan: &Plan) {
         let Some(live) = &self.live else { return };
         match progress {
@@ -189,7 +189,7 @@ impl OfExperiment {
         }
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn stop_drawing(&mut self) {
         if let Some(live) = &mut self.live {
             live.stop_drawing();

@@ -1,4 +1,4 @@
-//! Files named with `-o`: known to be writable before the run, replaced whole after it.
+//! Files named with `-o`: opened before the run, replaced atomically after it.
 
 use crate::exit::Failure;
 use model::run::Run;
@@ -8,13 +8,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Names that are tried for a draft.
+/// How many names are tried for a draft.
 const DRAFTS_MAX: u32 = 100;
 
-/// One file that is replaced whole. A draft that was not finished is removed.
+/// One file that is replaced atomically. An unfinished draft is removed.
 pub struct Replaced {
     path: PathBuf,
-    /// Where it is written first; nothing for a target that is no regular file.
+    /// Where it is written first; `None` for a path that is not a regular file.
     draft: Option<PathBuf>,
     file: File,
 }
@@ -28,7 +28,7 @@ impl Outputs {
         paths.iter().map(|path| &path.0).find(|path| Format::of(path) == Ok(format))
     }
 
-    /// Opens every file, so that a wrong path is known before any load runs.
+    /// Opens every file, so that a wrong path fails before any load.
     pub fn open(paths: &[OutFile]) -> Result<Self, Failure> {
         let mut outputs = Self(Vec::new());
         let mut places: Vec<PathBuf> = Vec::new();
@@ -54,27 +54,30 @@ impl Outputs {
         self.write_bytes(&|format| report::render(run, format))
     }
 
-    /// Writes every file with what its format asks for.
+    /// Writes every file with what `render` makes for its format.
     pub fn write_bytes(self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
         self.0.into_iter().try_for_each(|(format, file)| file.write(&render(format)))
     }
 }
 
 impl Replaced {
-    /// Opens it, so that a wrong path is known before any load runs.
+    /// Opens it, so that a wrong path fails before any load.
     pub fn open(option: &str, path: &Path) -> Result<Self, Failure> {
         let error = |error: std::io::Error| {
-            Failure::Usage(format!("{option} {}: cannot write there: {error}", path.display()))
+            Failure::Usage(format!(
+                "{option} {}: cannot write there: {error}; give a file in a folder that can be \
+                 written, for example /tmp",
+                path.display()
+            ))
         };
         let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
         if is_special {
-            // A device or pipe: nothing to replace.
+            // A device or a pipe is written in place.
             let file = OpenOptions::new().write(true).open(path).map_err(error)?;
             return Ok(Self { path: path.to_path_buf(), draft: None, file });
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Of several that are in the way each was left by a process that had our number, or
-        // planted.
+        // A draft that exists already was left by a process with the same id, or was planted.
         for attempt in 0..DRAFTS_MAX {
             let draft =
                 path.with_file_name(format!(".{name}.{}-{attempt}.part", std::process::id()));
@@ -89,12 +92,12 @@ impl Replaced {
         Err(error(ErrorKind::AlreadyExists.into()))
     }
 
-    /// Writes it whole, or leaves what was there.
+    /// Writes the whole file, or leaves the old one in place.
     pub fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         self.write_with(|file| file.write_all(bytes))
     }
 
-    /// The same piece by piece.
+    /// The same, with a function that writes in pieces.
     pub fn write_with(
         mut self,
         write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -121,8 +124,8 @@ impl Drop for Replaced {
     }
 }
 
-/// The file a path means, so that one file is known by all its paths. The last part stays as it
-/// is: a link is replaced, not followed.
+/// The canonical place of a path, so that two paths of one file are equal. The last part stays as
+/// it is: a link is replaced, not followed.
 fn place_of(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,9 +1,9 @@
-//! The command of a run as one would type it again: as it was, with one option changed, or another
+//! The command to type to repeat a run: unchanged, with one option changed, or another command
 //! that sends the same requests.
 //!
-//! In: the words of a record, without their secrets, and what a verdict proposes. Out: commands
-//! that a shell takes as they are, with a variable in the place of each secret. Never: an option
-//! that is given twice, or what our own command line would not take.
+//! In: the command line in a record, without its secrets, and the commands that a verdict proposes.
+//! Out: commands that can be pasted into a shell, with a variable in the place of each secret.
+//! Never: an option that is given twice, or a command that our own command line does not accept.
 
 use crate::cli::Cli;
 use clap::CommandFactory;
@@ -14,21 +14,21 @@ use model::secret::{self, Secrets};
 use model::verdict::Confidence;
 use model::wall::Side;
 
-/// What is about one run and its files only.
+/// Options that concern only one run and its files.
 const FLAGS: &[&str] = &["--json", "--quiet", "-q"];
 const VALUED: &[&str] =
     &["--server-pid", "--runs", "--keep-runs", "--out", "-o", "--junit", "--summary"];
-/// Options that say how long the load is.
+/// Options that set the length of the load.
 const LENGTHS: &[&str] = &["--duration", "-d", "--requests", "-n"];
-/// Shapes of the rate with an end of their own, which a duration would contradict.
+/// Shapes of the rate that define their own end; a duration would contradict them.
 const ENDING: &[&str] = &["--steps", "--ramp", "--replay"];
-/// What lets experiments change the server's limits.
+/// Options that let experiments change the server's limits.
 const TOUCHING: &[&str] = &["--confirm", "--may-touch-server"];
-/// Where the server's telemetry comes from.
+/// Options that name the source of the server's telemetry.
 const PROBES: &[&str] = &["--probe", "--probe-token-file", "--probe-pin", "--runtime"];
 
-/// Options of a run that are not about its requests, its connections or how they are observed: a
-/// proposed command has its own load, and is for a person to read.
+/// Options that a proposed command does not take over: they are not about requests, connections or
+/// how they are observed. A proposed command has its own load, and a person reads its output.
 const LEFT: &[&str] = &[
     "arrivals",
     "confirm",
@@ -66,8 +66,8 @@ const LEFT: &[&str] = &[
     "warmup",
 ];
 
-/// Gives the commands that the verdicts of a record propose the options that shaped its requests.
-/// A wall that no command is proposed for can be tested by an experiment.
+/// Adds the options that shaped the requests of a record to the commands that its verdicts propose.
+/// Where a verdict proposes no command, an experiment that tests its wall is proposed.
 pub fn complete(record: &mut Record) {
     let command = Secrets::command(&record.command);
     let of_points = record.points.iter_mut().map(|point| &mut point.verdict);
@@ -87,7 +87,7 @@ pub fn complete(record: &mut Record) {
     {
         match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {
             None => verdict.next.push(confirmed(&command)),
-            // Experiments were made; only one kind is left.
+            // The experiments on the client were made; those that touch the server are left.
             Some(Touch::ClientOnly)
                 if record.target.server.is_some() && !record.perturbations.is_empty() =>
             {
@@ -98,7 +98,8 @@ pub fn complete(record: &mut Record) {
     }
 }
 
-/// A proposed command with what shaped the requests of another; anything else stays as it is.
+/// A proposed command with the options of `command` that shaped its requests. A proposal that is
+/// not a command of ours stays as it is.
 fn completed(next: &str, command: &[String]) -> String {
     let own: Vec<String> = next.split(' ').map(str::to_string).collect();
     let all = Cli::command();
@@ -124,13 +125,13 @@ fn completed(next: &str, command: &[String]) -> String {
     }
 }
 
-/// An option with its value, or a place in the line, which has no name.
+/// An option with its value, or a positional argument, which has no name.
 struct Given {
     name: Option<String>,
     words: Vec<String>,
 }
 
-/// The options among words, one by one: `-kHA:b` are two.
+/// The single options of a command line: `-kHA:b` is two.
 fn given(words: &[String], command: &clap::Command) -> Vec<Given> {
     let by = |is: &dyn Fn(&clap::Arg) -> bool| command.get_arguments().find(|one| is(one));
     let name = |one: Option<&clap::Arg>| one.and_then(|one| one.get_long()).map(str::to_string);
@@ -174,12 +175,12 @@ fn given(words: &[String], command: &clap::Command) -> Vec<Given> {
     found
 }
 
-/// As it was.
+/// The command unchanged.
 pub fn plain(command: &[String]) -> String {
     typed(&kept(command, FLAGS, VALUED))
 }
 
-/// For 20 s; as it was where its length is not for us to say.
+/// The command with a duration of 20 s; unchanged if its shape defines its own end.
 pub fn longer(command: &[String]) -> String {
     let has_its_end = command.iter().any(|word| ENDING.iter().any(|name| is(word, name)));
     if has_its_end {
@@ -188,22 +189,23 @@ pub fn longer(command: &[String]) -> String {
     changed(command, &[], LENGTHS, &["-d", "20s"])
 }
 
-/// With a confirmation of the wall.
+/// The command with experiments that test the wall.
 pub fn confirmed(command: &[String]) -> String {
     changed(command, &["--confirm"], &[], &["--confirm"])
 }
 
-/// With experiments that may change the server's limits too.
+/// The command with experiments that may also change the server's limits.
 fn touching(command: &[String]) -> String {
     changed(command, TOUCHING, &[], TOUCHING)
 }
 
-/// With a probe on the server's host.
+/// The command with a probe on the server's host.
 pub fn probed(command: &[String]) -> String {
     changed(command, &[], PROBES, &["--probe", "HOST:9200"])
 }
 
-/// Without some options and with others in their place, if our command line takes it.
+/// The command without some options and with others in their place; unchanged if our command line
+/// does not accept that.
 fn changed(command: &[String], flags: &[&str], valued: &[&str], more: &[&str]) -> String {
     let mut words = kept(command, &[FLAGS, flags].concat(), &[VALUED, valued].concat());
     words.extend(more.iter().map(|word| word.to_string()));
@@ -224,7 +226,7 @@ fn is(word: &str, name: &str) -> bool {
 /// The words without the program and without these options.
 fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
-    // Records of earlier versions have them.
+    // Records of earlier versions still contain secrets.
     let command = Secrets::command(command);
     let mut all = command.iter().skip(1);
     while let Some(word) = all.next() {
@@ -237,7 +239,7 @@ fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
     words
 }
 
-/// As a shell takes it. Where the record has a mask there is a variable: `$AUTHORIZATION`.
+/// The command quoted for a shell. A masked secret becomes a variable such as `$AUTHORIZATION`.
 fn typed(words: &[String]) -> String {
     let mut before = "";
     let mut shown = vec!["ceiling".to_string()];
@@ -252,13 +254,13 @@ fn typed(words: &[String]) -> String {
     shown.join(" ")
 }
 
-/// Whether a letter means itself to every shell.
+/// Whether a character needs no quotes in any shell.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter)
 }
 
-/// A word between double quotes, with a variable in the place of each secret. A shell in which it
-/// is not set says so, and sends nothing.
+/// A word for use between double quotes, with a variable in the place of each secret. A shell in
+/// which the variable is not set prints an error and does not run the command.
 fn referred(word: &str, before: &str) -> String {
     let mut parts = word.split(secret::MASK).peekable();
     let mut text = String::new();
@@ -276,7 +278,7 @@ fn referred(word: &str, before: &str) -> String {
     text
 }
 
-/// What the variable of a secret is called: as what it belongs to.
+/// The name of the variable of a secret, after the header, parameter or option that it belongs to.
 fn variable(ahead: &str, behind: &str, before: &str) -> String {
     let is_short = ahead.starts_with('-') && !ahead.starts_with("--");
     let ahead = if is_short { ahead.split_once('H').map_or("", |(_, name)| name) } else { ahead };
@@ -310,7 +312,7 @@ mod tests {
         text.split(' ').map(str::to_string).collect()
     }
 
-    /// The words that a POSIX shell makes of a command.
+    /// The words into which a POSIX shell splits a command.
     fn pasted(command: &str) -> Vec<String> {
         let script = format!("AUTHORIZATION=s1; printf '%s\\0' {command}");
         let said = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
@@ -353,9 +355,9 @@ mod tests {
         let command = command.map(str::to_string);
         assert_eq!(
             plain(&command),
-            "ceiling load \"http://h/a?token=${TOKEN:?}&n=1\" -H \"Authorization: ${AUTHORIZATION:?}\" \
-             \"-kHX-Api-Key:${X_API_KEY:?}\" -b \"${BODY:?}\" \"--proxy=http://u:${PASSWORD:?}@p:1\" \
-             --header 'A: $b'"
+            "ceiling load \"http://h/a?token=${TOKEN:?}&n=1\" \
+             -H \"Authorization: ${AUTHORIZATION:?}\" \"-kHX-Api-Key:${X_API_KEY:?}\" \
+             -b \"${BODY:?}\" \"--proxy=http://u:${PASSWORD:?}@p:1\" --header 'A: $b'"
         );
         assert_eq!(plain(&Secrets::command(&command)), plain(&command));
     }
@@ -402,7 +404,7 @@ mod tests {
         assert_eq!(completed(sentence, &churn), sentence);
     }
 
-    /// Whatever the goldens propose, a shell takes apart into words that our command line takes.
+    /// A shell splits every command in the goldens into words that our command line accepts.
     #[test]
     fn every_command_of_the_goldens_can_be_pasted() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/src/text/snapshots");
@@ -447,6 +449,6 @@ mod tests {
             }
         }
         let steps = words("ceiling load http://h/ --steps 1k,2k/5s");
-        assert_eq!(longer(&steps), plain(&steps), "it has an end of its own");
+        assert_eq!(longer(&steps), plain(&steps), "steps define their own end");
     }
 }

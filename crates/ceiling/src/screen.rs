@@ -1,7 +1,7 @@
-//! What a person sees on stderr while a run goes on.
+//! Progress on stderr while a run goes on.
 //!
-//! On a terminal, one line is drawn over again. Whatever stderr is, `ramp` and `find` print a line
-//! for each level or trial that has ended, so that a log of a long run shows how far it came.
+//! On a terminal, one line is redrawn in place. On any stderr, `ramp` and `find` print a line for
+//! each level or trial that has ended, so that the log of a long run shows its progress.
 
 use crate::exit::Failure;
 use model::claim::Claim;
@@ -15,12 +15,12 @@ use report::{Detail, Style};
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::time::Instant;
 
-/// Colours on a terminal only, and not when the user says no (<https://no-color.org>).
+/// Colours only on a terminal, and not when the user turned them off (<https://no-color.org>).
 pub fn style(colour: &Colour) -> Style {
     if stdout().is_terminal() && !colour.is_plain() { Style::Colour } else { Style::Plain }
 }
 
-/// How much of a run is printed, at least so much.
+/// How much of a run is printed, at least `least`.
 pub fn detail(verbosity: &Verbosity, least: Detail) -> Detail {
     match verbosity.verbose {
         0 => least,
@@ -29,7 +29,7 @@ pub fn detail(verbosity: &Verbosity, least: Detail) -> Detail {
     }
 }
 
-/// Less of a stage than this does not show how long the whole takes.
+/// Until this share of a stage is done, the time left is not estimated.
 const SHOWING_SHARE: f64 = 0.05;
 
 /// Draws events.
@@ -37,22 +37,22 @@ pub struct Screen {
     is_live: bool,
     is_quiet: bool,
     level: Option<LevelInfo>,
-    /// The block of an experiment that is under way.
+    /// The current block of an experiment.
     block: Option<String>,
     has_line: bool,
     begun: Instant,
-    /// When the level began, and its stage that is under way.
+    /// When the level started, and its current stage with the start of that stage.
     level_begun: Instant,
     stage_begun: (&'static str, Instant),
-    /// Levels or trials that have ended, and how long they took, seconds.
+    /// Levels or trials that have ended, and how long they took in seconds.
     ended: (usize, f64),
     best: Option<f64>,
-    /// Time for all trials of a search, seconds.
+    /// Time for all trials of a search in seconds.
     budget_s: Option<f64>,
 }
 
 impl Screen {
-    /// Draws as the options say.
+    /// A screen as the options ask for.
     pub fn new(options: &Options, trial: &Trial) -> Self {
         let is_quiet = options.quiet;
         let now = Instant::now();
@@ -105,12 +105,12 @@ impl Screen {
             }
             (None, None) => return,
         };
-        // Losing a progress line is no reason to stop.
+        // A lost progress line must not stop the run.
         let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
         self.has_line = true;
     }
 
-    /// One line for each of several.
+    /// Prints one line for each of several levels or trials.
     fn show_point(&mut self, point: &Point) {
         let Some(info) = self.level.take() else { return };
         self.ended = (self.ended.0 + 1, self.ended.1 + self.level_begun.elapsed().as_secs_f64());
@@ -126,13 +126,13 @@ impl Screen {
     }
 
     fn pace(&self, left_s: Option<f64>) -> Pace {
-        // Of one level the rate is there anyway.
+        // With a single level the line has its rate already.
         let best = self.best.filter(|_| self.level.as_ref().is_none_or(|level| level.of != 1));
         Pace { elapsed_s: self.begun.elapsed().as_secs_f64(), left_s, best }
     }
 
-    /// Of a search what is left of its budget; else the rest of this level, by how fast its stage
-    /// goes, and all later ones as long as those before.
+    /// Seconds left. For a search: the rest of its budget. Otherwise: the rest of this level at the
+    /// pace of its stage, plus the later levels at the mean time of those that have ended.
     fn left_s(&self, info: &LevelInfo, progress: &Progress) -> Option<f64> {
         if let Some(budget_s) = self.budget_s {
             return Some((budget_s - self.begun.elapsed().as_secs_f64()).max(0.0));
@@ -149,7 +149,7 @@ impl Screen {
         is_measuring.then_some(rest_s + more as f64 * each_s)
     }
 
-    /// Removes the line.
+    /// Clears the progress line.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.has_line) {
             let _ = write!(stderr(), "\r\x1b[2K").and_then(|()| stderr().flush());
@@ -170,7 +170,7 @@ fn terminal_columns() -> usize {
         .filter(|columns| *columns > 0)
         .unwrap_or(80)
 }
-/// Writes to stdout; a reader that went away is no failure.
+/// Writes to stdout; a closed pipe is not a failure.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
     match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! One run from the words that ask for it to its outputs: what all commands with load share.
+//! One run from its command line to its outputs: shared by all commands with load.
 
 use crate::ci::Ci;
 use crate::cmd::runs;
@@ -23,21 +23,21 @@ use std::io::{self, Write};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
-/// How the text of a run is drawn.
+/// Which layout the text of a run has.
 #[derive(Clone, Copy)]
 pub enum Drawn<'a> {
-    /// As ours.
+    /// Our own.
     AsOurs,
-    /// By this, whatever the options say.
+    /// The text that this function makes, regardless of the options.
     By(&'a dyn Fn(&Run) -> String),
 }
 
-/// Runs a trial and writes everything that was asked for. `words` are those of the command line.
+/// Runs a trial and writes every output that the options ask for. `words` is the command line.
 pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     run_drawn(asked, words, Drawn::AsOurs)
 }
 
-/// The same with another text.
+/// The same with another layout of the text.
 pub fn run_drawn(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Code, Failure> {
     let options = asked.options();
     let ci = Ci::open(&options.ci)?;
@@ -62,7 +62,7 @@ fn strictness(options: &Options) -> Strictness {
     if options.strict { Strictness::EveryGate } else { Strictness::OfFigure }
 }
 
-/// The run, and how the command ends with it; an error is why there is none.
+/// The run, and the exit code or failure with which the command ends. An error if there is no run.
 fn measured(
     asked: &dyn Ask,
     words: &[String],
@@ -89,7 +89,7 @@ fn measured(
             (None, Logs { near: Readings::nameless()?, far })
         }
     };
-    // What a run that was killed had changed would be measured by this one.
+    // This run would measure the changes that a killed run has left.
     for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
     }
@@ -130,7 +130,7 @@ fn measured(
     }
     name(&mut run, writer.as_ref());
     rerun::complete(&mut run.record);
-    // The record alone does without them.
+    // The record alone needs no readings.
     if !options.json || !options.out.is_empty() || onlookers.are_any() {
         run.readings = logs.near.load()?;
         run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
@@ -140,8 +140,8 @@ fn measured(
     Ok((run, code))
 }
 
-/// Prints and writes a run. What can still be delivered is delivered; the first failure is returned
-/// at the end.
+/// Prints and writes a run. After a failure the remaining outputs are still written; the first
+/// failure is returned at the end.
 fn delivered(
     (run, drawn): (&Run, Drawn<'_>),
     options: &Options,
@@ -177,7 +177,7 @@ fn delivered(
     Ok(code)
 }
 
-/// Gives a run the name it can be shown by; starts within one second get different ones.
+/// Gives a run the id by which it can be shown; runs started in the same second get different ids.
 fn name(run: &mut Run, writer: Option<&Writer>) {
     if let Some(name) = writer.and_then(|writer| writer.directory().file_name()) {
         run.record.id = name.to_string_lossy().into_owned();
@@ -197,8 +197,7 @@ pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     to_stdout(&text)
 }
 
-/// Makes the directory of a run. That it cannot be made is known before any load, and another
-/// directory or none is the way out.
+/// Makes the directory of a run. A directory that cannot be made fails before any load.
 fn keep_in(directory: &Path, trial: &Trial) -> Result<(Writer, Logs), Failure> {
     let made = Writer::create(directory, &run_name(trial)).and_then(|writer| {
         let far = has_probe(trial).then(|| writer.server_readings()).transpose()?;
@@ -219,7 +218,7 @@ fn keep_in(directory: &Path, trial: &Trial) -> Result<(Writer, Logs), Failure> {
     })
 }
 
-/// Whether there are readings of the server's host.
+/// Whether a probe reads the server's host.
 fn has_probe(trial: &Trial) -> bool {
     matches!(trial.server, ServerProcess::Probe(_))
 }

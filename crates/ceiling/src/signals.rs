@@ -1,5 +1,5 @@
-//! What signals do: the first asks for an orderly end, the second ends at once, unless a server
-//! or a host would be left changed.
+//! Signals: the first asks for an orderly end; the second ends the program at once, unless that
+//! would leave a server or a host changed.
 
 #![allow(unsafe_code, reason = "signal handlers")]
 
@@ -12,15 +12,14 @@ use std::io::{Error, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const BEING_PUT_BACK: &[u8] =
-    b"\nceiling: what was changed is being put back as it was before; then this ends\n";
+const BEING_PUT_BACK: &[u8] = b"\nceiling: putting back what was changed, then exiting\n";
 
-/// What a signal leads to.
+/// The reaction to a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// The run sees the flag and ends in order.
     Wait,
-    /// The same, and why it does not end at once is reported.
+    /// The same, and a message says why the program does not end at once.
     Tell,
     /// The program ends now.
     End,
@@ -46,8 +45,9 @@ impl SignalCounts {
     }
 }
 
-/// Set by the first signal, so that the run ends in order; the second ends the program at once.
-/// While an experiment has changed a server or a host it does not: the run puts it back and ends.
+/// A flag that the first signal sets, so that the run ends in order; the second signal ends the
+/// program at once. While an experiment has changed a server or a host, the second signal does not:
+/// the run puts the change back and ends.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let asked = Arc::new(SignalCounts::default());
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -57,8 +57,8 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(Arc::clone(&asked.stop))
 }
 
-/// Set by any signal, however often; nothing ends at once. For what must be put back in order and
-/// is soon over.
+/// A flag that every signal sets; no signal ends the program at once. For short work that must
+/// finish in order.
 pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -68,7 +68,7 @@ pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Whether something is changed that an orderly end puts back.
+/// Whether there is a change that an orderly end puts back.
 fn is_changed() -> bool {
     tune::is_changed() || lab::experiment::is_turned()
 }
@@ -78,7 +78,7 @@ fn handle(signal: c_int, asked: &Arc<SignalCounts>) -> Result<(), Error> {
     let handler = move || match asked.act(is_changed()) {
         Act::Wait => {}
         Act::Tell => {
-            // A closed stderr is no reason for anything else.
+            // A closed stderr changes nothing.
             let _ = rustix::io::write(stderr().as_fd(), BEING_PUT_BACK);
         }
         Act::End => {
@@ -105,7 +105,7 @@ mod tests {
 
         let asked = SignalCounts::default();
         let acts = [true, true, true, true].map(|is_touched| asked.act(is_touched));
-        assert_eq!(acts, [Act::Wait, Act::Tell, Act::Wait, Act::Wait], "told once");
-        assert_eq!(asked.act(false), Act::End, "it is as it was");
+        assert_eq!(acts, [Act::Wait, Act::Tell, Act::Wait, Act::Wait], "reported once");
+        assert_eq!(asked.act(false), Act::End, "nothing is changed any more");
     }
 }

@@ -1,6 +1,7 @@
-//! What a fleet costs its controller: `cargo run --release -p fleet --example growth -- 1000 10000`
-//! makes agents that each send so many requests per second, and prints bytes and CPU time for one
-//! tenth of a second. The agents are frames of bytes, made before; nothing is sent anywhere.
+//! The cost of a fleet for its controller: `cargo run --release -p fleet --example growth -- 1000
+//! 10000` simulates 1000 agents that each send 10000 requests per second, and prints bytes and CPU
+//! time for one tenth of a second. The agents are frames of bytes, made beforehand; nothing is
+//! sent.
 
 use engine::job::{Order, Pace};
 use fleet::control::{From, Output, Session};
@@ -29,8 +30,8 @@ fn main() {
     session(&ticks, agents as usize);
 }
 
-/// A tenth of a second of an open loop: delays of microseconds, latencies around two milliseconds
-/// with a long tail.
+/// A tenth of a second of an open loop, with delays of microseconds and latencies around two
+/// milliseconds with a long tail.
 fn tick(seed: u64, requests: u64) -> Tick {
     let mut random = Random::new(seed, 1);
     let mut tick = Tick { load: 1, phase: Phase::Measure, ..Tick::default() };
@@ -85,7 +86,7 @@ fn up(job: Id, pong: Option<u64>, now_ns: u64, (number, item): (u64, UpItem)) ->
     Up { controller: CONTROLLER, challenge: Id([2; 16]), ack: 9_999, pong, items }.to_bytes()
 }
 
-/// Which agents were asked for their clocks, and by which ping.
+/// The agents that got a ping, with the id of the ping.
 fn pings(session: &mut Session, public: &PublicKey) -> Vec<(usize, u64)> {
     let mut pings = Vec::new();
     while let Some(output) = session.poll_output() {
@@ -98,7 +99,7 @@ fn pings(session: &mut Session, public: &PublicKey) -> Vec<(usize, u64)> {
     pings
 }
 
-/// A controller whose agents have begun a job.
+/// A controller whose agents have started a job.
 fn begun(names: &[String]) -> (Session, Id) {
     let key = ControllerKey::generate();
     let public = key.public();
@@ -119,7 +120,7 @@ fn begun(names: &[String]) -> (Session, Id) {
         (name.clone(), Offer { trial: Trial::blank(), shares: Shares { asking, listening: None } })
     };
     let job = session.offer(S, names.iter().zip(shares).map(offer).collect()).expect("agents");
-    // Clocks are compared until they are known well.
+    // Pings continue until the clocks are known well.
     let mut now_ns = S;
     for round in 0..25 {
         now_ns += S / 20;

@@ -1,9 +1,9 @@
-//! Whether an agent takes an offered job, and whether it carries out an order of it: what the
-//! controller's user wants has to be within what the agent's user allows.
+//! Decides whether an agent accepts an offered job, and whether it carries out an order of that
+//! job: the wish of the controller's user must be within what the agent's user allows.
 //!
-//! An agent takes no files and reads none: what names a file on a host is refused. So is whatever
-//! would lead its connections past its allow-list: proxies, given addresses, unix sockets, and
-//! requests for another host.
+//! An agent receives no files and reads none: a job that names a file on a host is refused. So is
+//! anything that would lead its connections past its allow-list: proxies, given addresses, Unix
+//! sockets, and requests for another host.
 
 use crate::allow::Allow;
 use crate::message::{CrewOrder, Offer};
@@ -14,20 +14,20 @@ use model::tls::{TlsChoice, Trust};
 use plan::{Scheme, Url};
 use std::collections::BTreeSet;
 
-/// What the agent's user allows.
+/// The limits that the agent's user sets.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// Where load may go.
     pub allow: Allow,
-    /// Requests per second of this agent, at most; absent when there is no limit.
+    /// Highest rate of this agent, requests per second; absent if there is no limit.
     pub rate_max: Option<f64>,
 }
 
-/// Share of a rate that arithmetic may be off.
+/// Relative rounding error that is tolerated in a rate.
 const ROUNDING: f64 = 1e-9;
 
-/// The URL of an offered job that is within the limits. Its addresses are not known yet: they have
-/// to pass [`Allow::check_addresses`].
+/// The URL of an offered job, if the job is within the limits. Its addresses are not known yet:
+/// they must pass [`Allow::check_addresses`].
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     let url = Url::typed(&trial.url).map_err(|error| error.to_string())?;
     limits.allow.check_url(&url).map_err(|error| error.to_string())?;
     if trial.requests.is_empty() && url.scheme != Scheme::Tcp || trial.levels.is_empty() {
-        return Err("it asks for no load".to_string());
+        return Err("the offer has no load".to_string());
     }
     no_way_around(trial, &url, &limits.allow)?;
     no_files(trial)?;
@@ -56,7 +56,7 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether an order is within the job and the limits.
+/// Checks that an order is within the job and the limits.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     let most = levels().map(Level::connections_max).max().unwrap_or(0);
     let deepest = levels().map(|level| level.depth).max().unwrap_or(0);
     if *connections > *connections_max || *connections_max > most || *depth > deepest {
-        return Err("it asks for more connections than the job".to_string());
+        return Err("it asks for more connections than the job has".to_string());
     }
     if let Some(open) = open {
         sane(&open.curve)?;
@@ -83,19 +83,20 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     }
 }
 
-const CLOSED: &str = "this agent has a --max-rate, which a closed loop cannot keep; give a rate";
+const CLOSED: &str = "this agent has a --max-rate, which a closed loop cannot keep; give a rate, \
+                      for example -R 1k";
 
 /// Largest planned rate of a level, requests per second of the whole fleet.
 fn peak(level: &Level) -> Result<f64, String> {
     match &level.arrival {
         Arrival::Closed => Err(CLOSED.to_string()),
-        // Devices that ask without a plan are a closed loop as well.
+        // Devices whose requests have no plan are a closed loop as well.
         Arrival::Open { .. } if level.life.hold.is_some() => Err(CLOSED.to_string()),
         Arrival::Open { curve, .. } => Ok(curve.peak_rate()),
     }
 }
 
-/// A curve that came over a line may be what none of ours is.
+/// Checks a curve from the network, which may be malformed.
 fn sane(curve: &Curve) -> Result<(), String> {
     let is_rate = |rate: f64| rate.is_finite() && rate >= 0.0;
     let is_leg = |leg: &Leg| is_rate(leg.from) && is_rate(leg.to);
@@ -107,7 +108,7 @@ fn sane(curve: &Curve) -> Result<(), String> {
 
 fn rate(whole: f64, part: f64, rate_max: f64) -> Result<(), String> {
     let mine = whole * part;
-    // Written so that what is not a number is refused.
+    // Written so that NaN is refused.
     if mine <= rate_max * (1.0 + ROUNDING) {
         return Ok(());
     }
@@ -116,21 +117,25 @@ fn rate(whole: f64, part: f64, rate_max: f64) -> Result<(), String> {
 
 fn no_way_around(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
     if trial.proxy.is_some() {
-        return Err("an agent goes through no proxy".to_string());
+        return Err("an agent never uses a proxy; leave out --proxy".to_string());
     }
     if matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket) {
-        return Err("an agent resolves names itself, and takes no given addresses".to_string());
+        return Err("an agent resolves names itself and accepts no given addresses; leave out \
+                    --resolve, --connect-to and --unix-socket"
+            .to_string());
     }
     if trial.addresses.iter().any(|address| matches!(address, Address::Unix(_))) {
-        return Err("an agent connects to no unix sockets".to_string());
+        return Err("an agent never connects to unix sockets; leave out --unix-socket".to_string());
     }
     let name = &trial.resolution.name;
     if !name.is_empty() && *name != format!("{}:{}", bracketed(&url.host), url.port) {
-        // Another host is connected to than the URL names.
+        // The connections would go to another host than that of the URL.
         let (scheme, _) = scheme_of(url);
         let other = Url::parse(&format!("{scheme}://{name}")).map_err(|error| error.to_string())?;
         allow.check_url(&other).map_err(|error| error.to_string())?;
-        return Err("an agent connects to the host of the URL and to no other".to_string());
+        return Err("an agent connects to the host of the URL and to no other; leave out \
+                    --connect-to"
+            .to_string());
     }
     Ok(())
 }
@@ -142,15 +147,15 @@ fn bracketed(host: &str) -> String {
 fn no_files(trial: &Trial) -> Result<(), String> {
     let reads = |tls: &TlsChoice| matches!(tls.trust, Trust::File(_)) || tls.identity.is_some();
     if trial.tls.as_ref().is_some_and(reads) {
-        return Err("an agent reads no files of certificates and keys".to_string());
+        return Err("an agent reads no files of certificates or keys".to_string());
     }
     if matches!(trial.server, ServerProcess::Probe(_)) || trial.profile.is_some() {
-        return Err("the probe of the server is the controller's".to_string());
+        return Err("only the controller reads the server's probe".to_string());
     }
     Ok(())
 }
 
-/// Requests name a host of their own, which a server may take for another one.
+/// Checks the Host of each request: a server may route it to another host than that of the URL.
 fn hosts(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
     let streams = trial.fanout.iter().flat_map(|fanout| &fanout.streams);
     let requests: Vec<&Request> = trial.requests.iter().chain(streams).collect();
@@ -158,7 +163,7 @@ fn hosts(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
     let mut named = BTreeSet::new();
     for request in &requests {
         if !request.path.starts_with('/') && request.path != "*" {
-            return Err(format!("'{}' is no path", request.path.escape_debug()));
+            return Err(format!("'{}' is not a path", request.path.escape_debug()));
         }
         named.insert(&*request.host);
         named.extend(request.headers.iter().filter(is_host).map(|(_, value)| value.trim()));

@@ -1,9 +1,9 @@
-//! An agent's end: says that it is there, takes a job, follows orders, hands over what its workers
-//! measured, and ends its load when nothing renews its lease.
+//! The agent's side: announces itself, accepts a job, follows orders, delivers what its workers
+//! measured, and ends its load when its lease is not renewed.
 //!
-//! The load of an agent ends by itself: [`Session::load_until_ns`] is when, unless a lease that the
-//! controller signed moves it. The caller has a thread of its own look at that instant, so that
-//! neither a busy line nor a bug in here keeps load going.
+//! The load of an agent ends by itself at [`Session::load_until_ns`], unless a lease that the
+//! controller signed moves that instant. The caller watches the instant from a separate thread, so
+//! that neither a busy line nor a bug in this module can keep load going.
 
 mod collect;
 
@@ -27,27 +27,27 @@ use std::net::SocketAddr;
 
 /// A controller that is silent for this long, and has no job here, is forgotten, nanoseconds.
 const FORGET_NS: u64 = 60_000_000_000;
-/// A call is answered no sooner than this after the hello before, nanoseconds.
+/// A call within this time after the last hello gets no response, nanoseconds.
 const CALLED_NS: u64 = 200_000_000;
-/// Bytes that wait for a controller to take them; the load ends when there are more.
+/// Most bytes that wait for a controller; the load ends if there are more.
 const WAITING_BYTES_MAX: usize = 64 << 20;
-/// Messages to one controller at once.
+/// Most messages to one controller at once.
 const MESSAGES_MAX: usize = 8;
-/// Notices that were not taken yet.
+/// Most notices that are kept until the caller takes them.
 const NOTICES_MAX: usize = 256;
 
-/// What an agent is, and what its user allows.
+/// The identity of an agent, and what its user allows.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The fleet.
     pub fleet: String,
     /// The agent's name in it.
     pub agent: String,
-    /// The controller's key: orders that it did not sign are nobody's.
+    /// The controller's key: orders that it did not sign are ignored.
     pub controller: PublicKey,
     /// Where load may go, and how much.
     pub limits: Limits,
-    /// Itself and its host.
+    /// Facts about the agent and its host.
     pub facts: Facts,
 }
 
@@ -69,27 +69,27 @@ pub enum To {
     Up,
 }
 
-/// What the caller has to do.
+/// What the caller must do.
 #[derive(Debug)]
 pub enum Output {
     /// Send bytes.
     Send {
-        /// Where.
+        /// The destination.
         to: To,
-        /// What.
+        /// The bytes.
         bytes: Vec<u8>,
     },
-    /// Get ready for a job that is within the limits as far as its text tells: resolve the host of
-    /// the URL, then call [`Session::prepared`] or [`Session::refuse`].
+    /// Prepare a job whose text is within the limits: resolve the host of the URL, then call
+    /// [`Session::prepared`] or [`Session::refuse`].
     Prepare {
-        /// The job.
+        /// The id of the job.
         job: Id,
-        /// What it is.
+        /// The job.
         offer: Box<Offer>,
         /// Where its load goes.
         url: Box<Url>,
     },
-    /// The fleet is complete.
+    /// The fleet is complete, and the job starts.
     Begin {
         /// This agent's clock minus the controller's.
         clock: ClockOffset,
@@ -97,14 +97,14 @@ pub enum Output {
     /// An order for the whole fleet, of which the agent's crew takes its share; instants are those
     /// of this agent's clock.
     Order {
-        /// Which crew.
+        /// The crew.
         crew: ThreadKind,
-        /// What.
+        /// The order.
         order: Order,
     },
-    /// End the load now. What was measured is still handed over; then call [`Session::ended`].
+    /// End the load now. Measurements are still delivered; then call [`Session::ended`].
     Halt(Halt),
-    /// No more orders come: call [`Session::ended`] when the last tick was told.
+    /// No more orders come: call [`Session::ended`] after the last tick.
     Finish,
     /// For the log.
     Notice(String),
@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-/// How far a job is.
+/// The stage of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Preparing,
@@ -155,7 +155,7 @@ struct Job {
     collector: Collector,
 }
 
-/// An agent's end of the line.
+/// The agent's side of the line.
 #[derive(Debug)]
 pub struct Session {
     settings: Settings,
@@ -171,7 +171,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// An agent that begins now. The challenge is a new random one for each life of the process.
+    /// An agent that starts now. The challenge must be a new random one for each start of the
+    /// process.
     pub fn new(settings: Settings, challenge: Id, now_ns: u64) -> Self {
         let names = (&*settings.fleet, &*settings.agent);
         let guard = Guard::new(settings.controller, names, challenge);
@@ -189,7 +190,7 @@ impl Session {
         }
     }
 
-    /// A message that came.
+    /// Handles a message that arrived.
     pub fn receive(&mut self, now_ns: u64, from: From, bytes: &[u8]) {
         self.look(now_ns);
         match from {
@@ -207,7 +208,7 @@ impl Session {
         self.flush();
     }
 
-    /// Time passes. To be called at least each 20 ms.
+    /// Lets time advance. Call it at least every 20 ms.
     pub fn tick(&mut self, now_ns: u64) {
         self.look(now_ns);
         if now_ns >= self.hello_due_ns {
@@ -221,14 +222,15 @@ impl Session {
         self.flush();
     }
 
-    /// The line was down and is up again: what was not taken is sent again at once.
+    /// The line was down and is up again: everything without an acknowledgement is sent again at
+    /// once.
     pub fn reconnected(&mut self) {
         self.peers.values_mut().for_each(|peer| peer.outbox.send_again());
         self.hello_due_ns = self.now_ns;
         self.flush();
     }
 
-    /// The next thing that the caller has to do.
+    /// The next thing that the caller must do.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -239,7 +241,7 @@ impl Session {
     /// # Errors
     ///
     /// One of the addresses is not allowed, or the job is over. The reason was reported; the caller
-    /// drops what it prepared.
+    /// discards what it prepared.
     pub fn prepared(&mut self, now_ns: u64, addresses: &[SocketAddr]) -> Result<(), String> {
         self.look(now_ns);
         let job = self.job.as_mut().filter(|job| job.stage == Stage::Preparing);
@@ -256,7 +258,7 @@ impl Session {
         Ok(())
     }
 
-    /// The agent cannot take the job that it was to prepare for.
+    /// The agent cannot accept the job that it was preparing.
     pub fn refuse(&mut self, now_ns: u64, refusal: Refusal) {
         self.look(now_ns);
         if self.job.as_ref().is_some_and(|job| job.stage == Stage::Preparing) {
@@ -266,7 +268,7 @@ impl Session {
         }
     }
 
-    /// A tick of a worker of the job.
+    /// Adds a tick of a worker of the job.
     pub fn tell(&mut self, now_ns: u64, crew: ThreadKind, tick: &Tick) {
         self.look(now_ns);
         if let Some(job) = &mut self.job {
@@ -276,7 +278,7 @@ impl Session {
         }
     }
 
-    /// The agent's part of the job is over: every tick was told. The record is JSON.
+    /// The agent's part of the job is over, and every tick was added. The record is JSON.
     pub fn ended(&mut self, now_ns: u64, ended: Ended, record: Option<&[u8]>) {
         self.look(now_ns);
         let Some(job) = &mut self.job else { return };
@@ -297,25 +299,25 @@ impl Session {
         self.flush();
     }
 
-    /// When the load of this agent ends unless its lease is renewed, monotonic nanoseconds; nothing
-    /// when it has none, or has ended it.
+    /// When the load of this agent ends unless its lease is renewed, monotonic nanoseconds; `None`
+    /// if it has no load, or has ended it.
     pub fn load_until_ns(&self) -> Option<u64> {
         let job = self.job.as_ref().filter(|job| job.stage != Stage::Halted);
         job.map(|job| job.lease_until_ns)
     }
 
-    /// The job that the agent carries out.
+    /// The job that the agent is carrying out.
     pub fn job(&self) -> Option<Id> {
         self.job.as_ref().map(|job| job.id)
     }
 
-    /// Messages and orders that were refused so far.
+    /// The number of messages and orders that were refused so far.
     pub fn refusals(&self) -> u64 {
         self.refusals
     }
 
-    /// Looks at the clock: a lease may have run out, and a clock that went back says nothing about
-    /// leases any more.
+    /// Checks the clock: ends the load if its lease is over, or if the clock went back, because
+    /// leases then cannot be judged any more.
     fn look(&mut self, now_ns: u64) {
         let before_ns = std::mem::replace(&mut self.now_ns, now_ns);
         if now_ns < before_ns {
@@ -356,7 +358,7 @@ impl Session {
         self.outputs.push_back(Output::Send { to: To::Hello, bytes });
     }
 
-    /// An order that the guard let through.
+    /// Handles an order that the guard admitted.
     fn listen(&mut self, envelope: &Envelope) {
         let header = &envelope.header;
         let down = match Down::parse(&envelope.payload) {
@@ -387,7 +389,8 @@ impl Session {
         }
     }
 
-    /// A lease renews only the load of its own job, and no load that has ended.
+    /// Renews the lease of a load. A lease applies only to the load of its own job, and not to a
+    /// load that has ended.
     fn renew(&mut self, (controller, id): (Id, Id), until_ns: u64) {
         let most_ns = self.now_ns.saturating_add(LEASE_NS);
         let is_meant = |job: &&mut Job| {
@@ -408,7 +411,7 @@ impl Session {
         }
         let is_meant = |job: &&mut Job| (job.controller, job.id) == (controller, id);
         let Some(job) = self.job.as_mut().filter(is_meant) else {
-            return self.refused("an order of a job that this agent does not carry out");
+            return self.refused("an order for a job that this agent is not carrying out");
         };
         match (command, job.stage) {
             (_, Stage::Halted) => {}
@@ -422,7 +425,7 @@ impl Session {
                 self.outputs.push_back(Output::Finish);
             }
             (Command::Finish, Stage::Preparing | Stage::Accepted) => {
-                self.end_load(Halt::Stopped("the fleet did not begin".to_string()));
+                self.end_load(Halt::Stopped("the fleet did not start the job".to_string()));
             }
             _ => self.refused("an order at the wrong time"),
         }
@@ -443,7 +446,7 @@ impl Session {
     /// A job will follow in pieces.
     fn announced(&mut self, (controller, id): (Id, Id), head: BlobHead) {
         if self.job.is_some() {
-            let why = "it carries out another job".to_string();
+            let why = "it is carrying out another job".to_string();
             return self.push_to((controller, id), &UpItem::Report(Report::Refused(why.into())));
         }
         let assembly = Assembly::new(head);
@@ -476,7 +479,7 @@ impl Session {
             .and_then(|offer| admit::offer(&offer, &self.settings.limits).map(|url| (offer, url)));
         match admitted {
             Ok(_) if self.job.is_some() => {
-                self.turn_down((controller, id), "it carries out another job".to_string());
+                self.turn_down((controller, id), "it is carrying out another job".to_string());
             }
             Ok((offer, url)) => self.prepare((controller, id), offer, url),
             Err(why) => self.turn_down((controller, id), why),
@@ -515,7 +518,7 @@ impl Session {
         self.push(&UpItem::Report(report.clone()));
     }
 
-    /// To the controller of the job.
+    /// Queues an item for the controller of the job.
     fn push(&mut self, item: &UpItem) {
         if let Some(job) = &self.job {
             self.push_to((job.controller, job.id), item);

@@ -1,21 +1,21 @@
-//! Where an agent may send load, whoever asks.
+//! Where an agent may send load, whichever controller orders it.
 //!
-//! A pattern names a scheme, hosts and a port: `https://*.staging.example:443`. A URL has to match
-//! one, and so has every address that its host resolves to: one of the agent's own host, of its
-//! link or of no host at all passes only where a pattern names that very address. An agent connects
-//! to the addresses that passed and resolves nothing again, so a name that changes its address
-//! changes nothing.
+//! A pattern names a scheme, hosts and a port: `https://*.staging.example:443`. A URL must match a
+//! pattern, and every address that its host resolves to is checked too: an address of the agent's
+//! own host, of its link, or of no host at all passes only if a pattern names that very address. An
+//! agent connects to the addresses that passed and does not resolve again, so a name that changes
+//! its address has no effect.
 
 use plan::{Scheme, Url};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{typed}' {wrong}; for example https://*.staging.example:443")]
 pub struct PatternError {
-    /// What was typed.
+    /// The text.
     pub typed: String,
     /// What is wrong with it.
     pub wrong: &'static str,
@@ -24,13 +24,13 @@ pub struct PatternError {
 /// Hosts of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
-    /// This address.
+    /// One address.
     Address(IpAddr),
-    /// This name.
+    /// One name.
     Name(String),
-    /// Names that end so: the dot and what follows it.
+    /// Names with this ending: a dot and a domain.
     Below(String),
-    /// All.
+    /// All hosts.
     Any,
 }
 
@@ -40,7 +40,7 @@ pub struct Pattern {
     typed: String,
     scheme: Scheme,
     hosts: Hosts,
-    /// Any when absent.
+    /// The port; any if absent.
     port: Option<u16>,
 }
 
@@ -54,7 +54,7 @@ impl FromStr for Pattern {
             "http" => (Scheme::Http, Some(80)),
             "https" => (Scheme::Https, Some(443)),
             "tcp" => (Scheme::Tcp, None),
-            _ => return Err(error("is neither of http nor of https nor of tcp")),
+            _ => return Err(error("has another scheme than http, https or tcp")),
         };
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
@@ -78,7 +78,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Host without brackets, and port.
+/// Splits an authority into the host, without brackets, and the port.
 fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
     if let Some(rest) = authority.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
@@ -126,7 +126,7 @@ impl Hosts {
     }
 }
 
-/// A name as names are compared: without regard to case, and without the dot of the root.
+/// A name in the form for comparison: lower case, without the dot of the root.
 fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -147,20 +147,23 @@ pub enum NotAllowed {
     /// No pattern matches.
     #[error("{0} matches no --allow of this agent")]
     Url(String),
-    /// An address in a form that resolvers understand in different ways.
+    /// An address in a form that resolvers interpret differently.
     #[error("{0} is an address in an unusual form")]
     Form(String),
     /// The name has no address.
     #[error("{0} has no address")]
     Nowhere(String),
-    /// The address is one that has to be allowed by itself.
-    #[error("{host} is at {address}, {what}; such an address has to be allowed literally")]
+    /// The address must be allowed literally.
+    #[error(
+        "{host} is at {address}, {what}; such an address must be allowed literally, for example \
+         --allow http://127.0.0.1:8080"
+    )]
     Address {
         /// The host of the URL.
         host: String,
         /// The address.
         address: IpAddr,
-        /// What it is.
+        /// Why it is special.
         what: &'static str,
     },
     /// The address has another port than the URL.
@@ -175,7 +178,7 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// What these patterns allow.
+    /// An allow-list of these patterns.
     pub fn new(patterns: Vec<Pattern>) -> Self {
         Self { patterns }
     }
@@ -185,7 +188,7 @@ impl Allow {
         self.patterns.iter().map(Pattern::to_string).collect()
     }
 
-    /// Whether load may go to a scheme, host and port, as far as those tell.
+    /// Checks whether load may go to a scheme, host and port, before the host is resolved.
     ///
     /// # Errors
     ///
@@ -206,7 +209,7 @@ impl Allow {
         Err(NotAllowed::Url(format!("{word}://{host}:{port}")))
     }
 
-    /// Whether load may go to the URL, as far as the URL tells.
+    /// Checks whether load may go to the URL, before its host is resolved.
     ///
     /// # Errors
     ///
@@ -215,11 +218,11 @@ impl Allow {
         self.check((url.scheme, &url.host, url.port))
     }
 
-    /// Whether load to the URL may go to every one of these addresses, which its host resolved to.
+    /// Checks whether load to the URL may go to all of these addresses, to which its host resolved.
     ///
     /// # Errors
     ///
-    /// The URL may not, there is no address, or one of them may not.
+    /// The URL is not allowed, there is no address, or one of them is not allowed.
     pub fn check_addresses(&self, url: &Url, to: &[SocketAddr]) -> Result<(), NotAllowed> {
         self.check_url(url)?;
         if to.is_empty() {
@@ -258,8 +261,8 @@ impl Pattern {
     }
 }
 
-/// What is peculiar about an address, so that it has to be allowed by itself; nothing for one that
-/// a host somewhere may have. An IPv4 address inside of an IPv6 one counts as itself.
+/// Why an address is special, so that it must be allowed literally; `None` for an ordinary address.
+/// An IPv4 address embedded in an IPv6 address is judged as the IPv4 address.
 pub fn peculiar(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => peculiar_v4(v4),
@@ -270,8 +273,8 @@ pub fn peculiar(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address in one of IPv6: mapped or compatible (RFC 4291, 2.5.5), translated (RFC 6052),
-/// or 6to4 (RFC 3056).
+/// The IPv4 address embedded in an IPv6 address: mapped or compatible (RFC 4291, 2.5.5), translated
+/// (RFC 6052), or 6to4 (RFC 3056).
 fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let octets = v6.octets();
     let at = |place: usize| {
@@ -289,10 +292,10 @@ fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
 fn peculiar_v4(v4: Ipv4Addr) -> Option<&'static str> {
     match v4.octets() {
         [127, ..] => Some("which is this host itself"),
-        [0, ..] => Some("which is no address of a host"),
-        [169, 254, ..] => Some("which is of the link, where clouds keep their metadata"),
-        [224..=239, ..] => Some("which is of a group of hosts"),
-        [240..=255, ..] => Some("which is no address of a host"),
+        [0, ..] => Some("which is not an address of a host"),
+        [169, 254, ..] => Some("a link-local address, where clouds serve their metadata"),
+        [224..=239, ..] => Some("a multicast address"),
+        [240..=255, ..] => Some("which is not an address of a host"),
         _ => None,
     }
 }
@@ -300,11 +303,11 @@ fn peculiar_v4(v4: Ipv4Addr) -> Option<&'static str> {
 fn peculiar_v6(v6: Ipv6Addr) -> Option<&'static str> {
     match v6.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Some("which is this host itself"),
-        [0, 0, 0, 0, 0, 0, 0, 0] => Some("which is no address of a host"),
-        [0xfe80..=0xfebf, ..] => Some("which is of the link"),
-        // Where a cloud keeps its metadata in IPv6.
-        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] => Some("where a cloud keeps its metadata"),
-        [0xff00..=0xffff, ..] => Some("which is of a group of hosts"),
+        [0, 0, 0, 0, 0, 0, 0, 0] => Some("which is not an address of a host"),
+        [0xfe80..=0xfebf, ..] => Some("a link-local address"),
+        // The metadata service of a cloud in IPv6.
+        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] => Some("where a cloud serves its metadata"),
+        [0xff00..=0xffff, ..] => Some("a multicast address"),
         _ => None,
     }
 }

@@ -1,30 +1,30 @@
-//! What is too long for one message: packed, cut in pieces, and put together again.
+//! Data that is too long for one message: compressed, cut into pieces, and reassembled.
 
 use crate::ITEM_BYTES_MAX;
 use crate::message::BlobHead;
 use std::io::Read;
 
-/// Bytes of a packed whole.
+/// Size limit of the compressed data in bytes.
 pub const PACKED_BYTES_MAX: u64 = 16 << 20;
-/// Bytes of a whole.
+/// Size limit of the uncompressed data in bytes.
 pub const WHOLE_BYTES_MAX: u64 = 128 << 20;
 /// Bytes of a piece.
 const PIECE_BYTES: usize = ITEM_BYTES_MAX / 2;
-/// How hard zstd tries.
+/// Compression level of zstd.
 const LEVEL: i32 = 3;
 
-/// Why there is no whole.
+/// Why the data cannot be sent or reassembled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     /// It is longer than allowed.
     #[error("it is too large")]
     Size,
-    /// The pieces are not what was announced.
+    /// The pieces do not match the announced sizes.
     #[error("the pieces do not fit together")]
     Pieces,
 }
 
-/// Packs and cuts.
+/// Compresses data and cuts it into pieces.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn cut(whole: &[u8]) -> Result<(BlobHead, Vec<Vec<u8>>), BlobError> {
     Ok((head, packed.chunks(PIECE_BYTES).map(<[u8]>::to_vec).collect()))
 }
 
-/// Pieces as they come.
+/// Collects pieces as they arrive.
 #[derive(Debug)]
 pub struct Assembly {
     head: BlobHead,
@@ -44,17 +44,17 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Nothing has come yet.
+    /// An empty assembly.
     ///
     /// # Errors
     ///
-    /// The whole would be too large.
+    /// The announced data is too large.
     pub fn new(head: BlobHead) -> Result<Self, BlobError> {
         let fits = head.packed_bytes <= PACKED_BYTES_MAX && head.bytes <= WHOLE_BYTES_MAX;
         if fits { Ok(Self { head, packed: Vec::new() }) } else { Err(BlobError::Size) }
     }
 
-    /// Adds a piece; gives the whole with the last one.
+    /// Adds a piece; returns the whole data after the last piece.
     ///
     /// # Errors
     ///

@@ -1,20 +1,20 @@
-//! Numbers and texts as bytes, and back: whatever comes, nothing panics and nothing is taken from
-//! memory that the bytes do not hold.
+//! Numbers and texts as bytes, and back. No input makes the reader panic or allocate more memory
+//! than the input justifies.
 //!
-//! A number takes seven bits of each byte, the lowest first; a byte with the highest bit is not
-//! the last. Each number has one form.
+//! A number takes seven bits of each byte, the lowest first; a byte whose highest bit is set is not
+//! the last. Each number has exactly one form.
 
-/// Why bytes are not what they should be.
+/// Why bytes are malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// They end too early.
     #[error("it ends too early")]
     Short,
-    /// Something follows the end.
-    #[error("something follows the end")]
+    /// More bytes follow the end.
+    #[error("more bytes follow the end")]
     Long,
-    /// A value is outside of its range, or has a form that is never written.
-    #[error("{0} is outside of its range")]
+    /// A value is out of range, or has a form that is never written.
+    #[error("{0} is out of range")]
     Range(&'static str),
 }
 
@@ -37,13 +37,13 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// A large number: its upper half and its lower half.
+    /// A 128-bit number: its upper half, then its lower half.
     pub fn wide(&mut self, value: u128) {
         self.number((value >> 64) as u64);
         self.number(value as u64);
     }
 
-    /// A number of either sign: small ones are short.
+    /// A signed number; small ones are short.
     pub fn signed(&mut self, value: i64) {
         self.number(((value << 1) ^ (value >> 63)) as u64);
     }
@@ -70,12 +70,12 @@ impl Writer {
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Begins with the first byte.
+    /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Bytes that are left.
+    /// How many bytes are left.
     pub fn left(&self) -> usize {
         self.0.len()
     }
@@ -125,25 +125,25 @@ impl<'a> Reader<'a> {
         if value <= most { Ok(value) } else { Err(Malformed::Range(what)) }
     }
 
-    /// A large number.
+    /// A 128-bit number.
     pub fn wide(&mut self) -> Result<u128, Malformed> {
         let upper = self.number()?;
         Ok(u128::from(upper) << 64 | u128::from(self.number()?))
     }
 
-    /// A number of either sign.
+    /// A signed number.
     pub fn signed(&mut self) -> Result<i64, Malformed> {
         let value = self.number()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// How many things follow, each of which takes at least one byte.
+    /// The count of the elements that follow, each of which takes at least one byte.
     pub fn count(&mut self, most: usize, what: &'static str) -> Result<usize, Malformed> {
         let count = self.up_to(most as u64, what)? as usize;
         if count <= self.left() { Ok(count) } else { Err(Malformed::Short) }
     }
 
-    /// Bytes of a length that is known.
+    /// Bytes of a known length.
     pub fn raw(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed::Short)?;
         self.0 = rest;
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| Malformed::Range(what))
     }
 
-    /// Whether all was read.
+    /// Checks that all bytes were read.
     pub fn end(self) -> Result<(), Malformed> {
         if self.0.is_empty() { Ok(()) } else { Err(Malformed::Long) }
     }

@@ -1,7 +1,7 @@
-//! An agent's clock, as its controller knows it.
+//! The controller's estimate of an agent's clock.
 //!
-//! A hello says how late it is there at least; a round trip says it with a bound, which is half of
-//! its length. The shortest round trips decide ([`remote::Estimator`]). A round trip that
+//! A hello gives a lower bound of the agent's time; a round trip gives the time with an error of
+//! half its length. The shortest round trips decide ([`remote::Estimator`]). A round trip that
 //! contradicts them shows that a clock was set.
 
 use crate::frame::Pong;
@@ -9,15 +9,15 @@ use model::facts::ClockOffset;
 use remote::{Estimator, Part, RoundTrip};
 use std::collections::VecDeque;
 
-/// Pings that may be under way.
+/// Most pings without a response.
 const PINGS_MAX: usize = 16;
-/// Round trips that contradict each other by no more than this show clocks that drift, nanoseconds.
+/// If round trips contradict each other by no more than this, the clocks drift, nanoseconds.
 const DRIFT_MAX_NS: i128 = 10_000_000;
-/// A hello that is this much behind what is known, nanoseconds, puts that in doubt: the clock was
-/// set back, or the hello was under way for so long, as one is that waited for a network.
+/// A hello that is this far behind the estimate, nanoseconds, puts the estimate in doubt: either
+/// the clock was set back, or the hello was delayed that long, for example by a network outage.
 const BEHIND_NS: i128 = 3_000_000_000;
 
-/// What is known about one agent's clock.
+/// The estimate of one agent's clock.
 #[derive(Debug, Clone)]
 pub struct FarClock {
     estimator: Estimator,
@@ -25,21 +25,21 @@ pub struct FarClock {
     last_id: u64,
     /// The agent's clock minus ours is at least this, nanoseconds.
     least_ns: i128,
-    /// What was known until a hello put it in doubt, as bounds: the next round trip decides.
+    /// The bounds that a hello has put in doubt: the next round trip decides.
     doubted_ns: Option<(i128, i128)>,
 }
 
-/// What a message says about a clock.
+/// What a message shows about a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// It fits to what is known.
+    /// It agrees with the estimate.
     Fits,
-    /// One of the clocks was set meanwhile; what is known begins anew.
+    /// One of the clocks was set meanwhile; the estimate starts again.
     Set,
 }
 
 impl FarClock {
-    /// Known from a hello alone.
+    /// An estimate from a hello alone.
     pub fn of_hello(now_ns: u64, far_ns: u64) -> Self {
         let least_ns = i128::from(far_ns) - i128::from(now_ns);
         Self {
@@ -51,14 +51,14 @@ impl FarClock {
         }
     }
 
-    /// The same clock, compared anew: only what is sure in any case is kept.
+    /// A new estimate of the same clock, which keeps only the safe lower bound.
     pub fn anew(known: &Self) -> Self {
         let least_ns = known.offset().map_or(known.least_ns, |clock| bounds(&clock).0);
         let least_ns = least_ns.max(known.least_ns) - DRIFT_MAX_NS;
         Self { estimator: Estimator::default(), pings: VecDeque::new(), least_ns, ..*known }
     }
 
-    /// A further hello.
+    /// Takes another hello.
     pub fn hello(&mut self, now_ns: u64, far_ns: u64) -> Evidence {
         let least_ns = i128::from(far_ns) - i128::from(now_ns);
         let (low_ns, high_ns) = match self.offset() {
@@ -78,7 +78,7 @@ impl FarClock {
         Evidence::Fits
     }
 
-    /// A ping that leaves now: its id.
+    /// Notes a ping that leaves now; returns its id.
     pub fn ping(&mut self, now_ns: u64) -> u64 {
         self.last_id += 1;
         self.pings.push_back((self.last_id, now_ns));
@@ -88,7 +88,7 @@ impl FarClock {
         self.last_id
     }
 
-    /// A response that came back, once for each ping.
+    /// Takes the response to a ping, once for each ping.
     pub fn pong(&mut self, now_ns: u64, pong: &Pong, part: Part) -> Evidence {
         let place = self.pings.iter().position(|(id, _)| *id == pong.id);
         let Some((_, sent_ns)) = place.and_then(|place| self.pings.remove(place)) else {
@@ -104,7 +104,7 @@ impl FarClock {
         let low_ns = i128::from(pong.answered_ns) - i128::from(now_ns);
         let high_ns = i128::from(pong.received_ns) - i128::from(sent_ns);
         if low_ns > high_ns {
-            // No clock that only goes forward says so.
+            // Impossible if the clocks only go forward.
             return Evidence::Fits;
         }
         let known = self.offset().map(|clock| bounds(&clock)).or(self.doubted_ns.take());
@@ -119,12 +119,12 @@ impl FarClock {
         if is_set { Evidence::Set } else { Evidence::Fits }
     }
 
-    /// The offset with its bound; nothing before the first round trip.
+    /// The offset with its error; `None` before the first round trip.
     pub fn offset(&self) -> Option<ClockOffset> {
         self.estimator.offset()
     }
 
-    /// How late it is there now at least, nanoseconds.
+    /// A lower bound of the agent's time now, nanoseconds.
     pub fn far_now_ns(&self, now_ns: u64) -> u64 {
         let known = self.offset().map(|clock| bounds(&clock).0);
         let ahead_ns = known.map_or(self.least_ns, |least_ns| least_ns.max(self.least_ns));
@@ -170,9 +170,9 @@ mod tests {
         for (ahead_ns, evidence) in [(50 * S, Evidence::Fits), (40 * S, Evidence::Set)] {
             let mut clock = FarClock::of_hello(S, 51 * S);
             trip(&mut clock, 2 * S, (1_000, 1_000), 50 * S);
-            assert_eq!(clock.hello(14 * S, 54 * S), Evidence::Fits, "of 10 s ago, or set back");
-            assert_eq!(clock.far_now_ns(15 * S), 55 * S, "in doubt the earlier");
-            assert_eq!(clock.hello(14 * S, 14 * S + ahead_ns), Evidence::Fits, "what waited too");
+            assert_eq!(clock.hello(14 * S, 54 * S), Evidence::Fits, "delayed 10 s, or set back");
+            assert_eq!(clock.far_now_ns(15 * S), 55 * S, "in doubt, the earlier time");
+            assert_eq!(clock.hello(14 * S, 14 * S + ahead_ns), Evidence::Fits, "delayed as well");
             assert_eq!(trip(&mut clock, 15 * S, (1_000, 1_000), ahead_ns), evidence);
             assert_eq!(clock.offset().unwrap().offset_ns, ahead_ns as i64);
         }

@@ -1,10 +1,10 @@
-//! The controller's end: knows its agents and their clocks, offers a job, passes the orders of the
-//! lab on, and hands it one tick for each tenth of a second.
+//! The controller's side: tracks agents and their clocks, offers a job, passes on the orders of the
+//! lab, and gives the lab one tick for each tenth of a second.
 //!
-//! It keeps the account of each agent. An agent that is silent is *cut off*: its load ends by
-//! itself, and what it measured is taken when it comes back in time. One that does not come back is
-//! *lost*: what was taken of it counts, what it had in flight counts as unanswered, and the rest of
-//! its share is in no account but that of what is missing.
+//! It keeps an account of each agent. An agent that is silent is *cut off*: its load ends by
+//! itself, and its measurements count if it comes back in time. One that does not come back is
+//! *lost*: the ticks that arrived count, its requests in flight count as unanswered, and the rest
+//! of its share counts as missing.
 
 mod far;
 mod member;
@@ -26,7 +26,7 @@ use merge::{Merger, Presence};
 use model::tick::{ThreadKind, Tick};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long agents may take for their last report, nanoseconds.
+/// How long agents may take for their final report, nanoseconds.
 const REPORT_NS: u64 = 60_000_000_000;
 
 /// Where a message came from.
@@ -47,21 +47,21 @@ pub enum To {
     Down(String),
 }
 
-/// What the caller has to do, or may want to know.
+/// What the caller must do, or an event to report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// Send bytes.
     Send {
-        /// Where.
+        /// The destination.
         to: To,
-        /// What.
+        /// The bytes.
         bytes: Vec<u8>,
     },
     /// Something happened to an agent.
     Event {
         /// Its name.
         agent: String,
-        /// What.
+        /// The event.
         event: Event,
     },
 }
@@ -69,21 +69,21 @@ pub enum Output {
 /// What happens to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It is there for the first time, or began a new life.
+    /// It responded for the first time, or was restarted.
     Appeared,
-    /// It takes the job.
+    /// It accepts the job.
     Accepted,
-    /// It does not, and why.
+    /// It refuses the job, and why.
     Refused(String),
-    /// Nothing was heard of it for [`crate::SILENCE_NS`].
+    /// It was silent for [`crate::SILENCE_NS`].
     CutOff,
-    /// It is heard again.
+    /// It responds again.
     Back,
-    /// It ended its load before it was told to, and why.
+    /// It ended its load without an order, and why.
     Halted(String),
     /// Its part is over.
     Ended,
-    /// Nothing that it says counts any more, and why.
+    /// Its messages do not count any more, and why.
     Lost(String),
     /// Its clock or ours was set.
     ClockSet,
@@ -92,32 +92,32 @@ pub enum Event {
 /// Why a job cannot be offered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OfferError {
-    /// One is under way.
-    #[error("a job is under way")]
+    /// Another job is running.
+    #[error("another job is running")]
     Busy,
     /// There is no such agent.
     #[error("there is no agent {0}")]
     Unknown(String),
-    /// It speaks another protocol.
-    #[error("agent {0} has another version of the protocol: use the same version of ceiling")]
+    /// It has another version of the protocol.
+    #[error("agent {0} has another version of the protocol: run the same version of ceiling there")]
     Protocol(String),
     /// The trial is too large to be sent.
     #[error("the requests of the trial are too large to be sent to agents")]
     Size,
 }
 
-/// How many agents answered an offer.
+/// How many agents have answered an offer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// They take it.
+    /// Agents that accept the job.
     pub accepted: usize,
-    /// They do not.
+    /// Agents that refuse it.
     pub refused: usize,
-    /// They have not answered, or their clocks are not known yet.
+    /// Agents that have not answered, or whose clocks are not known yet.
     pub waiting: usize,
 }
 
-/// How far a job is.
+/// The stage of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Offered,
@@ -130,13 +130,13 @@ struct Job {
     id: Id,
     stage: Stage,
     members: Vec<Member>,
-    /// Which member an agent is.
+    /// The index of each agent among the members.
     places: BTreeMap<String, usize>,
     mergers: [Merger; 2],
     finish_ns: u64,
 }
 
-/// A controller's end of all lines.
+/// The controller's side of all lines.
 #[derive(Debug)]
 pub struct Session {
     fleet: String,
@@ -149,7 +149,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A controller that begins now. Its id is a new random one for each life of the process.
+    /// A controller that starts now. Its id must be a new random one for each start of the process.
     pub fn new(fleet: &str, key: ControllerKey, controller: Id) -> Self {
         Self {
             fleet: fleet.to_string(),
@@ -162,12 +162,12 @@ impl Session {
         }
     }
 
-    /// Asks all agents to say that they are there.
+    /// Asks all agents to say hello.
     pub fn call(&mut self) {
         self.outputs.push_back(Output::Send { to: To::Call, bytes: b"call".to_vec() });
     }
 
-    /// A message that came.
+    /// Handles a message that arrived.
     pub fn receive(&mut self, now_ns: u64, from: From<'_>, bytes: &[u8]) {
         match from {
             From::Hello(name) => self.hello(now_ns, name, bytes),
@@ -182,7 +182,7 @@ impl Session {
         self.flush_one(now_ns, name);
     }
 
-    /// Time passes. To be called at least each 20 ms.
+    /// Lets time advance. Call it at least every 20 ms.
     pub fn tick(&mut self, now_ns: u64) {
         if let Some(job) = &mut self.job {
             for member in &mut job.members {
@@ -194,27 +194,28 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// The line was down and is up again: what was not taken is sent again at once.
+    /// The line was down and is up again: everything without an acknowledgement is sent again at
+    /// once.
     pub fn reconnected(&mut self, now_ns: u64) {
         self.agents.values_mut().for_each(|agent| agent.send_again(now_ns));
         self.flush(now_ns);
     }
 
-    /// The next thing that the caller has to do.
+    /// The next thing that the caller must do.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// All agents that were ever there, by name.
+    /// All agents that have ever responded, by name.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
     }
 
-    /// Offers a job to these agents, each with its share. They answer one by one.
+    /// Offers a job to these agents, each with its share. Each agent answers by itself.
     ///
     /// # Errors
     ///
-    /// A job is under way, or one of the agents cannot be offered it.
+    /// Another job is running, or the job cannot be offered to one of the agents.
     pub fn offer(&mut self, now_ns: u64, offers: Vec<(String, Offer)>) -> Result<Id, OfferError> {
         if self.job.is_some() {
             return Err(OfferError::Busy);
@@ -246,7 +247,7 @@ impl Session {
         Ok(id)
     }
 
-    /// What agents said to the offer so far. One counts as waiting until its clock is known well.
+    /// The answers to the offer so far. An agent counts as waiting until its clock is known well.
     pub fn answers(&self) -> Answers {
         let mut answers = Answers::default();
         for member in self.job.iter().flat_map(|job| &job.members) {
@@ -260,7 +261,7 @@ impl Session {
         answers
     }
 
-    /// Agents that do not take the job, and why.
+    /// Agents that refuse the job, and why.
     pub fn refusals(&self) -> impl Iterator<Item = (&str, &Refusal)> {
         let members = self.job.iter().flat_map(|job| &job.members);
         members.filter_map(|member| match &member.answer {
@@ -269,8 +270,8 @@ impl Session {
         })
     }
 
-    /// Begins the job with those agents that take it and whose clocks are known. The others are out
-    /// of it.
+    /// Starts the job with the agents that accepted it and whose clocks are known. The others take
+    /// no part.
     pub fn begin(&mut self, now_ns: u64) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Offered) else { return };
         job.stage = Stage::Running;
@@ -285,14 +286,14 @@ impl Session {
                 }
                 None => {
                     agent.push(job.id, &DownItem::Command(Command::Finish));
-                    member.leave("it was not there when the job began");
+                    member.leave("it was not ready when the job started");
                 }
             }
         }
         self.flush(now_ns);
     }
 
-    /// Takes the offer back.
+    /// Withdraws the offer.
     pub fn abandon(&mut self, now_ns: u64) {
         let Some(job) = self.job.take() else { return };
         for member in &job.members {
@@ -323,21 +324,21 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Shows every merged tick of a crew that is due: one for each tenth of a second, and the last
-    /// one of a load once.
+    /// Calls `read` with every merged tick of a crew that is due: one for each tenth of a second,
+    /// and the last one of a load once.
     pub fn ticks(&mut self, now_ns: u64, crew: ThreadKind, read: &mut dyn FnMut(&Tick)) {
         let Some(job) = &mut self.job else { return };
         let presence: Vec<Presence> = job.members.iter().map(Member::presence).collect();
         job.mergers[crew as usize].hand_out(now_ns, &presence, read);
     }
 
-    /// Whether no agent carries load any more. Levels still end in order: their last ticks come.
+    /// Whether no agent carries load any more. Levels still end in order: their last ticks arrive.
     pub fn is_deserted(&self) -> bool {
         let Some(job) = &self.job else { return true };
         job.stage != Stage::Offered && !job.members.iter().any(Member::carries_load)
     }
 
-    /// No more orders come: agents report.
+    /// No more orders come: the agents send their final reports.
     pub fn finish(&mut self, now_ns: u64) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Running) else { return };
         (job.stage, job.finish_ns) = (Stage::Finishing, now_ns);
@@ -349,8 +350,8 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Whether all reports are there, or those that are not do not come any more. The job is then
-    /// over, and its accounts are final.
+    /// Whether all reports have arrived, or the missing ones will not arrive any more. The job is
+    /// then over, and its accounts are final.
     pub fn is_finished(&mut self, now_ns: u64) -> bool {
         let Some(job) = self.job.as_ref().filter(|job| job.stage != Stage::Offered) else {
             return self.job.is_none();
@@ -374,7 +375,7 @@ impl Session {
         true
     }
 
-    /// The account of each agent of the job under way, or of the last one.
+    /// The account of each agent of the current job, or of the last one.
     pub fn accounts(&self) -> Vec<Account> {
         if self.job.is_some() { self.accounts_now() } else { self.accounts.clone() }
     }
@@ -388,7 +389,7 @@ impl Session {
         job.members.iter().enumerate().map(account).collect()
     }
 
-    /// Ends the load of every agent that is known, whoever ordered it.
+    /// Stops the load of every known agent, whichever controller ordered it.
     pub fn stop(&mut self, now_ns: u64, why: &str) {
         for agent in self.agents.values_mut() {
             let command = Command::Stop { why: why.to_string() };
@@ -397,7 +398,7 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Whether every agent that is heard has taken all that was sent to it.
+    /// Whether every agent that responds has acknowledged everything that was sent to it.
     pub fn is_delivered(&self, now_ns: u64) -> bool {
         self.agents.values().all(|agent| agent.is_silent(now_ns) || agent.has_taken_all())
     }
@@ -424,10 +425,10 @@ impl Session {
         }
         *agent = Agent::after(agent, now_ns, hello);
         self.outputs.push_back(told(name, Event::Appeared));
-        self.lose(name, "it was started again");
+        self.lose(name, "it was restarted");
     }
 
-    /// Nothing that an agent says counts any more.
+    /// Marks an agent as lost: its messages do not count any more.
     fn lose(&mut self, name: &str, why: &str) {
         let member = self.job.as_mut().and_then(|job| {
             let index = *job.places.get(name)?;
@@ -458,7 +459,7 @@ impl Session {
         }
     }
 
-    /// An item of an agent, once and in order.
+    /// Handles an item of an agent, once and in order.
     fn item(&mut self, now_ns: u64, name: &str, bytes: &[u8]) -> Result<(), String> {
         let (id, item) = UpItem::parse(bytes)?;
         let Some(job) = self.job.as_mut().filter(|job| job.id == id) else { return Ok(()) };
@@ -485,13 +486,13 @@ impl Session {
         Ok(())
     }
 
-    /// Sends whatever is due to any agent.
+    /// Sends everything that is due to any agent.
     fn flush(&mut self, now_ns: u64) {
         let names: Vec<String> = self.agents.keys().cloned().collect();
         names.iter().for_each(|name| self.flush_one(now_ns, name));
     }
 
-    /// Sends whatever is due to one agent.
+    /// Sends everything that is due to one agent.
     fn flush_one(&mut self, now_ns: u64, name: &str) {
         let Some(agent) = self.agents.get_mut(name) else { return };
         let has_part = |job: &&Job| {

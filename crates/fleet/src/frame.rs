@@ -1,23 +1,23 @@
-//! What one message holds: numbered items, and what is only true now.
+//! The contents of one message: numbered items, and values that are only valid now.
 
 use crate::bytes::{Malformed, Reader, Writer};
 use crate::message::{Command, Id, Report};
 use crate::{ITEM_BYTES_MAX, MESSAGE_BYTES_MAX};
 
-/// Items of one message.
+/// Most items in one message.
 pub const ITEMS_MAX: usize = 1024;
 
-/// A number and what it numbers.
+/// An item with its number.
 pub type Item = (u64, Vec<u8>);
 
-/// From a controller to an agent, inside of an order.
+/// From a controller to an agent, inside an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Down {
-    /// The agent's items up to this one were taken.
+    /// The agent's items up to this number were received.
     pub ack: u64,
-    /// A question for the agent's clock: an id that its response repeats.
+    /// A ping: an id that the response repeats.
     pub ping: Option<u64>,
-    /// The job's load may go on until then, agent's clock.
+    /// The job's load may go on until this instant, agent's clock.
     pub lease_until_ns: Option<u64>,
     /// Commands.
     pub items: Vec<Item>,
@@ -28,7 +28,7 @@ pub struct Down {
 pub struct Pong {
     /// Id of the ping.
     pub id: u64,
-    /// When the ping came, nanoseconds.
+    /// When the ping arrived, nanoseconds.
     pub received_ns: u64,
     /// When the response left, nanoseconds.
     pub answered_ns: u64,
@@ -37,11 +37,11 @@ pub struct Pong {
 /// From an agent to a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Up {
-    /// The life of the controller that is meant.
+    /// Id of the controller's process.
     pub controller: Id,
-    /// The life of the agent that speaks.
+    /// Challenge of the agent's process.
     pub challenge: Id,
-    /// The controller's items up to this one were taken.
+    /// The controller's items up to this number were received.
     pub ack: u64,
     /// The response to the latest ping.
     pub pong: Option<Pong>,
@@ -59,11 +59,11 @@ impl Down {
         writer.into_bytes()
     }
 
-    /// From bytes.
+    /// Parses bytes.
     ///
     /// # Errors
     ///
-    /// They are not those of one.
+    /// They are malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let down = Self {
@@ -93,11 +93,11 @@ impl Up {
         writer.into_bytes()
     }
 
-    /// From bytes.
+    /// Parses bytes.
     ///
     /// # Errors
     ///
-    /// They are not those of one.
+    /// They are malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.len() > MESSAGE_BYTES_MAX {
             return Err(Malformed::Range("the message"));
@@ -150,12 +150,12 @@ fn read_items(reader: &mut Reader<'_>) -> Result<Vec<Item>, Malformed> {
     (0..count).map(|_| item()).collect()
 }
 
-/// What an item begins with.
+/// The first byte of an item: its kind.
 const WORDS: u8 = 0;
 const PIECE: u8 = 1;
 const TICK: u8 = 2;
 
-/// Bytes of the id of a job in front of what an item says.
+/// Bytes of the kind and the job id at the start of an item.
 const HEAD_BYTES: usize = 17;
 
 /// An item from a controller.
@@ -163,7 +163,7 @@ const HEAD_BYTES: usize = 17;
 pub enum DownItem {
     /// A command.
     Command(Command),
-    /// A piece of what the last command announced.
+    /// A piece of the data that the last command announced.
     Piece(Vec<u8>),
 }
 
@@ -172,14 +172,14 @@ pub enum DownItem {
 pub enum UpItem {
     /// A report.
     Report(Report),
-    /// A piece of what the last report announced.
+    /// A piece of the data that the last report announced.
     Piece(Vec<u8>),
     /// A tick, as [`ticks`](crate::ticks) writes it.
     Tick(Vec<u8>),
 }
 
 impl DownItem {
-    /// As bytes, with the job it is about.
+    /// As bytes, with the id of its job.
     pub fn to_bytes(&self, job: Id) -> Vec<u8> {
         match self {
             Self::Command(command) => tagged((WORDS, job), &words(command)),
@@ -187,11 +187,11 @@ impl DownItem {
         }
     }
 
-    /// From bytes.
+    /// Parses bytes.
     ///
     /// # Errors
     ///
-    /// They are not those of one; the reason is for people.
+    /// They are malformed; the reason is for people.
     pub fn parse(bytes: &[u8]) -> Result<(Id, Self), String> {
         let (tag, job, rest) = untagged(bytes)?;
         let item = match tag {
@@ -204,7 +204,7 @@ impl DownItem {
 }
 
 impl UpItem {
-    /// As bytes, with the job it is about.
+    /// As bytes, with the id of its job.
     pub fn to_bytes(&self, job: Id) -> Vec<u8> {
         match self {
             Self::Report(report) => tagged((WORDS, job), &words(report)),
@@ -213,11 +213,11 @@ impl UpItem {
         }
     }
 
-    /// From bytes.
+    /// Parses bytes.
     ///
     /// # Errors
     ///
-    /// They are not those of one; the reason is for people.
+    /// They are malformed; the reason is for people.
     pub fn parse(bytes: &[u8]) -> Result<(Id, Self), String> {
         let (tag, job, rest) = untagged(bytes)?;
         let item = match tag {
@@ -230,7 +230,7 @@ impl UpItem {
     }
 }
 
-const NO_KIND: &str = "it is of no kind";
+const NO_KIND: &str = "it has an unknown kind";
 
 fn words(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("a message has a JSON form")

@@ -1,4 +1,4 @@
-//! The key of a controller: made, kept in a file, and its public half as agents are given it.
+//! The key of a controller: made, kept in a file, and its public half in the form that agents pin.
 
 use aws_lc_rs::encoding::{AsBigEndian, Curve25519SeedBin};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -15,31 +15,31 @@ use std::str::FromStr;
 pub const SIGNATURE_BYTES: usize = 64;
 /// Bytes of a seed and of a public key.
 const KEY_BYTES: usize = 32;
-/// What a file of a secret key begins with.
+/// The prefix of a secret key in a file.
 const SECRET_PREFIX: &str = "ceiling-controller-secret:";
-/// What the text of a public key begins with.
+/// The prefix of the text of a public key.
 const PUBLIC_PREFIX: &str = "ceiling-controller:";
-/// More is no key.
+/// Size limit of a key file in bytes.
 const FILE_BYTES_MAX: u64 = 1024;
 
-/// Why there is no key.
+/// Why a key cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The text is not one.
-    #[error("it is no {0}")]
+    /// The text is not a key.
+    #[error("it is not a {0}")]
     Text(&'static str),
-    /// The system refused.
+    /// An error of the system.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The reason of the system.
         error: io::Error,
     },
-    /// Everybody may read the secret. A group may: that is how Kubernetes mounts secrets.
-    #[error("{0}: every user can read it; for example chmod 600 {0}", path.display())]
+    /// Every user may read the secret. A group may read it, because Kubernetes mounts secrets so.
+    #[error("{0}: every user can read it; restrict it, for example chmod 600 {0}", path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }
@@ -51,18 +51,18 @@ pub struct ControllerKey {
 }
 
 impl ControllerKey {
-    /// A new one.
+    /// A new random key.
     pub fn generate() -> Self {
         Self { pair: Ed25519KeyPair::generate().expect("the system gives random bytes") }
     }
 
-    /// The one of a seed of 32 bytes.
+    /// The key of a seed of 32 bytes.
     pub fn of_seed(seed: &[u8; KEY_BYTES]) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed);
         Self { pair: pair.expect("every seed of this length is one") }
     }
 
-    /// The half that agents are given.
+    /// The public half, which agents pin.
     pub fn public(&self) -> PublicKey {
         let bytes = self.pair.public_key().as_ref().try_into();
         PublicKey(bytes.expect("a public key has 32 bytes"))
@@ -74,7 +74,7 @@ impl ControllerKey {
         signature.as_ref().try_into().expect("a signature has 64 bytes")
     }
 
-    /// Writes it into a new file that only its owner may read.
+    /// Writes it to a new file that only its owner may read.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl ControllerKey {
     ///
     /// # Errors
     ///
-    /// There is none, every user may read it, or it holds no key.
+    /// The file does not exist, every user may read it, or it has no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let failed = |error| KeyError::Io { path: path.to_path_buf(), error };
         let file = OpenOptions::new().read(true).open(path).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What a controller and an agent tell each other.
+//! The messages between a controller and an agent.
 
 use engine::job::{Order, Pace};
 use model::curve::Curve;
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A random number that names a life of a process or a job; 128 bits, as hexadecimal text.
+/// A random number that identifies one start of a process, or a job; 128 bits, as hexadecimal text.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -21,10 +21,10 @@ use std::sync::Arc;
 pub struct Id(pub [u8; 16]);
 
 impl Id {
-    /// The id that names nothing: orders outside of any job carry it.
+    /// The id of nothing: orders outside any job carry it.
     pub const NONE: Self = Self([0; 16]);
 
-    /// A new one.
+    /// A new random id.
     pub fn random() -> Self {
         let mut bytes = [0; 16];
         aws_lc_rs::rand::fill(&mut bytes).expect("the system gives random bytes");
@@ -64,7 +64,7 @@ impl TryFrom<String> for Id {
     }
 }
 
-/// What an agent says of its host and of itself.
+/// Facts about an agent and its host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
@@ -76,46 +76,46 @@ pub struct Facts {
     pub kernel: String,
     /// CPUs it may use.
     pub cpus: u32,
-    /// Memory, bytes; absent when it is not known.
+    /// Memory, bytes; absent if not known.
     pub memory_bytes: Option<u64>,
     /// Local addresses.
     pub addresses: Vec<String>,
-    /// Local ports for connections to one address; absent when it is not known.
+    /// Local ports for connections to one address; absent if not known.
     pub ports: Option<u32>,
-    /// Speed of its link, megabits per second; absent when it is not known.
+    /// Speed of its link, megabits per second; absent if not known.
     pub link_mbps: Option<u32>,
     /// Labels, for example `zone=a`.
     pub labels: BTreeMap<String, String>,
-    /// Requests per second it was found to be able to send, or says it can; absent when it is not
+    /// The rate that it can send, measured or given by its user, requests per second; absent if not
     /// known.
     pub capacity: Option<f64>,
-    /// The most that it may send, requests per second; absent when there is no limit.
+    /// The highest rate that it may send, requests per second; absent if there is no limit.
     pub rate_max: Option<f64>,
-    /// What it may send to.
+    /// Where it may send load.
     pub allow: Vec<String>,
 }
 
-/// An agent is there.
+/// An agent announces itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`](crate::PROTOCOL) of the agent.
     pub protocol: u32,
     /// Its name.
     pub agent: String,
-    /// This life of its process: orders for another one are refused.
+    /// Identifies this start of its process: orders for another one are refused.
     pub challenge: Id,
     /// Its monotonic clock, nanoseconds.
     pub now_ns: u64,
-    /// The job it carries out.
+    /// The job that it is carrying out.
     pub job: Option<Id>,
-    /// Itself and its host.
+    /// Facts about the agent and its host.
     pub facts: Facts,
 }
 
-/// A job as it is offered: the whole trial, and the agent's part in it.
+/// An offered job: the whole trial, and the agent's part in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
-    /// What the whole fleet does. What only one host can mean is left out: threads, CPUs, driver,
+    /// The trial of the whole fleet. Settings of one host are left out: threads, CPUs, driver,
     /// sources, files.
     pub trial: Trial,
     /// This agent's part, for each kind of worker.
@@ -133,26 +133,26 @@ pub enum CrewOrder {
         load: u32,
         /// Connections of the whole fleet.
         connections: u32,
-        /// Connections that may be open, of the whole fleet.
+        /// Connections that may be open in the whole fleet.
         connections_max: u32,
         /// Requests in flight per connection.
         depth: u32,
-        /// How requests become due; in closed loop absent.
+        /// How requests become due; absent in closed loop.
         open: Option<OpenPace>,
-        /// What becomes of connections.
+        /// How long connections live.
         life: Life,
     },
     /// [`Order::Warm`].
     Warm,
     /// [`Order::Measure`].
     Measure {
-        /// Begin of the window, agent's clock.
+        /// Start of the window, agent's clock.
         begin_ns: u64,
-        /// End of the window, agent's clock; absent when the budget decides.
+        /// End of the window, agent's clock; absent if the budget decides.
         end_ns: Option<u64>,
         /// Requests of the whole fleet.
         budget: Option<u64>,
-        /// How long responses are awaited.
+        /// How long to wait for responses.
         drain_ns: u64,
     },
     /// [`Order::Stop`].
@@ -166,13 +166,13 @@ pub enum CrewOrder {
 pub struct OpenPace {
     /// Rate of the whole fleet over time.
     pub curve: Curve,
-    /// How due instants are spread around it.
+    /// How planned instants are spaced.
     pub arrivals: Spacing,
-    /// Seed of that spread.
+    /// Seed of the spacing.
     pub seed: u64,
 }
 
-/// Carries an instant from one clock to another; the far future stays what it is.
+/// Converts an instant from one clock to another; the far future stays the same.
 pub fn carried(ns: u64, offset_ns: i64) -> u64 {
     if ns == u64::MAX { ns } else { ns.saturating_add_signed(offset_ns) }
 }
@@ -211,7 +211,7 @@ impl CrewOrder {
         }
     }
 
-    /// As the engine has it; still of the whole fleet.
+    /// As an order of the engine, still for the whole fleet.
     pub fn into_order(self) -> Order {
         match self {
             Self::Connect { load, connections, connections_max, depth, open, life } => {
@@ -238,51 +238,51 @@ impl CrewOrder {
 pub enum Command {
     /// A job follows, in pieces.
     Offer {
-        /// How the pieces fit together.
+        /// The length of the data in the pieces.
         blob: BlobHead,
     },
-    /// The fleet is complete: the job begins.
+    /// The fleet is complete: the job starts.
     Begin {
         /// How far the agent's clock is ahead of the controller's.
         clock: ClockOffset,
     },
-    /// To one of the agent's crews.
+    /// An order for one of the agent's crews.
     Crew {
-        /// Which: that of requests, or that of subscribers.
+        /// The crew: for requests, or for subscribers.
         crew: ThreadKind,
-        /// What.
+        /// The order.
         order: CrewOrder,
     },
     /// No more orders come: report what was measured.
     Finish,
-    /// End whatever load there is, whoever began it.
+    /// End the current load, whichever controller started it.
     Stop {
         /// Why, for people.
         why: String,
     },
 }
 
-/// Length of something that is sent in pieces.
+/// Length of data that is sent in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobHead {
-    /// Bytes on the way.
+    /// Compressed bytes, as sent.
     pub packed_bytes: u64,
-    /// Bytes of the whole.
+    /// Uncompressed bytes.
     pub bytes: u64,
 }
 
-/// A numbered item from an agent, but for ticks and pieces.
+/// A numbered item from an agent, except ticks and pieces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {
-    /// It takes the job.
+    /// It accepts the job.
     Accepted {
         /// Where its connections go.
         addresses: Vec<SocketAddr>,
     },
-    /// It does not.
+    /// It refuses the job.
     Refused(Refusal),
-    /// It ended its load before it was told to.
+    /// It ended its load without an order.
     Halted {
         /// Why.
         why: Halt,
@@ -293,17 +293,18 @@ pub enum Report {
     Ended {
         /// How.
         ended: Ended,
-        /// Its record follows in pieces; absent when there is none.
+        /// Its record follows in pieces; absent if there is none.
         record: Option<BlobHead>,
     },
 }
 
-/// Why an agent does not take a job.
+/// Why an agent refuses a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// For people.
+    /// The reason, for people.
     pub why: String,
-    /// Whether the server does not respond to it; otherwise the agent may not or cannot.
+    /// Whether the server does not respond to the agent; otherwise the job is not allowed or not
+    /// possible.
     #[serde(default)]
     pub is_unreachable: bool,
 }
@@ -318,27 +319,27 @@ impl From<String> for Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "why", rename_all = "snake_case")]
 pub enum Halt {
-    /// Nothing renewed its lease.
+    /// Its lease was not renewed.
     Lease,
     /// Its clock went back.
     Clock,
     /// `ceiling fleet stop`, or the user of the agent.
     Stopped(String),
-    /// An order that it does not carry out.
+    /// It refused an order.
     Refused(String),
-    /// What it measured is not taken from it.
+    /// The controller does not accept its measurements.
     Full,
 }
 
 impl Halt {
-    /// For people.
+    /// The reason, for people.
     pub fn text(&self) -> String {
         match self {
-            Self::Lease => "nothing renewed its lease".to_string(),
+            Self::Lease => "its lease was not renewed".to_string(),
             Self::Clock => "its clock went back".to_string(),
             Self::Stopped(why) => format!("it was stopped: {why}"),
             Self::Refused(why) => format!("it refused an order: {why}"),
-            Self::Full => "the controller did not take what it measured".to_string(),
+            Self::Full => "the controller did not accept its measurements".to_string(),
         }
     }
 }
@@ -349,7 +350,7 @@ impl Halt {
 pub enum Ended {
     /// As ordered.
     Complete,
-    /// Before that; the reason was reported.
+    /// Early; the reason was reported.
     Halted,
     /// It could not go on.
     Failed(String),
@@ -398,7 +399,7 @@ mod tests {
             })
             .unwrap();
             let Command::Crew { order: came, .. } = serde_json::from_slice(&json).unwrap() else {
-                panic!("another command came");
+                panic!("another command arrived");
             };
             assert_eq!(came, sent);
             let back = CrewOrder::of(&came.into_order(), -1_000).into_order();

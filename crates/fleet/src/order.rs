@@ -1,11 +1,11 @@
-//! Orders as they travel: signed by the controller, for one life of one agent, once, and not for
-//! long.
+//! Orders in transit: signed by the controller, for one process of one agent, valid once and for a
+//! short time.
 //!
-//! The times of an order are those of the agent's clock. The controller knows that clock from the
-//! hello of the agent and from round trips, so no calendar has to be right, and an order that a
-//! broker holds back becomes void by itself. The nonce is that of the controller's process and of
-//! the agent's: what was signed for another life of either is refused, also by an agent that
-//! remembers nothing.
+//! The times of an order are in the agent's clock. The controller estimates that clock from the
+//! agent's hello and from round trips, so no wall clock has to be right, and an order that a broker
+//! holds back expires by itself. An order names the controller's process and the agent's process:
+//! an order that was signed for another start of either is refused, even by an agent that remembers
+//! nothing.
 
 use crate::MESSAGE_BYTES_MAX;
 use crate::bytes::{Malformed, Reader, Writer};
@@ -15,53 +15,53 @@ use crate::subject::NAME_MAX;
 use crate::{LEASE_NS, ORDER_VALID_NS};
 use std::collections::BTreeMap;
 
-/// Keeps a signature from meaning anything elsewhere.
+/// Domain separation: a signature is valid for orders only.
 const DOMAIN: &[u8] = b"ceiling fleet order 1\0";
-/// An order may come from so far in the future, nanoseconds: estimates of a clock are off.
+/// How far in the future an order may be, nanoseconds, because estimates of clocks have errors.
 const EARLY_NS: u64 = LEASE_NS;
-/// Controllers that an agent listens to at once.
+/// Most controllers that an agent listens to at once.
 const CONTROLLERS_MAX: usize = 8;
 
-/// Whom an order is for, and when.
+/// The recipient of an order, and its validity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// The fleet.
     pub fleet: String,
     /// The agent.
     pub agent: String,
-    /// The life of the controller's process: its nonce.
+    /// The nonce of the controller's process.
     pub controller: Id,
-    /// The life of the agent's process, from its hello.
+    /// The challenge of the agent's process, from its hello.
     pub challenge: Id,
-    /// The job; [`Id::NONE`] outside of any.
+    /// The job; [`Id::NONE`] outside any job.
     pub job: Id,
-    /// Greater than that of every order before, from 1.
+    /// Starts at 1, and grows with each order.
     pub sequence: u64,
     /// When it was signed, agent's clock.
     pub issued_ns: u64,
-    /// When it is void, agent's clock; at most [`ORDER_VALID_NS`] later.
+    /// When it expires, agent's clock; at most [`ORDER_VALID_NS`] later.
     pub expires_ns: u64,
 }
 
-/// An order: what is said, and to whom.
+/// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
-    /// Whom it is for.
+    /// Recipient and validity.
     pub header: Header,
     /// A [`frame::Down`](crate::frame::Down).
     pub payload: Vec<u8>,
 }
 
-/// Why an agent does not listen to an order.
+/// Why an agent refuses an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// It is longer than any order.
+    /// It is longer than any valid order.
     #[error("it is too large")]
     Size,
     /// The pinned key did not sign it.
     #[error("it is not signed by the controller's key")]
     Signature,
-    /// It was signed, and makes no sense.
+    /// It is signed, but malformed.
     #[error("it is malformed: {0}")]
     Malformed(#[from] Malformed),
     /// It is for another fleet.
@@ -70,25 +70,25 @@ pub enum OrderError {
     /// It is for another agent.
     #[error("it is for another agent")]
     Agent,
-    /// It is for another life of this agent.
+    /// It is for an earlier process of this agent.
     #[error("it was signed before this agent was started")]
     Life,
     /// It is too old.
     #[error("it has expired")]
     Expired,
-    /// It is of the future.
+    /// Its time is in the future.
     #[error("it is ahead of the clock")]
     Early,
-    /// It came before.
-    #[error("it came before")]
+    /// It has arrived before.
+    #[error("it was received before")]
     Replayed,
-    /// Too many controllers speak at once.
+    /// Too many controllers send orders at once.
     #[error("too many controllers")]
     Crowded,
 }
 
 impl Envelope {
-    /// Signs it.
+    /// Signs the order; returns the bytes to send.
     pub fn seal(&self, key: &ControllerKey) -> Vec<u8> {
         let Header { fleet, agent, controller, challenge, job, .. } = &self.header;
         let mut writer = Writer::default();
@@ -107,11 +107,11 @@ impl Envelope {
         message
     }
 
-    /// Reads an order that the key has signed; whom it is for is not looked at.
+    /// Parses an order and checks its signature, but not its recipient.
     ///
     /// # Errors
     ///
-    /// It was not signed, or is malformed.
+    /// It is not signed by the key, or is malformed.
     pub fn open(bytes: &[u8], key: &PublicKey) -> Result<Self, OrderError> {
         if bytes.len() > MESSAGE_BYTES_MAX {
             return Err(OrderError::Size);
@@ -138,16 +138,16 @@ impl Envelope {
     }
 }
 
-/// Which of the latest numbers came already.
+/// Which of the latest sequence numbers have arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     highest: u64,
-    /// The 64 numbers up to the highest, which is the lowest bit.
+    /// The 64 numbers up to the highest; the lowest bit is the highest number.
     seen: u64,
 }
 
 impl Window {
-    /// Whether a number is new; it is not any more.
+    /// Marks a number as seen; returns whether it was new.
     fn admit(&mut self, sequence: u64) -> bool {
         if sequence > self.highest {
             let step = u32::try_from(sequence - self.highest).unwrap_or(u32::MAX);
@@ -162,15 +162,15 @@ impl Window {
     }
 }
 
-/// One controller as a guard remembers it.
+/// What a guard remembers of a controller.
 #[derive(Debug, Default)]
 struct Known {
     window: Window,
-    /// When the last of its orders is void.
+    /// When the last of its orders expires.
     until_ns: u64,
 }
 
-/// Lets through to an agent what its controller signed for it, once.
+/// Admits the orders that the controller signed for an agent, each once.
 #[derive(Debug)]
 pub struct Guard {
     key: PublicKey,
@@ -181,17 +181,17 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The guard of an agent for one life of its process.
+    /// The guard of an agent for one process.
     pub fn new(key: PublicKey, (fleet, agent): (&str, &str), challenge: Id) -> Self {
         let (fleet, agent) = (fleet.to_string(), agent.to_string());
         Self { key, fleet, agent, challenge, controllers: BTreeMap::new() }
     }
 
-    /// The order in these bytes, which came at this instant of the agent's clock.
+    /// The order in these bytes, which arrived at this instant of the agent's clock.
     ///
     /// # Errors
     ///
-    /// Why it is not listened to.
+    /// Why the order is refused.
     pub fn admit(&mut self, now_ns: u64, bytes: &[u8]) -> Result<Envelope, OrderError> {
         let envelope = Envelope::open(bytes, &self.key)?;
         let header = &envelope.header;
@@ -217,7 +217,7 @@ impl Guard {
         if known.window.admit(header.sequence) { Ok(envelope) } else { Err(OrderError::Replayed) }
     }
 
-    /// A controller is forgotten only when nothing that it signed is valid any more.
+    /// Makes room for a new controller: forgets those whose orders have all expired.
     fn make_room(&mut self, now_ns: u64, controller: Id) -> Result<(), OrderError> {
         let is_known = self.controllers.contains_key(&controller);
         if is_known || self.controllers.len() < CONTROLLERS_MAX {

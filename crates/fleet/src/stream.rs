@@ -1,25 +1,25 @@
-//! Items that arrive once and in order, over messages that may be lost, doubled or late.
+//! Delivers items once and in order, over messages that may be lost, duplicated or late.
 //!
-//! The near end keeps each item until the far end has taken it, and sends it again after a while.
-//! The far end takes each number once. Both have bounds.
+//! The sender keeps each item until the receiver has acknowledged it, and sends it again after a
+//! while. The receiver takes each number once. Both have size limits.
 
 use crate::frame::{ITEMS_MAX, Item};
 use crate::{BEAT_NS, ITEM_BYTES_MAX};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What an agent has no acknowledgement for is sent again after this long, nanoseconds:
+/// After this time, nanoseconds, an agent sends items without an acknowledgement again:
 /// acknowledgements come with the beats of the controller, and two of them may be lost.
 pub const UP_AGAIN_NS: u64 = 800_000_000;
-/// The same of a controller: agents answer at once.
+/// The same for a controller: agents acknowledge at once.
 pub const DOWN_AGAIN_NS: u64 = BEAT_NS;
-/// Bytes of items in one message.
+/// Size limit of the items in one message, bytes.
 pub const BATCH_BYTES_MAX: usize = ITEM_BYTES_MAX + (64 << 10);
-/// Items that may be ahead of the one that is missing.
+/// How many items may arrive ahead of a missing one.
 const AHEAD_MAX: u64 = 4096;
-/// Bytes of such items.
+/// Size limit of such items, bytes.
 const AHEAD_BYTES_MAX: usize = 16 << 20;
 
-/// An item under way.
+/// An item without an acknowledgement.
 #[derive(Debug)]
 struct Waiting {
     number: u64,
@@ -27,7 +27,7 @@ struct Waiting {
     sent_ns: Option<u64>,
 }
 
-/// The near end.
+/// The sender.
 #[derive(Debug)]
 pub struct Outbox {
     again_ns: u64,
@@ -37,7 +37,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Empty. What is not acknowledged is sent again after `again_ns`.
+    /// An empty outbox. Items without an acknowledgement are sent again after `again_ns`.
     pub fn new(again_ns: u64) -> Self {
         Self { again_ns, last: 0, waiting: VecDeque::new(), bytes: 0 }
     }
@@ -50,7 +50,7 @@ impl Outbox {
         self.waiting.push_back(Waiting { number: self.last, bytes, sent_ns: None });
     }
 
-    /// The far end has taken all items up to this one.
+    /// The receiver has taken all items up to this one.
     pub fn acknowledged(&mut self, number: u64) {
         while self.waiting.front().is_some_and(|first| first.number <= number.min(self.last)) {
             let first = self.waiting.pop_front();
@@ -58,13 +58,12 @@ impl Outbox {
         }
     }
 
-    /// Items to send now, as many as fit into one message; none when there are none. They count as
-    /// sent.
+    /// Items to send now, as many as fit into one message; may be empty. They count as sent.
     pub fn due(&mut self, now_ns: u64) -> Vec<Item> {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for waiting in &mut self.waiting {
             let is_due = waiting.sent_ns.is_none_or(|sent_ns| {
-                // A clock that went back says nothing about how long it has been.
+                // If the clock went back, the time since the last send is not known.
                 now_ns < sent_ns || now_ns - sent_ns >= self.again_ns
             });
             if !is_due {
@@ -80,23 +79,23 @@ impl Outbox {
         items
     }
 
-    /// Sends everything again that was not acknowledged: the line was down.
+    /// The line was down: sends everything again that was not acknowledged.
     pub fn send_again(&mut self) {
         self.waiting.iter_mut().for_each(|waiting| waiting.sent_ns = None);
     }
 
-    /// Bytes that are kept.
+    /// How many bytes are kept.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the far end has taken everything.
+    /// Whether the receiver has taken everything.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
-/// The far end.
+/// The receiver.
 #[derive(Debug, Default)]
 pub struct Inbox {
     taken: u64,
@@ -105,8 +104,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// An item that came. One that was taken, or is too far ahead, is dropped: the near end sends
-    /// what it has no acknowledgement for again.
+    /// Takes an item that arrived. A duplicate, or one that is too far ahead, is dropped: the
+    /// sender sends items without an acknowledgement again.
     pub fn put(&mut self, (number, bytes): Item) {
         let is_near = number > self.taken && number - self.taken <= AHEAD_MAX;
         let is_next = number == self.taken + 1;
@@ -117,7 +116,7 @@ impl Inbox {
         }
     }
 
-    /// The next item in order, if it is there.
+    /// The next item in order, if it has arrived.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         let bytes = self.ahead.remove(&(self.taken + 1))?;
         self.taken += 1;
@@ -125,7 +124,7 @@ impl Inbox {
         Some(bytes)
     }
 
-    /// The number of the last item that was taken: what is acknowledged.
+    /// The number of the last item that was taken, for the acknowledgement.
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -182,7 +181,7 @@ mod tests {
         (2..200).for_each(|number| inbox.put((number, vec![0; ITEM_BYTES_MAX])));
         assert!(inbox.ahead_bytes <= AHEAD_BYTES_MAX && inbox.take().is_none());
         inbox.put((1, vec![1]));
-        assert_eq!(inbox.take(), Some(vec![1]), "the one that is missing always fits");
+        assert_eq!(inbox.take(), Some(vec![1]), "the missing item always fits");
     }
 
     #[test]

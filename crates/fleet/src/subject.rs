@@ -1,9 +1,9 @@
-//! Where messages go: the subjects of a fleet.
+//! The subjects of a fleet.
 //!
-//! A name is a part of a subject, so it holds nothing that a broker would read as more than one
-//! part or as a wildcard.
+//! A name is one part of a subject, so it contains no character that a broker would read as a
+//! separator or as a wildcard.
 
-/// Characters of the name of a fleet or of an agent.
+/// Longest name of a fleet or of an agent, in characters.
 pub const NAME_MAX: usize = 63;
 
 /// Whether a text may name a fleet or an agent: letters, digits, `-` and `_`.
@@ -12,8 +12,8 @@ pub fn is_name(text: &str) -> bool {
     (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_part)
 }
 
-/// Where an agent says hello: on a subject of its own, so that none can do so for another. A
-/// controller listens to all with `*` as the agent.
+/// Where an agent says hello. Each has its own subject, so that no agent can say hello for another.
+/// A controller subscribes to all with `*` as the agent.
 pub fn hello(fleet: &str, agent: &str) -> String {
     format!("ceiling.{fleet}.hello.{agent}")
 }
@@ -28,18 +28,18 @@ pub fn up(fleet: &str, agent: &str) -> String {
     format!("ceiling.{fleet}.agent.{agent}.up")
 }
 
-/// Where an agent is ordered about.
+/// Where an agent receives orders.
 pub fn down(fleet: &str, agent: &str) -> String {
     format!("ceiling.{fleet}.agent.{agent}.down")
 }
 
-/// The agent whose hello comes on a subject; nothing for any other subject.
+/// The agent whose hello comes on a subject; `None` for any other subject.
 pub fn agent_of_hello<'a>(fleet: &str, subject: &'a str) -> Option<&'a str> {
     let rest = subject.strip_prefix("ceiling.")?.strip_prefix(fleet)?;
     rest.strip_prefix(".hello.").filter(|name| is_name(name))
 }
 
-/// The agent whose reports come on a subject; nothing for any other subject.
+/// The agent whose reports come on a subject; `None` for any other subject.
 pub fn agent_of_up<'a>(fleet: &str, subject: &'a str) -> Option<&'a str> {
     let rest = subject.strip_prefix("ceiling.")?.strip_prefix(fleet)?.strip_prefix(".agent.")?;
     rest.strip_suffix(".up").filter(|name| is_name(name))

@@ -1,11 +1,11 @@
-//! Ticks on their way: without what is empty, as bytes, and added up.
+//! Ticks in transit: without their empty parts, as bytes, and summed.
 //!
-//! A tick of the engine is large because it is never allocated again; what a tenth of a second
-//! fills of it is small. An agent adds up the ticks of its workers and sends the sum; a controller
-//! adds up those of all agents. Counts and distributions are added exactly; nothing is made of a
+//! A tick of the engine is large because it is allocated only once; a tenth of a second fills
+//! little of it. An agent sums the ticks of its workers and sends the sum; a controller sums the
+//! ticks of all agents. Counts and distributions are added exactly; nothing is calculated from a
 //! percentile.
 //!
-//! Times are those of the agent's clock until the controller carries them over.
+//! Times are in the agent's clock until the controller converts them.
 
 pub mod codec;
 pub mod sum;
@@ -22,13 +22,13 @@ use model::tick::{
 };
 use model::tls::TlsTally;
 
-/// Distributions of a tick, in the order of [`histograms`].
+/// How many distributions a tick has, in the order of [`histograms`].
 pub const HISTOGRAMS: usize = 10;
 
-/// A tick without what is empty.
+/// A tick without its empty parts.
 #[derive(Debug, Clone)]
 pub struct SparseTick {
-    /// Whose: of the crew that sends requests, or of the one that listens.
+    /// The crew: the one that sends requests, or the one that holds subscribers.
     pub crew: ThreadKind,
     /// Number of the load order.
     pub load: u32,
@@ -46,9 +46,9 @@ pub struct SparseTick {
     pub counts: Counts,
     /// Responses by code.
     pub codes: StatusCodes,
-    /// Those that failed by their status.
+    /// Responses that failed because of their status, by code.
     pub error_codes: StatusCodes,
-    /// First responses of kinds of failures.
+    /// The first response of each kind of failure.
     pub caught: Vec<Caught>,
     /// The shortest service time of the warm-up, nanoseconds.
     pub warmup_fastest_ns: Option<u64>,
@@ -69,7 +69,7 @@ pub struct Counts {
     pub measured: Counters,
     /// All other requests.
     pub unmeasured: Counters,
-    /// Connections as they stand.
+    /// Current connections.
     pub connections: Connections,
     /// What happened to connections.
     pub turnover: Turnover,
@@ -100,7 +100,7 @@ pub fn histograms(tick: &mut Tick) -> [&mut Histogram; HISTOGRAMS] {
 }
 
 impl SparseTick {
-    /// A tick with nothing in it.
+    /// A tick with no counts.
     pub fn empty(load: u32, phase: Phase, (begin_ns, end_ns): (u64, u64)) -> Self {
         Self {
             crew: ThreadKind::Requesting,
@@ -122,13 +122,13 @@ impl SparseTick {
         }
     }
 
-    /// What there is in a tick of a crew of the engine.
+    /// The non-empty parts of a tick of the engine.
     pub fn of(crew: ThreadKind, tick: &Tick) -> Self {
         let target = |tally: &model::tick::TargetTally| (tally.counters, tally.latency.to_sparse());
         let is_counted = |tally: &&model::tick::TargetTally| {
             tally.counters != Counters::default() || !tally.latency.is_empty()
         };
-        // What a worker keeps of targets between levels is empty.
+        // Between levels the tallies of a worker are empty.
         let has_targets = tick.targets.iter().any(|tally| is_counted(&tally));
         let targets = if has_targets { &*tick.targets } else { &[] };
         let routes = tick.opened_on.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
@@ -173,8 +173,8 @@ impl SparseTick {
         }
     }
 
-    /// Adds what is in it to a tick of the engine, but for its interval, its connections, whether
-    /// it is the last, and its distributions.
+    /// Adds its contents to a tick of the engine, except its interval, its connections, whether it
+    /// is the last, and its distributions.
     pub fn add_counts_to(&self, tick: &mut Tick) {
         let counts = &self.counts;
         tick.fate_ns = tick.fate_ns.max(self.fate_ns);
@@ -202,7 +202,7 @@ impl SparseTick {
         tick.subscriptions.extend_from_slice(&self.subscriptions);
     }
 
-    /// Shows every plain number, in the order in which they are sent.
+    /// Calls `show` with every plain number, in the order in which they are sent.
     pub(crate) fn each_number(&mut self, mut show: impl FnMut(&mut u64)) {
         let counts = &mut self.counts;
         codec::each_counter(&mut counts.measured, &mut show);
@@ -210,7 +210,7 @@ impl SparseTick {
         codec::each_other(counts, &mut show);
     }
 
-    /// The largest of all its counts: how fast sums can grow.
+    /// The largest of all its counts, which bounds how fast sums grow.
     pub fn largest(&self) -> u64 {
         let mut largest = 0;
         let mut counts = self.counts;

@@ -1,6 +1,6 @@
-//! Attempts to misuse an agent: by who reaches the broker, by who has another key, by a broker that
-//! keeps and repeats, and by a controller that wants more than the agent's user allows. In each the
-//! agent sends no load that it should not, and goes on.
+//! Attempts to misuse an agent: by a client that reaches the broker, by a controller with another
+//! key, by a broker that stores and replays messages, and by a controller that wants more than the
+//! agent's user allows. Each time, the agent sends no forbidden load, and keeps working.
 
 use engine::job::Order;
 use fleet::admit::Limits;
@@ -24,7 +24,7 @@ const JOB: Id = Id([9; 16]);
 const CONTROLLER: Id = Id([7; 16]);
 const CHALLENGE: Id = Id([1; 16]);
 
-/// An agent, and what a controller would send it.
+/// An agent, and a controller that sends it orders.
 struct Rig {
     agent: Session,
     key: ControllerKey,
@@ -143,7 +143,7 @@ impl Rig {
         self.say([command].into_iter().chain(pieces.into_iter().map(DownItem::Piece)).collect())
     }
 
-    /// The agent carries load.
+    /// A rig whose agent carries load.
     fn loading() -> Self {
         let mut rig = rig();
         assert!(is_prepared(&rig.offer(&offer(1_000.0))));
@@ -170,7 +170,7 @@ fn has_halted(outputs: &[Output]) -> bool {
     outputs.iter().any(|output| matches!(output, Output::Halt(_)))
 }
 
-/// Why the agent refused the job, as it says to the controller.
+/// The reasons for which the agent refused a job, as reported to the controller.
 fn refusals(outputs: &[Output]) -> Vec<String> {
     let frame = |output: &Output| match output {
         Output::Send { to: To::Up, bytes } => Up::parse(bytes).ok(),
@@ -184,7 +184,7 @@ fn refusals(outputs: &[Output]) -> Vec<String> {
     items.filter_map(refusal).collect()
 }
 
-/// Bytes that must have no effect at all, not even an answer.
+/// Asserts that bytes have no effect at all, not even a response.
 fn is_nothing(rig: &mut Rig, bytes: Vec<u8>) {
     let (refused, until_ns) = (rig.agent.refusals(), rig.agent.load_until_ns());
     let outputs = rig.deliver(bytes);
@@ -224,7 +224,7 @@ fn an_order_that_is_sent_again_by_somebody_does_nothing() {
     let mut rig = Rig::loading();
     let again = rig.sent.clone();
     is_nothing(&mut rig, again.clone());
-    // Nor does a lease that a broker has kept, when the load is to end.
+    // A lease that a broker has stored has no effect either after the load has ended.
     rig.now_ns += LEASE_NS + 1;
     rig.agent.receive(rig.now_ns, From::Down, &again);
     assert!(has_halted(&rig.outputs()));
@@ -239,7 +239,7 @@ fn an_order_that_was_held_back_is_void() {
     rig.agent.tick(rig.now_ns);
     rig.outputs();
     is_nothing(&mut rig, held_back);
-    // Neither does a long validity help, nor an order from the future.
+    // A long validity does not help, and neither does an order from the future.
     let mut header = rig.header();
     (header.issued_ns, header.expires_ns) = (rig.now_ns - ORDER_VALID_NS - 1, u64::MAX);
     let payload = rig.down(Vec::new()).to_bytes();
@@ -314,7 +314,7 @@ fn a_rate_above_the_limit_is_refused_when_offered_and_when_ordered() {
     let mut rig = Rig::loading();
     let outputs = rig.command(connect(1_001.0));
     assert_eq!(orders(&outputs), 0);
-    assert!(has_halted(&outputs), "a controller that goes beyond the job has lost it");
+    assert!(has_halted(&outputs), "an order beyond the job ends the load");
     assert_eq!(orders(&rig.command(connect(1.0))), 0);
 }
 
@@ -331,7 +331,7 @@ fn what_is_too_large_or_malformed_is_refused() {
     }
     let mut offer: serde_json::Value = serde_json::to_value(offer(10.0)).unwrap();
     offer["shares"]["asking"]["mine"] = 7.into();
-    assert!(!is_prepared(&rig.offer_text(offer.to_string().as_bytes())), "nobody's share");
+    assert!(!is_prepared(&rig.offer_text(offer.to_string().as_bytes())), "no share");
     let blob = BlobHead { packed_bytes: u64::MAX, bytes: u64::MAX };
     let outputs = rig.command(Command::Offer { blob });
     assert!(refusals(&outputs)[0].contains("too large"));
@@ -343,7 +343,7 @@ fn a_job_while_another_one_runs_is_refused() {
     let mut rig = Rig::loading();
     let outputs = rig.offer(&offer(10.0));
     assert!(!is_prepared(&outputs) && refusals(&outputs)[0].contains("another job"));
-    // Nor does another controller with the same key take over.
+    // Another controller with the same key cannot take over.
     let (blob, _) = blob::cut(b"{}").unwrap();
     let mut header = rig.header();
     (header.controller, header.job, header.sequence) = (Id([8; 16]), Id([6; 16]), 1);
@@ -372,7 +372,7 @@ fn a_lease_without_a_job_starts_nothing_and_a_long_one_is_cut() {
     rig.agent.tick(rig.now_ns);
     assert!(has_halted(&rig.outputs()));
     rig.say(Vec::new());
-    assert_eq!(rig.agent.load_until_ns(), None, "what has ended does not begin again");
+    assert_eq!(rig.agent.load_until_ns(), None, "an ended load does not start again");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn orders_before_the_begin_and_for_another_job_do_nothing() {
     rig.command(begin());
     assert_eq!(orders(&rig.command(connect(10.0))), 0, "not prepared");
     rig.agent.prepared(rig.now_ns, &to("192.0.2.1:80")).unwrap();
-    assert_eq!(orders(&rig.command(connect(10.0))), 0, "not begun");
+    assert_eq!(orders(&rig.command(connect(10.0))), 0, "not started");
     rig.items += 1;
     let item = DownItem::Command(connect(10.0)).to_bytes(Id([3; 16]));
     let payload = Down { items: vec![(rig.items, item)], ..Down::default() }.to_bytes();

@@ -1,6 +1,6 @@
 "use strict";
-// Fills the page from events (crates/live/src/message.rs) and lets its charts grow. It says on the
-// root element what it has seen: data-ticks, data-state, data-over.
+// Fills the page from events (crates/live/src/message.rs) and extends its charts. Attributes of the
+// root element show what it has received: data-ticks, data-state, data-over.
 (() => {
   const root = document.documentElement;
   const at = (id) => document.getElementById(id);
@@ -14,7 +14,7 @@
     "busy-now": (tick) => [percent(tick.client_busy), percent(tick.server_busy)],
     "in-flight-now": (tick) => [tick.in_flight],
   };
-  // A line with so few values shows each of them.
+  // A line with at most this many values shows a point for each.
   const FEW = 40;
   const LINES_MAX = 200;
   const UNITS = { responses: "/s", connections: " conns/s", events: " events/s" };
@@ -64,7 +64,7 @@
     root.dataset.ticks = String(ticks);
   };
 
-  // However many events come at once, there is one drawing for each frame.
+  // However many events arrive at once, the page is drawn once per animation frame.
   const later = () => {
     if (isDue) return;
     isDue = true;
@@ -100,7 +100,7 @@
     say("stage", words);
   };
 
-  // The blocks of a report. A parsed document runs no scripts, and the policy allows none of it.
+  // Shows the blocks of a report. A parsed document runs no scripts, and the policy allows none.
   const conclude = ({ html }) => {
     const parsed = new DOMParser().parseFromString(html, "text/html");
     at("conclusion").replaceChildren(...parsed.body.childNodes);
@@ -179,7 +179,7 @@
     over: ({ has_report: hasReport }) => finish(hasReport),
   };
 
-  // The server ends soon: report and record are fetched now, and stay with this page.
+  // The server ends soon, so report and record are fetched now and kept in this page.
   const finish = async (hasReport) => {
     isOver = true;
     source.close();
@@ -212,7 +212,7 @@
     root.dataset.last = event.lastEventId;
     later();
   };
-  // The browser connects again by itself, and gets what it missed.
+  // The browser reconnects by itself, and gets the events that it missed.
   source.onerror = () => {
     if (!isOver) say("link", "the connection was lost; trying again");
   };

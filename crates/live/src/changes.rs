@@ -1,7 +1,7 @@
-//! Whether anything changed in a folder and those below it, told by the kernel (inotify).
+//! Watches a folder and its subfolders for changes, with inotify.
 //!
-//! Hidden folders are left out, and so is what comes after the kernel's limit of watches: there
-//! a change is not noticed until something else changes.
+//! Hidden folders are left out, and so are folders beyond the kernel's limit of watches: a change
+//! there is not noticed until something else changes.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -12,11 +12,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Folders below each other, and folders altogether, that are watched.
+/// Limits: how deep folders are watched, and below, how many.
 const DEPTH_MAX: usize = 8;
 const FOLDERS_MAX: usize = 20_000;
 
-/// A folder that is watched.
+/// A watched folder.
 #[derive(Debug)]
 pub struct Changes {
     folder: PathBuf,
@@ -24,7 +24,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Watches a folder and those below it.
+    /// Watches a folder and its subfolders.
     pub fn of(folder: &Path) -> io::Result<Self> {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let changes = Self { folder: folder.to_path_buf(), events };
@@ -44,7 +44,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Those that are watched already stay so.
+    /// Adds watches for all subfolders; existing watches stay.
     fn watch_below(&self) {
         let mut left = vec![(self.folder.clone(), 0)];
         let mut watched = 0;
@@ -64,8 +64,8 @@ impl Changes {
         }
     }
 
-    /// Waits for a change, at most for `patience`; whether there was one. New folders are watched
-    /// from then on.
+    /// Waits for a change, at most for `patience`; returns whether there was one. New folders are
+    /// watched from then on.
     pub fn wait(&self, patience: Duration) -> io::Result<bool> {
         let limit = Timespec {
             tv_sec: patience.as_secs() as i64,
@@ -76,7 +76,7 @@ impl Changes {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        // What exactly changed does not matter.
+        // It does not matter what changed.
         let mut buffer = [0_u8; 16 << 10];
         while read(&self.events, &mut buffer).is_ok_and(|count| count > 0) {}
         self.watch_below();

@@ -1,4 +1,4 @@
-//! From the events of a run to messages.
+//! Makes messages from the events of a run.
 
 use crate::message::{Conclusion, Counts, Message, Tick};
 use model::event::{Event, Progress};
@@ -7,7 +7,7 @@ use report::page::{Block, Tone};
 use report::progress::{LevelInfo, Pace, level_words, point_line};
 use std::time::Instant;
 
-/// Makes messages, with what it has to remember for that.
+/// Makes messages, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Composer {
     begun: Instant,
@@ -15,17 +15,17 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Of a run that begins now.
+    /// A composer for a run that started at `begun`.
     pub fn new(begun: Instant) -> Self {
         Self { begun, level: None }
     }
 
-    /// Seconds since the run began, in thousandths.
+    /// Seconds since the start of the run, rounded to milliseconds.
     fn t_s(&self, at: Instant) -> f64 {
         at.duration_since(self.begun).as_millis() as f64 / 1e3
     }
 
-    /// The message of an event; nothing where none is of use to watchers.
+    /// The message of an event; `None` if watchers do not need one.
     pub fn message(&mut self, event: &Event, at: Instant) -> Option<Message> {
         let t_s = self.t_s(at);
         Some(match event {
@@ -52,14 +52,14 @@ impl Composer {
         })
     }
 
-    /// The end of a run.
+    /// The message of the end of a run.
     pub fn end(&self, run: &Run) -> Message {
         let (id, t_s) = (run.record.id.clone(), self.t_s(Instant::now()));
         Message::End { id, t_s, conclusion: conclusion(run) }
     }
 }
 
-/// Rounded as far as it is read: messages are sent often.
+/// Rounds to the digits that are shown, because messages are sent often.
 fn rounded(value: f64, places: i32) -> f64 {
     let scale = 10_f64.powi(places);
     (value * scale).round() / scale
@@ -91,7 +91,7 @@ fn tick(progress: &Progress, t_s: f64) -> Tick {
     }
 }
 
-/// What a run says, by the blocks of its report.
+/// The conclusion of a run, from the blocks of its report.
 pub fn conclusion(run: &Run) -> Conclusion {
     let page = report::so_far(run);
     let banner = page.blocks.iter().find_map(|block| match block {

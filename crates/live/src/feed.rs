@@ -1,4 +1,4 @@
-//! Where messages go: to the history that watchers read, and into how the run stands.
+//! The destination of messages: the history that watchers read, and the current state of the run.
 
 use crate::hub::Hub;
 use crate::message::Message;
@@ -14,33 +14,33 @@ pub struct Files {
     pub record: Arc<[u8]>,
 }
 
-/// What is told of a run.
+/// The messages of a run.
 #[derive(Debug, Default)]
 pub struct Feed {
-    /// What happened so far.
+    /// The history.
     pub hub: Arc<Hub>,
     now: Mutex<Now>,
     files: Mutex<Option<Files>>,
 }
 
 impl Feed {
-    /// Tells everybody.
+    /// Publishes a message to all watchers.
     pub fn publish(&self, message: &Message) {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).apply(message);
         self.hub.publish(message);
     }
 
-    /// Looks at how the run stands.
+    /// Calls `look` with the current state of the run.
     pub fn look<T>(&self, look: impl FnOnce(&Now) -> T) -> T {
         look(&self.now.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets report and record be fetched.
+    /// Makes report and record available.
     pub fn keep(&self, files: Files) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = Some(files);
     }
 
-    /// Report and record, once there are any.
+    /// Report and record, once they exist.
     pub fn files(&self) -> Option<Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,5 +1,5 @@
-//! A small server of pages and events: GET alone, one request for each connection, threads that
-//! stand back. It never asks what a run does, and nothing waits for it.
+//! A small HTTP server for pages and events: GET only, one request per connection, on low-priority
+//! threads. It never reads the state of the generator, and nothing waits for it.
 
 mod host_header;
 mod request;
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections at once; more are turned away.
+/// Most connections at once; more are refused.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a response may take that is no stream of events.
+/// How long a response may take, unless it is a stream of events.
 const RESPONSE_LIMIT: Duration = Duration::from_secs(10);
-/// How often a wait for the last readers looks whether they are gone.
+/// How often a wait for the last readers checks whether they are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What there is at a path.
+/// The resource at a path.
 #[derive(Debug)]
 pub enum Answer {
     /// Bytes.
@@ -37,13 +37,13 @@ pub enum Answer {
     Missing,
 }
 
-/// What is served. A path begins with a slash and has neither a query nor `..` in it.
+/// The resources of a server. A path starts with a slash, and has no query and no `..`.
 pub trait Pages: Send + Sync {
-    /// What there is at a path.
+    /// The resource at a path.
     fn at(&self, path: &str) -> Answer;
 }
 
-/// A server, until it is dropped.
+/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -51,7 +51,7 @@ pub struct Server {
     open: Arc<AtomicUsize>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     pages: Arc<dyn Pages>,
     hosts: Hosts,
@@ -59,7 +59,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Listens. Its threads keep away from the CPUs in `taken_cpus`, where there are others.
+    /// Starts to listen. Its threads avoid the CPUs in `taken_cpus` if there are others.
     pub fn start(
         address: SocketAddr,
         pages: Arc<dyn Pages>,
@@ -76,12 +76,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits until no one has asked for anything for `quiet`, at most for `limit`.
+    /// Waits until there has been no connection for `quiet`, at most for `limit`.
     pub fn linger(&self, quiet: Duration, limit: Duration) {
         let begin = Instant::now();
         let mut busy = begin;
@@ -97,7 +97,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
+        // A connection wakes the thread that accepts.
         let here = match self.address.ip() {
             ip if !ip.is_unspecified() => ip,
             ip if ip.is_ipv4() => Ipv4Addr::LOCALHOST.into(),
@@ -119,7 +119,7 @@ fn accept(
             return;
         }
         let Ok(stream) = stream else {
-            // Such as too many open files: the next attempt is not made at once.
+            // For example too many open files: wait before the next attempt.
             thread::sleep(LOOK);
             continue;
         };
@@ -134,12 +134,12 @@ fn accept(
             serve(stream, &shared);
             drop(counted);
         };
-        // Without a thread the connection is closed, and the browser asks again.
+        // If no thread can be started, the connection is closed, and the browser retries.
         let _ = thread::Builder::new().name("live watcher".to_string()).spawn(body);
     }
 }
 
-/// One connection that is open.
+/// One open connection.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,9 +1,9 @@
-//! What happened so far, encoded once, for any number of watchers.
+//! The history of a run, encoded once, for any number of watchers.
 //!
-//! There is one history and no queue for each watcher: who publishes never waits for who reads, and
-//! a watcher that comes late, or again, reads from where it was. The history has a limit. Beyond
-//! it every second tick of the older half is left out, again and again; of verdicts on a run under
-//! way only the latest stays, because it replaces those before.
+//! There is one history, and no queue per watcher: publishing never waits for readers, and a
+//! watcher that connects late or again reads on from its last event. The history has a limit.
+//! Beyond the limit, every second tick of the older half is left out, again and again. Of the
+//! verdicts during a run only the latest is kept, because it replaces the earlier ones.
 
 use crate::message::Message;
 use std::collections::VecDeque;
@@ -11,15 +11,15 @@ use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Ticks of an hour at five a second, and some.
+/// Ticks of a little over an hour, at five a second.
 const TICKS_MAX: usize = 20_000;
 
 /// How a message may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
-    /// Every other one when there are too many.
+    /// Every other one, if there are too many.
     Tick,
-    /// When the next one comes.
+    /// When the next one arrives.
     Replaced,
     /// Never.
     Kept,
@@ -44,34 +44,34 @@ struct History {
     watchers: usize,
 }
 
-/// What happened so far.
+/// The history of a run.
 #[derive(Debug)]
 pub struct Hub {
     history: Mutex<History>,
     changed: Condvar,
-    /// Tells this history from that of another process at the same address.
+    /// Distinguishes this history from that of another process at the same address.
     token: String,
     ticks_max: usize,
 }
 
-/// What a watcher gets next.
+/// The next result for a watcher.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Frames, oldest first.
     Frames(Vec<Arc<[u8]>>),
-    /// Nothing happened for as long as it was willing to wait.
+    /// Nothing happened within the timeout.
     Nothing,
-    /// Nothing follows.
+    /// The history has ended.
     Over,
 }
 
-/// One who looks on, and how far it is. Dropped, it is no longer counted.
+/// A watcher and its position in the history. It is counted until it is dropped.
 #[derive(Debug)]
 pub struct Watcher {
     hub: Arc<Hub>,
-    /// The id of the next frame that it lacks.
+    /// The id of the next frame to send.
     next: u64,
-    /// What it must be told first.
+    /// Frames to send before those of the history.
     first: Vec<Arc<[u8]>>,
 }
 
@@ -82,7 +82,7 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Keeps at most so many ticks.
+    /// A hub that keeps at most this many ticks.
     pub fn with_limit(ticks_max: usize) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let token = format!("{:x}{:x}", process::id(), now.as_millis());
@@ -118,18 +118,18 @@ impl Hub {
         self.changed.notify_all();
     }
 
-    /// Nothing follows.
+    /// Ends the history.
     pub fn end(&self) {
         self.lock().is_over = true;
         self.changed.notify_all();
     }
 
-    /// How many look on now.
+    /// The current number of watchers.
     pub fn watchers(&self) -> usize {
         self.lock().watchers
     }
 
-    /// A new watcher; `last` is the id of the last event that it got before, if it says so.
+    /// A new watcher; `last` is the id of the last event that it has received, if known.
     pub fn watch(self: &Arc<Self>, last: Option<&str>) -> Watcher {
         let mut history = self.lock();
         history.watchers += 1;
@@ -151,7 +151,7 @@ impl Hub {
     }
 }
 
-/// A frame that is of no one but its watcher.
+/// A frame without an id, for one watcher only.
 fn unnumbered(message: &Message) -> Arc<[u8]> {
     let json = serde_json::to_string(message).unwrap_or_default();
     Arc::from(format!("data: {json}\n\n").into_bytes())
@@ -179,8 +179,7 @@ impl History {
 }
 
 impl Watcher {
-    /// What it lacks, at most `most` frames at once; waits until there is something, or for as
-    /// long as `patience`.
+    /// The next frames, at most `most`; waits for at most `patience` until there are some.
     pub fn next(&mut self, most: usize, patience: Duration) -> Next {
         if !self.first.is_empty() {
             return Next::Frames(std::mem::take(&mut self.first));
@@ -276,7 +275,7 @@ mod tests {
         let dropped: u64 = 1002 - seen.len() as u64;
         assert!(seen[0].contains(&format!("\"dropped\":{dropped}}}")), "{} {dropped}", seen[0]);
         assert!(seen[2].contains("\"t_s\":0.0"), "the first one stays: {}", seen[2]);
-        // One that was there lately has missed nothing.
+        // A watcher that was connected recently has missed nothing.
         let last = format!("{}-{}", hub.token, 990);
         let seen = all(&mut hub.watch(Some(&last)));
         assert_eq!(seen.len(), 10);

@@ -1,10 +1,10 @@
-//! Shows a run while it goes on: to browsers on a page that grows, and in the terminal.
+//! Shows a run while it goes on: in browsers, on a page that grows, and in the terminal.
 //!
-//! What this room is for: taking the events of a run, encoding each once, and handing it to whoever
-//! looks on, without ever being waited for.
+//! What this room is for: taking the events of a run, encoding each once, and sending it to all
+//! watchers, so that the run never waits.
 //! In: events of the lab, messages of a process of ours that measures, requests of browsers. Out:
 //! server-sent events, pages, a drawing in the terminal.
-//! Never: a figure or an opinion of its own, a change of the run, a thread that the control plane
+//! Never: a figure or a judgement of its own, a change of the run, a thread that the control plane
 //! waits for.
 
 pub mod message;

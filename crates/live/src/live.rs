@@ -1,4 +1,4 @@
-//! A run that others look on: what a command starts, tells, and ends.
+//! A run with watchers: started, fed with events, and ended by a command.
 
 use crate::compose::Composer;
 use crate::feed::{Feed, Files};
@@ -18,46 +18,46 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Events that may wait to be encoded: those of minutes.
+/// Most events that may wait to be encoded: those of several minutes.
 const QUEUE: usize = 2048;
-/// At the end no one asked for anything for so long.
+/// At the end, how long there must be no connection.
 const QUIET: Duration = Duration::from_millis(500);
 /// The longest wait at the end for watchers.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Who is to look on.
+/// Where the run is shown.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Browsers, at this address.
+    /// To browsers, on this address.
     pub listen: Option<SocketAddr>,
-    /// The terminal; whether it may have colours.
+    /// In the terminal, with or without colours.
     pub terminal: Option<Colours>,
-    /// Another process, by the folder of its socket.
+    /// By another process, through a socket in this folder.
     pub outlet: Option<PathBuf>,
-    /// CPUs that the workers are pinned to.
+    /// CPUs to which the workers are pinned.
     pub taken_cpus: Vec<usize>,
 }
 
-/// Why nobody can look on.
+/// Why a run cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The address cannot be listened at.
-    #[error("cannot listen at {0}: {1}")]
+    /// The server cannot listen.
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// The terminal cannot be drawn on.
+    /// The terminal cannot be used.
     #[error(transparent)]
     Terminal(#[from] TerminalError),
-    /// A thread or a socket.
+    /// A thread or a socket failed.
     #[error("cannot show the run: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// A run that others look on.
+/// A run with watchers.
 pub struct Live {
     feed: Arc<Feed>,
     events: Option<SyncSender<(Instant, Event)>>,
     composing: Option<JoinHandle<Composer>>,
-    /// Events that nobody heard of because they came too fast.
+    /// How many events were lost because they came too fast.
     lost: Arc<AtomicU64>,
     server: Option<Server>,
     outlet: Option<Outlet>,
@@ -66,7 +66,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Opens what is wanted; nothing when nothing is.
+    /// Opens everything that is wanted; `None` if nothing is.
     pub fn start(wanted: &Wanted) -> Result<Option<Self>, LiveError> {
         let Wanted { listen, terminal, outlet, taken_cpus } = wanted;
         if listen.is_none() && terminal.is_none() && outlet.is_none() {
@@ -91,31 +91,31 @@ impl Live {
             };
             thread::Builder::new().name("live compose".to_string()).spawn(body)?
         };
-        // Last, because what fails before is reported in lines.
+        // The terminal comes last, so that earlier failures are reported as plain lines.
         let draw = |colours: Colours| Drawing::start(Arc::clone(&feed), colours, taken_cpus);
         let drawing = terminal.map(draw).transpose()?;
         let (events, composing, inlet) = (Some(events), Some(composing), None);
         Ok(Some(Self { feed, events, composing, lost, server, outlet, inlet, drawing }))
     }
 
-    /// Where browsers find it.
+    /// The URL for browsers.
     pub fn url(&self) -> Option<String> {
         self.server.as_ref().map(|server| format!("http://{}/", server.address()))
     }
 
-    /// Takes in what other processes measure, by a socket in a folder.
+    /// Receives what other processes measure, through a socket in a folder.
     pub fn take_in(&mut self, folder: &Path) -> io::Result<()> {
         self.inlet = Some(Inlet::open(folder, Arc::clone(&self.feed))?);
         Ok(())
     }
 
-    /// A run begins.
+    /// A run starts.
     pub fn begin(&self, title: &str, subtitle: &str) {
         let (title, subtitle) = (title.to_string(), subtitle.to_string());
         self.publish(&Message::Begin(Begin { title, subtitle }));
     }
 
-    /// Tells what happened. It never waits: what comes too fast is lost, and counted.
+    /// Queues an event. It never waits: if events come too fast, they are lost and counted.
     pub fn tell(&self, event: Event) {
         let Some(events) = &self.events else { return };
         if let Err(TrySendError::Full(_)) = events.try_send((Instant::now(), event)) {
@@ -123,18 +123,18 @@ impl Live {
         }
     }
 
-    /// Tells at once. For what happens seldom and outside of a measurement.
+    /// Publishes a message at once. For rare messages outside of measurements.
     pub fn publish(&self, message: &Message) {
         self.feed.publish(message);
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn stop_drawing(&mut self) {
         self.drawing = None;
     }
 
-    /// The run has ended, with a result or for a reason. Watchers get to see it, and may
-    /// fetch report and record; nobody else is waited for.
+    /// The run has ended, with a result or an error. Watchers see the end and can fetch report and
+    /// record; without watchers this does not wait.
     pub fn end(mut self, ended: Result<&Run, &str>) {
         self.events = None;
         let composer = self.composing.take().and_then(|thread| thread.join().ok());
@@ -177,7 +177,7 @@ impl Live {
     }
 }
 
-/// Encodes events until none follows.
+/// Encodes events until the queue is closed.
 fn compose(queue: &Receiver<(Instant, Event)>, feed: &Feed, lost: &AtomicU64) -> Composer {
     let mut composer = Composer::new(Instant::now());
     for (at, event) in queue {
@@ -187,7 +187,7 @@ fn compose(queue: &Receiver<(Instant, Event)>, feed: &Feed, lost: &AtomicU64) ->
         let lost = lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let text =
-                format!("{lost} events came too fast to be shown; none is missing in the run");
+                format!("{lost} events came too fast to be shown; the run itself has all of them");
             feed.publish(&Message::Notice { text });
         }
     }

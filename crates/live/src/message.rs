@@ -1,75 +1,75 @@
-//! What watchers are told, one message after the other: the same for a browser, for the
-//! terminal, and for another process that passes it on.
+//! The messages to watchers: the same for a browser, for the terminal, and for another process that
+//! passes them on.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest message that is passed on, bytes: blocks of a page are most of it.
+/// The longest message that is passed on, bytes; most of it is blocks of a page.
 pub const BYTES_MAX: usize = 4 << 20;
 
-/// One thing that happened.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Message {
-    /// What was sent before belongs to another process, or is left out: begin anew.
+    /// Earlier messages belong to another process, or were left out: clear the state.
     Reset,
-    /// An experiment of several visits begins.
+    /// An experiment of several visits starts.
     Experiment {
-        /// What is done.
+        /// Its question.
         title: String,
     },
-    /// A visit of a cell begins.
+    /// A visit of a cell starts.
     Visit {
-        /// Which of the visits, from 0.
+        /// Index of the visit, from 0.
         index: usize,
-        /// How many there are.
+        /// The number of visits.
         of: usize,
         /// The cell.
         name: String,
     },
-    /// A run begins.
+    /// A run starts.
     Begin(Begin),
-    /// A level begins.
+    /// A level starts.
     Level {
-        /// Which of the levels, from 0.
+        /// Index of the level, from 0.
         index: usize,
-        /// How many there are; 0 when that is not known.
+        /// The number of levels; 0 if not known.
         of: usize,
-        /// What is applied, in words.
+        /// The load of the level, in words.
         text: String,
-        /// Seconds since the run began.
+        /// Seconds since the start of the run.
         t_s: f64,
     },
     /// Progress of the level.
     Tick(Tick),
-    /// Something other than a level is done.
+    /// An activity other than a level.
     Doing {
-        /// What, in words.
+        /// The activity, in words.
         text: String,
     },
     /// A notice for the user.
     Notice {
-        /// In words.
+        /// The text.
         text: String,
     },
-    /// A level has ended; how it stands.
+    /// A level has ended, with its result.
     Point {
-        /// In words.
+        /// The result, in words.
         text: String,
-        /// Seconds since the run began.
+        /// Seconds since the start of the run.
         t_s: f64,
     },
-    /// What the run would say if it ended now. Only the latest counts.
+    /// The conclusion if the run ended now. Only the latest counts.
     Present {
-        /// Of which time, seconds since the run began.
+        /// Its time, seconds since the start of the run.
         t_s: f64,
         /// The conclusion.
         conclusion: Conclusion,
     },
     /// The run has ended.
     End {
-        /// Its name, by which it is kept.
+        /// The id of the stored run.
         id: String,
-        /// Seconds since the run began.
+        /// Seconds since the start of the run.
         t_s: f64,
         /// The conclusion.
         conclusion: Conclusion,
@@ -79,43 +79,43 @@ pub enum Message {
         /// Why.
         why: String,
     },
-    /// Nothing follows. What is there to keep can be fetched now.
+    /// No message follows. The files can be fetched now.
     Over {
-        /// Whether there is a report and a record.
+        /// Whether there are a report and a record.
         has_report: bool,
     },
-    /// Of what the watcher has missed, so many ticks are no longer known.
+    /// Some of the ticks that the watcher has missed were left out.
     Gap {
         /// How many.
         dropped: u64,
     },
 }
 
-/// A run that begins.
+/// The start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
-    /// What is done, as in the title of a report.
+    /// The title, as in a report.
     pub title: String,
-    /// When it began, and by which version.
+    /// When it started, and the version of ceiling.
     pub subtitle: String,
 }
 
-/// The last moments of a level. What is not known is null, and never zero.
+/// The latest interval of a level. A value that is not known is null, and never zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tick {
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     pub t_s: f64,
-    /// What happens now: `connecting`, `warm-up`, `measuring`, `draining`.
+    /// The stage: `connecting`, `warm-up`, `measuring`, `draining`.
     pub stage: String,
-    /// Share of the stage that is over, 0 to 1.
+    /// Share of the stage that is done, 0 to 1.
     pub done: Option<f64>,
     /// Requests in flight.
     pub in_flight: Option<u64>,
     /// Connections open.
     pub open: u64,
-    /// What is counted as the rate: `responses`, `connections` or `events`.
+    /// What the rate counts: `responses`, `connections` or `events`.
     pub counts: Counts,
-    /// So many per second, of the last interval.
+    /// The rate of the last interval, per second.
     pub rate: f64,
     /// Median latency of the last interval, nanoseconds.
     pub p50_ns: Option<u64>,
@@ -127,15 +127,15 @@ pub struct Tick {
     pub server_cpus: Option<f64>,
     /// Share of the generator's host that was busy, 0 to 1.
     pub client_busy: Option<f64>,
-    /// The same of the server's host, when that is another one.
+    /// The same for the server's host, if that is another host.
     pub server_busy: Option<f64>,
-    /// Failed requests and connection attempts since the level began.
+    /// Failed requests and connection attempts since the start of the level.
     pub failures: u64,
     /// The same by status code and class, most first.
     pub failed: Vec<(String, u64)>,
 }
 
-/// What a rate is of.
+/// What a rate counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
@@ -148,14 +148,14 @@ pub enum Counts {
     Events,
 }
 
-/// What a run says, as the page of its report does.
+/// The conclusion of a run, as on the page of its report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
-    /// How to take it: `good`, `neutral`, `caution` or `bad`.
+    /// Its tone: `good`, `neutral`, `caution` or `bad`.
     pub tone: String,
     /// The sentence.
     pub text: String,
-    /// What belongs to it.
+    /// Further lines.
     pub lines: Vec<String>,
     /// The blocks of the report, as markup.
     pub html: String,

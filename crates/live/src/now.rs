@@ -1,54 +1,54 @@
-//! How a run stands: what the messages so far add up to.
+//! The current state of a run, from the messages so far.
 
 use crate::message::{Begin, Conclusion, Message, Tick};
 use std::collections::VecDeque;
 
-/// Ticks that a drawing in the terminal has room for.
+/// How many ticks are kept: as many as fit into a drawing in the terminal.
 const TICKS_KEPT: usize = 600;
-/// Notices and levels that are shown.
+/// How many notices and levels are kept.
 const LINES_KEPT: usize = 200;
 
-/// What a run is about to do.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
-    /// No run has begun.
+    /// No run has started.
     #[default]
     Waiting,
-    /// A run goes on.
+    /// The run goes on.
     Running,
-    /// It has ended, and its conclusion is final.
+    /// The run has ended, and its conclusion is final.
     Ended,
-    /// It has ended without a result.
+    /// The run has ended without a result.
     Failed,
 }
 
-/// How a run stands.
+/// Everything that is shown of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Now {
-    /// Whether it goes on.
+    /// The state.
     pub state: State,
-    /// The experiment it belongs to, and the visit.
+    /// Its experiment, and the visit.
     pub experiment: Option<(String, String)>,
-    /// What is done.
+    /// Title and subtitle.
     pub begin: Begin,
-    /// The level under way.
+    /// The current level.
     pub level: String,
-    /// What is done that is not a level.
+    /// The current activity other than a level.
     pub doing: String,
     /// The latest ticks, oldest first.
     pub ticks: VecDeque<Tick>,
     /// Levels that have ended.
     pub levels: VecDeque<String>,
-    /// What the run says so far, and of which time; final when it has ended.
+    /// The conclusion so far, and its time; final if the run has ended.
     pub conclusion: Option<(f64, Conclusion)>,
-    /// Notices, and why there is no result.
+    /// Notices, and the reason if there is no result.
     pub notices: VecDeque<String>,
     /// Whether report and record can be fetched.
     pub has_report: bool,
 }
 
 impl Now {
-    /// Takes in what happened.
+    /// Updates the state by a message.
     pub fn apply(&mut self, message: &Message) {
         match message {
             Message::Reset => *self = Self::default(),
@@ -97,7 +97,7 @@ impl Now {
         self.ticks.back()
     }
 
-    /// In a few words.
+    /// The stage in a few words.
     pub fn stage(&self) -> String {
         match self.state {
             State::Waiting => "no run is under way".to_string(),
@@ -109,7 +109,7 @@ impl Now {
     }
 }
 
-/// Appends, and forgets the oldest beyond a limit.
+/// Appends, and removes the oldest beyond a limit.
 fn push<T>(all: &mut VecDeque<T>, one: T, most: usize) {
     if all.len() == most {
         all.pop_front();

@@ -1,5 +1,5 @@
-//! The page of a run under way: the styles, charts and blocks of a report, with a script that
-//! fills them from events. Without scripts it is how the run stands, and loads itself again.
+//! The page of a running measurement: the styles, charts and blocks of a report, with a script that
+//! fills them from events. Without scripts it shows the current state, and reloads itself.
 
 use crate::feed::Feed;
 use crate::http::{Answer, Pages, Served};
@@ -14,29 +14,29 @@ use std::sync::Arc;
 const STYLE: &str = include_str!("../assets/live.css");
 const SCRIPT: &str = include_str!("../assets/live.js");
 
-/// The type of pages.
+/// The content type of pages.
 const HTML: &str = "text/html; charset=utf-8";
-/// Loads the page again where nothing else does; an ended run needs that no longer.
+/// Reloads the page if scripts are off; not used after the end of the run.
 const AGAIN: &str = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
 
 /// The pages of one run, or of one experiment.
 #[derive(Debug)]
 pub struct RunPages {
     feed: Arc<Feed>,
-    /// Where the page leads back to, as markup; empty for a page of its own.
+    /// Markup with a link back; empty for a standalone page.
     way_back: &'static str,
 }
 
-/// Leads to the index of the site in which the pages are a folder.
+/// A link to the index of the site in which the pages are a folder.
 const TO_THE_JOURNAL: &str = "<nav><a href=\"../\">Journal</a></nav>\n";
 
 impl RunPages {
-    /// Of what is told here.
+    /// The pages of a feed.
     pub fn new(feed: Arc<Feed>) -> Self {
         Self { feed, way_back: "" }
     }
 
-    /// The same as a folder of the site of a journal.
+    /// The same, as a folder of the site of a journal.
     pub fn in_a_journal(feed: Arc<Feed>) -> Self {
         Self { feed, way_back: TO_THE_JOURNAL }
     }
@@ -66,7 +66,7 @@ impl Pages for RunPages {
     }
 }
 
-/// A page of ours has a policy in its head; in a header there is what a head cannot say.
+/// The policy in the header of a page: the part that the policy in its head cannot express.
 fn own_policy() -> Option<String> {
     Some("frame-ancestors 'none'".to_string())
 }
@@ -105,10 +105,10 @@ fn header(now: &Now) -> String {
          <p id=\"visit\">{}</p>\n\
          <p class=\"stage\" role=\"status\"><strong id=\"stage\">{}</strong> \
          <span id=\"level\">{}</span> <span class=\"faint\" id=\"link\"></span></p>\n\
-         <progress id=\"done\" max=\"1\" aria-label=\"Part of the stage that is over\" hidden>\
+         <progress id=\"done\" max=\"1\" aria-label=\"Progress of the stage\" hidden>\
          </progress>\n<p id=\"files\"></p>\n</header>\n\
-         <noscript><p>This page shows how the run stands every two seconds. With scripts it grows \
-         as the run goes on, and has charts.</p></noscript>\n<main>\n",
+         <noscript><p>This page reloads every two seconds. With scripts it follows the run without \
+         reloading, and has charts.</p></noscript>\n<main>\n",
         escape(title_of(now)),
         escape(&now.begin.subtitle),
         escape(&visit),
@@ -117,7 +117,7 @@ fn header(now: &Now) -> String {
     )
 }
 
-/// The last moments, and what the run says so far.
+/// The latest figures, and the conclusion so far.
 fn figures(now: &Now) -> String {
     let fact = |(id, name, value): (&str, &str, String)| {
         format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
@@ -152,7 +152,7 @@ fn lines(now: &Now) -> String {
     )
 }
 
-/// Id, name and value of each figure of the last moments.
+/// Id, name and value of each of the latest figures.
 pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, String)> {
     let none = Tick::default();
     let is_known = tick.is_some();
@@ -183,9 +183,9 @@ pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, Str
     ]
 }
 
-/// Empty charts, in the order in which the script knows them.
+/// Empty charts, which the script fills by their ids.
 fn charts() -> Vec<Chart> {
-    let seconds = || Axis::linear("Since the run began", Unit::Seconds);
+    let seconds = || Axis::linear("Since the start of the run", Unit::Seconds);
     let chart = |id: &str, title: &str, note: &str, unit, labels: &[&str]| Chart {
         id: id.to_string(),
         title: title.to_string(),
@@ -204,7 +204,7 @@ fn charts() -> Vec<Chart> {
         selected: 0,
     };
     vec![
-        chart("rate-now", "Rate", "Of each fifth of a second.", Unit::PerSecond, &["rate"]),
+        chart("rate-now", "Rate", "In each fifth of a second.", Unit::PerSecond, &["rate"]),
         chart(
             "latency-now",
             "Latency",
@@ -215,14 +215,14 @@ fn charts() -> Vec<Chart> {
         chart(
             "cpus-now",
             "CPUs used",
-            "CPUs' worth of time.",
+            "CPU time used; 1 is one busy CPU.",
             Unit::Cpus,
             &["generator", "server"],
         ),
         chart(
             "busy-now",
             "Hosts",
-            "Share of all CPUs of a host that is busy.",
+            "Busy share of all CPUs of a host.",
             Unit::Percent,
             &["generator's host", "server's host"],
         ),

@@ -1,8 +1,8 @@
-//! From the process that measures to the one that shows: the same frames as browsers get, over a
-//! socket in a folder that only the user can enter.
+//! Relays messages from the process that measures to the one that shows the run: the same frames
+//! that browsers get, over a socket in a folder that only the user can enter.
 //!
-//! Who measures connects, as often as it takes, and sends what happened from the beginning. Nothing
-//! waits for it but a thread of its own.
+//! The measuring process connects, retries if needed, and sends the history from the start. This
+//! runs on its own thread, and nothing waits for it.
 
 use crate::feed::Feed;
 use crate::hub::{Hub, Next};
@@ -23,14 +23,14 @@ use std::time::Duration;
 const SOCKET: &str = "socket";
 /// How long until the next attempt to connect.
 const AGAIN: Duration = Duration::from_millis(500);
-/// How long one who shows may take for a frame.
+/// How long the receiver may take for a frame.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
-/// Frames that are written at once.
+/// Most frames in one write.
 const FRAMES_AT_ONCE: usize = 256;
-/// Without a message for so long the connection is looked at.
+/// Without a message for this long, the connection is checked.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// Takes in what others measure, until it is dropped.
+/// Receives what other processes measure, until it is dropped.
 #[derive(Debug)]
 pub struct Inlet {
     folder: PathBuf,
@@ -38,7 +38,7 @@ pub struct Inlet {
 }
 
 impl Inlet {
-    /// Listens in a folder, which is made when it is not there.
+    /// Listens in a folder, which is made if it does not exist.
     pub fn open(folder: &Path, feed: Arc<Feed>) -> io::Result<Self> {
         if !folder.is_dir() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -46,22 +46,22 @@ impl Inlet {
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         let socket = folder.join(SOCKET);
         if UnixStream::connect(&socket).is_ok() {
-            let why = format!("another ceiling listens at {} already", socket.display());
+            let why = format!("another ceiling already listens on {}", socket.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
         }
-        // One that a killed process left behind.
+        // A killed process may have left its socket behind.
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket)?;
         let is_busy = Arc::new(AtomicBool::new(false));
         let busy = Arc::clone(&is_busy);
         let body = move || {
-            // One at a time: of two runs each would be shown in pieces.
+            // One connection at a time: the messages of two runs would mix.
             for stream in listener.incoming().flatten() {
                 busy.store(true, Ordering::Relaxed);
                 take_in(stream, &feed);
                 busy.store(false, Ordering::Relaxed);
                 if feed.look(|now| now.state == State::Running) {
-                    let why = "the process that measured went away".to_string();
+                    let why = "the measuring process disconnected".to_string();
                     feed.publish(&Message::Failed { why });
                 }
             }
@@ -70,7 +70,7 @@ impl Inlet {
         Ok(Self { folder: folder.to_path_buf(), is_busy })
     }
 
-    /// Whether a process that measures is connected.
+    /// Whether a measuring process is connected.
     pub fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ impl Drop for Inlet {
     }
 }
 
-/// Publishes messages until one is none.
+/// Publishes messages until the end of the stream or a malformed message.
 fn take_in(stream: UnixStream, feed: &Feed) {
     let mut lines = BufReader::new(stream);
     loop {
@@ -91,12 +91,12 @@ fn take_in(stream: UnixStream, feed: &Feed) {
         let limited = &mut (&mut lines).take(BYTES_MAX as u64 + 1);
         match limited.read_until(b'\n', &mut line) {
             Ok(count) if count > 0 && line.ends_with(b"\n") => {}
-            // Gone, or too long to be one of ours.
+            // The connection has ended, or the line is too long to be a message.
             _ => return,
         }
         let Some(json) = line.strip_prefix(b"data: ") else { continue };
         match serde_json::from_slice::<Message>(json) {
-            // Who shows has a history of its own, and other runs may follow.
+            // This process has its own history, and other runs may follow.
             Ok(Message::Reset | Message::Gap { .. } | Message::Over { .. }) => {}
             Ok(message) => feed.publish(&message),
             Err(_) => return,
@@ -104,14 +104,14 @@ fn take_in(stream: UnixStream, feed: &Feed) {
     }
 }
 
-/// Sends what happens to an inlet.
+/// Sends the history to an inlet.
 #[derive(Debug)]
 pub struct Outlet {
     ended: Receiver<()>,
 }
 
 impl Outlet {
-    /// To the one in a folder, once there is one.
+    /// Sends to the inlet in a folder, as soon as there is one.
     pub fn start(folder: &Path, hub: Arc<Hub>, taken_cpus: &[usize]) -> io::Result<Self> {
         let (socket, taken_cpus) = (folder.join(SOCKET), taken_cpus.to_vec());
         let (end, ended) = channel::<()>();
@@ -126,13 +126,13 @@ impl Outlet {
         Ok(Self { ended })
     }
 
-    /// Waits until everything is sent, at most for `limit`.
+    /// Waits until everything was sent, at most for `limit`.
     pub fn finish(self, limit: Duration) {
         let _ = self.ended.recv_timeout(limit);
     }
 }
 
-/// Sends everything from the beginning; false when it has to be done again.
+/// Sends everything from the start; returns false if it has to be repeated.
 fn is_told(socket: &Path, hub: &Arc<Hub>) -> bool {
     let Ok(mut stream) = UnixStream::connect(socket) else { return false };
     if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
@@ -165,7 +165,7 @@ mod tests {
     fn wait_until(is_so: impl Fn() -> bool) {
         let begin = Instant::now();
         while !is_so() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it never came");
+            assert!(begin.elapsed() < Duration::from_secs(60), "it never arrived");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -174,11 +174,11 @@ mod tests {
     fn what_one_process_measures_another_shows_from_the_beginning() {
         let (folder, hub) = (folder("whole"), Arc::new(Hub::default()));
         hub.publish(&Message::Begin(Begin { title: "a".to_string(), ..Begin::default() }));
-        // The one that shows comes later.
+        // The inlet is opened later.
         let outlet = Outlet::start(&folder, Arc::clone(&hub), &[]).unwrap();
         let feed = Arc::new(Feed::default());
         let inlet = Inlet::open(&folder, Arc::clone(&feed)).unwrap();
-        assert!(Inlet::open(&folder, Arc::clone(&feed)).is_err(), "only one shows");
+        assert!(Inlet::open(&folder, Arc::clone(&feed)).is_err(), "only one inlet");
         hub.publish(&Message::Failed { why: "x".to_string() });
         hub.publish(&Message::Over { has_report: false });
         hub.end();
@@ -199,7 +199,7 @@ mod tests {
         let long = vec![b'x'; BYTES_MAX + 2];
         for wrong in [b"data: {}\n".as_slice(), b"data: x\n", &long, b"data: {\"kind\":\"no\"}\n"] {
             let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
-            // It may close before all is written.
+            // The inlet may close before everything is written.
             let _ = stream.write_all(wrong);
         }
         let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();

@@ -1,4 +1,4 @@
-//! A site that is kept in memory, and the run under way beside it.
+//! A site in memory, and next to it the current run.
 
 use crate::feed::Feed;
 use crate::http::{Answer, Pages, Served, Server};
@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the run under way is. No entry of a journal has such a name.
+/// The path of the current run. No entry of a journal has such a name.
 pub const LIVE: &str = "/_live/";
-/// What is shown for a folder.
+/// The file that is shown for a folder.
 const INDEX: &str = "index.html";
 
-/// A site on a server, with the run that is measured meanwhile.
+/// A site on a server, with the current run.
 #[derive(Debug)]
 pub struct Showcase {
     site: Arc<SitePages>,
@@ -30,7 +30,7 @@ struct SitePages {
 }
 
 impl Showcase {
-    /// Serves an empty site. Runs are shown that send what happens to `inlet`.
+    /// Serves an empty site, and shows runs whose processes send messages to `inlet`.
     pub fn start(address: SocketAddr, inlet: Option<&Path>) -> io::Result<Self> {
         let feed = Arc::new(Feed::default());
         let inlet = inlet.map(|folder| Inlet::open(folder, Arc::clone(&feed))).transpose()?;
@@ -40,19 +40,19 @@ impl Showcase {
         Ok(Self { site, server, inlet })
     }
 
-    /// Where it is found.
+    /// The URL of the site.
     pub fn url(&self) -> String {
         format!("http://{}/", self.server.address())
     }
 
-    /// Shows these files from now on.
+    /// Replaces the files of the site.
     pub fn show(&self, files: impl IntoIterator<Item = (String, Vec<u8>)>) {
         let files = files.into_iter().map(|(path, bytes)| (path, Arc::from(bytes)));
         let mut shown = self.site.files.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = Arc::new(files.collect());
     }
 
-    /// Whether a run is measured now, which nothing should disturb.
+    /// Whether a run is being measured now, which nothing should disturb.
     pub fn is_measuring(&self) -> bool {
         self.inlet.as_ref().is_some_and(Inlet::is_busy)
     }
@@ -74,7 +74,7 @@ impl Pages for SitePages {
         match files.get(&name) {
             Some(bytes) => Answer::Bytes(Served {
                 content_type: type_of(&name),
-                // Each page has one of its own in its head.
+                // Each page has its own policy in its head.
                 policy: Some("frame-ancestors 'none'".to_string()),
                 bytes: Arc::clone(bytes),
             }),
@@ -86,7 +86,7 @@ impl Pages for SitePages {
     }
 }
 
-/// By suffix; what is not known is text, which no browser runs.
+/// The content type by suffix; an unknown one is plain text, which no browser executes.
 fn type_of(name: &str) -> &'static str {
     match name.rsplit_once('.').map_or("", |(_, suffix)| suffix) {
         "html" => "text/html; charset=utf-8",
@@ -115,7 +115,7 @@ mod tests {
     fn a_path_is_a_file_of_the_site_or_the_run_under_way() {
         let show = Showcase::start("127.0.0.1:0".parse().unwrap(), None).unwrap();
         let at = |path: &str| show.site.at(path);
-        assert!(matches!(at("/"), Answer::Missing), "nothing is shown yet");
+        assert!(matches!(at("/"), Answer::Missing), "the site is empty");
         let file = |path: &str, text: &str| (path.to_string(), text.as_bytes().to_vec());
         show.show([file("index.html", "all"), file("a/index.html", "one"), file("feed.xml", "f")]);
         let html = "text/html; charset=utf-8";

@@ -1,5 +1,5 @@
-//! The run under way, drawn in the terminal: on standard error, so that standard output stays what
-//! it is without it.
+//! Draws the current run in the terminal, on standard error, so that standard output stays the
+//! same.
 
 mod ansi;
 mod draw;
@@ -16,33 +16,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often it is drawn; only what changed is written.
+/// How often it is drawn; only changes are written.
 const PACE: Duration = Duration::from_millis(250);
 
 /// Whether a drawing has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// As it likes.
+    /// With colours.
     Some,
-    /// None.
+    /// Without colours.
     None,
 }
 
-/// Why the terminal cannot be drawn on.
+/// Why the run cannot be drawn in the terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminalError {
-    /// There is none.
+    /// There is no terminal.
     #[error(
-        "--tui draws on standard error, which is not a terminal here; take --live for a page in \
+        "--tui draws on standard error, which is not a terminal here; use --live for a page in \
          the browser, or leave both out"
     )]
     None,
-    /// It does not do what it is asked.
+    /// The terminal cannot be set up.
     #[error("--tui: the terminal cannot be set up: {0}")]
     Refused(#[from] io::Error),
 }
 
-/// A terminal that is drawn on, until it is dropped.
+/// A drawing in the terminal, until it is dropped.
 #[derive(Debug)]
 pub struct Drawing {
     thread: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Takes the terminal and draws how the run stands.
+    /// Takes the terminal, and draws the state of the run on it.
     pub fn start(
         feed: Arc<Feed>,
         colours: Colours,
@@ -76,7 +76,7 @@ impl Drop for Drawing {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // What it drew last does not matter any more.
+            // A panic of the drawing thread does not matter any more.
             let _ = thread.join();
         }
         self.owned.give_back();
@@ -87,7 +87,7 @@ fn keep_drawing(feed: &Feed, colours: Colours, stopped: &Receiver<()>) {
     let Ok(mut terminal) = Terminal::new(Ansi::default()) else { return };
     loop {
         let now = feed.look(Clone::clone);
-        // A terminal that went away is no reason for anything.
+        // A lost terminal only ends the drawing.
         if terminal.draw(|frame| draw::whole(frame, &now, colours)).is_err() {
             return;
         }

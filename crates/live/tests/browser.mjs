@@ -1,6 +1,6 @@
-// Opens the page of a run under way in headless Chromium: that its charts grow, that a verdict is
-// there before the end, that report and record stay when the run has ended, that nothing is cut off
-// on a phone, and that it can be read without scripts.
+// Opens the page of a running measurement in headless Chromium, and checks that its charts grow,
+// that a verdict appears before the end, that report and record stay after the run has ended, that
+// nothing is cut off on a phone, and that it can be read without scripts.
 //
 //   node crates/live/tests/browser.mjs CEILING TARGET_SINK [--screenshots FOLDER]
 
@@ -57,7 +57,7 @@ const load = async (time) => {
   return { child, url, record: () => JSON.parse(stdout) };
 };
 
-// A page that loads itself again may be away while it is asked.
+// A page that reloads itself may be gone while an expression is evaluated.
 const asked = async (what, ask) => {
   const end = Date.now() + 3 * READY_WITHIN_MS;
   for (;;) {
@@ -71,7 +71,7 @@ const asked = async (what, ask) => {
 
 const until = async (tab, what, expression) => {
   const end = Date.now() + 3 * READY_WITHIN_MS;
-  // A page that is being replaced has no answer.
+  // A page that is being replaced cannot evaluate an expression.
   while (!(await tab.evaluate(expression).catch(() => false))) {
     if (Date.now() > end) throw new Error(`waited for this: ${what}`);
     await new Promise((done) => setTimeout(done, 50));
@@ -131,9 +131,9 @@ const whileItRuns = async (browser) => {
   await picture(tab, "live-ended");
   const sentence =
     await tab.evaluate("document.querySelector('#conclusion .verdict').textContent");
-  // The server is gone; the report is opened from what the page has kept.
+  // The server has ended; the report is opened from the copy that the page has kept.
   tab.complaints.length = 0;
-  // The page goes away with its answer.
+  // The navigation ends the page before it can respond.
   await tab.evaluate("location.href = document.querySelector('#files a').href").catch(() => {});
   await until(tab, "the report", "document.getElementById('record') !== null");
   await tab.ready();

@@ -1,14 +1,14 @@
-//! Where servers are: `nats://HOST[:PORT][,HOST[:PORT]..][/NAME]`.
+//! URLs of servers: `nats://HOST[:PORT][,HOST[:PORT]..][/NAME]`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where servers listen when no port is given.
+/// The default port.
 pub const PORT: u16 = 4222;
-/// Servers of one cluster.
+/// How many servers a URL may name.
 const SERVERS_MAX: usize = 16;
 
-/// Why a text names no servers.
+/// A text that is not a URL of servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not nats://HOST[:PORT][,HOST..][/NAME], or the same with tls://; for example \
@@ -32,12 +32,12 @@ impl fmt::Display for Server {
     }
 }
 
-/// Whether bytes may go in plain text.
+/// Whether bytes may be sent in plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     /// `tls://`: never.
     Always,
-    /// `nats://`: if neither the server nor the credentials ask for TLS.
+    /// `nats://`: only if neither the server nor the credentials ask for TLS.
     AsAsked,
 }
 
@@ -47,7 +47,7 @@ pub struct Servers {
     pub(crate) secrecy: Secrecy,
     /// At least one.
     pub all: Vec<Server>,
-    /// What stands behind the slash.
+    /// The part after the slash.
     pub name: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Whose servers are trusted.
+//! The authorities that are trusted to sign server certificates.
 
 use crate::link::Failure;
 use rustls::client::Resumption;
@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 
-/// Trusts these authorities (DER) alone, or those of the system when there are none.
+/// Trusts only these authorities (DER), or those of the system if the list is empty.
 pub(crate) fn config(authorities: &[Vec<u8>]) -> Result<Arc<ClientConfig>, Failure> {
     let mut roots = RootCertStore::empty();
     let given = authorities.iter().map(|der| CertificateDer::from(der.clone()));
@@ -17,8 +17,8 @@ pub(crate) fn config(authorities: &[Vec<u8>]) -> Result<Arc<ClientConfig>, Failu
     };
     if roots.add_parsable_certificates(all).0 == 0 {
         let why = match authorities {
-            [] => "this system has no certificates of authorities; give some in the credentials",
-            _ => "the credentials have no certificate of an authority that can be read",
+            [] => "this system has no CA certificates; put one in the credentials",
+            _ => "the credentials have no CA certificate that can be read",
         };
         return Err(Failure::Tls(why.to_string()));
     }
@@ -26,7 +26,7 @@ pub(crate) fn config(authorities: &[Vec<u8>]) -> Result<Arc<ClientConfig>, Failu
         .with_safe_default_protocol_versions()
         .expect("the provider has suites for TLS 1.2 and 1.3");
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    // Connections are few and long: none is resumed.
+    // Connections are few and long, so resumption is not needed.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }

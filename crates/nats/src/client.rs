@@ -1,9 +1,8 @@
-//! One connection to one server of several, which comes back by itself.
+//! One connection to one of several servers, which reconnects by itself.
 //!
 //! In: servers, credentials, subjects, payloads. Out: [`Event`]s. One thread owns the client and
 //! waits in [`Client::next`]; others end its wait with a [`Waker`].
-//! Never: a payload kept for a server that is not there: what must arrive is sent again by who
-//! knows what that is.
+//! Never: a payload queued while there is no connection: the caller sends again what must arrive.
 
 use crate::address::{Server, Servers};
 use crate::authority;
@@ -21,55 +20,55 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one address is tried.
+/// Timeout for connecting to one address.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(3);
 /// The first pause before a server is tried again. It doubles up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What a client is made with.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Tried in turn.
+    /// The servers, tried in turn.
     pub servers: Servers,
-    /// Who we are, and whose servers are trusted.
+    /// Our credentials, and the authorities of trusted servers.
     pub credentials: Credentials,
-    /// Of the client, for the server's list of connections.
+    /// Name of the client in the server's list of connections.
     pub name: String,
-    /// What it receives.
+    /// The subjects to subscribe to.
     pub subjects: Vec<Subject>,
 }
 
-/// What happens.
+/// An event of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Connected, and the server took the credentials and subscriptions.
+    /// Connected, and the server accepted the credentials and subscriptions.
     Up {
-        /// Which one.
+        /// The server.
         server: String,
     },
-    /// A connection has ended or could not be made; the next is tried by itself.
+    /// A connection has ended or could not be made; the client tries the next server by itself.
     Down {
-        /// Which one.
+        /// The server.
         server: String,
         /// Why.
         why: Failure,
     },
     /// A payload.
     Payload {
-        /// Where it was published.
+        /// The subject.
         subject: String,
-        /// As published.
+        /// The bytes.
         payload: Vec<u8>,
     },
-    /// The server does not allow something that was published or subscribed to.
+    /// The server does not allow a publication or a subscription.
     Refused {
-        /// In its words.
+        /// Its message.
         why: String,
     },
 }
 
-/// Where the client is.
+/// The state of the connection.
 #[derive(Debug)]
 enum State {
     Resting { until: Instant },
@@ -77,7 +76,7 @@ enum State {
     Linked(Box<Link>),
 }
 
-/// See the module.
+/// A client; see the module.
 #[derive(Debug)]
 pub struct Client {
     settings: Settings,
@@ -85,16 +84,16 @@ pub struct Client {
     bell: Bell,
     waker: Waker,
     state: State,
-    /// Which server is next.
+    /// The index of the next server.
     turn: usize,
     pause: Duration,
-    /// Of a connection that has ended.
+    /// Events of a connection that has ended.
     events: VecDeque<Event>,
 }
 
 impl Client {
-    /// Connects from the first [`Client::next`] on. Fails when there are no certificates that could
-    /// be trusted, or no more descriptors.
+    /// A client that connects at the first [`Client::next`]. Fails if there are no trusted
+    /// certificates, or no more file descriptors.
     pub fn new(settings: Settings) -> Result<Self, Failure> {
         let config = authority::config(&settings.credentials.authorities)?;
         let (bell, waker) = Bell::new().map_err(|error| Failure::Io(error.to_string()))?;
@@ -111,26 +110,26 @@ impl Client {
         })
     }
 
-    /// Ends the wait of this client from another thread.
+    /// A waker that ends the wait of this client from another thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Publishes now, or not at all.
+    /// Publishes a payload; fails if there is no connection now.
     pub fn publish(&mut self, subject: &Subject, payload: &[u8]) -> Result<(), Failure> {
         match &mut self.state {
-            // Its end is reported by the next turn.
+            // The next turn reports the end of the link.
             State::Linked(link) => link.publish(subject, payload),
             State::Resting { .. } | State::Dialing { .. } => Err(Failure::NotUp),
         }
     }
 
-    /// Waits until the server has what was published, or the time is over; what comes meanwhile is
-    /// lost. For the end.
+    /// Waits until all published bytes have been sent, or until the timeout. Events that arrive
+    /// meanwhile are lost, so call it at the end.
     ///
     /// # Errors
     ///
-    /// The time is over, or there is no connection.
+    /// The timeout, or there is no connection.
     pub fn flush(&mut self, wait: Duration) -> Result<(), Failure> {
         let until = Instant::now() + wait;
         loop {
@@ -143,7 +142,7 @@ impl Client {
         }
     }
 
-    /// The next event; nothing when the time is over or a [`Waker`] has ended the wait.
+    /// The next event; `None` on timeout, or if a [`Waker`] has ended the wait.
     pub fn next(&mut self, wait: Duration) -> Option<Event> {
         let until = Instant::now() + wait;
         loop {
@@ -154,7 +153,7 @@ impl Client {
             if let Some(event) = self.turn(now) {
                 return Some(event);
             }
-            // What the turn brought goes first.
+            // Return what the turn read first.
             if let Some(event) = self.news() {
                 return Some(event);
             }
@@ -177,7 +176,7 @@ impl Client {
         })
     }
 
-    /// Goes on as far as it can without waiting.
+    /// Does as much as possible without waiting.
     fn turn(&mut self, now: Instant) -> Option<Event> {
         match &mut self.state {
             State::Resting { until } if now < *until => None,
@@ -217,7 +216,7 @@ impl Client {
                 };
                 let why = link.turn(now, &terms).err()?;
                 let server = link.server.clone();
-                // What came before the end goes first.
+                // What arrived before the end goes first.
                 while let Some(event) = self.news() {
                     self.events.push_back(event);
                 }
@@ -251,21 +250,21 @@ impl Client {
             tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(wait.subsec_nanos()),
         };
-        // A failure shows when bytes are moved.
+        // A failure shows at the next read or write.
         let _ = poll(&mut fds, Some(&wait));
     }
 }
 
-/// Finds the addresses of a server and connects to the first that can be, in a thread of its own:
-/// the system's resolver may take seconds.
+/// Resolves a server and connects to the first address that works, on its own thread: the system's
+/// resolver may take seconds.
 fn dial(server: Server, waker: Waker) -> Receiver<Result<TcpStream, String>> {
     let (tell, result) = mpsc::channel();
     let work = move || {
-        // Who asked may be gone.
+        // The receiver may be gone.
         let _ = tell.send(connected(&server));
         waker.wake();
     };
-    // Without a thread there is no sender, which is reported as the reason.
+    // If the thread cannot be started, the closed channel is reported as the reason.
     let _ = thread::Builder::new().name("nats-dial".to_string()).spawn(work);
     result
 }

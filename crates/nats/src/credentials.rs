@@ -1,8 +1,8 @@
-//! A file that says who we are and whom we trust.
+//! Credentials files: who we are and which authorities we trust.
 //!
 //! For: the `.creds` files of NATS (a user's JWT and seed), and those of `ceiling fleet keys`: a
-//! seed, and the authority whose servers are trusted.
-//! In: text with blocks between lines of BEGIN and END. Out: what is in the blocks.
+//! seed, and the certificate of the authority whose servers are trusted.
+//! In: text with blocks between BEGIN and END lines. Out: the contents of the blocks.
 //! Never: a secret in a message.
 
 use crate::key::{KeyError, Seed};
@@ -18,13 +18,13 @@ const CERTIFICATE: &str = "CERTIFICATE";
 /// Why a file has no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// The seed.
+    /// The seed is wrong.
     #[error("the block '{SEED}': {0}")]
     Seed(#[from] KeyError),
-    /// A certificate.
+    /// A certificate is wrong.
     #[error("a block '{CERTIFICATE}' is not a PEM certificate")]
     Certificate,
-    /// None of the blocks that say who.
+    /// None of the blocks that identify a user.
     #[error(
         "there is no block '{SEED}', '{JWT}' or '{TOKEN}' in it; ceiling fleet keys writes such \
          files, and so does nsc"
@@ -33,27 +33,27 @@ pub enum CredentialsError {
     /// A block without its end.
     #[error("the block '{0}' has no end")]
     Open(String),
-    /// A JWT needs the seed that signs.
+    /// A JWT without the seed that signs for it.
     #[error("there is a block '{JWT}' without a block '{SEED}'")]
     NoSeed,
 }
 
-/// Who we are for a server, and whose servers we trust.
+/// Our identity for a server, and the authorities of servers that we trust.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// Signs what the server asks to be signed.
+    /// The key that signs the server's nonce.
     pub seed: Option<Seed>,
-    /// Says who the seed belongs to, where the server has no list of users.
+    /// Identifies the owner of the seed if the server has no list of users.
     pub jwt: Option<String>,
-    /// Known to the server.
+    /// A shared secret with the server.
     pub token: Option<String>,
-    /// Certificates of the authorities that sign servers, DER. When there are any, the connection
-    /// is TLS and no other authority is trusted.
+    /// Certificates of the authorities that sign servers, DER. If there are any, the connection is
+    /// TLS and no other authority is trusted.
     pub authorities: Vec<Vec<u8>>,
 }
 
 impl Credentials {
-    /// From the text of a file.
+    /// Parses the text of a file.
     pub fn parse(text: &str) -> Result<Self, CredentialsError> {
         let mut read = Self::default();
         for (name, body) in blocks(text)? {
@@ -77,7 +77,7 @@ impl Credentials {
         }
     }
 
-    /// A file for a user with this seed, who trusts the authority of this PEM certificate.
+    /// The text of a file for a user with this seed that trusts this authority (PEM).
     pub fn file(remark: &str, seed: &Seed, authority_pem: &str) -> String {
         let text = seed.text();
         format!("# {remark}\n-----BEGIN {SEED}-----\n{text}\n-----END {SEED}-----\n{authority_pem}")
@@ -91,12 +91,12 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Name and text of each block, in order. What is outside of blocks is a remark.
+/// Name and text of each block, in order. Text outside blocks is a comment.
 fn blocks(text: &str) -> Result<Vec<(String, String)>, CredentialsError> {
     let mut found = Vec::new();
     let mut open: Option<(String, Vec<&str>)> = None;
     for line in text.lines().map(str::trim) {
-        // nsc writes six dashes in one place.
+        // nsc writes six dashes in the END line.
         let marked = line.starts_with("-----") && line.ends_with("-----");
         let word = line.trim_matches('-').trim();
         match (&mut open, word.strip_prefix("BEGIN "), word.strip_prefix("END ")) {

@@ -1,4 +1,4 @@
-//! Keys of users as NATS writes them: Ed25519, base32, with a check at the end.
+//! Keys of users in the format of NATS: Ed25519, base32, with a checksum at the end.
 
 use aws_lc_rs::rand;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
@@ -6,22 +6,22 @@ use std::fmt;
 
 /// Bytes of a seed and of a public key.
 const KEY_BYTES: usize = 32;
-/// What a seed begins with (`S`).
+/// The prefix of a seed (`S`).
 const SEED: u8 = 18 << 3;
-/// What a user's key begins with (`U`).
+/// The prefix of a user's key (`U`).
 const USER: u8 = 20 << 3;
 const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Why a text is no user's seed. What was given may be a secret, so it is not shown.
+/// Why a text is not a user's seed. The text may be a secret, so it is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not base32, or cut.
-    #[error("it is not a seed of NATS: 58 capital letters and digits that begin with SU")]
+    /// Not base32, or too short.
+    #[error("it is not a NATS seed, which is 58 capital letters and digits that begin with SU")]
     Text,
-    /// A digit is wrong.
-    #[error("a letter of it is wrong: its check does not hold")]
+    /// A character is wrong.
+    #[error("a character of the seed is wrong: its checksum does not match")]
     Check,
-    /// An account's, for example.
+    /// The seed of an account, for example.
     #[error("it is not the seed of a user, which begins with SU")]
     Kind,
 }
@@ -31,14 +31,14 @@ pub enum KeyError {
 pub struct Seed([u8; KEY_BYTES]);
 
 impl Seed {
-    /// A new one.
+    /// A new random seed.
     pub fn random() -> Self {
         let mut bytes = [0; KEY_BYTES];
         rand::fill(&mut bytes).expect("the system gives random bytes");
         Self(bytes)
     }
 
-    /// From its text, `SU..`.
+    /// Parses its text, `SU..`.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = decoded(text.trim()).ok_or(KeyError::Text)?;
         let (body, check) = bytes.split_last_chunk::<2>().ok_or(KeyError::Text)?;
@@ -58,12 +58,12 @@ impl Seed {
         encoded(&[&[SEED | USER >> 5, (USER & 31) << 3], &self.0[..]].concat())
     }
 
-    /// The public key of it, `U..`: what a server's list of users holds.
+    /// Its public key, `U..`, for a server's list of users.
     pub fn user(&self) -> String {
         encoded(&[&[USER], self.pair().public_key().as_ref()].concat())
     }
 
-    /// Signs what a server asks to be signed.
+    /// Signs the nonce of a server.
     pub fn sign(&self, bytes: &[u8]) -> Vec<u8> {
         self.pair().sign(bytes).as_ref().to_vec()
     }
@@ -79,7 +79,7 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// With the check at the end, base32.
+/// Base32 of the bytes with the checksum at the end.
 fn encoded(body: &[u8]) -> String {
     let bytes = [body, &crc16(body).to_le_bytes()].concat();
     let digit = |five: &[u8]| {
@@ -106,7 +106,7 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// CRC-16 with the polynomial 0x1021, from zero.
+/// CRC-16 with the polynomial 0x1021, initial value zero.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {

@@ -1,18 +1,19 @@
-//! A small client of NATS.
+//! A small NATS client.
 //!
-//! What this room is for: publishing and receiving on subjects, as a user with a key of their own,
-//! over one connection that comes back by itself.
-//! In: servers, credentials, subjects, payloads. Out: payloads with their subjects, and when the
-//! connection comes and goes.
-//! Never: JetStream, headers, requests with replies; trust in what a server names; a payload that
-//! is kept while there is no connection.
+//! What this room is for: publishing and receiving on subjects, as a user with its own key, over
+//! one connection that reconnects by itself.
+//! In: servers, credentials, subjects, payloads. Out: payloads with their subjects, and events when
+//! the connection is made or lost.
+//! Never: JetStream, headers, requests with replies; servers that a server advertises; a payload
+//! queued while there is no connection.
 //!
 //! # Why our own
 //!
-//! `async-nats` is well kept and knows all of NATS. With the same rustls it adds 961 kB to a
-//! stripped program, because it brings tokio, an URL parser with the tables of Unicode, and regular
-//! expressions; this crate adds 195 kB (both built for size). Nothing else here needs tokio, and a
-//! program of at most 15 MB has no room for it. The fleet uses eight words of the protocol.
+//! `async-nats` is well maintained and supports all of NATS. With the same rustls it adds 961 kB to
+//! a stripped program, because it brings tokio, a URL parser with the tables of Unicode, and
+//! regular expressions; this crate adds 195 kB (both built for size). Nothing else here needs
+//! tokio, and a program of at most 15 MB has no room for it. The fleet uses eight commands of the
+//! protocol.
 
 mod protocol;
 mod subject;

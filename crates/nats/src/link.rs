@@ -1,8 +1,8 @@
 //! One connection to one server, from the first byte to its end.
 //!
-//! A server speaks first, in plain text: INFO. Then comes the handshake of TLS if anyone asks for
-//! it, our CONNECT with the signed nonce, our subscriptions, and a PING; the PONG says that the
-//! server took all of that.
+//! The server sends INFO first, in plain text. Then follow the TLS handshake if either side asks
+//! for it, our CONNECT with the signed nonce, our subscriptions, and a PING; the PONG says that the
+//! server accepted all of it.
 
 use crate::address::{Secrecy, Server};
 use crate::credentials::Credentials;
@@ -19,86 +19,86 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// From the connection to the first PONG.
+/// Limit from the connection to the first PONG.
 const GREETED_WITHIN: Duration = Duration::from_secs(5);
-/// How often the server is asked for a sign of life.
+/// How often a PING is sent.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// A server that says nothing for this long after a PING is gone.
+/// A server that sends nothing for this long after a PING is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// Bytes that wait for the socket. A server that takes no more is as good as gone.
+/// Most bytes that wait for the socket. A server that reads so slowly counts as lost.
 const UNWRITTEN_MAX: usize = 16 << 20;
-/// Bytes read at once.
+/// Bytes of one read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces read before what they hold is handed over, so that a flood fills no memory.
+/// Most reads before their messages are returned, so that a flood does not fill memory.
 const PIECES_MAX: usize = 16;
 
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The system's reason.
+    /// An error of the system.
     #[error("{0}")]
     Io(String),
-    /// The server closed it.
+    /// The server closed the connection.
     #[error("the server closed the connection")]
     Closed,
-    /// It says nothing.
+    /// The server does not respond.
     #[error("the server does not respond")]
     Silent,
-    /// It does not take what we send.
-    #[error("the server does not take what is sent")]
+    /// The server does not read what we send.
+    #[error("the server does not read what is sent")]
     Blocked,
-    /// Its certificate, for example.
+    /// TLS failed, for example because of the certificate.
     #[error("TLS: {0}")]
     Tls(String),
-    /// It would go on in plain text where the user wants TLS.
+    /// The server offers plain text only, and the user wants TLS.
     #[error(
-        "the server has no TLS, and the credentials or tls:// ask for it; see tls {{}} in its \
-         configuration"
+        "the server has no TLS, and the credentials or tls:// require it; see tls {{}} in the \
+         server's configuration"
     )]
     Plain,
-    /// Nothing can be published now.
+    /// There is no connection, so nothing can be published.
     #[error("there is no connection to a server")]
     NotUp,
-    /// The bytes are not NATS.
+    /// The bytes are not the NATS protocol.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
-    /// It does not let this user in.
+    /// The server refuses this user.
     #[error("the server refuses these credentials: {0}")]
     Denied(String),
-    /// In its own words.
+    /// The server ended the connection, with its reason.
     #[error("the server ended the connection: {0}")]
     Ended(String),
 }
 
-/// What a connection is made with.
+/// The settings of a connection.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
     pub credentials: &'a Credentials,
     pub secrecy: Secrecy,
-    /// Of the client, for the server's list.
+    /// Name of the client in the server's list of connections.
     pub name: &'a str,
     pub subjects: &'a [Subject],
-    /// For TLS.
+    /// The TLS settings.
     pub config: &'a Arc<ClientConfig>,
 }
 
-/// What came over a connection.
+/// What arrived on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The server took all that we began with.
+    /// The server accepted our greeting and subscriptions.
     Up,
     /// A payload.
     Payload { subject: String, payload: Vec<u8> },
-    /// Something that we asked for is not allowed; the connection stays.
+    /// The server does not allow something that we asked for; the connection stays.
     Refused(String),
 }
 
-/// How far a connection has come.
+/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The server is to speak.
+    /// Waiting for the server's INFO.
     Info,
-    /// All was sent, and the first PONG is awaited.
+    /// The greeting was sent; waiting for the first PONG.
     Greeted,
     /// Ready.
     Up,
@@ -111,20 +111,20 @@ pub(crate) struct Link {
     socket: TcpStream,
     tls: Option<Box<ClientConnection>>,
     parser: Parser,
-    /// Plain bytes for the socket, when there is no TLS.
+    /// Plain bytes that wait for the socket, if there is no TLS.
     unwritten: VecDeque<u8>,
-    /// Bytes sent since nothing waited for the socket.
+    /// Bytes sent since the socket last had nothing to wait for.
     waiting_bytes: usize,
     stage: Stage,
     begin: Instant,
     heard: Instant,
-    /// The PING that was not answered yet.
+    /// When the PING was sent that has had no PONG yet.
     asked: Option<Instant>,
     news: VecDeque<News>,
 }
 
 impl Link {
-    /// Over a connected socket.
+    /// A link over a connected socket.
     pub(crate) fn new(server: Server, socket: TcpStream, now: Instant) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
@@ -143,7 +143,7 @@ impl Link {
         })
     }
 
-    /// To wait for.
+    /// The descriptor to poll.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -153,7 +153,7 @@ impl Link {
         !self.unwritten.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// When it wants to be turned next, whatever arrives.
+    /// When it needs its next turn, even if nothing arrives.
     pub(crate) fn next_at(&self) -> Instant {
         match (self.stage, self.asked) {
             (Stage::Info | Stage::Greeted, _) => self.begin + GREETED_WITHIN,
@@ -162,12 +162,12 @@ impl Link {
         }
     }
 
-    /// What came, in order.
+    /// The next of what arrived, in order.
     pub(crate) fn next_news(&mut self) -> Option<News> {
         self.news.pop_front()
     }
 
-    /// Publishes.
+    /// Publishes a payload.
     pub(crate) fn publish(&mut self, subject: &Subject, payload: &[u8]) -> Result<(), Failure> {
         if self.stage != Stage::Up {
             return Err(Failure::NotUp);
@@ -176,7 +176,7 @@ impl Link {
         self.write()
     }
 
-    /// Reads what there is, writes what can be, and looks at the time.
+    /// Reads and writes as much as possible without waiting, and checks the timeouts.
     pub(crate) fn turn(&mut self, now: Instant, terms: &Terms<'_>) -> Result<(), Failure> {
         let end = self.read(now, terms);
         while let Some(message) = self.parser.next_message()? {
@@ -236,7 +236,7 @@ impl Link {
             return Err(Failure::Plain);
         }
         if wants || info.tls_required {
-            // Nothing that came in plain text counts as said inside of TLS.
+            // Plain-text bytes must not be taken as part of the TLS stream.
             if !self.parser.is_empty() {
                 return Err(Failure::Tls("bytes in plain text before the handshake".to_string()));
             }
@@ -249,7 +249,7 @@ impl Link {
         }
         let signed = match (&credentials.seed, &info.nonce) {
             (Some(seed), Some(nonce)) => Some(URL_SAFE_NO_PAD.encode(seed.sign(nonce.as_bytes()))),
-            // A server without users takes anyone, also who could sign.
+            // A server without users sends no nonce and accepts everyone.
             _ => None,
         };
         let nkey = credentials.seed.as_ref().filter(|_| signed.is_some());
@@ -303,7 +303,7 @@ impl Link {
             match &mut self.tls {
                 None => {
                     self.parser.add(&piece[..count]);
-                    // What follows INFO may be TLS, so no more is read than the parser takes.
+                    // The bytes after INFO may be TLS, so no more is read than the parser takes.
                     while let Some(message) = self.parser.next_message()? {
                         self.take(message, terms)?;
                     }
@@ -317,7 +317,7 @@ impl Link {
     fn decrypt(&mut self, piece: &mut [u8]) -> Result<(), Failure> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         if let Err(error) = tls.process_new_packets() {
-            // The alert tells the server; should it not arrive, nothing is lost.
+            // Sends the TLS alert to the server; if it does not arrive, nothing is lost.
             let _ = tls.write_tls(&mut self.socket);
             return Err(Failure::Tls(error.to_string()));
         }

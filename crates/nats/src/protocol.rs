@@ -1,95 +1,95 @@
-//! The lines of the protocol, read from bytes in any pieces and written to bytes.
+//! The lines of the protocol, parsed from bytes in pieces of any size, and written to bytes.
 //!
-//! For: the eight words that the fleet uses: INFO, CONNECT, PUB, SUB, MSG, PING, PONG, -ERR.
-//! In: bytes of a server. Out: messages, or why the bytes are none.
-//! Never: a socket, a clock; more memory than one line, one payload and what was added last.
+//! For: the eight commands that the fleet uses: INFO, CONNECT, PUB, SUB, MSG, PING, PONG, -ERR.
+//! In: bytes of a server. Out: messages, or why the bytes are not the protocol.
+//! Never: a socket, a clock; more memory than one line, one payload and the bytes added last.
 
 use crate::subject::Subject;
 use serde::{Deserialize, Serialize};
 use std::str;
 
-/// Bytes of a line. An INFO that names many servers is the longest.
+/// Longest line in bytes. An INFO that names many servers is the longest.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a payload, of ours and of those that are taken. It is what servers allow by default.
+/// Longest payload in bytes, sent or received. It is the default limit of servers.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
-/// Words of a MSG line with a reply: itself, subject, number, reply, bytes.
+/// Words of a MSG line with a reply: MSG, subject, number, reply, bytes.
 const MSG_WORDS_MAX: usize = 5;
 
-/// What a server tells of itself. What it does not tell is false, zero or absent.
+/// What a server reports about itself. Missing values are false, zero or absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Info {
     /// Its version.
     #[serde(default)]
     pub version: String,
-    /// To be signed by who connects.
+    /// The client must sign this.
     #[serde(default)]
     pub nonce: Option<String>,
-    /// Whether it goes on with TLS alone.
+    /// Whether it requires TLS.
     #[serde(default)]
     pub tls_required: bool,
-    /// Whether it can go on with TLS.
+    /// Whether it supports TLS.
     #[serde(default)]
     pub tls_available: bool,
-    /// Bytes of a payload that it takes.
+    /// Its limit for the bytes of a payload.
     #[serde(default)]
     pub max_payload: u64,
 }
 
-/// What a server sends.
+/// A message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// About itself; first, and again when that changes.
+    /// About itself; sent first, and again when it changes.
     Info(Box<Info>),
     /// A payload that was published on a subject.
     Payload {
-        /// As published.
+        /// The subject.
         subject: String,
-        /// As published.
+        /// The bytes.
         payload: Vec<u8>,
     },
-    /// It asks for a PONG.
+    /// A request for a PONG.
     Ping,
-    /// All that we sent before our PING is done.
+    /// The server has handled everything that we sent before our PING.
     Pong,
-    /// It refuses something, in its own words.
+    /// A refusal, with the server's message.
     Error(String),
-    /// What needs no response: `+OK`.
+    /// `+OK`, which needs no response.
     Fine,
 }
 
 /// Why bytes are not the protocol. The connection is then useless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// No end of the line.
+    /// A line that is too long.
     #[error("a line of more than {LINE_BYTES_MAX} bytes")]
     LongLine,
     /// A payload that is too large.
     #[error("a payload of {bytes} bytes, above the limit of {PAYLOAD_BYTES_MAX}")]
     LongPayload {
-        /// As announced.
+        /// The announced size.
         bytes: u64,
     },
-    /// A line that means nothing, its begin shown.
+    /// An unknown line; its start is shown.
     #[error("a line that is not NATS: '{0}'")]
     Line(String),
-    /// A payload without its end.
+    /// A payload without its line end.
     #[error("a payload that does not end where it should")]
     Payload,
 }
 
-/// Collects bytes until messages are whole.
+/// Collects bytes until messages are complete.
 #[derive(Debug, Default)]
 pub struct Parser {
     buffer: Vec<u8>,
-    /// Where what was not read yet begins.
+    /// Start of the bytes that were not parsed yet.
     at: usize,
-    /// A payload whose line was read.
+    /// The payload that follows the last line.
     awaited: Option<(String, usize)>,
 }
 
 impl Parser {
-    /// Adds what has arrived.
+    /// Adds bytes that have arrived.
     pub fn add(&mut self, bytes: &[u8]) {
         if self.at > 0 {
             self.buffer.drain(..self.at);
@@ -98,12 +98,12 @@ impl Parser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether all that arrived has been read.
+    /// Whether all added bytes have been parsed.
     pub fn is_empty(&self) -> bool {
         self.at == self.buffer.len() && self.awaited.is_none()
     }
 
-    /// The next whole message. After an error the stream is useless.
+    /// The next complete message. After an error the stream cannot be used.
     pub fn next_message(&mut self) -> Result<Option<Message>, ProtocolError> {
         if self.awaited.is_none() {
             let Some(line) = self.line()? else { return Ok(None) };
@@ -128,7 +128,7 @@ impl Parser {
         Ok(Some(line))
     }
 
-    /// The awaited payload, once it is whole.
+    /// The awaited payload, once it is complete.
     fn payload(&mut self) -> Result<Option<Message>, ProtocolError> {
         let Some((subject, bytes)) = self.awaited.take() else { return Ok(None) };
         let rest = &self.buffer[self.at..];
@@ -149,11 +149,11 @@ impl Parser {
     }
 }
 
-/// What a line is.
+/// A parsed line.
 enum Line {
-    /// All of a message.
+    /// A complete message.
     Whole(Message),
-    /// A payload of so many bytes follows.
+    /// The start of a message: a payload of this many bytes follows.
     Begin { subject: String, bytes: usize },
 }
 
@@ -192,12 +192,12 @@ fn payload_line(text: &str, wrong: impl Fn() -> ProtocolError) -> Result<Line, P
     }
 }
 
-/// What we say of ourselves.
+/// The contents of CONNECT.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Greeting<'a> {
     pub verbose: Off,
     pub pedantic: Off,
-    /// Nobody hears themselves.
+    /// Whether we receive what we publish ourselves.
     pub echo: Off,
     pub lang: &'static str,
     pub version: &'static str,
@@ -213,7 +213,7 @@ pub(crate) struct Greeting<'a> {
     pub auth_token: Option<&'a str>,
 }
 
-/// An option of the protocol that the fleet does not want.
+/// An option of the protocol that is always off.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Off;
 
@@ -223,14 +223,14 @@ impl Serialize for Off {
     }
 }
 
-/// The line that says who we are.
+/// The CONNECT line.
 pub(crate) fn greet(greeting: &Greeting<'_>) -> Vec<u8> {
     // A greeting is plain values with names as keys, which always have a JSON form.
     let json = serde_json::to_string(greeting).expect("a greeting has a JSON form");
     format!("CONNECT {json}\r\n").into_bytes()
 }
 
-/// Publishes a payload, at most [`PAYLOAD_BYTES_MAX`] bytes.
+/// The bytes that publish a payload of at most [`PAYLOAD_BYTES_MAX`] bytes.
 pub fn publish(subject: &Subject, payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("PUB {subject} {}\r\n", payload.len()).into_bytes();
     bytes.extend_from_slice(payload);
@@ -238,7 +238,7 @@ pub fn publish(subject: &Subject, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Asks for all that is published on a subject.
+/// The line that subscribes to a subject.
 pub fn subscribe(subject: &Subject, number: usize) -> Vec<u8> {
     format!("SUB {subject} {number}\r\n").into_bytes()
 }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Adds bytes in pieces and takes whatever becomes whole.
+    /// Adds bytes in pieces and collects the complete messages.
     fn through(bytes: &[u8], piece: usize) -> Result<Vec<Message>, ProtocolError> {
         let (mut parser, mut taken) = (Parser::default(), Vec::new());
         for piece in bytes.chunks(piece) {

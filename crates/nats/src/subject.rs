@@ -1,12 +1,12 @@
-//! Names that messages are published under.
+//! Subjects, under which messages are published.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of a subject.
+/// Longest subject in bytes.
 const BYTES_MAX: usize = 255;
 
-/// Why a text is no subject.
+/// A text that is not a subject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a subject: words of letters, digits, - and _, with dots between them; for \
@@ -16,7 +16,7 @@ pub struct SubjectError(String);
 
 /// A subject, or a pattern of subjects in which `*` stands for one word.
 ///
-/// It holds nothing that would end a line of the protocol or begin another word of it.
+/// It contains no character that would end a line or a word of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject(String);
 
@@ -34,7 +34,7 @@ impl FromStr for Subject {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         let is_word = |word: &str| word == "*" || (!word.is_empty() && word.bytes().all(is_letter));
         let is_right = text.len() <= BYTES_MAX && text.split('.').all(is_word);
-        // What a stranger sent may be long.
+        // A text from the network may be long.
         let shown = || text.chars().take(80).collect::<String>().escape_debug().to_string();
         is_right.then(|| Self(text.to_string())).ok_or_else(|| SubjectError(shown()))
     }

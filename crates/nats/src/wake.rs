@@ -6,14 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Ends the wait of one client; once or often, before the wait or during it.
+/// Ends the wait of one client. May be used any number of times, before or during the wait.
 #[derive(Debug, Clone)]
 pub struct Waker(Arc<UnixStream>);
 
 impl Waker {
-    /// The client returns from its wait, now or when it begins the next.
+    /// Makes the client return from its current wait, or from the next one.
     pub fn wake(&self) {
-        // When the socket is full the client has not seen earlier calls, and wakes anyway.
+        // If the socket is full, the client has not seen earlier calls yet, and wakes anyway.
         let _ = (&*self.0).write(&[0]);
     }
 }
@@ -30,12 +30,12 @@ impl Bell {
         Ok((Self(ours.into()), Waker(Arc::new(theirs.into()))))
     }
 
-    /// To wait for.
+    /// The descriptor to poll.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// How often it rang since the last call, if at all.
+    /// Consumes the wake-ups since the last call; returns how many there were, or `None`.
     pub(crate) fn answer(&mut self) -> Option<usize> {
         let mut bytes = [0; 64];
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! The client against nats-server, and against a server that lies.
+//! The client against nats-server, and against a malicious server.
 //!
 //! nats-server is built by `make nats-server`.
 
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Only a hang takes longer.
+/// Longest wait; only a hang takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn program() -> PathBuf {
@@ -20,7 +20,7 @@ fn program() -> PathBuf {
     path.canonicalize().unwrap()
 }
 
-/// A server with TLS and two users, in a folder that is removed with it.
+/// A server with TLS and two users, in a folder that is removed at the end.
 struct Server {
     folder: PathBuf,
     port: u16,
@@ -88,7 +88,7 @@ fn spawn(folder: &Path) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// A certificate for localhost in the folder; gives its authority.
+/// Makes a certificate for localhost in the folder; returns its authority.
 fn certificate(folder: &Path) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -103,7 +103,7 @@ fn certificate(folder: &Path) -> String {
     authority.pem()
 }
 
-/// The next event that is wanted; attempts that fail before it are none.
+/// Waits for an event for which `is_it` holds; failed attempts before it are ignored.
 fn await_event(client: &mut Client, is_it: impl Fn(&Event) -> bool) -> Event {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
@@ -155,7 +155,7 @@ fn payloads_pass_as_permitted_and_the_connection_comes_back() {
     agent.publish(&subject("a.up"), b"after").unwrap();
     let after = await_event(&mut control, |event| matches!(event, Event::Payload { .. }));
     let only = Event::Payload { subject: "a.up".to_string(), payload: b"after".to_vec() };
-    assert_eq!(after, only, "what is not permitted reached nobody");
+    assert_eq!(after, only, "a forbidden message reached no one");
 
     server.again();
     await_event(&mut agent, |event| matches!(event, Event::Down { .. }));
@@ -193,13 +193,13 @@ fn strangers_are_refused_and_so_are_strange_servers() {
 
     let mut settings = server.settings(seed, "a.down");
     settings.servers = format!("nats://127.0.0.2:{}", server.port).parse().unwrap();
-    // It listens on 127.0.0.1 alone.
+    // The server listens only on 127.0.0.1.
     let mut client = Client::new(settings).unwrap();
     let why = await_event(&mut client, |event| matches!(event, Event::Down { .. }));
     assert!(matches!(why, Event::Down { why: Failure::Io(_), .. }), "{why:?}");
 }
 
-/// A server that sends this to whoever connects, and reads what comes back.
+/// A server that sends these bytes to a client that connects, and reads what it sends.
 fn lying(says: &'static [u8]) -> (u16, thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! `ceiling advise RUN`: what to try next, and `--calibration`: how often such advice was right.
+//! `ceiling advise RUN`: what to try next; `--calibration`: how often such advice was right.
 
 use super::runs;
 use crate::exit::{Code, Failure};
@@ -21,8 +21,8 @@ use std::path::Path;
 use toml::{Table, Value};
 use tune::{Host, RunCommands};
 
-/// Ranks every knob by what a run says of it: which is predicted to move the rate and by how much,
-/// which was measured too little for, and which cannot matter now. Changes nothing.
+/// Ranks every knob from a run: those predicted to move the rate and by how much, those for which
+/// the run has too little data, and those that cannot matter now. Changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 advice was given, 4 the run is not a valid measurement.
@@ -40,7 +40,7 @@ pub struct Advise {
     #[arg(long, value_name = "FILE", conflicts_with = "calibration")]
     plan: Option<NewPlan>,
 
-    /// With --plan: this knob in the place of the best one, by id or name
+    /// With --plan: test this knob instead of the best one, by id or name
     #[arg(long, value_name = "KNOB", requires = "plan")]
     knob: Option<KnobName>,
 
@@ -83,7 +83,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// The command that tries a plan, and what has to be put into it first.
+/// The command that runs a plan, and the secret that has to be put into the plan first.
 fn to_try(file: &Path, record: &Record) -> String {
     let command = format!("ceiling run {} --allow-tune --trust", file.display());
     match Secrets::missing(&Secrets::command(&record.command)) {
@@ -101,7 +101,7 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     let command = rerun::plain(&record.command);
     if let Claim::NotKnown(why) = record.claim() {
         return Err(Failure::NotValid(format!(
-            "{asked}: the run is not a valid measurement ({why}), and nothing can be predicted \
+            "{asked}: the run is not a valid measurement ({why}), so nothing can be predicted \
              from it; measure again: {command}"
         )));
     }
@@ -124,12 +124,12 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     Ok(advice)
 }
 
-/// Where a plan would turn knobs, and beside what.
+/// The host on which a plan would turn knobs, and the state of the server there.
 enum Ground {
     /// The server is on another host, and a plan turns knobs of the host it runs on.
     Far,
-    /// This host as it is now, and the server's process where that has a network namespace of its
-    /// own, whose settings a plan does not turn.
+    /// This host as it is now, and the server's process id if that is in another network namespace:
+    /// a plan does not turn the settings of that namespace.
     Here(Box<Host>, Rehearsed, Option<u32>),
 }
 
@@ -148,33 +148,34 @@ fn ground(run: &Run, path: &Path) -> Ground {
     Ground::Here(Box::new(Host::look(Root::default())), server, apart)
 }
 
-/// Whether a knob is of a network namespace or of a device in one.
+/// Whether a knob belongs to a network namespace or to a device in one.
 fn is_of_network(name: &str) -> bool {
     let scope = tune::find(name).map(|knob| knob.scope);
     matches!(scope, Some(Scope::Namespace | Scope::Device))
 }
 
 impl Ground {
-    /// The table `tune` of the cells that test a candidate; an error says why there is none.
+    /// The table `tune` of the cells that test a candidate. An error says why no plan can test it.
     fn turns(&self, candidate: &Candidate) -> Result<plan::Tune, String> {
         let name = &candidate.name;
         match self {
             Self::Far => Err(format!(
-                "it is of the server's host, and a plan turns knobs of the host it runs on; \
-                 there: ceiling tune plan --only {name}"
+                "it belongs to the server's host, and a plan turns knobs of the host it runs on; \
+                 run there: ceiling tune plan --only {name}"
             )),
             Self::Here(_, _, Some(pid)) if is_of_network(name) => Err(format!(
-                "it is of the server's network namespace, and a plan turns knobs of ours; there, \
-                 while the server runs: nsenter --net=/proc/{pid}/ns/net ceiling tune plan --only \
-                 {name}"
+                "it belongs to the server's network namespace, and a plan turns knobs of ours; \
+                 while the server runs, run: nsenter --net=/proc/{pid}/ns/net ceiling tune plan \
+                 --only {name}"
             )),
             Self::Here(host, server, _) => way(host, name, *server)
-                .map_err(|why| format!("no plan tests it on this host ({why})")),
+                .map_err(|why| format!("no plan can test it on this host ({why})")),
         }
     }
 }
 
-/// The candidate of a plan, the named one or the best that a plan can test, and how it is changed.
+/// The candidate that a plan tests, either the named one or the best that a plan can test, and the
+/// change of its cells.
 fn choose<'a>(
     advice: &'a Advice,
     knob: Option<&str>,
@@ -182,15 +183,15 @@ fn choose<'a>(
     ground: &Ground,
 ) -> Result<(&'a Candidate, Change), Failure> {
     let change = |one: &Candidate| match one {
-        // The generator's own size, which no knob of a host is.
+        // The generator's own size is not a knob of a host.
         one if one.knob == tune::GENERATOR.id => {
             let threads = 2 * i64::from(record.trial.threads);
             Ok(Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))])))
         }
         one if one.is_disruptive => {
-            Err("it can cut connections, which a plan must not".to_string())
+            Err("it can cut connections, which a plan must not do".to_string())
         }
-        one if one.by != By::Ceiling => Err("it is not ceiling's to turn".to_string()),
+        one if one.by != By::Ceiling => Err("ceiling cannot change it".to_string()),
         one => ground.turns(one).map(|tune| Change::Tune(tune.table())),
     };
     let Some(knob) = knob else {
@@ -198,7 +199,7 @@ fn choose<'a>(
         return tested.next().ok_or_else(|| {
             Failure::Usage(
                 "--plan: no knob that a plan can turn here is predicted to help; name one to test \
-                 it all the same, for example --knob rps"
+                 it anyway, for example --knob rps"
                     .to_string(),
             )
         });
@@ -207,16 +208,20 @@ fn choose<'a>(
     let is_named = |one: &&Candidate| {
         one.knob.eq_ignore_ascii_case(knob) || one.name.eq_ignore_ascii_case(knob)
     };
-    let found = all.find(is_named).ok_or_else(|| "it is no knob".to_string());
+    let found = all.find(is_named).ok_or_else(|| "there is no such knob".to_string());
     found
         .and_then(|one| Ok((one, change(one)?)))
         .map_err(|why| Failure::Usage(format!("--knob {knob}: {why}; for example --knob rps")))
 }
 
-/// Every prediction kept below a directory of runs.
+/// Prints how every prediction kept in a directory of runs came out.
 fn calibration(command: &Advise) -> Result<Code, Failure> {
     let directory = command.runs.directory().ok_or_else(|| {
-        Failure::Usage("--runs none: nothing is kept there; for example --runs out/runs".into())
+        Failure::Usage(
+            "--runs none: this command needs the directory that keeps runs; for example --runs \
+             out/runs"
+                .into(),
+        )
     })?;
     let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
     let mut experiments: Vec<Experiment> = Vec::new();
@@ -234,7 +239,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     } else if record.entries.is_empty() {
         format!(
             "No prediction is kept in {}: ceiling advise RUN --plan FILE writes a plan with one, \
-             and\nceiling run FILE --allow-tune --trust puts it to the test.\n",
+             and\nceiling run FILE --allow-tune --trust tests it.\n",
             directory.display()
         )
     } else {

@@ -1,4 +1,4 @@
-//! `ceiling agent`: this host makes load for a controller elsewhere.
+//! `ceiling agent`: this host makes load for a controller on another host.
 
 use crate::cmd::fleet::{AgentName, ControllerText, Label, PatternText};
 use crate::exit::{Code, Failure};
@@ -9,35 +9,35 @@ use clap::Args;
 use plan::values::{CredentialsFile, FleetUrl, Rate, Threads};
 use std::io::{self, Write};
 
-/// Makes load on the order of a controller on another host: `ceiling load --fleet` and all other
-/// commands with load. It connects to the fleet's broker, listens on nothing, and carries out one
-/// job at a time.
+/// Makes load as ordered by a controller on another host: `ceiling load --fleet` or any other
+/// command with load. The agent connects to the fleet's broker, listens on no port, and carries out
+/// one job at a time.
 ///
-/// Orders count when the controller's key has signed them for this agent. Load goes to nothing but
-/// what --allow names, and ends 1.5 s after the controller is gone. The agent reads no files and
-/// runs no commands for anybody.
+/// The agent accepts only orders that the controller's key has signed for this agent. It sends load
+/// only to what --allow names, and stops 1.5 s after it loses the controller. It reads no files and
+/// runs no commands on anyone's orders.
 ///
 /// Exit codes: 0 ended by a signal, 2 usage, 5 the broker refuses the credentials.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Addresses of this host and of its link (127.0.0.1, 169.254.169.254 and the like)
-have to be allowed literally: a name that resolves to one is refused.
+must be allowed literally: a name that resolves to one is refused.
 
 Examples:
   ceiling agent --nats nats://nats.example:4222/staging --name a1 \\
       --credentials a1.creds --controller KEY \\
       --allow 'https://*.staging.example:443' --max-rate 200k --labels zone=a
-  ceiling fleet up        four agents on this host, for trying out")]
+  ceiling fleet up        four agents on this host, to try it out")]
 pub struct Agent {
-    /// Broker of the fleet, and the fleet's name behind a slash
+    /// Broker of the fleet, with the fleet's name after a slash
     #[arg(long, value_name = "nats://HOST[/NAME]")]
     nats: FleetUrl,
 
-    /// Name of this agent in the fleet, as ceiling fleet keys was told it
+    /// Name of this agent in the fleet, as given to ceiling fleet keys
     #[arg(long, value_name = "NAME")]
     name: AgentName,
 
-    /// This agent's file of what ceiling fleet keys made, or one of nsc
+    /// This agent's credentials file, made by ceiling fleet keys or by nsc
     #[arg(long, alias = "creds", value_name = "FILE")]
     credentials: CredentialsFile,
 
@@ -45,20 +45,20 @@ pub struct Agent {
     #[arg(long, value_name = "KEY")]
     controller: ControllerText,
 
-    /// Where load may go: scheme, host or *.DOMAIN, port or *; repeatable, or with commas
+    /// Where load may go: scheme, host or *.DOMAIN, port or *; repeatable, or separated by commas
     #[arg(long, value_name = "URL", required = true, value_delimiter = ',')]
     allow: Vec<PatternText>,
 
-    /// The most that this agent may send, requests per second; closed loop is then refused
+    /// Highest rate that this agent may send, requests per second; it then refuses a closed loop
     #[arg(long, value_name = "X")]
     max_rate: Option<Rate>,
 
-    /// What this agent can send, requests per second: its part of a load follows it. Without it the
-    /// agent measures at its start, in a second
+    /// What this agent can send, requests per second; it sets the agent's share of a load. Without
+    /// it the agent measures this at its start, for about a second
     #[arg(long, value_name = "X")]
     capacity: Option<Rate>,
 
-    /// Labels that --agents chooses by; repeatable, or with commas
+    /// Labels by which --agents chooses; repeatable, or separated by commas
     #[arg(long, value_name = "LABEL=VALUE", value_delimiter = ',')]
     labels: Vec<Label>,
 
@@ -94,7 +94,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
         command.allow.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(" ")
     ))?;
     let mut tell = |line: &str| {
-        // A closed stderr is no reason to end.
+        // A closed stderr must not end the agent.
         let _ = writeln!(io::stderr(), "ceiling agent: {line}");
     };
     match agents::agent::run(settings, &stop, &mut tell) {

@@ -1,4 +1,4 @@
-//! `ceiling audit FILE..`: what can be said of the figures of any load generator, or of a text.
+//! `ceiling audit FILE..`: checks the figures of any load generator, or of a text.
 
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
@@ -11,14 +11,14 @@ use plan::values::{CommandLine, Count, Depth, ForeignFile, Link};
 use std::fs::File;
 use std::io::{Read, stdin};
 
-/// Figures of any load generator, or of a text, held against arithmetic: each holds, cannot be, or
-/// cannot be told.
+/// Checks figures of any load generator, or of a text, by arithmetic: each figure holds, cannot be,
+/// or cannot be told.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Read are the outputs of wrk, wrk2, oha, hey, h2load, ab, vegeta, k6, autocannon,
-fortio, Gatling and JMeter, recognised by their content. A command line that
-stands above the output after `$ ` is read as well. docs/audit.md has the list
-of forms and checks.
+Reads the output of wrk, wrk2, oha, hey, h2load, ab, vegeta, k6, autocannon,
+fortio, Gatling and JMeter, and recognises the tool by the content. A command
+line above the output, after `$ `, is read as well. docs/audit.md lists the
+formats and checks.
 
 Examples:
   wrk -t2 -c64 -d10s --latency URL | ceiling audit - --depth 1
@@ -28,7 +28,7 @@ Examples:
 Exit codes: 0 nothing is refuted, 2 a file could not be read, 3 a figure cannot
 be.")]
 pub struct Audit {
-    /// What a tool printed or wrote, or - for the standard input
+    /// Output of a tool, or - for the standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<ForeignFile>,
 
@@ -43,22 +43,22 @@ pub struct Audit {
     colour: Colour,
 }
 
-/// What a file does not tell.
+/// Facts that the files do not contain.
 #[derive(Debug, Args)]
 pub struct Beside {
-    /// The files are texts of people: figures are taken from sentences and tables
+    /// The files are prose: take figures from sentences and tables
     #[arg(long)]
     text: bool,
 
-    /// The command line of the tool, where the output does not tell it
+    /// The command line of the tool, if the output does not contain it
     #[arg(long, value_name = "LINE")]
     command: Option<CommandLine>,
 
-    /// Connections, where neither output nor command line tells them
+    /// Number of connections, if neither output nor command line gives it
     #[arg(short = 'c', long, value_name = "N")]
     connections: Option<Count>,
 
-    /// Requests in flight on one connection, where nothing tells them
+    /// Requests in flight on one connection, if neither output nor command line gives them
     #[arg(long, value_name = "N")]
     depth: Option<Depth>,
 
@@ -66,13 +66,13 @@ pub struct Beside {
     #[arg(long, value_name = "N")]
     link: Option<Link>,
 
-    /// CPUs of the client's host
+    /// Number of CPUs of the client host
     #[arg(long, value_name = "N")]
     client_cpus: Option<Count>,
 }
 
 impl Beside {
-    /// What was given beside the files.
+    /// The facts in the form that the audit takes.
     pub fn given(&self) -> Given {
         Given {
             command: self.command.as_ref().map(|line| without_secrets(line)),
@@ -83,7 +83,7 @@ impl Beside {
         }
     }
 
-    /// What one file tells, by parts.
+    /// The accounts in one file, each with the name of its part.
     pub fn read(&self, mut source: &mut dyn Read) -> Result<Vec<(String, Foreign)>, Unread> {
         let given = self.given();
         match self.text {
@@ -115,13 +115,13 @@ pub fn run(command: Audit) -> Result<Code, Failure> {
     Ok(if is_refuted { Code::Unmet } else { Code::Good })
 }
 
-/// The command line as it may be printed.
+/// The command line without its secrets, for printing.
 fn without_secrets(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
     secret::words(&words).join(" ")
 }
 
-/// What one file tells, by parts.
+/// Opens and reads one file.
 fn read(file: &ForeignFile, beside: &Beside) -> Result<Vec<(String, Foreign)>, Unread> {
     let mut source: Box<dyn Read> = match file.as_os_str() == "-" {
         true => Box::new(stdin().lock()),

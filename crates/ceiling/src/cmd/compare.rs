@@ -13,16 +13,16 @@ use plan::values::{OutFile, RunPath};
 use plan::{Colour, Runs};
 use report::Format;
 
-/// Draws two runs side by side, load by load: rates, latencies, CPU time per request, walls, the
+/// Shows two runs side by side, load by load: rates, latencies, CPU time per request, walls, the
 /// settings that differ, and what changed in their profiles. Every ratio is B over A. Differences
-/// are stated, not tested: one run of each knows nothing of the next. Two experiments (ceiling run
-/// with a design) are compared cell by cell, by their visits: ratios with intervals, and what
-/// differs in hosts, versions, servers and knobs.
+/// are stated, not tested: one run of each does not show how much runs vary. Two experiments
+/// (ceiling run with a design) are compared cell by cell, by their visits: ratios with intervals,
+/// and what differs in hosts, versions, servers and knobs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Bounds: rate, p50, p99, client_us or server_us, then < or >, then a change of B
 against A in percent. In each cell a bound fails when the whole 95 % interval is
-beyond it, holds when the whole interval is inside, and is undecided else.
+beyond it, holds when the whole interval is inside, and is otherwise undecided.
 
 Exit codes: 0 no bound fails, 3 a bound fails, or with --strict is undecided.
 
@@ -31,14 +31,14 @@ Examples:
   ceiling compare before/ after/ -o difference.html
   ceiling compare base.json new.json --fail-if 'rate<-3%' --fail-if 'p99>10%'")]
 pub struct Compare {
-    /// The run or experiment to compare with: last~1, an id or its beginning, a directory, or a
+    /// The run or experiment to compare against: last~1, an id or its beginning, a directory, or a
     /// record written with --json
     a: RunPath,
 
-    /// The run or experiment that is compared
+    /// The run or experiment that is compared with A
     b: RunPath,
 
-    /// Exit 3 when a figure of a cell changed by more than this: 'rate<-3%'; of two experiments;
+    /// Two experiments only: exit 3 when a figure of a cell changed by more than this: 'rate<-3%';
     /// repeatable
     #[arg(long, value_name = "CHANGE")]
     fail_if: Vec<Bound>,
@@ -47,7 +47,7 @@ pub struct Compare {
     #[arg(long, requires = "fail_if")]
     strict: bool,
 
-    /// Write a file, by suffix .json .html; repeatable
+    /// Write a file, format by suffix: .json .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<OutFile>,
 
@@ -77,9 +77,8 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     }
     if let Some(bound) = command.fail_if.first() {
         return Err(Failure::Usage(format!(
-            "--fail-if {bound}: a run is one visit, which says nothing of how much the next would \
-             differ; compare two experiments, for example of ceiling run with blocks = 6 in \
-             [design]"
+            "--fail-if {bound}: a run is one visit, which does not show how much visits vary; \
+             compare two experiments, for example of ceiling run with blocks = 6 in [design]"
         )));
     }
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);

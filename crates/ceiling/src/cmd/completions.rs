@@ -6,13 +6,13 @@ use crate::screen::to_stdout;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-/// Prints a completion script.
+/// Prints a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   ceiling completions bash > /etc/bash_completion.d/ceiling")]
 pub struct Completions {
-    /// For which shell
+    /// The shell
     shell: Shell,
 }
 

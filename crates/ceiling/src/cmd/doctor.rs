@@ -1,4 +1,4 @@
-//! `ceiling doctor`: is this host fit to measure on.
+//! `ceiling doctor`: is this host fit to measure on?
 
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
@@ -9,10 +9,10 @@ use plan::values::Time;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Observes this host for 3 s while no load runs, and says what would disturb a measurement: CPUs,
-/// their clock, quotas, steal, other processes, how late threads run, the clock, limits of files
-/// and ports, and what the kernel offers each driver. Says what each costs and how to change it,
-/// and changes nothing.
+/// Observes this host for 3 s while no load runs, and reports what would disturb a measurement:
+/// CPUs, their frequency governor, quotas, steal, other processes, how late threads run, the clock
+/// source, limits on files and ports, and what the kernel offers each driver. Says what each costs
+/// and how to fix it; changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 fit, 4 not fit, 130 interrupted.

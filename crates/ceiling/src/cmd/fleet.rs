@@ -1,4 +1,4 @@
-//! `ceiling fleet ..`: keys, agents for trying out, who is there, and the end of all load.
+//! `ceiling fleet ..`: makes keys, starts a trial fleet, lists agents, and stops all load.
 
 mod keys;
 mod list;
@@ -14,17 +14,17 @@ use nats::Servers;
 use plan::{BrokerOptions, typed};
 use std::path::PathBuf;
 
-/// The name of a fleet that has none in its URL.
+/// The name of a fleet whose URL has none.
 const DEFAULT_NAME: &str = "default";
 
 typed! {
-    /// An agent.
+    /// The name of an agent.
     option AgentName(String), "a name of letters, digits, - and _", "a1",
         |text| is_name(text).then(|| text.to_string());
-    /// A fleet.
+    /// The name of a fleet.
     option FleetName(String), "a name of letters, digits, - and _", "staging",
         |text| is_name(text).then(|| text.to_string());
-    /// A controller.
+    /// The public key of a controller.
     result ControllerText(PublicKey), "a key as ceiling fleet keys prints it",
         "ceiling-controller:4uhfedKj7XQUOucpeBKUNPBQPs3WacJBJaFQ0LokE6I=",
         |text| text.parse::<PublicKey>().map_err(|error| format!("'{text}': {error}"));
@@ -38,14 +38,14 @@ typed! {
         let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
         (is_word(label) && is_word(value)).then(|| (label.to_string(), value.to_string()))
     };
-    /// Agents for trying out.
+    /// The number of agents of a trial fleet.
     option Many(u32), "a number of agents from 1 to 64", "4",
         |text| text.parse().ok().filter(|count| (1..=64).contains(count));
     /// A program.
     file Program(PathBuf), "a program", "/usr/sbin/nats-server";
 }
 
-/// What can be done with a fleet.
+/// Commands for fleets.
 #[derive(Debug, Args)]
 pub struct Fleet {
     #[command(subcommand)]
@@ -54,13 +54,13 @@ pub struct Fleet {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Starts a broker and some agents on this host, with fresh keys, for trying out.
+    /// Starts a trial fleet on this host: a broker and some agents, with fresh keys.
     Up(up::Up),
-    /// Who is there: agents, their hosts, clocks, versions, and what they are doing.
+    /// Lists the agents: their hosts, clocks, versions, and what they are doing.
     List(list::List),
-    /// Ends all load of all agents, whoever ordered it.
+    /// Stops all load of all agents, whichever controller ordered it.
     Stop(stop::Stop),
-    /// Makes the keys of a fleet: of its broker, its controller and each agent.
+    /// Makes the keys of a fleet: for its broker, its controller and each agent.
     Keys(keys::Keys),
 }
 
@@ -73,7 +73,7 @@ pub fn run(command: Fleet) -> Result<Code, Failure> {
     }
 }
 
-/// The name of the fleet in the URL of its broker, and its servers.
+/// The name of the fleet in the URL of its broker, and the broker's servers.
 pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
     let servers: Servers =
         url.parse().map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
@@ -81,12 +81,12 @@ pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
     Ok((name, servers))
 }
 
-/// The controller's side of a fleet, connected.
+/// The controller's side of a fleet, connected to the broker.
 pub fn controller(broker: &BrokerOptions) -> Result<agents::Controller, Failure> {
     let (url, folder) = broker.given()?.ok_or_else(|| {
         Failure::Usage(
-            "--fleet is missing: give it or set CEILING_FLEET; for example --fleet \
-             nats://127.0.0.1:4222"
+            "--fleet is missing: give the URL of the broker, or set CEILING_FLEET; for example \
+             --fleet nats://127.0.0.1:4222"
                 .to_string(),
         )
     })?;

@@ -1,5 +1,5 @@
-//! `ceiling wrk ..` and the like: the command line of another tool, made into one of ours, and the
-//! result in that tool's layout with what it would not have told.
+//! `ceiling wrk ..` and the like: takes the command line of another tool, makes the load with our
+//! engine, and prints the result in that tool's layout, with what the tool would not have told.
 
 use crate::cli::{Cli, Command, one_line};
 use crate::exit::{Code, Failure};
@@ -9,30 +9,30 @@ use model::tool::Tool;
 use plan::Ask;
 use plan::values::ToolWord;
 
-/// The tools whose command line we take.
+/// The tools whose command line we accept.
 #[derive(Debug, Subcommand)]
 pub enum FrontCommand {
-    /// The command line and the layout of wrk, and what it would not have told.
+    /// Takes the options of wrk, prints in its layout, and adds what wrk would not have told.
     #[command(after_help = help(Tool::Wrk))]
     Wrk(Words),
-    /// The same of wrk2.
+    /// The same for wrk2.
     #[command(after_help = help(Tool::Wrk2))]
     Wrk2(Words),
-    /// The same of oha.
+    /// The same for oha.
     #[command(after_help = help(Tool::Oha))]
     Oha(Words),
-    /// The same of hey.
+    /// The same for hey.
     #[command(after_help = help(Tool::Hey))]
     Hey(Words),
-    /// The same of h2load, with HTTP/1.1.
+    /// The same for h2load, with HTTP/1.1.
     #[command(after_help = help(Tool::H2load))]
     H2load(Words),
 }
 
-/// What was typed for the tool.
+/// The words typed for the tool.
 #[derive(Debug, Args)]
 pub struct Words {
-    /// Its options and the URL, as that tool takes them
+    /// Options and the URL, as that tool takes them
     #[arg(value_name = "WORDS", required = true, num_args = 1.., trailing_var_arg = true,
           allow_hyphen_values = true)]
     typed: Vec<ToolWord>,
@@ -51,7 +51,11 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
         FrontCommand::H2load(words) => (Tool::H2load, words),
     };
     let front = peers::front(tool).ok_or_else(|| {
-        Failure::Usage(format!("{} has no front end; use ceiling load", tool.name()))
+        Failure::Usage(format!(
+            "{} has no front end; use ceiling load, for example ceiling load \
+             http://127.0.0.1:8083/",
+            tool.name()
+        ))
     })?;
     let words: Vec<String> = words.typed.into_iter().map(|word| word.0).collect();
     let typed = peers::parse(front, &words).map_err(Failure::Usage)?;

@@ -1,4 +1,4 @@
-//! `ceiling journal ..`: entries about experiments, whose figures and findings are checked.
+//! `ceiling journal ..`: keeps entries about experiments and checks their figures and findings.
 
 mod add;
 mod build;
@@ -20,8 +20,8 @@ use clap::{Args, Subcommand};
 use words::Place;
 pub use words::kinds;
 
-/// A folder of entries. Each has a question, a plan, results, and notes whose figures are filled
-/// from the results. What an entry finds has a condition, and `check` says when it no longer holds.
+/// A folder of entries. Each has a question, a plan, results, and notes whose figures are filled in
+/// from the results. Each finding has a condition, and `check` reports when it no longer holds.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,17 +50,17 @@ enum What {
     Add(add::Add),
     /// Copies what another tool printed into an entry, and audits it.
     Import(import::Import),
-    /// Prints an entry with its figures filled.
+    /// Prints an entry with its figures filled in.
     Show(show::Show),
-    /// Says what no longer holds, is open, or has changed.
+    /// Reports what no longer holds, is open, or has changed.
     Check(check::Check),
     /// Builds the journal as a static site.
     Build(build::Build),
-    /// Serves the site, and shows the run under way.
+    /// Serves the site, and shows the current run.
     Serve(serve::Serve),
-    /// Packs an entry with everything it rests on into one archive, signed with a key of yours.
+    /// Packs an entry with all its data into one archive, signed with your key.
     Pack(pack::Pack),
-    /// Checks such an archive, and makes its figures and findings again from the raw readings.
+    /// Checks such an archive, and recomputes its figures and findings from the raw readings.
     Verify(verify::Verify),
 }
 
@@ -80,7 +80,7 @@ pub fn run(command: Journal) -> Result<Code, Failure> {
     }
 }
 
-/// An entry that is there.
+/// An existing entry.
 fn entry(place: &Place, slug: &Slug) -> Result<EntryFolder, Failure> {
     Ok(Opened::open(&place.journal)?.entry(slug)?)
 }

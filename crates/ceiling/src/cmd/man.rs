@@ -1,5 +1,5 @@
-//! `ceiling man [DIR]`, and the page docs/reference/cli.md: both are made of the definitions of the
-//! options.
+//! `ceiling man [DIR]`, and the page docs/reference/cli.md: both are made from the definitions of
+//! the options.
 
 use crate::cli::{Cli, kinds};
 use crate::exit::{Code, Failure};
@@ -10,8 +10,8 @@ use plan::{hint, values::Folder};
 use std::fmt::Write as _;
 use std::fs;
 
-/// Writes a manual page for ceiling and for each of its commands: ceiling.1, ceiling-load.1, ...;
-/// without a directory it prints that of ceiling itself.
+/// Writes a manual page for ceiling and for each of its commands: ceiling.1, ceiling-load.1, ...
+/// Without a directory it prints the page of ceiling itself.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -44,7 +44,7 @@ fn page(command: &Command) -> Result<Vec<u8>, Failure> {
     made.map(|()| bytes).map_err(|error| Failure::File(error.to_string()))
 }
 
-/// A command and all that are below it, but for hidden ones.
+/// A command and all commands below it, except hidden ones.
 fn all(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().filter(|below| !below.is_hide_set());
     std::iter::once(command).chain(below.flat_map(all)).collect()
@@ -71,7 +71,8 @@ fn reference_page() -> String {
 
 /// The table of exit codes, which other programs depend on.
 fn exit_codes() -> String {
-    let mut text = "\n## Exit codes\n\nOf every command; 130, 5 and 4 go before 3.\n\n".to_string();
+    let mut text = "\n## Exit codes\n\nFor every command; 130, 5 and 4 take precedence over 3.\n\n"
+        .to_string();
     text += "| code | meaning |\n|---|---|\n";
     for (code, meaning) in Code::ALL {
         let _ = writeln!(text, "| {} | {meaning} |", code as u8);
@@ -79,7 +80,7 @@ fn exit_codes() -> String {
     text
 }
 
-/// The section of a command. Rows in `known` stand in that of `ceiling load`.
+/// The section of a command. Rows in `known` are already in the section of `ceiling load`.
 fn section(text: &mut String, command: &Command, known: &[String]) {
     let name = command.get_display_name().unwrap_or(command.get_name()).replace('-', " ");
     let about = command.get_long_about().or(command.get_about());

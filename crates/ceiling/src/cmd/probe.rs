@@ -1,4 +1,4 @@
-//! `ceiling probe serve`: the server's host, shown to a generator on another one.
+//! `ceiling probe serve`: shows the server's host to a generator on another host.
 
 use crate::cmd::tune::{Hands, JournalOption};
 use crate::exit::{Code, Failure};
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What a probe can do.
+/// Commands of the probe.
 #[derive(Debug, Args)]
 pub struct Probe {
     #[command(subcommand)]
@@ -23,74 +23,75 @@ pub struct Probe {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Serves what this host's counters say, to clients that know the token.
+    /// Serves this host's counters to clients that have the token.
     Serve(Serve),
 }
 
-/// Runs on the server's host and reads what the kernel counts, also inside the server's container:
-/// it runs no command, sends nothing to clients without the token, and changes nothing. With
-/// --allow-tune clients may turn the knobs that `ceiling tune` knows, no others; with --allow-start
-/// they may start servers of its list, no others, with what the list allows.
-/// Start it, copy the token file to the generator's host, and give the flags of the ready line
+/// Runs on the server's host, or inside the server's container, and reads the counters of the
+/// kernel. It runs no command, sends nothing to clients without the token, and changes nothing.
+/// With --allow-tune, clients may turn the knobs of `ceiling tune` and no others; with
+/// --allow-start, they may start the servers of its list and no others, within the limits of the
+/// list. Start it, copy the token file to the generator's host, and use the flags of the ready line
 /// there.
 ///
-/// What it sees depends on who runs it: as another user than the server's, the host only; as the
-/// server's own user, its processes too; as root, everything. What cannot be read is said to be
-/// unreadable, never zero.
+/// What it can read depends on its user: as any user, the host only; as the server's user, also the
+/// server's processes; as root, everything. What it cannot read is reported as unreadable, never as
+/// zero.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Clients are encrypted by TLS with a certificate made at the first start and kept
-beside the token (FILE.pem). Clients know it by its SHA-256, the pin.
+Connections use TLS with a certificate that is made at the first start and kept
+next to the token (FILE.pem). Clients check its SHA-256, the pin.
 
 Examples:
   ceiling probe serve --token-file probe.token
   ceiling probe serve --listen 192.0.2.7:9200 --token-file probe.token
-  ceiling probe serve --token-file probe.token --allow-start targets/targets.toml
+  ceiling probe serve --token-file probe.token \\
+      --allow-start targets/targets.toml
   ceiling load http://192.0.2.7:8080/ --probe 192.0.2.7:9200 \\
       --probe-token-file probe.token --probe-pin PIN")]
 struct Serve {
-    /// Where to listen; loopback unless told otherwise
+    /// Where to listen
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9200")]
     listen: Socket,
 
-    /// File with the token that clients must know; made when there is none
+    /// File with the token that clients must have; made if it does not exist
     #[arg(long, value_name = "FILE")]
     token_file: TokenFile,
 
-    /// Clients at a time
+    /// Most clients at a time
     #[arg(long, value_name = "N", default_value = "4")]
     max_clients: Clients,
 
-    /// The server's process, when it is not the one that listens on the port under test
+    /// The server's process, if it is not the one that listens on the port under test
     #[arg(long, value_name = "PID")]
     server_pid: Option<Pid>,
 
-    /// Where the server's runtime tells about itself (Go targets: --debug-addr)
+    /// Address of the server's runtime statistics (Go targets: --debug-addr)
     #[arg(long, value_name = "ADDR:PORT")]
     runtime: Option<Socket>,
 
-    /// Response Prometheus here, at /metrics: plain HTTP, no token
+    /// Serve metrics for Prometheus here, at /metrics: plain HTTP, no token
     #[arg(long, value_name = "ADDR:PORT")]
     prometheus: Option<Socket>,
 
-    /// Port of the server that /metrics tells about, beside this host
+    /// Port of the server that /metrics covers in addition to this host
     #[arg(long, value_name = "PORT", requires = "prometheus")]
     server_port: Option<Port>,
 
-    /// Let /metrics be on an address that others reach
+    /// Allow /metrics on an address that other hosts can reach
     #[arg(long, requires = "prometheus")]
     prometheus_open: bool,
 
-    /// Let clients change knobs of this host: ceiling tune apply --probe; as root
+    /// Let clients change knobs of this host with ceiling tune apply --probe; needs root
     #[arg(long)]
     allow_tune: bool,
 
-    /// Let clients start the servers of this list, with what it allows for each [target.allow];
-    /// they end with the client
+    /// Let clients start the servers of this list, within the limits of each [target.allow]; they
+    /// end when the client disconnects
     #[arg(long, value_name = "FILE")]
     allow_start: Option<ServersFile>,
 
-    /// Address that started servers listen on, where the list names none [default: loopback]
+    /// Address on which started servers listen, if the list names none [default: loopback]
     #[arg(long, value_name = "ADDR", requires = "allow_start")]
     start_address: Option<LocalAddress>,
 
@@ -105,8 +106,8 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
         && !serve.prometheus_open
     {
         return Err(Failure::Usage(format!(
-            "--prometheus {address}: others may reach it, and it asks for no token; give a \
-             loopback address, or --prometheus-open if that is meant; for example --prometheus \
+            "--prometheus {address}: other hosts may reach it, and it needs no token; give a \
+             loopback address, or add --prometheus-open to allow it; for example --prometheus \
              127.0.0.1:{}",
             address.port()
         )));
@@ -136,13 +137,13 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
     let probe = probe.map_err(|error| Failure::Usage(error.to_string()))?;
     to_stdout(&ready(&probe, &serve))?;
     probe.run(&stop, &|line| {
-        // A closed stderr is no reason to end.
+        // A closed stderr must not end the probe.
         let _ = writeln!(io::stderr(), "ceiling probe: {line}");
     });
     Ok(Code::Good)
 }
 
-/// Starts the servers of a list.
+/// The starter for the servers of a list.
 fn start_from(list: &Path, serve: &Serve) -> Result<Box<dyn remote::Starter>, Failure> {
     let wrong = |why: String| {
         let list = list.display();
@@ -158,7 +159,7 @@ fn start_from(list: &Path, serve: &Serve) -> Result<Box<dyn remote::Starter>, Fa
     Ok(Box::new(Starter::new(targets, root, serve.journal.folder())))
 }
 
-/// One line: where, the pin, and what to give on the generator's host.
+/// The ready line: the address, the pin, and the options for the generator's host.
 fn ready(probe: &Served, serve: &Serve) -> String {
     let address = probe.address();
     let prometheus = probe.prometheus();
@@ -173,7 +174,7 @@ fn ready(probe: &Served, serve: &Serve) -> String {
     )
 }
 
-/// How clients reach an address: by this host's name when it is all of its addresses.
+/// The address for clients: this host's name if the probe listens on all addresses.
 fn reached_at(address: SocketAddr) -> String {
     if !address.ip().is_unspecified() {
         return address.to_string();

@@ -1,4 +1,4 @@
-//! `ceiling run PLAN`: visits the cells of an experiment and draws them in one table.
+//! `ceiling run PLAN`: visits the cells of an experiment and shows them in one table.
 
 mod analysis;
 mod left;
@@ -34,17 +34,17 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file beside a plan that says where its hosts are.
+/// The file next to a plan that gives the addresses of its hosts.
 const HOSTS: &str = "hosts.toml";
 
-/// Starts each server of a plan in turn, measures it as the plan says, ends it, and draws all cells
-/// in one table. A cell whose server dies has no number. Ctrl-C ends the cell under way in order,
-/// and the experiment with it.
+/// Starts each server of a plan in turn, measures it as the plan says, ends it, and shows all cells
+/// in one table. A cell whose server dies has no figures. Ctrl-C ends the current cell in order,
+/// and then the experiment.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A plan is TOML (docs/experiments.md): what all cells have in common, and what
-each changes. It can start only what targets/targets.toml lists. A plan of
-another person is that person's code: --trust says that you have read it.
+each changes. It can start only the servers in targets/targets.toml. Treat a
+plan from another person as code: --trust says that you have read it.
 
 Exit codes: 0 all cells were measured, 3 a wall is not the one the plan expects,
 5 a cell failed, 130 interrupted.
@@ -67,24 +67,24 @@ pub struct Run {
     runs: Runs,
 }
 
-/// How a plan is run, wherever its result is kept.
+/// Options of a run of a plan, wherever its result is kept.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// Only these cells, by the beginning of their names
+    /// Measure only the cells whose names begin with these
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<CellName>,
 
-    /// The servers that a plan may start [default: targets/targets.toml above the plan]; a plan
-    /// whose servers run already (addr) needs none
+    /// List of servers that a plan may start [default: targets/targets.toml above the plan]; not
+    /// needed if all servers of the plan run already (addr)
     #[arg(long, alias = "targets-file", value_name = "FILE")]
     servers: Option<ServersFile>,
 
-    /// Where the hosts of the plan are: their probes, token files, pins and links [default:
-    /// hosts.toml beside the plan, if there is one]
+    /// File with the hosts of the plan: their probes, token files, pins and links [default:
+    /// hosts.toml next to the plan, if it exists]
     #[arg(long, value_name = "FILE")]
     hosts: Option<HostsFile>,
 
-    /// One value of a host, before that of the file: hosts.NAME.probe, .token-file, .pin, .link or
+    /// One value of a host, overriding the file: hosts.NAME.probe, .token-file, .pin, .link or
     /// .here; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Setting>,
@@ -93,22 +93,22 @@ pub struct RunOptions {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Go on with the interrupted experiment of this folder: visits that it measured are kept, the
+    /// Resume the interrupted experiment in this folder: visits that were measured are kept, the
     /// others follow in the same order
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<ExperimentFolder>,
 
-    /// Let the plan turn knobs of this host, and of others whose probes allow it; each is put back
-    /// after its cell
+    /// Let the plan turn knobs of this host, and of other hosts whose probes allow it; each is put
+    /// back after its cell
     #[arg(long)]
     allow_tune: bool,
 
-    /// Carry out a plan that sets variables of servers, files, proxies or other addresses, or
-    /// changes the server; read it first as you would read a script
+    /// Run a plan that sets environment variables of servers, files, proxies or other addresses, or
+    /// changes the server; first read it as you would read a script
     #[arg(long)]
     trust: bool,
 
-    /// Write a file, by suffix .json .html; repeatable
+    /// Write a file, format by suffix: .json .html; repeatable
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<OutFile>,
 
@@ -116,7 +116,7 @@ pub struct RunOptions {
     #[arg(long)]
     json: bool,
 
-    /// No progress
+    /// Print no progress
     #[arg(short = 'q', long)]
     pub quiet: bool,
 
@@ -133,7 +133,7 @@ pub struct RunOptions {
     colour: Colour,
 }
 
-/// A plan that is run: its file, how, and the directory that its result goes to.
+/// A plan to run: its file, the options, and the directory for its result.
 #[derive(Debug)]
 struct Ordered<'a> {
     plan: &'a Path,
@@ -153,7 +153,7 @@ pub fn run(command: Run) -> Result<Code, Failure> {
     carry_out(&command.plan, &command.options, command.runs.directory())
 }
 
-/// Runs a plan, and keeps its result in a folder of its own in a directory.
+/// Runs a plan, and keeps its result in a new folder of a directory.
 pub fn carry_out(
     plan: &Path,
     options: &RunOptions,
@@ -206,7 +206,7 @@ pub fn carry_out(
         true => String::from_utf8_lossy(&report::json::json(&experiment)).into_owned(),
         false => report::text_experiment(&experiment, &runs, style(&command.colour)),
     };
-    // First what cannot be lost by a full disk.
+    // stdout comes first: a full disk cannot lose it.
     to_stdout(&text)?;
     folder.write("experiment.json", &report::json::json(&experiment)).map_err(Failure::File)?;
     folder
@@ -226,7 +226,7 @@ pub fn carry_out(
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
-/// What the user says of the hosts of a plan, and what a file beside the plan does.
+/// The hosts of a plan, from the options and from the file next to the plan.
 fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
     let mut given = GivenHosts::of(command.plan);
     let beside = command.plan.with_file_name(HOSTS);
@@ -243,7 +243,7 @@ fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
     Ok(given)
 }
 
-/// The probes of the hosts that the plan uses, but for this one.
+/// The probes of the hosts that the plan uses, except this host.
 fn probes(plan: &Plan) -> Result<BTreeMap<String, ProbeChoice>, Usage> {
     let mut probes = BTreeMap::new();
     for host in plan.used_hosts() {
@@ -268,7 +268,7 @@ fn hosts_used(plan: &Plan) -> Vec<HostUsed> {
     used.filter(|_| is_named).collect()
 }
 
-/// The folder of the experiment, and what it has measured: nothing yet, unless it is resumed.
+/// The folder of the experiment, and what it has measured so far: nothing, unless it is resumed.
 fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
     let text = plan::without_secrets(&read(command.plan)?);
     if let Some(path) = &command.resume {
@@ -281,24 +281,30 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
             return Err(wrong(
                 command.plan,
                 format!(
-                    "{} holds an experiment of another plan, or of other cells of it (--only); \
-                     give the plan it was begun with, or begin anew without --resume",
+                    "{} holds an experiment of another plan, or of other cells of this plan \
+                     (--only); give the plan and cells it was started with, or start a new \
+                     experiment without --resume, for example ceiling run PLAN",
                     path.display()
                 ),
             ));
         }
         if begun.hosts != hosts_used(plan) {
             return Err(Failure::Usage(format!(
-                "--resume {}: its hosts were others, and visits on different hosts are no blocks \
-                 of one experiment; give the same --hosts and --set, or begin anew without \
-                 --resume",
+                "--resume {}: it was measured on other hosts, and visits on different hosts \
+                 cannot form blocks of one experiment; give the same --hosts and --set, or start \
+                 a new experiment without --resume, for example ceiling run PLAN --hosts \
+                 hosts.toml",
                 path.display()
             )));
         }
         return Ok((folder, begun));
     }
     let directory = command.directory.as_ref().ok_or_else(|| {
-        Failure::Usage("--runs none: an experiment is kept; for example --runs out/runs".into())
+        Failure::Usage(
+            "--runs none: an experiment needs a directory to be kept in; for example --runs \
+             out/runs"
+                .into(),
+        )
     })?;
     let folder = Folder::make(directory, command.plan).map_err(Failure::File)?;
     folder.write("plan.toml", text.as_bytes()).map_err(Failure::File)?;
@@ -321,7 +327,7 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
     Ok((folder, begun))
 }
 
-/// Makes the visits; what is known is written after each of them.
+/// Makes the visits, and writes the experiment so far after each visit.
 fn conduct(
     command: &Ordered<'_>,
     plan: &Plan,
@@ -335,7 +341,7 @@ fn conduct(
     let shown = [onlookers.environment(), command.fleet.environment()].concat();
     let is_fleet = command.fleet.is_given();
     let mut measure = |cell: &Cell, ready: &Ready| {
-        // To agents a process of this host means nothing.
+        // A process id of this host means nothing to agents.
         let pid = ready.pid.filter(|_| !is_fleet);
         experiment::measure(cell, &Ready { pid, ..ready.clone() }, &runs, stop, &shown)
     };
@@ -347,7 +353,7 @@ fn conduct(
         }
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
-            // A full disk is reported at the end, when the table has been shown.
+            // A full disk is reported at the end, after the table was shown.
             let _ = folder.write("experiment.json", &report::json::json(&experiment));
         }
     };
@@ -358,7 +364,8 @@ fn conduct(
     Ok(Experiment { cells, ended, ..experiment })
 }
 
-/// A plan written by another person must not change this host by itself.
+/// Refuses a plan that turns knobs without `--allow-tune`: a plan from another person must not
+/// change this host by itself.
 fn refuse_tuning(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     let Some(cell) = plan.cells.iter().find(|cell| !cell.tune.is_empty()) else { return Ok(()) };
     if command.allow_tune || command.dry_run {
@@ -367,14 +374,14 @@ fn refuse_tuning(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     Err(wrong(
         command.plan,
         format!(
-            "cell '{}' turns knobs of a host (docs/experiments.md); --allow-tune allows it, and \
-             --dry-run shows which",
+            "cell '{}' turns knobs of a host (docs/experiments.md); --dry-run shows which knobs, \
+             and --allow-tune allows it, for example ceiling run PLAN --allow-tune",
             cell.name
         ),
     ))
 }
 
-/// Nor run programs, read files or reach other hosts.
+/// Refuses a plan that runs programs, reads files or reaches other hosts, without `--trust`.
 fn refuse_untrusted(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
     match plan::untrusted(plan) {
         Some(why) if !command.trust && !command.dry_run => Err(wrong(command.plan, why)),
@@ -404,8 +411,8 @@ fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
     }
 }
 
-/// What the plan said beforehand, held against what was measured: visits that warm up are left out,
-/// and blocks with a visit that is in no figure.
+/// The predictions of the plan, compared with what was measured. Warm-up visits, and blocks with a
+/// visit that is in no figure, are left out.
 fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<KeptPrediction> {
     let excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
     let excluded: Vec<u32> = excluded.map(|one| one.block).chain([0]).collect();
@@ -454,7 +461,11 @@ fn refuse_formats(out: &[OutFile]) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(format!("{}: {error}; give a file of TOML", path.display()))
+        Failure::Usage(format!(
+            "{}: {error}; give a TOML file that can be read, for example \
+             experiments/04-ramp/plan.toml",
+            path.display()
+        ))
     })
 }
 

@@ -1,5 +1,5 @@
-//! `ceiling runs`: what is kept, and `ceiling runs prune`: what is not any longer. Also which run a
-//! person means, for all commands that take one.
+//! `ceiling runs` lists stored runs, and `ceiling runs prune` removes them. Also finds the run that
+//! an argument names, for all commands that take one.
 
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
@@ -17,16 +17,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Directory, Entry, Limits, NotOne, surplus};
 
-/// How many runs the default directory keeps, and how much of the disk, bytes. On two CPUs a load
-/// of 10 s leaves 1 MB and a ramp with its defaults 8 MB, so 1 GB is 130 ramps or 200 of a mix.
+/// How many runs the default directory keeps, and how many bytes. On two CPUs a load of 10 s leaves
+/// 1 MB and a ramp with its defaults 8 MB, so 1 GB is 130 ramps, or 200 runs of both kinds.
 const KEPT: usize = 200;
 const KEPT_BYTES: u64 = 1_000_000_000;
 
-/// Ids that an error names.
+/// How many ids an error names at most.
 const NAMED_MAX: usize = 5;
 
-/// Lists what is kept, newest first: when it began, what was measured, the rate and the verdict,
-/// and how much of the disk it takes. Every command that takes a run takes an id of this list, the
+/// Lists stored runs and experiments, newest first: when each started, what it measured, its rate
+/// and verdict, and its size on disk. Every command that takes a run takes an id of this list, the
 /// beginning of one, last, or last~1 for the one before.
 #[derive(Debug, Args)]
 #[group(skip)]
@@ -42,7 +42,7 @@ pub struct Runs {
     #[command(subcommand)]
     command: Option<Below>,
 
-    /// How many are listed
+    /// How many to list
     #[arg(long, value_name = "N|all", default_value = "20")]
     limit: Listed,
 
@@ -59,13 +59,13 @@ pub struct Runs {
 
 #[derive(Debug, Subcommand)]
 enum Below {
-    /// Removes runs: all but the newest, those of long ago, or what takes too much of the disk.
+    /// Removes runs: all but the newest, those that are too old, or those that take too much disk.
     Prune(Prune),
 }
 
-/// Removes runs and experiments that any of the options names, the oldest first, and says which.
-/// Never removes one that a process still writes, and none with a file in it that is not
-/// ceiling's, such as one written there with -o.
+/// Removes the runs and experiments that exceed any of the given limits, the oldest first, and
+/// prints which. Never removes one that a process is still writing, or one that holds a file that
+/// is not ceiling's, such as a file written there with -o.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("limits").required(true).multiple(true))]
 #[command(after_help = "\
@@ -73,19 +73,19 @@ Examples:
   ceiling runs prune --keep 50
   ceiling runs prune --older 30d --max-size 500MB --dry-run")]
 struct Prune {
-    /// How many stay, the newest
+    /// How many to keep, the newest
     #[arg(long, value_name = "N", group = "limits")]
     keep: Option<Kept>,
 
-    /// Remove those that began longer ago
+    /// Remove those that started longer ago than this
     #[arg(long, value_name = "AGE", group = "limits")]
     older: Option<Age>,
 
-    /// Remove the oldest until the others take no more of the disk
+    /// Remove the oldest until the others take no more than this on disk
     #[arg(long, value_name = "BYTES", group = "limits")]
     max_size: Option<Space>,
 
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -112,11 +112,15 @@ pub fn run(command: Runs) -> Result<Code, Failure> {
 
 fn directory(runs: &plan::Runs) -> Result<Directory, Failure> {
     runs.directory().map(Directory::new).ok_or_else(|| {
-        Failure::Usage("--runs none: nothing is kept there; for example --runs out/runs".into())
+        Failure::Usage(
+            "--runs none: this command needs the directory that keeps runs; for example --runs \
+             out/runs"
+                .into(),
+        )
     })
 }
 
-/// The newest of a directory, with what their documents say.
+/// The newest entries of a directory, with the contents of their documents.
 fn inventory(directory: &Directory, limit: Option<usize>) -> Result<Inventory, Failure> {
     let entries = directory.entries()?;
     let mut tails: HashMap<&str, usize> = HashMap::new();
@@ -142,7 +146,7 @@ fn item(entry: &Entry) -> Item {
         return item;
     }
     let unreadable = |why: String| {
-        // Errors name the path; the entry has it.
+        // The entry names the path already.
         let prefix = format!("{}: ", document.display());
         Some(why.strip_prefix(&prefix).unwrap_or(&why).to_string())
     };
@@ -194,21 +198,21 @@ fn sized(entries: Vec<Entry>) -> Vec<(Entry, u64)> {
         .collect()
 }
 
-/// The time so many seconds ago, as ids begin with it.
+/// The time that many seconds ago, in the format in which ids begin.
 fn began_before(age_s: u64) -> String {
     let age = SignedDuration::from_secs(i64::try_from(age_s).unwrap_or(i64::MAX));
     let time = Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN);
     time.strftime("%Y%m%dT%H%M%S").to_string()
 }
 
-/// Whether files are touched.
+/// Whether files are removed, or only listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Done,
     Rehearsed,
 }
 
-/// What became of the entries that are too many.
+/// The outcome for each surplus entry.
 #[derive(Debug, Default)]
 struct Removal {
     removed: Vec<(Entry, u64)>,
@@ -218,7 +222,7 @@ struct Removal {
 }
 
 impl Removal {
-    /// The oldest first.
+    /// Removes the surplus entries, the oldest first.
     fn remove(&mut self, directory: &Directory, surplus: &[&(Entry, u64)], how: How) {
         if how == How::Done {
             directory.sweep();
@@ -290,9 +294,10 @@ fn why_left(entry: &Entry) -> Option<String> {
     entry.foreign_file().map(|name| format!("'{name}' in it is not a file of ceiling"))
 }
 
-/// Removes the oldest runs beyond what the directory keeps, after a run that was kept there. Of a
-/// directory that the user named nothing is removed unless asked. Experiments stay: they took long,
-/// and `ceiling advise --calibration` reads them. One line says what was removed.
+/// Removes the oldest runs beyond the limits of the directory, after a run was kept there. In a
+/// directory that the user named, nothing is removed unless `--keep-runs` asks for it. Experiments
+/// stay: they took long, and `ceiling advise --calibration` reads them. Returns one line that says
+/// what was removed.
 pub fn cap(options: &Options) -> Option<String> {
     let directory = Directory::new(options.runs.directory()?);
     let limits = match &options.keep_runs {
@@ -302,7 +307,7 @@ pub fn cap(options: &Options) -> Option<String> {
     };
     let entries = directory.entries().ok()?;
     let runs = sized(entries.into_iter().filter(|entry| !entry.is_experiment).collect());
-    // The newest stays however large it is, and is no reason to remove the others.
+    // The newest stays, however large it is, and does not count against the others.
     let (_, older) = runs.split_first()?;
     let limits = Limits { keep: limits.keep.map(|keep| keep.saturating_sub(1)), ..limits };
     let mut done = Removal::default();
@@ -321,7 +326,8 @@ pub fn cap(options: &Options) -> Option<String> {
     })
 }
 
-/// Where a run is: a path as it stands, else what is meant of the directory of runs.
+/// The path of a run: the argument itself if that exists, otherwise an entry of the directory of
+/// runs.
 pub fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
     if asked.exists() {
         return Ok(asked.to_path_buf());
@@ -331,7 +337,8 @@ pub fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let name = asked.to_str().filter(|name| !name.contains('/'));
     let (Some(name), Some(runs)) = (name, runs) else {
         return wrong(format!(
-            "there is no directory or file '{shown}'; for example ceiling show last"
+            "there is no directory or file '{shown}'; give last, an id (see ceiling runs) or a \
+             path, for example ceiling show last"
         ));
     };
     let directory = Directory::new(&runs);
@@ -339,8 +346,8 @@ pub fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
     match directory.find(name) {
         Ok(path) => Ok(path),
         Err(NotOne::None(ids)) if ids.is_empty() => wrong(format!(
-            "there is no '{shown}', and no run is kept in {place}; for example give the path of a \
-             record"
+            "there is no '{shown}', and no run is kept in {place}; give the path of a run or \
+             record, for example ceiling show out.json"
         )),
         Err(NotOne::None(ids)) => wrong(format!(
             "there is no '{shown}', neither as a path nor in {place}; the newest there: {}; for \
@@ -348,8 +355,8 @@ pub fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
             several(&ids)
         )),
         Err(NotOne::Several(ids)) => wrong(format!(
-            "'{shown}' begins {} ids in {place}: {}; give more of the one you mean, for example \
-             ceiling show {}",
+            "{} ids in {place} begin with '{shown}': {}; give more of the one you mean, for \
+             example ceiling show {}",
             ids.len(),
             several(&ids),
             ids[0]
@@ -358,7 +365,7 @@ pub fn find(asked: &Path, runs: Option<PathBuf>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The run that is meant.
+/// Reads the run that an argument names.
 pub fn read(asked: &Path, runs: Option<PathBuf>) -> Result<(PathBuf, Run), Failure> {
     let path = find(asked, runs)?;
     refuse_experiment(&path)?;
@@ -366,7 +373,7 @@ pub fn read(asked: &Path, runs: Option<PathBuf>) -> Result<(PathBuf, Run), Failu
     Ok((path, run))
 }
 
-/// An experiment is several runs, each of which can be asked for.
+/// Refuses an experiment, which is several runs, and names them.
 fn refuse_experiment(path: &Path) -> Result<(), Failure> {
     if !path.join("experiment.json").is_file() {
         return Ok(());
@@ -374,12 +381,13 @@ fn refuse_experiment(path: &Path) -> Result<(), Failure> {
     let below = Directory::new(path.join("runs")).entries().unwrap_or_default();
     let ids: Vec<String> = below.into_iter().map(|entry| entry.id).collect();
     let runs = if ids.is_empty() {
-        "it has no run".into()
+        "it has no runs".into()
     } else {
         format!("its runs: {}", several(&ids))
     };
     Err(Failure::Usage(format!(
-        "<RUN>: {0} is an experiment; its table is {0}/report.html; {runs}",
+        "<RUN>: {0} is an experiment, not a run; its table is {0}/report.html; give one of its \
+         runs, for example {0}/runs/ID; {runs}",
         path.display()
     )))
 }

@@ -1,4 +1,4 @@
-//! `ceiling show RUN..`: draws stored runs again.
+//! `ceiling show RUN..`: shows stored runs again.
 
 use super::runs;
 use crate::ci::Ci;
@@ -13,7 +13,7 @@ use report::ci::{Report, markdown};
 use report::{Detail, Format};
 use std::path::Path;
 
-/// Draws what was recorded; judges nothing anew.
+/// Shows what was recorded; does not judge it again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,11 +24,11 @@ Examples:
   ceiling show last --junit junit.xml")]
 pub struct Show {
     /// last, last~1, an id or its beginning (ceiling runs), a directory, or a record written with
-    /// --json; several are drawn side by side
+    /// --json; several are shown side by side
     #[arg(required = true)]
     run: Vec<RunPath>,
 
-    /// Write a file, by suffix .json .csv .hlog .html; repeatable. Several runs: .html
+    /// Write a file, format by suffix: .json .csv .hlog .html; repeatable. Several runs: .html only
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Vec<OutFile>,
 
@@ -36,8 +36,8 @@ pub struct Show {
     #[arg(short = 'L', long)]
     latency: bool,
 
-    /// Print what the probes read on both hosts: each CPU, threads, interrupts by queue,
-    /// interfaces, counters
+    /// Print the readings of both hosts: each CPU, threads, interrupts by queue, interfaces,
+    /// counters
     #[arg(long, conflicts_with_all = ["json", "latency", "verbose"])]
     hosts: bool,
 
@@ -86,7 +86,7 @@ fn has_reports(ci: &CiOptions) -> bool {
     ci.junit.is_some() || ci.summary.is_some()
 }
 
-/// One page about several runs: what is a record or a table is of one run.
+/// Shows several runs side by side; refuses options that only fit one run.
 fn side_by_side(command: &Show) -> Result<Code, Failure> {
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
     let is_of_one = command.json || command.hosts || has_reports(&command.ci);
@@ -99,8 +99,8 @@ fn side_by_side(command: &Show) -> Result<Code, Failure> {
             None => "--summary".to_string(),
         };
         return Err(Failure::Usage(format!(
-            "{flag}: of one run only, while several are drawn as text or .html; show them one by \
-             one, or for example -o both.html"
+            "{flag}: this is for one run only, and several runs are shown as text or .html; show \
+             them one by one, or for example -o both.html"
         )));
     }
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
@@ -112,7 +112,8 @@ fn side_by_side(command: &Show) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// A histogram file of a lone record would hold nothing and look like a run without responses.
+/// Refuses a histogram file for a lone record: it would be empty, and look like a run without
+/// responses.
 fn refuse_empty_log(path: &Path, out: &[OutFile]) -> Result<(), Failure> {
     let Some(log) = Outputs::first_of(out, Format::Hlog) else { return Ok(()) };
     if path.is_dir() {

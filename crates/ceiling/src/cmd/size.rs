@@ -1,5 +1,5 @@
-//! `ceiling size RUN --rate X`: how many client machines make the server the wall at a rate, and
-//! how many of them a fleet has.
+//! `ceiling size RUN --rate X`: how many client machines it takes to make the server the wall at a
+//! rate, and how many of them a fleet has.
 
 use super::runs;
 use crate::exit::{Code, Failure};
@@ -12,30 +12,31 @@ use plan::values::{Count, Link, Part, Rate, RunPath};
 use plan::{BrokerOptions, Colour, Runs, Verbosity};
 use report::Detail;
 
-/// How many client machines are needed at a rate, from what a run measured.
+/// Calculates from what a run measured how many client machines a rate needs, so that the server is
+/// the wall.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ceiling size last --rate 5M --client-cpus 32 --link 25G
   ceiling size last --rate 5M --fleet nats://nats.example/staging \\
-      --fleet-keys fleet-keys       what the agents that are there can do of it")]
+      --fleet-keys fleet-keys       and how much of it the agents can send")]
 pub struct Size {
     /// last, an id or its beginning (ceiling runs), a directory, or a record written with --json
     run: RunPath,
 
-    /// Requests per second to plan for, over all machines
+    /// Requests per second to plan for, summed over all machines
     #[arg(short = 'R', long, value_name = "X")]
     rate: Rate,
 
-    /// CPUs of one client machine; by default those of the run's host
+    /// CPUs of one client machine [default: those of the run's host]
     #[arg(long, value_name = "N")]
     client_cpus: Option<Count>,
 
-    /// Speed of a client machine's link in bits per second; by default that of the run's host
+    /// Speed of a client machine's link in bits per second [default: that of the run's host]
     #[arg(long, value_name = "N")]
     link: Option<Link>,
 
-    /// Share of a client machine to plan for, so that it is not the wall
+    /// Share of a client machine's capacity to use, so that it is not the wall
     #[arg(long, value_name = "SHARE", default_value = "0.7")]
     headroom: Part,
 

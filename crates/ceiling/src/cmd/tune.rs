@@ -1,4 +1,4 @@
-//! `ceiling tune ..`: knobs of this host, planned, applied, watched and put back.
+//! `ceiling tune ..`: plans, applies, watches and reverts changes to this host's knobs.
 
 mod changes;
 mod far;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tune::Form;
 use wish::WishOptions;
 
-/// What can be done with knobs.
+/// Commands for knobs.
 #[derive(Debug, Args)]
 pub struct Tune {
     #[command(subcommand)]
@@ -28,27 +28,27 @@ pub struct Tune {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What would be changed, and what a run says it would do. Changes nothing.
+    /// Shows what would be changed, and the effect that a run predicts. Changes nothing.
     Plan(PlanCommand),
-    /// Makes the changes of the plan: each in the journal first, then written, then read back.
+    /// Makes the changes of the plan: each goes to the journal first, is written, and read back.
     Apply(changes::Apply),
-    /// What is changed by ceiling and not put back, and whether others changed it since.
+    /// Lists changes that ceiling has not put back, and whether others changed them since.
     Status(changes::Status),
-    /// Puts back what was changed, unless another program changed it since.
+    /// Puts changes back, unless another program changed them since.
     Revert(changes::Revert),
-    /// Says that changes under a watchdog may stay.
+    /// Confirms changes under a watchdog, so that they stay.
     Keep(changes::Keep),
-    /// Writes settings in a form in which an operator can keep them.
+    /// Writes settings in a form that an operator can install permanently.
     Export(Export),
     /// The watchdog.
     #[command(hide = true)]
     Guard(watch::Guard),
 }
 
-/// Holds every knob of the catalogue against this host and a run. Without a run nothing is known
-/// about what would help: first `ceiling load URL`.
+/// Compares every knob of the catalogue with this host and a run. Without a run there is no
+/// prediction of what would help: run `ceiling load URL` first.
 ///
-/// Exit codes: 0 good, 2 usage, 4 the run is no valid measurement.
+/// Exit codes: 0 good, 2 usage, 4 the run is not a valid measurement.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -59,8 +59,8 @@ struct PlanCommand {
     #[command(flatten)]
     wish: WishOptions,
 
-    /// Whose verdict predicts: a run's id, directory or record, or none; by default the newest
-    /// valid one
+    /// Run to predict from: a run's id, directory or record, or none [default: the newest valid
+    /// run]
     #[arg(long, value_name = "RUN|none")]
     run: Option<RunChoice>,
 
@@ -78,8 +78,9 @@ struct PlanCommand {
     runs: Runs,
 }
 
-/// ceiling makes nothing permanent. This writes what the plan proposes, or what is applied now, in
-/// the operator's own form; what a form cannot hold stands there as a comment.
+/// Writes what the plan proposes, or what is applied now, in a form that an operator can install;
+/// ceiling itself makes nothing permanent. A setting that the form cannot express becomes a
+/// comment.
 ///
 /// Exit codes: 0 good, 2 usage.
 #[derive(Debug, Args)]
@@ -91,11 +92,11 @@ struct Export {
     #[command(flatten)]
     wish: WishOptions,
 
-    /// In which form
+    /// The form
     #[arg(long, value_name = "FORM", value_enum)]
     form: FormChoice,
 
-    /// What is applied and not put back, instead of what the plan proposes
+    /// Export what is applied and not put back, instead of what the plan proposes
     #[arg(long)]
     applied: bool,
 
@@ -173,7 +174,7 @@ fn export(command: &Export) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// One document on stdout.
+/// Prints one document on stdout.
 fn print(document: &Value) -> Result<Code, Failure> {
     let text = serde_json::to_string_pretty(document);
     to_stdout(&(text.map_err(|error| Failure::File(error.to_string()))? + "\n"))?;

@@ -1,4 +1,4 @@
-//! Certificates of an authority of our own, and servers that show them.
+//! Certificates of our own authority, and servers that present them.
 
 use super::{Folder, Server, program};
 use std::process::Command;
@@ -19,7 +19,7 @@ impl Certificates {
         self.0.file(name)
     }
 
-    /// A server that shows the certificate of this name.
+    /// A server that presents the certificate of this name.
     pub fn server(&self, name: &str, more: &[&str]) -> Server {
         let (certificate, key) =
             (self.file(&format!("{name}.pem")), self.file(&format!("{name}.key")));

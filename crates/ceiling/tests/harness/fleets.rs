@@ -1,4 +1,4 @@
-//! A fleet on loopback: nats-server with keys of its own, and agents that are real processes.
+//! A fleet on loopback: nats-server with its own keys, and agents that are real processes.
 
 use super::{Folder, ceiling, root, run, signal, wait_until};
 use serde_json::Value;
@@ -18,7 +18,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// With agents `a1`, `a2` and so on, each with one worker, that may load this host.
+    /// Starts a broker and agents `a1`, `a2` and so on, each with one worker, that may load this
+    /// host.
     pub fn start(name: &str, agents: usize, more: &[&str]) -> Self {
         let mut fleet = Self::without_agents(name, agents);
         for number in 1..=agents {
@@ -28,7 +29,7 @@ impl Fleet {
         fleet
     }
 
-    /// A broker, with keys for agents that do not run.
+    /// Starts a broker only, with keys for agents that do not run.
     pub fn without_agents(name: &str, agents: usize) -> Self {
         let folder = Folder::new(&format!("fleet-{name}"));
         // A port that was free a moment ago.
@@ -74,7 +75,7 @@ impl Fleet {
         self.agents.push((name.to_string(), command.spawn().unwrap()));
     }
 
-    /// What an agent said so far.
+    /// The log of an agent so far.
     pub fn said(&self, agent: &str) -> String {
         let log = fs::read_to_string(self.folder.file(&format!("{agent}.log")));
         log.unwrap_or_else(|error| format!("{agent}.log: {error}"))
@@ -86,7 +87,7 @@ impl Fleet {
         ["--fleet".into(), self.url.clone(), "--fleet-keys".into(), keys]
     }
 
-    /// The agents that are there.
+    /// The agents that respond.
     pub fn list(&self) -> Vec<Value> {
         let flags = self.flags();
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -95,7 +96,7 @@ impl Fleet {
         said.record()["agents"].as_array().unwrap().clone()
     }
 
-    /// Waits until so many agents are there and do nothing.
+    /// Waits until that many agents respond and are idle.
     pub fn await_idle(&self, agents: usize) {
         wait_until("idle agents", || {
             let all = self.list();

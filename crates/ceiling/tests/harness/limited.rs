@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A server in a group with a quota, and where runs that are tested keep their journal.
+/// A server in a group with a quota, and the journal of the runs under test.
 pub struct Limited {
     pub server: Server,
     group: Group,
@@ -15,7 +15,7 @@ pub struct Limited {
 }
 
 impl Limited {
-    /// The server may use this share of one CPU.
+    /// Starts a server that may use this share of one CPU.
     pub fn new(name: &str, share: f64) -> Self {
         let (group, runtime) = (Group::new(name, None), Folder::new(name));
         group.limit(share);
@@ -24,14 +24,14 @@ impl Limited {
         Self { server, group, runtime }
     }
 
-    /// What the group is like: its settings, its processes and the groups in it; and the server's
-    /// CPUs.
+    /// The state of the group: its settings, its processes and the groups in it; and the CPUs of
+    /// the server.
     pub fn state(&self) -> Vec<(PathBuf, String)> {
         let mut state: Vec<_> = fs::read_dir(&self.group.path).unwrap().flatten().collect();
         state.sort_by_key(fs::DirEntry::path);
         let read = |entry: fs::DirEntry| {
             let path = entry.path();
-            // Counters and usage go on; settings and members must be the same.
+            // Counters and usage change all the time; settings and members must be the same.
             let is_setting = path.is_file() && !is_usage(&path);
             let text = if is_setting {
                 fs::read_to_string(&path).unwrap_or_default()
@@ -44,7 +44,7 @@ impl Limited {
         state.into_iter().map(read).chain([mask]).collect()
     }
 
-    /// Begins to load with server-side experiments.
+    /// Starts a load with server-side experiments.
     fn begin(&self) -> Child {
         let url = self.server.url("/");
         // In an emulated machine the first load of all is too slow for any verdict.
@@ -56,9 +56,9 @@ impl Limited {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Loads until an experiment has changed something of the server, which stays so: the run is
-    /// stopped then, and goes on with SIGCONT. A run that others disturb is no measurement and
-    /// makes no experiments; another is made then.
+    /// Starts a load and stops it with SIGSTOP when an experiment has changed the server, so that
+    /// the change stays; SIGCONT resumes it. A run that is disturbed is not a valid measurement and
+    /// makes no experiments: then another run is made.
     pub fn begin_until_touched(&self) -> Child {
         let before = self.touched();
         for _ in 0..5 {
@@ -78,8 +78,7 @@ impl Limited {
         panic!("no experiment on the server in five runs");
     }
 
-    /// What experiments change: where the server is, how much CPU time it gets there, and which
-    /// CPUs.
+    /// What experiments change: the group of the server, its CPU quota there, and its CPUs.
     pub fn touched(&self) -> [String; 3] {
         let read = |name| fs::read_to_string(self.group.path.join(name)).unwrap_or_default();
         [read("cgroup.procs"), read("cpu.max"), self.mask()]
@@ -106,7 +105,7 @@ impl Limited {
     }
 }
 
-/// Whether a file of a group says what was used, and not what may be.
+/// Whether a file of a group shows usage and not a setting.
 fn is_usage(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_string_lossy();
     let words = ["stat", "usage", "current", "peak", "pressure", "events"];

@@ -1,4 +1,4 @@
-//! A load that goes on until its test has seen what it waits for.
+//! A load that runs until its test has seen what it waits for.
 
 use super::{Said, signal, wait_until};
 use serde_json::Value;
@@ -9,13 +9,12 @@ use std::process::{Child, Command, Stdio};
 /// Readings of the server's host that a run keeps.
 pub const FAR_READINGS: &str = "server-readings.ndjson";
 
-/// More segments than it takes to connect, to ask who is there and to warm up: what [`measures`]
-/// waits for.
+/// More segments than connecting, the preflight and the warm-up take: [`measures`] waits for these.
 const SEGMENTS: u64 = 1000;
 
-/// A load of ten minutes at most; its run is kept.
+/// A load of at most ten minutes; its run is kept.
 pub struct Loading {
-    /// Until it is ended.
+    /// The process; `None` after it was ended.
     child: Option<Child>,
     runs: String,
 }
@@ -33,7 +32,7 @@ impl Loading {
         loading
     }
 
-    /// Waits for a reading that is as meant, in a file of its run.
+    /// Waits for a reading in a file of its run for which `is_so` holds.
     pub fn wait_for(&self, what: &str, file: &str, mut is_so: impl FnMut(&Value) -> bool) {
         let run = fs::read_dir(&self.runs).unwrap().flatten().next().expect("a run is kept").path();
         let mut lines = BufReader::new(File::open(run.join(file)).unwrap());
@@ -50,7 +49,7 @@ impl Loading {
         });
     }
 
-    /// Interrupts it; gives what it said.
+    /// Interrupts it and returns its output.
     pub fn end(mut self) -> Said {
         let child = self.child.take().unwrap();
         signal(child.id(), "INT");
@@ -69,7 +68,7 @@ impl Drop for Loading {
     }
 }
 
-/// Waits until a load that began at so many [`segments`] measures.
+/// Waits until a load is measuring; `before` is the count of [`segments`] at its start.
 pub fn measures(process: u32, before: u64) {
     wait_until("a load that measures", || segments(process) > before + SEGMENTS);
 }

@@ -1,7 +1,7 @@
-//! Servers, control groups and network namespaces that end with their test, and the command: what
-//! the tests of all tiers share.
+//! Shared by the tests of all tiers: the command under test, and servers, control groups and
+//! network namespaces that end with their test.
 
-#![allow(dead_code, reason = "each tier is a program of its own and uses its part")]
+#![allow(dead_code, reason = "each tier is a separate program and uses only a part")]
 
 pub mod certificates;
 pub mod fleets;
@@ -17,13 +17,13 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many tests make load now, and who waits until there are fewer.
+/// How many tests are making load, and the wait for a turn.
 static LOADS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 /// The turn of a test that makes load; dropping it ends it.
 pub struct Turn(());
 
-/// Waits for the turn of a test that makes load: as many as its tier allows make load at once.
+/// Waits until this test may make load. Its tier limits how many tests make load at once.
 pub fn turn() -> Turn {
     let (loads, fewer) = &LOADS;
     let loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,8 +45,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A server under test. Those in Rust are the ones that cargo built beside the command, with the
-/// same profile; the others are in `bin/`.
+/// The program of a server under test. Rust servers are built by cargo next to the command, with
+/// the same profile; the others are in `bin/`.
 pub fn program(name: &str) -> PathBuf {
     let path = match name {
         "target-sink" | "target-stage" => built().join(name),
@@ -56,12 +56,12 @@ pub fn program(name: &str) -> PathBuf {
     path
 }
 
-/// Where cargo put the command under test.
+/// The directory in which cargo built the command under test.
 fn built() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_ceiling")).parent().unwrap().to_path_buf()
 }
 
-/// The targets of the repository, with programs where [`program`] finds them.
+/// The targets of the repository, with the paths that [`program`] finds.
 pub fn targets_file() -> String {
     static WRITTEN: OnceLock<String> = OnceLock::new();
     let write = || {
@@ -79,14 +79,14 @@ pub fn targets_file() -> String {
     WRITTEN.get_or_init(write).clone()
 }
 
-/// The command under test; it keeps no runs unless a test asks.
+/// The command under test; it keeps no runs unless a test asks for it.
 pub fn ceiling(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
     command.args(arguments).env("CEILING_RUNS", "none").env_remove("NO_COLOR");
     command
 }
 
-/// What a finished command said.
+/// Output and exit code of a finished command.
 pub struct Said {
     pub code: i32,
     pub stdout: String,
@@ -115,7 +115,7 @@ pub fn run(arguments: &[&str]) -> Said {
     Said::of(ceiling(arguments).output().unwrap())
 }
 
-/// Runs the command with `--json`; gives exit code and record.
+/// Runs the command with `--json`; returns exit code and record.
 pub fn measure(arguments: &[&str]) -> (i32, Value) {
     let said = run(&[arguments, &["--json"]].concat());
     (said.code, said.record())
@@ -131,9 +131,9 @@ pub fn shown(record: &Value) -> String {
     format!("{:#}\ngates {:#}", record["verdict"], record["points"][0]["gates"])
 }
 
-/// The exit code that belongs to a record of `load`, `churn` or `fanout` without expectations: 4
-/// when its rate is not known or is that of the generator, which another load on this machine can
-/// bring about, and 0 otherwise.
+/// The expected exit code for a record of `load`, `churn` or `fanout` without expectations: 4 if
+/// its rate is not known or the generator was the wall, which other load on this machine can cause;
+/// otherwise 0.
 pub fn code_of(record: &Value) -> i32 {
     let is_of_generator = record["verdict"]["side"] == "client" && wall(record) != "C4";
     if is_of_generator || !is_rate_known(record) { 4 } else { 0 }
@@ -145,8 +145,8 @@ pub fn is_rate_known(record: &Value) -> bool {
     points.iter().any(|point| point["standing"]["rate"]["is"] != "not-known")
 }
 
-/// Measures once; the verdict must be one of the expected walls. How often it is, `scripts/rates`
-/// counts.
+/// Measures once; the verdict must be one of the expected walls. `scripts/rates` counts how often
+/// it is.
 pub fn measure_wall(expected: &[&str], arguments: &[&str]) -> (i32, Value) {
     let (code, record) = measure(arguments);
     assert!(expected.contains(&wall(&record)), "{expected:?}, not {}", shown(&record));
@@ -195,7 +195,7 @@ impl Server {
         serde_json::from_str(text.lines().last().expect("a stopped line")).unwrap()
     }
 
-    /// Ends it without ceremony.
+    /// Kills it.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -219,18 +219,18 @@ pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0\n")
 }
 
-/// Ends a test that changes control groups or namespaces and may not.
+/// Fails a test that changes control groups or namespaces without being root.
 pub fn must_be_root() {
     assert!(is_root(), "this test makes control groups and network namespaces: run it as root");
 }
 
-/// A control group with a CPU quota, removed at the end. Version 1 and 2 hosts are both served.
+/// A control group with a CPU quota, removed at the end. Works with cgroup versions 1 and 2.
 pub struct Group {
     pub path: PathBuf,
 }
 
 impl Group {
-    /// Below `parent` when given.
+    /// Makes a group, below `parent` if given.
     pub fn new(name: &str, parent: Option<&Group>) -> Self {
         let root = if Path::new("/sys/fs/cgroup/cpu/tasks").exists() {
             PathBuf::from("/sys/fs/cgroup/cpu")
@@ -265,7 +265,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A group can be removed when its last process is gone, which takes a moment.
+        // A group can be removed after its last process is gone, which takes a moment.
         let begin = Instant::now();
         while fs::remove_dir(&self.path).is_err() && begin.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(20));
@@ -319,7 +319,7 @@ fn ip(arguments: &[&str]) {
     assert!(status.success(), "ip {arguments:?}");
 }
 
-/// A directory of its own for a test, removed at the end.
+/// A directory for one test, removed at the end.
 pub struct Folder {
     pub path: PathBuf,
 }
@@ -343,11 +343,11 @@ impl Drop for Folder {
     }
 }
 
-/// How long something may take that has to happen; only a hang takes longer, also in an emulated
-/// machine on a busy host.
+/// How long to wait for a condition that must become true. Even in an emulated machine on a busy
+/// host, only a hang takes longer.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Waits for something that has to happen.
+/// Waits for a condition that must become true.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {

@@ -1,4 +1,4 @@
-//! A probe that serves, and ends with its test.
+//! A running probe that ends with its test.
 
 use super::{Folder, PATIENCE, signal};
 use remote::Call;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 pub const NAMED: &str = env!("CARGO_BIN_EXE_ceiling");
 
-/// A call of a probe, about its host.
+/// A call of a probe that asks about its host.
 pub fn call(address: &str, token_file: &str, pin: &str) -> Call {
     Call {
         address: address.to_string(),
@@ -24,11 +24,11 @@ pub fn call(address: &str, token_file: &str, pin: &str) -> Call {
     }
 }
 
-/// A probe that serves, with what it printed at the start.
+/// A running probe, with its ready line.
 pub struct Probe {
     pub child: Child,
     pub ready: String,
-    /// Lines that it says later.
+    /// The lines that it prints later.
     stderr: Receiver<String>,
 }
 
@@ -57,13 +57,13 @@ impl Probe {
         Self { child, ready, stderr }
     }
 
-    /// On a free port of loopback.
+    /// Starts a probe on a free port of loopback.
     pub fn start(folder: &Folder, more: &[&str]) -> Self {
         let listen = ["--listen", "127.0.0.1:0"];
         Self::start_as(Command::new(NAMED), folder, &[&listen, more].concat())
     }
 
-    /// The flags of the ready line, as a user copies them.
+    /// The flags of the ready line, as a user would copy them.
     pub fn flags(&self) -> Vec<&str> {
         let begin = self.ready.find("--probe ").expect("flags in the ready line");
         self.ready[begin..].split_whitespace().collect()
@@ -73,7 +73,7 @@ impl Probe {
         self.flags()[1]
     }
 
-    /// How to call it, about its host.
+    /// A call that asks about its host.
     pub fn call(&self) -> Call {
         let flags = self.flags();
         call(flags[1], flags[3], flags[5])
@@ -87,7 +87,7 @@ impl Probe {
         flags
     }
 
-    /// Waits until it says a line with this word.
+    /// Waits until it prints a line with this word.
     pub fn says(&mut self, word: &str) -> String {
         let mut said = String::new();
         let begin = Instant::now();
@@ -97,7 +97,7 @@ impl Probe {
             }
             said += &line;
         }
-        panic!("it did not say '{word}' but '{said}'");
+        panic!("it did not print '{word}' but '{said}'");
     }
 
     pub fn signal(&self, name: &str) {

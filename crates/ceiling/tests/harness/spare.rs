@@ -1,14 +1,15 @@
-//! Only a machine to spare is changed: a virtual one of `scripts/vm`, or one that is said to be.
+//! Refuses to change a machine unless it is a virtual machine of `scripts/vm`, or the user says
+//! that it may be changed.
 
 #![allow(unsafe_code, reason = "a function that is called before main")]
 
 use std::fs;
 use std::process;
 
-/// Whoever sets it says that the tests may change the machine they run on.
+/// Set it to allow the tests to change the machine they run on.
 const HERE: &str = "CEILING_TEST_HOST_HERE";
 
-/// Before `main`, so that no test can forget to ask.
+/// Runs before `main`, so that no test can skip the check.
 // SAFETY: the section holds pointers to functions that take nothing and are called once.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -21,8 +22,8 @@ extern "C" fn ask() {
         return;
     }
     eprintln!(
-        "these tests change the machine they run on, and this is no virtual one of scripts/vm: \
-         run them by make test-host, or set {HERE}=1 if this machine may be changed"
+        "these tests change the machine they run on, and this is not a virtual machine of \
+         scripts/vm: run them with make test-host, or set {HERE}=1 if this machine may be changed"
     );
     process::exit(2);
 }

@@ -1,4 +1,4 @@
-//! Plans that turn knobs of a namespace, and what is kept of predictions.
+//! Plans that turn knobs of a namespace, and the predictions that are kept.
 
 use crate::harness::loading::{Loading, measures, segments};
 use crate::harness::{
@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A server in a namespace with a device, and the directory of a short run against it there.
+/// A server in a namespace with a device, and the directory of a short run against it.
 fn measured_inside(namespace: &Namespace, folder: &Folder) -> (Server, String) {
     let device = ["link", "add", "line0", "type", "veth", "peer", "name", "line1"];
     namespace.ip(&device);
@@ -47,11 +47,11 @@ fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
     assert_eq!(order, ["as it is, 1", "rps, 1"]);
     fs::remove_file(&plan).unwrap();
     for (knob, words) in [
-        ("nothing", "is no knob"),
-        ("T", "is no knob"),
+        ("nothing", "no such knob"),
+        ("T", "no such knob"),
         ("queues", "can cut connections"),
         ("tcp-abort-on-overflow", "nothing would change"),
-        ("busy-poll", "no plan tests it on this host"),
+        ("busy-poll", "no plan can test it on this host"),
         ("somaxconn", "starts afterwards"),
         ("server-cpus", "nothing would change"),
     ] {
@@ -62,7 +62,8 @@ fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
     }
 }
 
-/// What is offered as testable really is turned: one by another profile than the default one.
+/// A knob that is offered as testable is really turned; one of them needs a profile that is not the
+/// default.
 #[test]
 fn the_changed_cell_of_a_written_plan_changes_something() {
     must_be_root();
@@ -98,7 +99,7 @@ fn the_changed_cell_of_a_written_plan_changes_something() {
     }
 }
 
-/// Inside a namespace of its own, with a journal of its own.
+/// Runs the command inside the namespace, with its own journal.
 fn inside(namespace: &Namespace, folder: &Folder, arguments: &[&str]) -> Said {
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     let journal = folder.path.join("journal");
@@ -199,11 +200,11 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     assert!(said.stdout.contains("-99.0 % to +9900.0 %"), "{}", said.stdout);
 }
 
-/// Long enough to be disturbed: a cell that another command changes something in.
+/// Length of a cell that another command disturbs.
 const DISTURBED: &str = "10s";
 
-/// Starts the plan with cells of such a length, of which the first turns the knob, and waits until
-/// that is done and the generator measures; gives what the knob was before.
+/// Starts the plan with cells of this length, and waits until the first cell has turned the knob
+/// and the generator measures; returns the knob's old value.
 fn started(namespace: &Namespace, folder: &Folder, length: &str) -> (Child, String) {
     let before = somaxconn(namespace);
     assert_ne!(before, "7777");
@@ -215,7 +216,7 @@ fn started(namespace: &Namespace, folder: &Folder, length: &str) -> (Child, Stri
     command.args(["--json", "-q", "--allow-tune", "--only", "longer"]);
     command.env("CEILING_TUNE_JOURNAL", folder.path.join("journal"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The server is started when the knob is turned.
+    // The server is started after the knob is turned.
     let sent = segments(children(child.id(), 1)[0]);
     measures(child.id(), sent);
     assert_eq!(somaxconn(namespace), "7777");
@@ -237,8 +238,8 @@ fn gate(record: &Value) -> Option<&Value> {
     record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
 }
 
-/// Another process changes the value while the cell is measured: no number, and nothing more is
-/// measured on a host that is not as it was.
+/// Another process changes the value while the cell is measured: the cell has no figures, and
+/// nothing more is measured on the changed host.
 #[test]
 fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     must_be_root();
@@ -257,19 +258,19 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     assert!(fates[0].contains("tuning drifted"), "{fates:?}");
     assert!(fates[0].contains("8888"), "{fates:?}");
     assert!(fates[1].contains("not as it was before"), "{fates:?}");
-    assert_eq!(somaxconn(&namespace), "8888", "what others set is left alone");
+    assert_eq!(somaxconn(&namespace), "8888", "another program's value is left alone");
     assert_eq!(said.code, 5);
     let [record] = &records(&folder, &document)[..] else { panic!("one run") };
     assert_eq!(
         record["host"]["tuned"].as_array().unwrap().len(),
         1,
-        "the run knows what was tuned"
+        "the run records what was tuned"
     );
     let gate = gate(record).expect("something is tuned");
     assert_eq!(gate["ok"], false, "{gate}");
 }
 
-/// Waits until a process has started so many others; gives them.
+/// Waits until a process has started that many others; returns their ids.
 fn children(of: u32, count: usize) -> Vec<u32> {
     let children = format!("/proc/{of}/task/{of}/children");
     let mut started = Vec::new();
@@ -281,8 +282,8 @@ fn children(of: u32, count: usize) -> Vec<u32> {
     started
 }
 
-/// Another process puts the knob back while the cell is measured: the host is as it was, and the
-/// cell is not what it is called.
+/// Another process puts the knob back while the cell is measured: the host is as it was before, but
+/// the cell did not measure the change that it names.
 #[test]
 fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     must_be_root();
@@ -303,7 +304,7 @@ fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     assert_eq!(gates, [false, true], "the first cell and the second one");
 }
 
-/// The watchdog puts back what nobody kept while a load goes on.
+/// The watchdog puts back a change that was not kept while a load goes on.
 #[test]
 fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
     must_be_root();
@@ -321,7 +322,7 @@ fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
     load.args(["load", &server.url("/simple"), "-c", "4", "-t", "1"]);
     load.env("CEILING_TUNE_JOURNAL", &journal);
     let loading = Loading::start(load, &folder.file("runs"), server.pid);
-    // At its deadline, or when it is ended, it does the same.
+    // It does the same at its deadline and when it gets a signal.
     let watching = || watchdogs(journal.to_str().unwrap());
     let [watchdog] = watching()[..] else { panic!("one watchdog") };
     signal(watchdog, "TERM");
@@ -335,7 +336,7 @@ fn what_the_watchdog_puts_back_in_mid_run_is_no_measurement() {
     assert!(gate["why"].as_str().unwrap().contains("put back since the run began"), "{gate}");
 }
 
-/// Workers are forked before anything beside the server is turned, and they do the work.
+/// The server forks its workers before any knob is turned, and the workers do the work.
 #[test]
 fn the_knobs_of_a_server_that_forks_are_turned_for_its_workers() {
     must_be_root();
@@ -364,7 +365,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
     must_be_root();
     let _turn = turn();
     let namespace = Namespace::new("advise-c");
-    // The second press would end at once, if nothing were changed.
+    // If nothing were changed, the second press would end the run at once.
     for presses in [1, 2] {
         let folder = Folder::new("advise-ctrl-c");
         let (child, before) = started(&namespace, &folder, "600s");
@@ -379,7 +380,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
         let first = &document["cells"][0];
         let fates = first["tuned"].as_array().unwrap().iter().map(|row| row["fate"].clone());
         assert_eq!(fates.collect::<Vec<_>>(), ["reverted"], "{first:#}");
-        // Nobody but the run was told; it told the generator.
+        // Only the run got the signal; it stopped the generator.
         let why = first["fate"]["why"].as_str().unwrap();
         assert!(why.starts_with("interrupted; the part measured so far is run"), "{first:#}");
         let status = inside(&namespace, &folder, &["tune", "status"]);
@@ -395,7 +396,7 @@ fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back_at_once()
     let (mut child, before) = started(&namespace, &folder, "600s");
     let journal = folder.path.join("journal");
     let watching = || watchdogs(journal.to_str().unwrap());
-    // The watchdog, what keeps the server, and the generator.
+    // The watchdog, the keeper of the server, and the generator.
     let mut started = children(child.id(), 3);
     started.retain(|pid| !watching().contains(pid));
     signal(child.id(), "KILL");
@@ -411,7 +412,8 @@ fn a_killed_run_leaves_its_knob_in_the_journal_and_revert_puts_it_back_at_once()
     wait_until("the watchdog to end", || watching().is_empty());
 }
 
-/// Longer than the deadline of a knob: it is moved while the run goes on, and not any more after.
+/// Longer than the deadline of a knob: the deadline is extended while the run goes on, and not
+/// after it.
 const PAST_THE_DEADLINE: Duration = Duration::from_secs(65);
 
 #[test]

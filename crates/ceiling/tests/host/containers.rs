@@ -1,5 +1,5 @@
-//! A server in a container of this host, looked at from outside: without a runtime, by namespaces
-//! and a control group of the kind that a runtime makes.
+//! A server in a container of this host, observed from outside: no container runtime, but the
+//! namespaces and control group that a runtime would make.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Group, Namespace, count, measure, program, turn};
@@ -11,13 +11,13 @@ use std::process::{Child, Command, Stdio};
 
 const ID: &str = "3f9c0a6b1d2e4f508192a3b4c5d6e7f80123456789abcdef0123456789abcdef";
 
-/// A server with processes, mounts, a host name and a network of its own, in the group of a
-/// container below one with a limit.
+/// A server with its own process, mount, host name and network namespaces, in the group of a
+/// container below a group with a limit.
 struct Container {
     child: Child,
     url: String,
     pid: u32,
-    /// In the order in which they may end.
+    /// Dropped in this order: the inner group first.
     _inner: Group,
     _pod: Group,
     network: Namespace,
@@ -73,7 +73,7 @@ fn child_of(pid: u32) -> u32 {
     pids.find(is_child).expect("a container has a process")
 }
 
-/// What was read of the server and its namespace, in the record and in the readings.
+/// Checks what the record and the readings say about the server and its namespace.
 fn is_seen_inside(server: &Value, container: &Container) {
     assert_eq!(server["pid"], container.pid, "{server:#}");
     assert_eq!(server["listeners"], 1, "{server:#}");
@@ -103,7 +103,7 @@ fn a_container_is_found_by_its_address_and_read_inside() {
         let inside = format!("\"source\":\"inside\",\"values\":{{\"source\":\"{source}\"");
         assert!(readings.contains(&inside), "{source} was not read inside");
     }
-    // How often is a matter of speed.
+    // How many times depends on speed.
     let sockets = "\"source\":\"inside\",\"values\":{\"source\":\"connections\",\"values\":[{";
     assert!(readings.contains(sockets), "none of its connections was seen");
 }
@@ -134,7 +134,7 @@ fn a_probe_on_the_host_reads_the_container_too() {
 fn without_the_right_to_enter_what_is_missing_is_said() {
     let _turn = turn();
     let container = Container::start("outside", 4);
-    // Nobody's user may not enter, and reads the counters that every process may read.
+    // The user nobody may not enter, and reads the counters that every process may read.
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     command.arg(env!("CARGO_BIN_EXE_ceiling"));
@@ -146,7 +146,7 @@ fn without_the_right_to_enter_what_is_missing_is_said() {
         .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)));
     assert_eq!(count(&record, "/points/0/requests/completed"), 200);
     let server = &record["target"]["server"];
-    assert!(!server["network"].is_null(), "its namespace is known to be another: {server:#}");
+    assert!(!server["network"].is_null(), "it is known to be in another namespace: {server:#}");
     assert!(
         server["unreadable"].to_string().contains("network namespace of process"),
         "{server:#}"

@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! A full disk.
 
 use crate::harness::{ceiling, must_be_root, targets_file, turn};
 use std::fs;
@@ -35,7 +35,7 @@ fn a_full_disk_loses_neither_the_table_nor_the_reason() {
     let _turn = turn();
     let folder = Folder::new("full");
     let disk = Disk::of(&folder.0.join("disk"), "1m");
-    // Nothing fits any more but the folders.
+    // Only folders still fit.
     let filler = Command::new("dd")
         .args(["if=/dev/zero", "bs=4k", "status=none"])
         .arg(format!("of={}", disk.0.join("filler").display()))
@@ -63,7 +63,7 @@ fn a_full_disk_loses_neither_the_table_nor_the_reason() {
     assert!(told.contains("No space left") && told.lines().count() == 1, "{told}");
 }
 
-/// A small disk of its own.
+/// A small disk for this test.
 struct Disk(PathBuf);
 
 impl Disk {

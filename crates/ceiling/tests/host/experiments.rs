@@ -1,11 +1,11 @@
-//! What an experiment changes at a server is put back, whatever ends the run. What its blocks tell
-//! is for `tests/truth/confirm.rs`.
+//! What an experiment changes at a server is put back, whatever ends the run. The results of its
+//! blocks are checked in `tests/truth/confirm.rs`.
 
 use crate::harness::limited::Limited;
 use crate::harness::{ceiling, must_be_root, signal, turn};
 
-/// So little that the server is the limit on any machine: in an emulated one, the generator needs
-/// ten times the CPU time of a real one.
+/// Small enough that the server is the limit on any machine: in an emulated one, the generator
+/// needs ten times as much CPU time.
 const SHARE: f64 = 0.05;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Knobs of another host, over the line of its probe: who may, what comes back, and what happens
-//! when the line is cut after a change that can cut it.
+//! Knobs of another host, through its probe: who may change them, what the probe returns, and what
+//! happens if the connection is lost after a change that can cut it.
 
 use crate::harness::loading::{FAR_READINGS, Loading};
 use crate::harness::{Folder, Namespace, Said, Server, must_be_root, program, turn, wait_until};
@@ -74,7 +74,8 @@ impl Ground {
         Said::of(command.output().unwrap())
     }
 
-    /// Milliseconds until changes are put back there, of those that are not kept. One is open.
+    /// Milliseconds until the changes that are not kept are put back there. One transaction is
+    /// open.
     fn left_ms(&self) -> Vec<u64> {
         let status = self.there_tune(&["status", "--json"]).record();
         let open = status["transactions"].as_array().unwrap();
@@ -86,7 +87,7 @@ impl Ground {
     fn load(&self, sink: &Server) -> Command {
         let mut command = self.here.command(Path::new(CEILING));
         command.args(["load", &format!("http://10.98.0.2:{}/", sink.port)]);
-        // So little that an emulated machine has time for what the probe reads.
+        // A small load, so that an emulated machine has time for the probe's readings.
         command.args(["-c", "2", "-t", "1"]).args(&self.flags);
         command
     }
@@ -97,7 +98,7 @@ impl Ground {
         String::from_utf8(said.stdout).unwrap().trim().to_string()
     }
 
-    /// The number of queues of the line, as its driver says.
+    /// The features of the link, as its driver reports them.
     fn features(&self) -> String {
         let mut command = self.there.command(Path::new("ethtool"));
         let said = command.args(["-k", "line0"]).stderr(Stdio::null()).output();
@@ -164,8 +165,8 @@ fn a_far_host_is_planned_changed_told_and_put_back() {
     assert!(ground.good(&["status"]).stdout.contains("Nothing is changed"));
 }
 
-/// Show: the line is cut after a change that could have cut it, and so is the probe. The host is
-/// back when the deadline has passed.
+/// Show: after a change that can cut connections, the link goes down and the probe is killed. The
+/// host is put back when the deadline has passed.
 #[test]
 fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     let _turn = turn();
@@ -176,7 +177,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     let refused = ground.tune(&[&["apply", "--json"], &wish[..]].concat());
     let is_refused = |row: &Value| row["fate"] == "refused" && row["is_disruptive"] == true;
     let rows = refused.record()["rows"].as_array().unwrap().clone();
-    assert!(rows.iter().any(is_refused), "nobody allowed it: {rows:#?}");
+    assert!(rows.iter().any(is_refused), "it was not allowed: {rows:#?}");
     assert_eq!(ground.features(), before);
     ground.good(&["revert"]);
 
@@ -186,7 +187,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     let is_done = |row: &Value| row["fate"] == "applied" && row["is_disruptive"] == true;
     assert!(applied["rows"].as_array().unwrap().iter().any(is_done), "{applied:#}");
     assert_ne!(ground.features(), before);
-    // The line and the probe are gone; only the watchdog is left.
+    // The link is down and the probe is gone; only the watchdog is left.
     ground.here.ip(&["link", "set", "line1", "down"]);
     ground.probe.kill().unwrap();
     ground.probe.wait().unwrap();
@@ -199,7 +200,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
 
-/// The same, and the user says in time that it may stay: no watchdog and no deadline is left then.
+/// The same, and the user keeps the change in time: then no watchdog and no deadline is left.
 #[test]
 fn what_is_kept_stays() {
     let _turn = turn();
@@ -218,7 +219,7 @@ fn what_is_kept_stays() {
     assert_eq!(ground.features(), before);
 }
 
-/// A change of the server's host that is undone while a run goes on is seen from the generator's.
+/// A change of the server's host that is undone during a run is seen from the generator's host.
 #[test]
 fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     let _turn = turn();
@@ -230,7 +231,7 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
         let load = load.args(["-d", "1s", "--json", "--runs", "none"]);
         gate(&Said::of(load.output().unwrap()))
     };
-    // A load that goes on until that was done there and seen.
+    // A load that runs until `act` was done on the server's host and seen.
     let during = |name: &str, act: &dyn Fn()| {
         let runs = ground.folder.file(name);
         let loading = Loading::start(ground.load(&sink), &runs, sink.pid);
@@ -252,7 +253,7 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     assert_eq!(broken["ok"], false, "{broken:#}");
     assert!(broken["why"].as_str().unwrap().contains(RPS), "{broken:#}");
 
-    // Put back in order, it is another host as well.
+    // A host that was put back in order has changed as well.
     by_hand("for mask in /sys/class/net/line0/queues/rx-*/rps_cpus; do echo 0 > $mask; done");
     ground.good(&["revert"]);
     ground.good(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
@@ -261,14 +262,14 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     assert!(broken["why"].as_str().unwrap().contains("put back"), "{broken:#}");
 }
 
-/// What the gate says that looks at changes, of the only point.
+/// The gate about changes of knobs, of the only point.
 fn gate(said: &Said) -> Option<Value> {
     let record = said.record();
     let gates = record["points"][0]["gates"].as_array().unwrap_or_else(|| panic!("{record:#}"));
     gates.iter().find(|gate| gate["id"] == "tuning").cloned()
 }
 
-/// What is changed on the server's host by hand is watched by a probe that may change nothing.
+/// A probe that may change nothing still watches changes that are made by hand on its host.
 #[test]
 fn a_probe_that_may_not_change_anything_still_looks() {
     let _turn = turn();
@@ -287,8 +288,8 @@ fn a_probe_that_may_not_change_anything_still_looks() {
     by_hand(&["revert"]);
 }
 
-/// The server under test has ended, as it does after each measurement; its host is put back all
-/// the same, and nobody who gets its number is taken for it.
+/// The server under test has ended, as it does after each measurement: its host is put back anyway,
+/// and no process that gets the server's process id is taken for it.
 #[test]
 fn a_host_is_put_back_also_when_its_server_has_ended() {
     let _turn = turn();
@@ -306,7 +307,7 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
     assert!(ground.good(&["keep"]).stdout.starts_with("kept: "));
     ground.good(&["revert"]);
     assert_eq!(ground.read(RPS), before);
-    // Knobs that are not about the server do not need it, and those that are say why not.
+    // Knobs that are not about the server do not need it; for the others the error says why.
     ground.good(&[&["plan"], &wish[..]].concat());
     let said = ground.tune(&["plan", "--only", "server-cpus"]);
     assert_eq!(said.code, 2, "{}{}", said.stdout, said.stderr);
@@ -316,7 +317,7 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
 /// The same file of the host without the probe.
 const RPS_HERE: &str = "/sys/class/net/line1/queues/rx-0/rps_cpus";
 
-/// A plan on two hosts: one cell as they are, and one that turns a knob of the server's.
+/// A plan on two hosts: one cell turns a knob of the server's host, the other changes nothing.
 fn plan_of_two(ground: &Ground, sink: &Server, duration: &str) -> Command {
     let plan = ground.folder.file("plan.toml");
     let text = format!(
@@ -332,7 +333,7 @@ fn plan_of_two(ground: &Ground, sink: &Server, duration: &str) -> Command {
 }
 
 impl Ground {
-    /// A server that counts, on the host with the knobs.
+    /// A sink on the host with the knobs.
     fn sink(&self) -> Server {
         let sink = self.there.command(&program("target-sink"));
         Server::start_as(sink, &["--threads", "1", "--addr", "10.98.0.2"])
@@ -380,7 +381,7 @@ fn a_plan_turns_a_knob_of_the_other_host_and_of_no_other() {
     wait_until("the watchdog to end", || watchdogs(&ground.journal()).is_empty());
 }
 
-/// Knobs of processes: those of a server that the probe has started, and of no other.
+/// Knobs of processes are turned only for a server that the probe has started.
 #[test]
 fn a_plan_turns_the_knobs_of_a_server_that_the_probe_has_started() {
     let _turn = turn();
@@ -407,8 +408,8 @@ fn a_plan_turns_the_knobs_of_a_server_that_the_probe_has_started() {
     assert!(!tuned.is_empty() && tuned.iter().all(is_meant), "{cell:#}");
 }
 
-/// Show: the generator is killed while the knob is turned, and nothing is left to put it back but
-/// the watchdog there.
+/// Show: the generator is killed while the knob is turned; only the watchdog on the server's host
+/// is left to put it back.
 #[test]
 fn a_generator_that_is_killed_leaves_no_knob_turned_on_the_other_host() {
     let _turn = turn();
@@ -427,8 +428,9 @@ fn a_generator_that_is_killed_leaves_no_knob_turned_on_the_other_host() {
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
 
-/// Show: the line is cut in the middle of a cell whose knob is turned. The knob is put back there,
-/// the cells that were not measured say so, and the experiment goes on when the line is there.
+/// Show: the link goes down in the middle of a cell whose knob is turned. The knob is put back
+/// there, the cells that were not measured say so, and the experiment can be resumed after the link
+/// is up.
 #[test]
 fn an_experiment_whose_line_was_cut_goes_on_where_it_stopped() {
     let _turn = turn();

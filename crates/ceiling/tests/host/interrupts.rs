@@ -1,5 +1,5 @@
-//! Interrupts of this very host: they can be moved, that can be seen, and another process that
-//! moves them is caught. Needs root, and a network device with interrupts of its own.
+//! Interrupts of this host: they can be moved, the move can be seen, and another process that moves
+//! them is noticed. Needs root, and a network device with its own interrupts.
 
 use crate::harness::{Folder, Said, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};
@@ -9,7 +9,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 
-/// Where every interrupt of this host may go; put back whatever happens.
+/// The CPUs of every interrupt of this host; restored on drop.
 struct Affinities(BTreeMap<String, String>);
 
 impl Affinities {
@@ -33,7 +33,7 @@ impl Drop for Affinities {
     }
 }
 
-/// The daemon that moves interrupts; it ends with the test.
+/// The daemon that moves interrupts; killed at the end of the test.
 struct Irqbalance(Child);
 
 impl Irqbalance {
@@ -66,7 +66,7 @@ fn standing(folder: &Folder) -> (i32, Vec<Value>) {
     (said.code, rows.collect())
 }
 
-/// A few packets to the next hop, so that the device has something to interrupt for.
+/// Sends a few packets to the next hop, so that the device raises interrupts.
 fn knock() {
     let route = fs::read_to_string("/proc/net/route").unwrap_or_default();
     let gateway = route.lines().skip(1).find_map(|line| {
@@ -77,7 +77,7 @@ fn knock() {
     let Some(gateway) = gateway else { return };
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     for _ in 0..4 {
-        // Port 9 discards; whether anybody is there does not matter.
+        // Port 9 is discard; it does not matter whether anything listens there.
         let _ = socket.send_to(b"interrupt", (gateway, 9));
     }
 }
@@ -91,7 +91,7 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
     let planned = tune(&folder, &["plan", "--only", "irq-affinity", "--json"]).record();
     let places = planned["rows"].as_array().unwrap().clone();
     if places.iter().all(|row| row["fate"] == "absent") {
-        // Looked up in another way than the product does: it must not be what skips its own test.
+        // Found independently of the product: a bug in the product must not skip its own test.
         let devices = fs::read_dir("/sys/class/net").unwrap().flatten();
         let hardware: Vec<_> = devices.filter(|one| one.path().join("device").exists()).collect();
         assert!(hardware.is_empty(), "{hardware:?} have interrupts, and the plan has none");
@@ -120,11 +120,11 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
         assert_eq!(Affinities::now().0, before.0, "as before");
     }
 
-    // All on one CPU, which the daemon does not leave alone.
+    // All on one CPU, which the daemon will not leave as it is.
     let apply = ["apply", "--only", "irq-affinity", "--cpus", "0/0-1"];
     assert_eq!(tune(&folder, &apply).code, 0);
     let daemon = Irqbalance::start();
-    wait_until("the daemon to move an interrupt, and the drift to be told", || {
+    wait_until("the daemon to move an interrupt, and the drift to be reported", || {
         knock();
         standing(&folder).0 == 3
     });
@@ -132,11 +132,11 @@ fn interrupts_of_this_host_move_and_who_moves_them_too_is_caught() {
     let said = tune(&folder, &["status"]);
     assert!(said.stdout.contains("DRIFTED"), "{}", said.stdout);
     let said = tune(&folder, &["revert"]);
-    assert_eq!(said.code, 3, "what the daemon chose is left alone: {}", said.stdout);
+    assert_eq!(said.code, 3, "the daemon's choice is left alone: {}", said.stdout);
     assert!(said.stdout.contains("DRIFTED"), "{}", said.stdout);
 }
 
-/// The daemon itself is a knob: paused, it leaves interrupts alone; and it goes on afterwards.
+/// The daemon itself is a knob: while paused it leaves interrupts alone, and afterwards it resumes.
 #[test]
 fn a_paused_daemon_goes_on_afterwards() {
     let _turn = turn();
@@ -160,7 +160,7 @@ fn a_paused_daemon_goes_on_afterwards() {
     wait_until("the daemon to go on", || state() != 'T');
 }
 
-/// What says where packets of the devices go, by file.
+/// The files that steer packets of the devices, with their contents.
 fn steering() -> BTreeMap<String, String> {
     let mut all = Affinities::now().0.clone();
     for device in fs::read_dir("/sys/class/net").unwrap().flatten() {

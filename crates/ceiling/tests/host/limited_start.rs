@@ -1,4 +1,5 @@
-//! Limits of a server that is started: a control group of its own, which nothing outlives.
+//! Limits of a started server: it gets its own control group, and no process of the group outlives
+//! the run.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, PATIENCE, must_be_root, program, run, turn};
@@ -58,7 +59,7 @@ impl Ground {
     }
 }
 
-/// The groups that were made for a process, with its processes and limits.
+/// The groups that were made for a process.
 fn groups(pid: u32) -> Vec<PathBuf> {
     let chains = ["cpu", "memory"].map(|controller| {
         host::cgroup::chain(&host::Root::default(), controller, pid).unwrap().remove(0).folder
@@ -70,7 +71,7 @@ fn groups(pid: u32) -> Vec<PathBuf> {
     groups
 }
 
-/// What a file says in the first group that has one of the names.
+/// The contents of the first of these files that a group has.
 fn says(groups: &[PathBuf], files: &[&str]) -> String {
     let paths = groups.iter().flat_map(|group| files.iter().map(|file| group.join(file)));
     let text = paths.map(fs::read_to_string).find_map(Result::ok).expect("one of the files");
@@ -119,7 +120,7 @@ fn its_group_goes_when_the_probe_is_killed_and_the_journal_is_closed_by_the_next
     await_removed(&groups);
     drop(server);
     assert_eq!(ground.changes().len(), 1, "the change is still open");
-    // Any start that measures or changes this host does.
+    // Any command that measures or changes this host puts it back.
     let journal = ground.folder.path.join("journal");
     tune::put_back_abandoned(&host::Root::default(), &journal);
     assert_eq!(ground.changes(), [Value::Null; 0]);

@@ -1,7 +1,7 @@
-//! What changes a host: knobs, control groups, namespaces, interrupts, mounts.
+//! Tests that change a host: knobs, control groups, namespaces, interrupts, mounts.
 //!
-//! They run in virtual machines (`make test-host`) and refuse to run elsewhere. They look at counts
-//! and effects, and at nothing that depends on time.
+//! They run in virtual machines (`make test-host`) and refuse to run elsewhere. They check counts
+//! and effects, and nothing that depends on time.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -23,5 +23,5 @@ mod tune;
 mod two_hosts;
 mod without_sock_diag;
 
-/// Tests that make load at the same time. Tests change the host that others would be measured on.
+/// How many tests make load at the same time: one, because tests change the host.
 const LOADS_AT_ONCE: usize = 1;

@@ -1,11 +1,11 @@
-//! Profiles by perf, which the kernel allows to root.
+//! Profiles by perf, which the kernel allows for root.
 
 use crate::harness::{Server, measure, must_be_root, turn};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Runs of one test, which go with it.
+/// The runs of one test, removed at its end.
 struct Runs(PathBuf);
 
 impl Runs {

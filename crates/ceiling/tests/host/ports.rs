@@ -1,4 +1,5 @@
-//! Ports of a namespace with few of them: what is refused beforehand, and what sources solve.
+//! A namespace with few ports: what is refused before the load, and what more source addresses
+//! solve.
 
 use crate::harness::{Namespace, Said, Server, count, must_be_root, program, shown, turn, wall};
 use serde_json::Value;
@@ -16,7 +17,7 @@ fn a_tiny_port_range_is_c7() {
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     command.args(["load", &url, "-c", "100", "-d", "1"]).env("CEILING_RUNS", "none");
     let said = Said::of(command.output().unwrap());
-    assert_eq!(said.code, 2, "more connections than ports are refused beforehand");
+    assert_eq!(said.code, 2, "more connections than ports are refused before the load");
     assert!(
         said.stderr.contains("C7") && said.stderr.contains("of 30 are free"),
         "{}",
@@ -24,8 +25,8 @@ fn a_tiny_port_range_is_c7() {
     );
 
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    // We close first, so that each port is ours for a while after its connection. Any machine makes
-    // 30 connections in that time.
+    // The client closes first, so each port stays in TIME_WAIT on our side for a while. Any machine
+    // makes 30 connections in that time.
     let ends = ["--requests-per-conn", "1", "--json"];
     command.args(["load", &url, "-c", "8", "-d", "8"]).args(ends);
     let said = Said::of(command.env("CEILING_RUNS", "none").output().unwrap());
@@ -39,7 +40,8 @@ fn point(record: &Value) -> &Value {
     &record["points"][0]
 }
 
-/// Those of before and those that came were closed or are there; gives how many came.
+/// Every earlier and every new connection was closed or is still open; returns the number of new
+/// ones.
 fn assert_accounts(point: &Value) -> u64 {
     let of = |name: &str| count(&point["turnover"], &format!("/{name}"));
     let came = of("open_before") + of("established");
@@ -65,7 +67,7 @@ fn twenty_thousand_a_second_need_more_than_five_hundred_ports() {
     let refused = churn(&[]);
     assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // A second of 20,000 in TIME_WAIT and 400 that are open, on 499 ports each.
+    // A second of 20,000 connections in TIME_WAIT and 400 open ones, on 499 ports each.
     for word in ["C7", "of 500 are free", "needs 41 source addresses: --source auto"] {
         assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
     }
@@ -78,7 +80,7 @@ fn twenty_thousand_a_second_need_more_than_five_hundred_ports() {
     assert!(sources.len() >= 41, "{}", sources.len());
 }
 
-/// Address and connections of each entry.
+/// The address and the number of connections of each entry.
 fn uses(record: &Value, field: &str) -> Vec<(String, u64)> {
     let list = record["target"][field].as_array().unwrap();
     let one =
@@ -110,7 +112,7 @@ fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
     let refused = inside(&namespace, &load);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // No connection can have the port of the server, nor that of whoever just asked if it answers.
+    // No connection can have the port of the server, nor that of the preflight connection.
     for word in ["C7", "498 of 500", "this needs 2 source addresses: --source auto", "-c 498"] {
         assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
     }
@@ -119,7 +121,7 @@ fn six_hundred_connections_need_two_sources_of_five_hundred_ports() {
     assert!(one.stderr.contains("127.0.0.5 to 127.0.0.1"), "{}", one.stderr);
 
     for (source, expected) in [("auto", vec![200; 3]), ("127.0.0.1,127.0.0.2", vec![300; 2])] {
-        // To a server of its own no connection is in TIME_WAIT.
+        // A fresh server has no connections in TIME_WAIT.
         let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
         let url = server.url("/simple");
         let load = ["load", &url, "-c", "600", "-n", "1000", "-t", "1", "-T", "1m"];
@@ -139,7 +141,7 @@ fn ports_that_are_taken_already_are_no_budget() {
     let namespace = Namespace::new("taken");
     namespace.sysctl("net.ipv4.ip_local_port_range", "40000 40099");
     namespace.sysctl("net.ipv4.ip_local_reserved_ports", "40000-40009");
-    // Nothing in TIME_WAIT may be taken again.
+    // Ports in TIME_WAIT may not be reused.
     namespace.sysctl("net.ipv4.tcp_tw_reuse", "0");
     let server = Server::start_as(namespace.command(&program("target-nethttp")), &[]);
     let url = server.url("/simple");

@@ -1,6 +1,6 @@
-//! A program that gets a signal at one of its steps: before a system call that changes something.
-//! After one of them is before the next one: in between the program only reads. There is no hook in
-//! the program itself; what is tested is what users run.
+//! Sends a signal to a program at one of its steps, just before a system call that changes
+//! something. Just after one such call is the same as just before the next: in between the program
+//! only reads. The program has no hook for this; the tests run what users run.
 
 #![allow(unsafe_code, reason = "a program traced by its system calls")]
 
@@ -12,18 +12,18 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::{fs, mem, ptr};
 
-/// What became of a program.
+/// How a program ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// It did not get as far as that step.
+    /// It ended before that step, with this exit code.
     Earlier(i32),
-    /// It got the signal, and ended in this way: the exit code, or nothing when it was killed.
+    /// It got the signal and ended with this exit code, or `None` if it was killed.
     Hit(Option<i32>),
 }
 
-/// Runs a command and sends it a signal at step `step`, from 0. The command may go through other
-/// programs; steps are those of `program`.
-#[expect(clippy::zombie_processes, reason = "it is waited for by its id, with what stops it")]
+/// Runs a command and sends it a signal at step `step`, counted from 0. The command may first exec
+/// other programs; only steps of `program` count.
+#[expect(clippy::zombie_processes, reason = "waitpid is called with its id, to see its stops too")]
 pub fn signal_at(command: &mut Command, program: &str, signal: c_int, step: usize) -> End {
     let program = identity(Path::new(program)).expect("the program is there");
     // SAFETY: between fork and exec only ptrace(2) is called.
@@ -58,7 +58,7 @@ pub fn signal_at(command: &mut Command, program: &str, signal: c_int, step: usiz
     }
 }
 
-/// The signal that stopped it, which it must get; none when tracing stopped it.
+/// The signal that stopped it, which must be delivered; none if tracing stopped it.
 fn signal_of(status: ExitStatus) -> c_long {
     match status.stopped_signal() {
         Some(signal) if signal != libc::SIGTRAP && signal != libc::SIGTRAP | 0x80 => signal.into(),
@@ -72,8 +72,8 @@ fn ended(status: ExitStatus) -> Option<Option<i32>> {
     (is_over && status.stopped_signal().is_none()).then(|| status.code())
 }
 
-/// Device and number of a file. A path would not do: what `ip netns exec` runs has mounts of its
-/// own, and its path differs when these tests run under another root.
+/// Device and inode of a file. A path is not enough: `ip netns exec` runs programs in another mount
+/// namespace, and the path differs when these tests run under another root.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let of = fs::metadata(path)?;
     Ok((of.dev(), of.ino()))
@@ -103,7 +103,7 @@ impl Traced {
         identity(Path::new(&exe)).is_ok_and(|exe| exe == program)
     }
 
-    /// Whether it stands before a system call that changes something.
+    /// Whether it is about to make a system call that changes something.
     fn is_step(&self, status: ExitStatus) -> bool {
         if status.stopped_signal() != Some(libc::SIGTRAP | 0x80) {
             return false;
@@ -129,7 +129,7 @@ impl Traced {
         }
     }
 
-    /// Whether what ethtool orders of a driver is one of the questions that we know.
+    /// Whether an ethtool request only reads, as far as we know it.
     fn asks_the_driver(&self, request: u64) -> bool {
         const ETHTOOL_GSTRINGS: u32 = 0x1b;
         const ETHTOOL_GSSET_INFO: u32 = 0x37;
@@ -145,14 +145,14 @@ impl Traced {
 }
 
 /// Whether a system call changes something on disk, in the kernel or for another process that stays
-/// when this one is killed. Locks go with it, and what was written stays without fsync(2) too.
+/// after this process is killed. Locks do not stay; written data stays even without fsync(2).
 fn changes(number: c_long, arguments: &[u64; 6]) -> bool {
     let creates = (libc::O_CREAT | libc::O_TRUNC) as u64;
     match number {
         libc::SYS_openat => arguments[2] & creates != 0,
-        // The first three are what it says, and not what it does.
+        // The first three descriptors are its output, not a change.
         libc::SYS_write => arguments[0] > 2,
-        // To ask for a limit is not to set it.
+        // A null pointer for the new limit only reads it.
         libc::SYS_prlimit64 => arguments[2] != 0,
         libc::SYS_renameat2 | libc::SYS_renameat | libc::SYS_mkdirat | libc::SYS_unlinkat => true,
         libc::SYS_sendto | libc::SYS_sendmsg | libc::SYS_ftruncate => true,

@@ -1,4 +1,4 @@
-//! A process whose monotonic clock is not that of its host, as in a container that was moved.
+//! A process whose monotonic clock differs from that of its host, as in a migrated container.
 
 use crate::harness::{Said, Server, count, must_be_root, shown, turn};
 use std::process::Command;
@@ -10,8 +10,8 @@ fn waits_take_as_long_with_a_clock_of_ones_own() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/");
     for driver in ["uring", "epoll"] {
-        // A wait until an instant of a clock that is a day ahead would last for a day: only such a
-        // wait takes the two minutes.
+        // A wait until an instant of a clock that is a day ahead would last a day: only that bug
+        // reaches the limit of two minutes.
         let mut command = Command::new("timeout");
         command.args(["--signal=KILL", "120", "unshare", "--fork", "--kill-child", "-T"]);
         command.args(["--monotonic", "86400"]);

@@ -1,5 +1,5 @@
 //! Knobs on a real kernel, in a network namespace with a device of four queues. Whatever happens,
-//! every file is afterwards what it was before, byte for byte.
+//! every file has the same bytes afterwards as before.
 
 use crate::harness::{Folder, Namespace, Said, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A host of our own: a namespace, and a journal.
+/// A namespace and a journal.
 struct Ground {
     namespace: Namespace,
     folder: Folder,
 }
 
-/// What was where.
+/// Values by place.
 type Snapshot = BTreeMap<String, String>;
 
 impl Ground {
@@ -49,7 +49,7 @@ impl Ground {
         Self { namespace, folder: Folder::new(name) }
     }
 
-    /// `ceiling tune ..` inside.
+    /// `ceiling tune ..` inside the namespace.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
         command.arg("tune").args(arguments);
@@ -66,7 +66,7 @@ impl Ground {
         Said::of(self.command(arguments).output().unwrap())
     }
 
-    /// The same, when it must go well.
+    /// The same, and it must succeed.
     fn good(&self, arguments: &[&str]) -> Said {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
@@ -78,7 +78,7 @@ impl Ground {
         said.record()["rows"].as_array().unwrap().clone()
     }
 
-    /// Knobs that a plan would change here without touching what others share.
+    /// Knobs that a plan would change here without touching anything that is shared.
     fn own_knobs(&self, profile: &str) -> String {
         let mut ids = Vec::new();
         for row in self.rows(&["plan", "--profile", profile, "--json"]) {
@@ -91,7 +91,7 @@ impl Ground {
         ids.join(",")
     }
 
-    /// Bytes of files, and values of places that are none.
+    /// Bytes of files, and values of places that are not files.
     fn snapshot(&self, wish: &[&str]) -> Snapshot {
         let mut places = Snapshot::new();
         for row in self.rows(&[&["plan", "--json"], wish].concat()) {
@@ -124,7 +124,7 @@ impl Ground {
         String::from_utf8(said.stdout).unwrap().trim().to_string()
     }
 
-    /// No transaction is open, and everything is as it was.
+    /// No transaction is open, and everything is as it was before.
     fn assert_put_back(&self, wish: &[&str], before: &Snapshot, when: &str) {
         let now = self.snapshot(wish);
         for (place, value) in before {
@@ -179,7 +179,7 @@ fn every_knob_of_a_namespace_is_applied_seen_and_put_back() {
 }
 
 /// What most tests apply: masks of queues, a mask and a number of the namespace. With
-/// `--allow-disruptive` also a setting of the driver, under a watchdog.
+/// `--allow-disruptive`, also a setting of the driver, under a watchdog.
 fn wish() -> [&'static str; 4] {
     ["--device", "veth0", "--only", "T8,T9,T18,T29"]
 }
@@ -254,7 +254,7 @@ fn an_interrupted_apply_puts_everything_back() {
         apply.stdout(Stdio::null()).stderr(Stdio::null());
         match signal_at(&mut apply, program, libc::SIGINT, step) {
             End::Hit(Some(1)) => rolled_back += 1,
-            // Before the program has said what signals do.
+            // The signal came before the program had installed its handlers.
             End::Hit(None) if rolled_back == 0 => {}
             End::Hit(Some(0)) => {
                 ground.good(&["revert"]);
@@ -289,7 +289,7 @@ fn what_others_changed_is_told_and_left_alone() {
     assert_eq!(revert.code, 3, "{}", revert.stdout);
     assert!(revert.stdout.contains("another program set '777'"), "{}", revert.stdout);
     assert_eq!(ground.read(SOMAXCONN), "777", "left alone");
-    assert_eq!(ground.read(XPS), "0", "the rest is as before");
+    assert_eq!(ground.read(XPS), "0", "the rest is put back");
 
     ground.write(SOMAXCONN, before[SOMAXCONN].trim());
     ground.good(&["revert"]);
@@ -332,7 +332,7 @@ fn a_namespace_is_only_put_back_from_inside() {
     ground.good(&["revert"]);
     ground.assert_as_before(&wish(), &before, "from inside");
 
-    // Without its own /sys a process would write to devices of others.
+    // Without its own /sys, a process would write to devices of another namespace.
     let others = Namespace::new("tune-others");
     others.ip(&["link", "add", "other0", "type", "veth", "peer", "name", "other1"]);
     let mut bare = others.command(Path::new("nsenter"));
@@ -346,7 +346,7 @@ fn a_namespace_is_only_put_back_from_inside() {
 
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 
-/// Puts a value of this host back, also when a test fails in between.
+/// Puts a value of this host back on drop, also if the test fails.
 struct PutBack(String);
 
 impl Drop for PutBack {
@@ -355,8 +355,8 @@ impl Drop for PutBack {
     }
 }
 
-/// The other way round: what was changed on the host is not there inside of a namespace, which
-/// does not mean that it is gone.
+/// The other way round: a value that was changed on the host does not exist inside a namespace, but
+/// that does not mean that it is gone.
 #[test]
 fn a_value_of_the_host_is_put_back_from_the_host_only() {
     let _turn = turn();
@@ -452,7 +452,7 @@ fn workers_that_a_server_starts_afterwards_are_put_back_with_it() {
     assert_ne!(before, "0", "it takes two CPUs");
     let apply = ["apply", "--only", "server-cpus", "--cpus", "1/0", "--server-pid", &pid];
     ground.good(&apply);
-    // Starts of processes are counted in hundredths of a second.
+    // The start time of a process has a resolution of a hundredth of a second.
     std::thread::sleep(Duration::from_millis(20));
     server.fork();
     server.fork();
@@ -489,7 +489,7 @@ fn a_read_only_file_system_is_seen_before_anything_is_written() {
 fn without_root_nothing_is_begun() {
     let _turn = turn();
     let ground = Ground::new("tune-nobody");
-    // Nobody may not be able to reach the folder that cargo builds in.
+    // The user nobody may not be able to reach the folder of the build.
     let program = ground.folder.file("ceiling");
     fs::copy(env!("CARGO_BIN_EXE_ceiling"), &program).unwrap();
     fs::set_permissions(&ground.folder.path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -527,11 +527,11 @@ fn of_two_applies_at_once_one_is_refused() {
     }
 }
 
-/// A deadline that a test awaits. What it does before takes less, also in an emulated machine on a
-/// busy host: were it sooner, apply would put everything back itself.
+/// A deadline that a test waits for. Applying takes less time than this, even in an emulated
+/// machine on a busy host; otherwise apply would put everything back itself.
 pub const SOON: &str = "20s";
 
-/// The latest deadline, which no test awaits.
+/// The latest deadline, which no test waits for.
 pub const LATE: &str = "60s";
 
 /// Process ids of watchdogs of a journal.
@@ -554,7 +554,8 @@ fn the_watchdog_puts_back_when_everybody_else_is_gone() {
     let ground = Ground::new("tune-watch");
     let before = ground.snapshot(&wish());
     let apply = [&["apply", "--deadline", SOON], &wish()[..]].concat();
-    // In a group of its own, as of a terminal, all of which is killed while the watchdog waits.
+    // In its own process group, as in a terminal; the whole group is killed while the watchdog
+    // waits.
     let mut command = ground.command(&apply);
     command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
@@ -562,7 +563,7 @@ fn the_watchdog_puts_back_when_everybody_else_is_gone() {
     let said = Said::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stdout.contains("tune keep --transaction 1"), "{}", said.stdout);
-    // When the watchdog has left the group, nobody is in it any more, which is no error here.
+    // After the watchdog has left the group, the group is empty; that is not an error here.
     let kill = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
     kill.expect("a program to send signals");
     assert_ne!(ground.read(XPS), "0");
@@ -597,7 +598,7 @@ fn without_its_watchdog_the_next_command_puts_back() {
     ground.assert_as_before(&wish(), &before, "unwatched");
 }
 
-/// A watchdog that is told to end does not leave the host as it is.
+/// A watchdog that gets a signal puts the host back before it ends.
 #[test]
 fn a_watchdog_that_is_ended_puts_back_first() {
     let _turn = turn();

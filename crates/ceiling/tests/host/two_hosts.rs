@@ -1,5 +1,5 @@
-//! Two machines, each with a kernel, clocks, control groups and a network device of four queues of
-//! its own: the second machine of `scripts/vm/run` does what this one sends to its shell.
+//! Two machines, each with its own kernel, clocks, control groups and network device of four
+//! queues: the second machine of `scripts/vm/run` runs what this one sends to its shell.
 
 #![allow(unsafe_code, reason = "a clock that std does not read")]
 
@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process;
 
-/// Runs a script on the other machine; gives what it printed.
+/// Runs a script on the other machine; returns its output.
 fn there(script: &str) -> String {
     let address = std::env::var("CEILING_TEST_FAR");
     let address = address.expect("CEILING_TEST_FAR is ADDRESS:PORT of a shell: scripts/vm/all");
@@ -30,7 +30,7 @@ fn there(script: &str) -> String {
     said.trim_end().to_string()
 }
 
-/// A server and a probe on the other machine, which end with the test.
+/// A server and a probe on the other machine, killed at the end of the test.
 struct Ground {
     url: String,
     server: u32,
@@ -75,9 +75,9 @@ impl Ground {
         record
     }
 
-    /// The same, which goes on until what the probe reads there is as meant.
+    /// The same, until `is_so` holds for a reading of the probe there.
     fn watched(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
-        // So little that an emulated machine has time for what the probe reads.
+        // A small load, so that an emulated machine has time for the probe's readings.
         let mut load = ceiling(&["load", &self.url, "-c", "2", "-t", "1"]);
         load.args(&self.flags);
         let loading = Loading::start(load, &self.folder.file("runs"), process::id());
@@ -85,7 +85,7 @@ impl Ground {
         checked(&loading.end())
     }
 
-    /// The same until a figure there grows: `figure` finds it in readings of one kind.
+    /// The same, until a figure there grows: `figure` finds it in readings of one kind.
     fn grows(&self, kind: &str, figure: impl Fn(&Value) -> u64) {
         let mut first = None;
         self.watched(kind, |reading| {
@@ -115,8 +115,8 @@ impl Drop for Ground {
     }
 }
 
-/// The record of a load whose requests are all accounted for, and that the probe there watched to
-/// its end.
+/// Checks that all requests of a load are accounted for and that the probe watched it to its end;
+/// returns the record.
 fn checked(said: &Said) -> Value {
     let record = said.record();
     assert_eq!(record["target"]["probe"]["lost"], Value::Null, "{record:#}");
@@ -127,7 +127,7 @@ fn checked(said: &Said) -> Value {
     record
 }
 
-/// Everything that says where packets of the other machine's device go.
+/// All settings that steer packets of the other machine's device.
 fn steering() -> String {
     there(
         "for file in /proc/irq/*/smp_affinity_list /sys/class/net/eth0/queues/*/[rx]ps_* \
@@ -135,13 +135,13 @@ fn steering() -> String {
     )
 }
 
-/// Since this machine began, nanoseconds.
+/// Nanoseconds since this machine was booted.
 fn monotonic_ns() -> i128 {
     let time = clock_gettime(ClockId::Monotonic);
     i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
 
-/// Since the other machine began, nanoseconds, cut off to [`UPTIME_STEP_NS`].
+/// Nanoseconds since the other machine was booted, rounded down to [`UPTIME_STEP_NS`].
 fn uptime_there_ns() -> i128 {
     let uptime: f64 = there("cut -d ' ' -f 1 /proc/uptime").parse().unwrap();
     (uptime * 1e9) as i128
@@ -150,7 +150,7 @@ fn uptime_there_ns() -> i128 {
 /// The kernel shows hundredths of a second.
 const UPTIME_STEP_NS: i128 = 10_000_000;
 
-/// Sets the wall clock there, and sets it right at the end.
+/// Sets the wall clock there, and restores it at the end.
 struct Calendar;
 
 impl Calendar {
@@ -167,7 +167,8 @@ impl Drop for Calendar {
     }
 }
 
-/// The clock of there against that of here, as a record says: offset and error, nanoseconds.
+/// The offset of the clock there against the clock here, and its error, in nanoseconds, from a
+/// record.
 fn clock(record: &Value) -> (i128, i128) {
     let clock = &record["target"]["probe"]["clock"];
     assert!(count(clock, "/round_trips") > 0, "{clock}");
@@ -189,7 +190,7 @@ fn clocks_differ_by_what_is_said_whatever_their_calendars_show() {
         let is_said = || format!("{offset_ns} +- {error_ns}, and {bounds_ns:?}");
         assert!(offset_ns + error_ns >= bounds_ns.0, "{}", is_said());
         assert!(offset_ns - error_ns <= bounds_ns.1, "{}", is_said());
-        assert!(offset_ns > error_ns, "it began earlier: {}", is_said());
+        assert!(offset_ns > error_ns, "it was booted earlier: {}", is_said());
     }
 }
 
@@ -199,7 +200,7 @@ fn a_calendar_that_is_set_in_mid_run_changes_nothing() {
     let ground = Ground::new("two-jump");
     let begin_ns = monotonic_ns();
     let (mut set, mut seen) = (None, Vec::new());
-    // The calendar is set once readings come, and they go on.
+    // The wall clock is set after the first readings, and readings continue.
     let record = ground.watched("readings after the calendar was set", |reading| {
         let (_, set_ns) = *set.get_or_insert_with(|| (Calendar::ahead(-7200), uptime_there_ns()));
         seen.push(reading.clone());
@@ -224,7 +225,7 @@ fn interrupts() -> Vec<[u64; 4]> {
     text.lines().map(of_queue).collect()
 }
 
-/// How many came in between, by CPU.
+/// How many came between two counts, by CPU.
 fn since(before: [u64; 4], now: [u64; 4]) -> [u64; 4] {
     std::array::from_fn(|cpu| now[cpu] - before[cpu])
 }
@@ -233,7 +234,7 @@ fn since(before: [u64; 4], now: [u64; 4]) -> [u64; 4] {
 fn interrupts_there_come_to_the_cpu_that_was_meant() {
     let _turn = turn();
     let ground = Ground::new("two-irq");
-    // Where they are now depends on what ran before, irqbalance for example.
+    // Where they are now depends on earlier programs, such as irqbalance.
     there(
         "grep -E 'virtio[0-9]+-(in|out)put' /proc/interrupts | while IFS=': ' read irq rest; do
          echo 0 >/proc/irq/$irq/smp_affinity_list; done",
@@ -252,7 +253,7 @@ fn interrupts_there_come_to_the_cpu_that_was_meant() {
         ground.load(&["-n", "400"]);
         let mut all = 0;
         for (queue, now) in interrupts().into_iter().enumerate() {
-            // An interrupt moves when it is handled the next time.
+            // An interrupt moves when it is next handled.
             let has_moved = since(applied[queue], first[queue]) != [0; 4];
             let came = since(first[queue], now);
             let elsewhere = came.iter().sum::<u64>() - came[cpu];
@@ -272,13 +273,13 @@ fn packets_there_are_steered_and_put_back() {
     let _turn = turn();
     let ground = Ground::new("two-rps");
     let before = steering();
-    // The tenth column: packets that were taken in for another CPU.
+    // The tenth column: packets that another CPU passed to this one.
     let steered = || -> u64 {
         let text = there("cut -d ' ' -f 10 /proc/net/softnet_stat");
         text.lines().map(|word| u64::from_str_radix(word, 16).unwrap()).sum()
     };
     ground.load(&["-n", "400"]);
-    assert_eq!(steered(), 0, "nobody steers yet");
+    assert_eq!(steered(), 0, "nothing steers yet");
     let wish = ["--device", "eth0", "--profile", "seeds", "--only", "rps,rfs"];
     let applied = ground.good(&[&["apply", "--json"], &wish[..]].concat()).record();
     let rows = applied["rows"].as_array().unwrap();
@@ -290,7 +291,7 @@ fn packets_there_are_steered_and_put_back() {
     assert_eq!(steering(), before);
 }
 
-/// The driver takes the device down and up for it, on the line that the order comes by.
+/// The driver takes the device down and up for it, on the link that carries the order.
 #[test]
 fn queues_there_are_added_kept_and_put_back() {
     let _turn = turn();
@@ -340,7 +341,7 @@ fn a_paused_irqbalance_there_leaves_interrupts_where_they_were_put() {
     ground.good(&["revert"]);
     wait_until("the daemon to go on", || state() != "T");
     there("kill -9 $(cat /tmp/far/irqbalance)");
-    // The daemon may have moved them before it was paused, which is for it to put back.
+    // The daemon may have moved them before it was paused; those moves are not ours to put back.
     let places = |text: &str| text.lines().count();
     assert_eq!(places(&steering()), places(&before));
 }
@@ -371,11 +372,11 @@ fn pressure_there_is_read() {
         "for n in 1 2; do
          taskset -c 3 yes >/dev/null 2>&1 </dev/null & echo $! >>/tmp/far/pids; done",
     );
-    // Two that never rest on one CPU.
+    // Two busy processes on one CPU.
     ground.grows("pressure", |values| count(values, "/cpu.some"));
 }
 
-/// What was put on the device there; the discipline that it began with comes back at the end.
+/// A netem discipline on the device there; the original discipline is restored at the end.
 struct Netem;
 
 impl Netem {

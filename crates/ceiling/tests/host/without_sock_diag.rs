@@ -1,15 +1,15 @@
-//! A kernel that has no sock_diag, which `ss` asks too: the server is found and watched by
-//! `/proc/net/tcp`, and what that does not tell is said.
+//! A kernel without sock_diag, which `ss` also uses: the server is found and watched through
+//! `/proc/net/tcp`, and the record says what that cannot show.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Said, Server, count, run, turn};
 use serde_json::Value;
 use std::fs;
 
-/// What is said of it, once in each place.
+/// The reason, given once in each place.
 const WHY: &str = "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it";
 
-/// A load of 200 requests, all of which are served; what was said, and the record.
+/// A load of 200 requests, all of which are served; returns the output and the record.
 fn brief(url: &str, more: &[&str]) -> (Said, Value) {
     let load = ["load", url, "-c", "4", "-n", "200", "-t", "1", "--json"];
     let said = run(&[&load, more].concat());
@@ -37,7 +37,7 @@ fn a_server_is_found_and_what_is_lost_is_said() {
     }
 }
 
-/// What a load says when no record is asked for, in one line.
+/// The text of a load without `--json`, as one line.
 fn shown(url: &str, more: &[&str]) -> String {
     let load = ["load", url, "-c", "4", "-n", "200", "-t", "1", "-vv"];
     let said = run(&[&load, more].concat());

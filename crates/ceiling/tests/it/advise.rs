@@ -1,10 +1,10 @@
-//! Advice from real runs, and what is refused before anything is changed.
+//! Advice from real runs, and plans that are refused before anything is changed.
 
 use crate::harness::{Folder, Said, Server, ceiling, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 
-/// A short run against a server that its delay holds back; gives its directory.
+/// A short run against a server that its delay limits; returns its directory.
 fn measured(folder: &Folder, server: &Server) -> String {
     let (url, runs) = (server.url("/simple"), folder.file("kept"));
     let load = ["load", &url, "-c", "4", "-d", "2s", "-t", "1", "-q", "--json", "--runs", &runs];
@@ -43,7 +43,7 @@ fn a_run_that_is_no_measurement_gives_no_advice() {
     assert!(said.stderr.contains("measure again: ceiling load"), "{}", said.stderr);
 }
 
-/// Takes the rate away from a run that was kept; gives its directory.
+/// Removes the rate from a stored run; returns its directory.
 fn struck(run: &str) -> String {
     let path = format!("{run}/run.json");
     let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -58,7 +58,7 @@ fn gate(record: &Value) -> Option<&Value> {
     record["points"][0]["gates"].as_array().unwrap().iter().find(|gate| gate["id"] == "tuning")
 }
 
-/// Whether anything is changed is not known: that is reported, and nothing is taken for it.
+/// If the journal cannot be read, it is not known whether anything is changed: the gate says so.
 #[test]
 fn a_journal_that_cannot_be_read_leaves_its_gate_unchecked() {
     let _turn = turn();
@@ -81,7 +81,7 @@ fn a_journal_that_cannot_be_read_leaves_its_gate_unchecked() {
     assert!(gate["why"].as_str().unwrap().contains("3.jsonl"), "{gate}");
 }
 
-/// Without a word about the run, the newest one that is a measurement predicts.
+/// Without `--run`, the newest valid run predicts.
 #[test]
 fn a_plan_of_knobs_reads_the_newest_valid_run() {
     let _turn = turn();

@@ -1,4 +1,4 @@
-//! What other tools printed, through the command: result, exit code and what is refused.
+//! `ceiling audit` of outputs of other tools: result, exit code and errors.
 
 use crate::harness::{Folder, run};
 use serde_json::Value;
@@ -37,7 +37,8 @@ fn the_document_has_claims_with_stable_names() {
     assert_eq!(of, ["cannot_be", "cannot_tell", "cannot_tell", "holds"]);
 }
 
-/// 4.9M/s over 2000 x 100 with a median of 1225 ms: half of them make 3M in flight.
+/// 4.9M/s over 2000 x 100 slots with a median of 1225 ms: half of the requests alone would make 3M
+/// in flight.
 #[test]
 fn a_table_of_a_text_is_refuted_by_its_own_median() {
     let folder = Folder::new("audit-text");

@@ -1,4 +1,4 @@
-//! Connections that come and go: all of them are accounted for, on both sides.
+//! Connections that come and go: all are accounted for, on both sides.
 
 use crate::harness::{Said, Server, ceiling, code_of, count, measure, shown, signal, turn};
 use serde_json::Value;
@@ -16,7 +16,8 @@ fn established(record: &Value) -> u64 {
     used.iter().map(|address| count(address, "/connections")).sum()
 }
 
-/// Those of before and those that came were closed or are there; gives how many came.
+/// Every earlier and every new connection was closed or is still open; returns the number of new
+/// ones.
 fn assert_accounts(point: &Value) -> u64 {
     let of = |name: &str| count(&point["turnover"], &format!("/{name}"));
     let came = of("open_before") + of("established");
@@ -54,7 +55,7 @@ fn devices_and_the_server_count_the_same_connections() {
             assert!(came <= 220, "{case}");
         }
         let end = server.stop();
-        // Whether anything listens was tried with one more.
+        // The preflight opened one more.
         assert_eq!(count(&end, "/connections_accepted"), established(&record) + 1, "{case}");
         let asked = count(&end, "/requests_served");
         assert_eq!(asked > 0, scheme == "http", "{case}");
@@ -67,7 +68,7 @@ fn a_server_that_closes_first_is_told_from_us() {
     let silently = ["--threads", "1", "--close-after", "1", "--close-silently"];
     let server = Server::start("target-sink", &silently);
     let url = server.url("/");
-    // Long enough that a generator that had no CPU for a while does not close first.
+    // Long enough that a generator that gets no CPU for a while does not close first.
     let churn = ["churn", &url, "--devices", "20", "--hold", "2s", "-d", "3"];
     let (_, record) = measure(&churn);
     assert!(assert_accounts(point(&record)) > 0);
@@ -88,7 +89,7 @@ fn connections_end_after_their_requests() {
         assert_eq!(count(requests, "/completed"), 1000, "{requests}");
         assert_accounts(point(&record));
         let opened = established(&record);
-        // All but the last of each place were used up.
+        // Each connection but the last of each client made all its requests.
         let (fewest, most) = (1000u64.div_ceil(most), 1000 / least + 8);
         assert!((fewest..=most).contains(&opened), "{limit}: {opened}");
         let end = server.stop();
@@ -111,7 +112,7 @@ fn ctrl_c_ends_each_phase_with_a_record() {
         let churn = ["churn", &url, "--devices", "50", "--hold", "300ms", "--json"];
         let mut command = ceiling(&[&churn[..], &spans].concat());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // In the middle of the phase that goes on for a minute.
+        // In the middle of the phase that lasts for a minute.
         thread::sleep(Duration::from_secs(5));
         let asked = Instant::now();
         signal(child.id(), "INT");

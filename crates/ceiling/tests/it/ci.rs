@@ -1,5 +1,5 @@
-//! What a continuous integration reads: JUnit XML, summaries, annotations, exit codes, and secrets
-//! that are in none of them. The scripts of `docs/ci.md` are run as they stand there.
+//! Output for continuous integration: JUnit XML, summaries, annotations and exit codes, without
+//! secrets. The scripts of `docs/ci.md` are run as they are written there.
 
 use crate::harness::{Folder, Said, Server, ceiling, program, root, run, turn};
 use std::fs;
@@ -13,7 +13,7 @@ use std::thread;
 
 const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
 
-/// A load with both files; what was said, the XML and the Markdown.
+/// A load with both files; returns the output, the XML and the Markdown.
 fn reported(folder: &Folder, url: &str, more: &[&str]) -> (Said, String, String) {
     let (xml, summary) = (folder.file("junit.xml"), folder.file("summary.md"));
     let _ = fs::remove_file(&summary);
@@ -72,7 +72,7 @@ fn a_summary_is_appended_and_what_cannot_be_written_is_refused_before_any_load()
     }
 }
 
-/// The document of a stored run is that which its load wrote.
+/// `ceiling show` of a stored run writes the same document as its load.
 #[test]
 fn a_stored_run_is_written_for_a_ci_as_well() {
     let _turn = turn();
@@ -89,7 +89,7 @@ fn a_stored_run_is_written_for_a_ci_as_well() {
     assert!(fs::read_to_string(summary).unwrap().contains("MISSED"));
     let said = run(&["show", "last", "last", "--runs", &runs, "--junit", &now]);
     assert_eq!(said.code, 2, "{}", said.stderr);
-    assert!(said.stderr.contains("--junit: of one run only"), "{}", said.stderr);
+    assert!(said.stderr.contains("--junit: this is for one run only"), "{}", said.stderr);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn cells_of_an_experiment_are_cases() {
     assert!(xml.contains("classname=\"ceiling.run\" name=\"depth 2\""), "{xml}");
 }
 
-/// Responds to everything, for as long as the tests run; what was sent to it.
+/// A server that responds to everything until the tests end; its URL, and what was sent to it.
 fn listener() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -177,7 +177,7 @@ fn a_token_is_sent_and_never_kept() {
     }
 }
 
-/// The scripts of a block of YAML, in order: what is below `run: |` or `- |`.
+/// The scripts in a block of YAML, in order: the lines below `run: |` or `- |`.
 fn scripts(yaml: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines: Vec<&str> = yaml.lines().collect();

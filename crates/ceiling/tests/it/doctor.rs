@@ -1,5 +1,5 @@
-//! Whether this host is fit depends on the host; that the exit code says what the document says
-//! does not.
+//! Whether this host is fit depends on the host; that the exit code agrees with the document does
+//! not.
 
 use crate::harness::run;
 

@@ -33,7 +33,7 @@ fn ctrl_c_writes_what_there_is() {
             ["completed", "failed", "unanswered"].map(|name| count(requests, &format!("/{name}")));
         assert_eq!(count(requests, "/sent"), fates.iter().sum::<u64>());
     }
-    // The same run is in the run directory, and can be drawn again.
+    // The same run is in the run directory, and can be shown again.
     let kept = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
     let shown = run(&["show", kept.to_str().unwrap()]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
@@ -48,7 +48,7 @@ fn ctrl_c_before_anything_was_measured_shows_no_figures() {
     for format in ["--json", "--no-color"] {
         let mut command = ceiling(&["load", &url, "-c", "4", "--warmup", "30s", format]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // The warm-up goes on for long.
+        // In the middle of a long warm-up.
         std::thread::sleep(Duration::from_secs(3));
         signal(child.id(), "INT");
         let said = Said::of(child.wait_with_output().unwrap());
@@ -82,7 +82,7 @@ fn a_number_of_requests_is_that_many_fates_however_slow_the_server() {
     let requests = &record["points"][0]["requests"];
     assert_eq!(["completed", "unanswered"].map(|one| count(requests, &format!("/{one}"))), [10, 0]);
     assert_eq!(count(requests, "/arrived"), 10);
-    // The last fate ends the window.
+    // The window ends with the fate of the last request.
     let duration_s = record["points"][0]["load"]["duration_s"].as_f64().unwrap();
     assert!(duration_s >= 3.0, "{duration_s}");
 }
@@ -134,8 +134,8 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     assert!(count(&record["points"][0], "/requests/completed") > 0);
 }
 
-/// A load against a sink with a fault, on either driver: it must end in time, with every request
-/// accounted for. Looks at the point of each.
+/// A load against a sink with a fault, with each driver: it must end in time, with every request
+/// accounted for. `look` checks the point of each.
 fn survives(fault: &[&str], more: &[&str], look: impl Fn(&Value)) {
     for driver in ["epoll", "uring"] {
         look(&survives_on(driver, fault, more));

@@ -1,8 +1,8 @@
-//! What must hold decides the exit code, and each term is reported where figures are read.
+//! Expectations decide the exit code, and each term is reported in every output.
 
 use crate::harness::{Server, measure, run, turn};
 
-/// Few enough requests that no rate is judged: a neighbour on the machine breaks no gate.
+/// So few requests that no rate is judged: then a neighbour on the machine cannot break a gate.
 const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
 
 #[test]

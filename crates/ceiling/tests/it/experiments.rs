@@ -1,4 +1,4 @@
-//! Plans of the repository, and what becomes of cells whose servers fail.
+//! Plans of the repository, and cells whose servers fail.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Server, ceiling, program, root, run, targets_file, turn, wait_until};
@@ -106,7 +106,7 @@ fn an_experiment_leaves_its_table_its_page_and_its_runs() {
             serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
         let point = &record["points"][0];
         assert_eq!(point["load"]["depth"], depth);
-        // The server's own account agrees: nothing else talked to it but greeting and warm-up.
+        // The server's own count agrees: the only other requests were preflight and warm-up.
         let served = cell["stopped"]["requests_served"].as_u64().unwrap();
         assert!(served >= point["requests"]["completed"].as_u64().unwrap(), "{cell}");
     }
@@ -131,7 +131,7 @@ fn a_server_that_is_killed_leaves_no_number() {
         ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs(), "--json"];
     let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let sink = loop {
-        // The server, once it is measured.
+        // The server, after its measurement has started.
         let children = below(child.id());
         let measuring = children.iter().any(|pid| words(*pid).contains("--server-pid"));
         match children.iter().find(|pid| words(**pid).contains("target-sink")) {
@@ -160,7 +160,7 @@ fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let arguments = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
     let mut child =
         ceiling(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Server, neighbour, what keeps them, and the process that measures.
+    // The server, the neighbour, their keepers, and the process that measures.
     let children = loop {
         let children = below(child.id());
         if children.iter().any(|pid| words(*pid).contains("--server-pid")) {
@@ -201,7 +201,7 @@ fn an_interrupt_ends_the_cell_under_way_and_then_the_experiment() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // A key on the terminal reaches the whole group; servers are in groups of their own.
+    // Ctrl-C reaches the whole process group of the terminal; servers are in their own groups.
     let points = || {
         let experiments = fs::read_dir(folder.runs()).into_iter().flatten();
         let runs =
@@ -267,7 +267,7 @@ fn a_host_is_this_one_only_when_that_is_said() {
     );
     let said = with(&["--set", "load.depth=1"]);
     assert!(said.stderr.contains("only keys of hosts can be set"), "{}", said.stderr);
-    // A file that came with the plan is not the user's.
+    // A file that came with the plan is not trusted like one of the user.
     let beside = folder.0.join("hosts.toml");
     fs::write(&beside, "[hosts.server]\nprobe = \"127.0.0.1:1\"\n").unwrap();
     let said = with(&[]);
@@ -283,7 +283,7 @@ fn a_host_is_this_one_only_when_that_is_said() {
     assert_eq!((&host["name"], &host["probe"]), (&Value::from("server"), &Value::Null));
     let cell = &document["cells"][0];
     assert_eq!((&cell["host"], &cell["fate"]["fate"]), (&"server".into(), &"measured".into()));
-    // Blocks of one experiment are on the same hosts.
+    // All blocks of one experiment must be on the same hosts.
     let kept = Path::new(&runs).join(document["id"].as_str().unwrap()).display().to_string();
     let plain = fs::read_to_string(&plan).unwrap();
     assert_eq!(fs::read_to_string(Path::new(&kept).join("plan.toml")).unwrap(), plain);
@@ -292,7 +292,7 @@ fn a_host_is_this_one_only_when_that_is_said() {
     let pin = format!("{}={}", known[3], "a".repeat(64));
     let again = [&probe[..], &known[..3], &[&pin, "--resume", &kept]].concat();
     let said = with(&again);
-    assert!(said.stderr.contains("its hosts were others"), "{}", said.stderr);
+    assert!(said.stderr.contains("it was measured on other hosts"), "{}", said.stderr);
 }
 
 /// A probe that starts sinks, on loopback.
@@ -318,7 +318,7 @@ impl There {
         Self { probe, scratch }
     }
 
-    /// `ceiling run` of a plan whose server is there.
+    /// `ceiling run` of a plan whose server this probe starts.
     fn run(&self, plan: &str, runs: &str) -> Command {
         let flags = self.probe.flags();
         let mut command = ceiling(&["run", plan, "--runs", runs, "--json", "-q"]);
@@ -379,7 +379,7 @@ fn what_an_experiment_takes_from_a_far_server_is_given_back_when_its_session_end
         (orders, prepared.error)
     };
     let (_, error) = begun(1);
-    assert!(error.unwrap().contains("process 1 is no server that this probe has started"));
+    assert!(error.unwrap().contains("process 1 is not a server that this probe has started"));
     let (mut orders, error) = begun(server.pid());
     assert_eq!((error, mask(server.pid())), (None, before.clone()));
     let mut step = |step: Step| {
@@ -461,7 +461,7 @@ fn a_plan_that_is_more_than_load_needs_trust() {
     assert!(!Path::new(&folder.runs()).exists());
 }
 
-/// What a process has started, by way of others too.
+/// All descendants of a process.
 fn below(pid: u32) -> Vec<u32> {
     let below = host::tree::descendants(&host::Root::default(), pid);
     below.into_iter().map(|(pid, _)| pid).collect()

@@ -1,5 +1,5 @@
-//! Failures that a person can act on: what a server said is kept, without secrets, and what an
-//! option calls good is good.
+//! Failures that a person can act on: the server's response is kept, without secrets, and responses
+//! that an option declares good are good.
 
 use crate::harness::{Folder, Server, count, measure, program, run, turn};
 use serde_json::{Value, json};

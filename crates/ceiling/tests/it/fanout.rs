@@ -1,4 +1,5 @@
-//! Events that reach subscribers, and those that do not: what the server did is what is reported.
+//! Events that reach subscribers, and events that do not: the report agrees with what the server
+//! did.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Server, code_of, count, measure, run, shown, turn};
@@ -14,20 +15,20 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// How the server of a test differs from a good one.
 #[derive(Clone)]
 struct Habit {
-    /// Every event with a number that this divides is left out; 0 for none.
+    /// Every event whose number is a multiple of this is left out; 0 for none.
     leaves_out: u64,
-    /// Events come about only so many milliseconds after the first stream; nothing is numbered
-    /// before and after.
+    /// Events happen only in this range of milliseconds after the first stream; before and after
+    /// it, posts get no number.
     between_ms: Range<u128>,
-    /// So many nanoseconds are added to the instant of each event.
+    /// Nanoseconds added to the instant of each event.
     ahead_ns: i64,
     /// Events are words without numbers.
     is_plain: bool,
-    /// Streams are answered with this status.
+    /// Streams are refused.
     refuses: bool,
-    /// A stream ends after so many events; 0 for never.
+    /// A stream ends after this many events; 0 for never.
     ends_after: u64,
-    /// Lines end so; chunks of this many bytes, or none.
+    /// The end of each line; below, the size of chunks in bytes, or 0 for none.
     line_end: &'static str,
     chunk_bytes: usize,
 }
@@ -43,20 +44,20 @@ const GOOD: Habit = Habit {
     chunk_bytes: 0,
 };
 
-/// All events come about well inside a window that [`inside`] measures: then the server knows
-/// exactly what belongs to it.
+/// All events happen well inside the window that [`inside`] measures, so the server knows exactly
+/// which events belong to it.
 const INSIDE: Habit = Habit { between_ms: 2500..4500, ..GOOD };
 
 /// Subscribers and numbers by post.
 #[derive(Default)]
 struct Hub {
-    /// When the first stream was asked for.
+    /// When the first stream was requested.
     first: Option<Instant>,
     streams: BTreeMap<String, (u64, Vec<(TcpStream, u64)>)>,
 }
 
 impl Hub {
-    /// An event for every subscriber of a post; its number.
+    /// Sends an event to every subscriber of a post; returns its number.
     fn like(&mut self, post: &str, habit: &Habit) -> u64 {
         let passed_ms = self.first.map(|first| first.elapsed().as_millis());
         let (last_seq, listeners) = self.streams.entry(post.to_string()).or_default();
@@ -81,11 +82,11 @@ impl Hub {
         listeners.retain_mut(|(stream, sent)| {
             *sent += 1;
             let is_last = *sent == habit.ends_after;
-            // The next event comes about before anybody who was ended can be back.
+            // The next event happens before a subscriber whose stream ended can reconnect.
             *last_seq = if is_last { seq + 1 } else { *last_seq };
             let is_sent = stream.write_all(&bytes).is_ok();
             if is_last {
-                // Another thread holds the socket as well.
+                // Another thread holds the socket too, so dropping it is not enough.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             is_sent && !is_last
@@ -94,7 +95,7 @@ impl Hub {
     }
 }
 
-/// Bytes of a stream in chunks, when the response is chunked.
+/// The bytes of a stream, in chunks if the response is chunked.
 fn framed(bytes: &[u8], habit: &Habit) -> Vec<u8> {
     if habit.chunk_bytes == 0 {
         return bytes.to_vec();
@@ -104,7 +105,7 @@ fn framed(bytes: &[u8], habit: &Habit) -> Vec<u8> {
     bytes.chunks(habit.chunk_bytes).flat_map(chunk).collect()
 }
 
-/// A server with a habit: its URL, and what it does. It ends with the process.
+/// A server with a habit: its URL, and its state. It runs until the process ends.
 fn serve(habit: Habit) -> (String, Arc<Mutex<Hub>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -170,8 +171,8 @@ fn fanout(habit: Habit, more: &[&str]) -> (i32, Value) {
     measure(&[&command[..], &rate, more].concat())
 }
 
-/// The same in a window that begins before and ends after all events, and the highest number of
-/// each post.
+/// The same in a window that starts before and ends after all events; also returns the highest
+/// number of each post.
 fn inside(habit: Habit, more: &[&str]) -> (i32, Value, Vec<u64>) {
     let (url, hub) = serve(habit);
     let command = ["fanout", &url, "-c", "8", "--streams", "2", "--warmup", "300ms", "-d", "8s"];
@@ -181,7 +182,7 @@ fn inside(habit: Habit, more: &[&str]) -> (i32, Value, Vec<u64>) {
     (code, record, numbers)
 }
 
-/// What was meant arrived or is missing; gives both.
+/// Every event that was meant for a subscriber arrived or is missing; returns both counts.
 fn conserved(record: &Value) -> (u64, u64) {
     let of = |name: &str| count(&events(record)["delivery"], &format!("/{name}"));
     let (meant, missing) = (of("meant"), of("missing"));
@@ -192,7 +193,7 @@ fn conserved(record: &Value) -> (u64, u64) {
 #[test]
 fn every_event_of_a_good_server_arrives() {
     let _turn = turn();
-    // Two seconds old when they are sent, or as new as they can be.
+    // Events that are two seconds old when they are sent, and events that are as new as possible.
     let aged = Habit { ahead_ns: -2_000_000_000, ..INSIDE };
     let habits = [
         ("uring", aged),
@@ -205,7 +206,7 @@ fn every_event_of_a_good_server_arrives() {
         assert_eq!(code, code_of(&record), "{}", shown(&record));
         let events = events(&record);
         let (meant, missing) = conserved(&record);
-        // To the four subscribers of each post, every event of it.
+        // Every event of a post goes to its four subscribers.
         let sent: u64 = numbers.iter().map(|number| 4 * number).sum();
         assert!(numbers.len() == 2 && sent > 0, "{driver}: {numbers:?}");
         assert_eq!((meant, missing), (sent, 0), "{driver}: {events}");
@@ -214,16 +215,16 @@ fn every_event_of_a_good_server_arrives() {
         assert_eq!(count(events, "/subscribers/accepted"), 8);
         assert_eq!(count(events, "/staleness_ns/count"), count(events, "/received"));
         assert_eq!((count(events, "/early"), count(events, "/repeated")), (0, 0));
-        // The quickest of hundreds takes nothing that counts beside its age. The wall clock may
-        // be slewed by a millisecond meanwhile.
+        // The delivery time of the quickest of hundreds is negligible against its age. The wall
+        // clock may be slewed by a millisecond meanwhile.
         let least_ns = count(events, "/staleness_ns/min");
         assert!(least_ns + 1_000_000 >= age_ns, "{driver}: {least_ns} of {age_ns}");
         assert!(least_ns < age_ns + 1_000_000_000, "{driver}: {least_ns} of {age_ns}");
     }
 }
 
-/// The probe tells what the wall clock of its host shows. Here that is our own, which staleness by
-/// one clock is the measure for.
+/// The probe reports the wall clock of its host. Here that host is this one, so staleness must be
+/// the same as by one clock.
 #[test]
 fn staleness_of_another_host_is_known_by_its_probe() {
     let _turn = turn();
@@ -253,7 +254,8 @@ fn one_event_of_ten_left_out_is_nine_tenths_delivered() {
         let habit = Habit { leaves_out: 10, ..INSIDE };
         let (_, record, numbers) = inside(habit, &["--driver", driver]);
         let (meant, missing) = conserved(&record);
-        // One that is left out at the end reaches no one, so it is not known that it was meant.
+        // An event that is left out at the end is followed by no other, so nothing shows that it
+        // was meant.
         let seen = |number: u64| number - u64::from(number.is_multiple_of(10));
         let sent: u64 = numbers.iter().map(|number| 4 * seen(*number)).sum();
         let left_out: u64 = numbers.iter().map(|number| 4 * (seen(*number) / 10)).sum();
@@ -311,7 +313,7 @@ fn streams_that_are_refused_or_end_make_a_smaller_audience() {
     assert!(missing > 0, "{}", events(&record));
 }
 
-/// The rate is known; the audience was smaller than asked for.
+/// The rate is known; there were fewer subscribers than asked for.
 fn assert_audience_is_bounded(code: i32, record: &Value, stayed: f64) {
     assert_eq!(code, 0, "{}", shown(record));
     let load = &record["points"][0]["standing"]["load"];
@@ -331,7 +333,7 @@ fn nobody_needs_to_write_when_events_come_by_themselves() {
         assert!(meant > 0);
         assert_eq!(missing, 0, "{driver}: {}", events(&record));
         assert_eq!(count(&record["points"][0]["requests"], "/sent"), 0);
-        // Every tenth of the window has its events.
+        // Every tenth of a second of the window has its events.
         let tenths = record["points"][0]["per_100ms"].as_array().unwrap();
         let booked: Vec<u64> = tenths.iter().filter_map(Value::as_u64).collect();
         assert!(booked.len() >= 9, "{driver}: {booked:?}");

@@ -1,5 +1,6 @@
-//! A fleet of real agents behind a real nats-server: every request is in exactly one account, who
-//! may do what, and what becomes of the load when one end dies. The truth is the sink's own count.
+//! A fleet of real agents behind a real nats-server: every request is in exactly one account, users
+//! may do only what they should, and load ends when one side dies. The sink's own count is the
+//! truth.
 
 use crate::harness::certificates::Certificates;
 use crate::harness::fleets::Fleet;
@@ -14,10 +15,9 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long load may go on after its controller is gone: the lease.
+/// How long load may go on after its controller is lost: the lease.
 const LEASE_NS: u64 = 1_500_000_000;
-/// On a host that is busy with something else, threads may be late. Only load that does not end
-/// takes longer.
+/// On a busy host, threads may be late by this much. Only load that does not end takes longer.
 const SLACK_NS: u64 = 20_000_000_000;
 
 fn sink() -> Server {
@@ -34,8 +34,8 @@ fn measured(fleet: &Fleet, arguments: &[&str]) -> Said {
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Asserts that the accounts of a point add up, over the fleet and for each agent; gives the
-/// requests sent.
+/// Asserts that the accounts of a point add up, over the fleet and for each agent; returns the
+/// number of requests sent.
 fn assert_accounts(record: &Value) -> u64 {
     let point = &record["points"][0];
     let whole = &point["requests"];
@@ -56,7 +56,7 @@ fn assert_accounts(record: &Value) -> u64 {
     count(whole, "/sent")
 }
 
-/// A count of a record, in which some stand only where they are not zero.
+/// A count of a record; some counts are left out of the record if they are zero.
 fn of(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| {
         assert!(value[name].is_null() && name == "unaccounted", "{name} in {value:#}");
@@ -64,7 +64,7 @@ fn of(value: &Value, name: &str) -> u64 {
     })
 }
 
-/// Requests that came to a sink that has ended.
+/// Requests that a sink, which has ended, received.
 fn seen(stopped: &Value) -> u64 {
     count(stopped, "/requests_served") + count(stopped, "/requests_unanswered")
 }
@@ -173,7 +173,7 @@ fn assert_made_by_both(record: &Value, kind: &str, stderr: &str) {
     }
 }
 
-/// A load that goes on for a long time, and its sink with a log of arrivals.
+/// A long load, and its sink with a log of arrivals.
 struct Loading {
     fleet: Fleet,
     server: Server,
@@ -211,7 +211,8 @@ impl Loading {
         stats["requests_served"].as_u64().unwrap_or(0)
     }
 
-    /// Waits for the end of the load; gives the record and the requests that the sink has seen.
+    /// Waits for the end of the load; returns the record, the number of requests that the sink has
+    /// seen, and the fleet.
     fn end(self) -> (Value, u64, Fleet) {
         let Self { fleet, server, child, folder } = self;
         let said = Said::of(child.wait_with_output().unwrap());
@@ -250,7 +251,7 @@ fn an_agent_that_is_stopped_for_two_seconds_is_counted_whole() {
     loading.fleet.signal("a1", "CONT");
     let (record, seen, _fleet) = loading.end();
     let sent = assert_accounts(&record);
-    // What it measured came afterwards, unless this host was too slow for it to come in time.
+    // Its measurements arrived afterwards, unless this host was too slow for them to be in time.
     match agent_of(&record, "a1")["ended"].as_str().unwrap() {
         "complete" | "cut-off" => assert_eq!(sent, seen, "{:#}", record["points"][0]["agents"]),
         "late" | "lost" => assert!(sent <= seen),
@@ -300,7 +301,7 @@ fn load_ends_when_its_controller_is_killed() {
     let last = last.max().expect("arrivals");
     assert!(last < killed_ns + LEASE_NS + SLACK_NS, "{} ns after", last - killed_ns);
     let said = fleet.said("a1");
-    assert!(said.contains("nothing renewed its lease"), "{said}");
+    assert!(said.contains("its lease was not renewed"), "{said}");
 }
 
 /// The clock of the log of arrivals.
@@ -324,7 +325,7 @@ fn stop_ends_the_load_of_all_agents() {
     let _ = loading.child.wait();
 }
 
-/// What the broker says to a user with an agent's file that publishes or subscribes.
+/// How often the broker refuses a user with an agent's file who publishes or subscribes.
 fn refusals(fleet: &Fleet, credentials: &str, publish: &[&str], subscribe: &[&str]) -> usize {
     let text = fs::read_to_string(credentials).unwrap();
     let mut client = Client::new(Settings {
@@ -336,7 +337,7 @@ fn refusals(fleet: &Fleet, credentials: &str, publish: &[&str], subscribe: &[&st
     .unwrap();
     let begin = Instant::now();
     let (mut refused, mut is_asked) = (0, false);
-    // The broker responds in order, so that the last subject is the end of all.
+    // The broker responds in order, so the refusal of the last subject comes last.
     while begin.elapsed() < PATIENCE {
         match client.next(Duration::from_millis(50)) {
             Some(Event::Up { .. }) => {
@@ -406,7 +407,7 @@ fn orders_of_another_key_are_nobodys() {
     let _turn = turn();
     let fleet = Fleet::start("forged", 1, &[]);
     let server = sink();
-    // Who has the broker's password of the controller, and not the key that agents pin.
+    // A user with the controller's credentials for the broker, but not the key that agents pin.
     let other = fleet.folder.file("other");
     let said = run(&["fleet", "keys", &other, "--agents", "a1", "--name", "test"]);
     assert_eq!(said.code, 0, "{}", said.stderr);

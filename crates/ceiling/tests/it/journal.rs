@@ -1,4 +1,4 @@
-//! A journal from an empty folder to a check that holds, and one that does not any longer.
+//! A journal from an empty folder to a check that holds, and to one that no longer holds.
 
 use crate::harness::{Folder, Said, ceiling, root, run, signal, targets_file, turn, wait_until};
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Journal {
         run(&[&["journal", arguments[0], "--journal", &place], &arguments[1..]].concat())
     }
 
-    /// The same, which has to end with this code.
+    /// The same, and it must end with this code.
     fn says(&self, code: i32, arguments: &[&str]) -> Said {
         let said = self.say(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}{}", said.stdout, said.stderr);
@@ -52,7 +52,7 @@ impl Journal {
         self.says(0, &["new", "deep", "--plan", &plan, "--title", "Does depth fail?"]);
     }
 
-    /// Runs the plan of the entry; gives the name of the result.
+    /// Runs the plan of the entry; returns the name of the result.
     fn run(&self, before: usize) -> String {
         let _turn = turn();
         self.says(0, &["run", "deep", "--servers", &targets_file(), "-q"]);
@@ -149,7 +149,7 @@ fn a_result_that_changed_makes_a_finding_false() {
     assert!(words.contains("cells.one.errors < 0.5: 100 % < 50 %"), "{words}");
     assert!(fs::read_to_string(junit).unwrap().contains("failures=\"1\""));
     assert!(fs::read_to_string(summary).unwrap().contains("| FAILED |"));
-    // An entry may speak of an older result, and compare it with a newer one.
+    // An entry may be about an older result, and compare it with a newer one.
     journal.replace("entry.toml", "answer =", &format!("result = \"{first}\"\nanswer ="));
     let condition = format!("results.{second}.cells.one.errors == 1");
     let finding = format!("[[finding]]\ntext = \"Then all fail.\"\ncondition = \"{condition}\"\n");
@@ -182,7 +182,7 @@ fn an_interrupted_run_leaves_the_status_as_it_was() {
     let elsewhere = journal.folder.path.display().to_string();
     for wrong in ["20000101T000000-deep", &elsewhere] {
         let refused = journal.says(2, &["run", "deep", "--servers", &targets, "--resume", wrong]);
-        assert!(refused.stderr.contains("no result of the entry 'deep'"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("not a result of the entry 'deep'"), "{}", refused.stderr);
     }
 }
 
@@ -220,7 +220,7 @@ fn runs_are_added_once_and_a_changed_verdict_is_told() {
     let said = journal.says(0, &add);
     assert!(said.stdout.contains("runs.by-hand.rate"), "{}", said.stdout);
     let again = journal.says(2, &add);
-    assert!(again.stderr.contains("there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
     journal.says(2, &["add", "deep", "last", "--runs", &runs, "--name", "../x"]);
     fs::write(journal.file("notes.md"), "{{runs.by-hand.errors}} {{runs.by-hand.wall}}").unwrap();
     let remarks = journal.remarks(0);
@@ -232,7 +232,7 @@ fn runs_are_added_once_and_a_changed_verdict_is_told() {
     assert!(journal.remarks(3).contains(&"rejudged".to_string()));
 }
 
-/// What the journal of this repository states holds for its results.
+/// All findings in the journal of this repository hold for its results.
 #[test]
 fn the_journal_of_the_repository_holds() {
     let journal = root().join("journal").display().to_string();

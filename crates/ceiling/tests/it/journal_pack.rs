@@ -1,4 +1,4 @@
-//! Entries that are packed, and verified by who has nothing but the archive.
+//! Entries that are packed, and verified with nothing but the archive.
 
 use crate::harness::{Folder, Said, ceiling, root, run, targets_file, turn};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl Journal {
         said
     }
 
-    /// Packs the entry; gives the archive.
+    /// Packs the entry; returns the path of the archive.
     fn pack(&self, name: &str, more: &[&str]) -> PathBuf {
         let (archive, place) = (self.path(name), self.place());
         let words = ["pack", "deep", "-o", &shown(&archive), "--journal", &place];
@@ -136,7 +136,7 @@ fn an_entry_is_packed_signed_and_made_again_from_the_archive_alone() {
     assert_eq!(outcomes(&document, "cannot_be"), 0, "{document}");
     assert_eq!(count(&document, "runs", "same"), 6);
     assert_eq!(count(&document, "findings", "same"), 1);
-    // Eight figures of two cells, and of one contrast ratio and conclusion of each figure.
+    // Eight figures of each of two cells; and of one contrast, a ratio and a conclusion per figure.
     assert!(count(&document, "figures", "same") >= 18, "{document}");
 
     let said = journal.says(0, &["verify", &shown(&archive)]);
@@ -149,7 +149,7 @@ fn an_entry_is_packed_signed_and_made_again_from_the_archive_alone() {
     assert_eq!(journal.verify(0, &archive, &[])["signature"]["state"], "unknown_key");
     journal.says(2, &["verify", &shown(&archive), "--pub", "nobody"]);
 
-    // Some bits, from the beginning to the end: each is refused or reported.
+    // Flips bits from the start to the end of the archive: each change is refused or reported.
     for part in 1..20 {
         let at = bytes.len() * part / 20;
         let mut other = bytes.clone();
@@ -262,11 +262,11 @@ fn an_archive_is_unpacked_only_where_it_was_asked_for() {
     journal.says(0, &["verify", &shown(&archive), "--extract", &shown(&to)]);
     assert_eq!(names(&to), ["entry.toml", "notes.md", "plan.toml"]);
     let said = journal.says(2, &["verify", &shown(&archive), "--extract", &shown(&to)]);
-    assert!(said.stderr.contains("it is there already"), "{}", said.stderr);
+    assert!(said.stderr.contains("it exists already"), "{}", said.stderr);
     let nowhere = shown(&journal.path("no/folder"));
     let said = journal.says(2, &["verify", &shown(&archive), "--extract", &nowhere]);
-    assert!(said.stderr.contains("there is no folder to keep it in"), "{}", said.stderr);
-    // One that is not signed by who was asked for is not kept.
+    assert!(said.stderr.contains("the parent folder does not exist"), "{}", said.stderr);
+    // An archive that is not signed by a key of `--pub` is not kept.
     let public = root().join("crates/pack/tests/keys/one.pub");
     let words = ["verify", &shown(&archive), "--pub", &shown(&public), "--extract"];
     journal.says(3, &[&words[..], &[&shown(&journal.path("not"))]].concat());
@@ -295,7 +295,7 @@ fn what_others_must_not_read_and_what_is_no_file_is_not_packed() {
     )
     .unwrap();
     let said = refused();
-    assert!(said.contains("it has a secret") && !said.contains("QZXsecret"), "{said}");
+    assert!(said.contains("it contains a secret") && !said.contains("QZXsecret"), "{said}");
     fs::write(&plan, PLAN).unwrap();
 
     fs::create_dir(journal.path("journal/deep/foreign")).unwrap();
@@ -321,5 +321,5 @@ fn what_is_no_archive_is_refused_with_its_reason() {
     let said = refused(&pack::fuzzing::packed(&[0; 1024]));
     assert!(said.contains("and not manifest.json"), "{said}");
     let said = run(&["journal", "verify", &shown(&folder.path)]);
-    assert!(said.code == 2 && said.stderr.contains("it is no file"), "{}", said.stderr);
+    assert!(said.code == 2 && said.stderr.contains("it is not a file"), "{}", said.stderr);
 }

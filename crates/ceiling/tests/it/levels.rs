@@ -1,4 +1,4 @@
-//! Levels as people list them: all are visited, in their order, each with what was asked of it.
+//! Listed levels: all are visited, in their order, each with the load that was asked for.
 
 use crate::harness::{Server, code_of, count, measure, shown, turn};
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn established(record: &Value) -> u64 {
     used.iter().map(|address| count(address, "/connections")).sum()
 }
 
-/// Those that were established in each second of every visit.
+/// Connections that were established, summed over each second of every visit.
 fn opened_by_second(record: &Value) -> u64 {
     let seconds = points(record).iter().flat_map(|point| {
         point["turnover"]["openings"].as_array().expect("every second of the visit").iter()
@@ -59,7 +59,7 @@ fn churn_visits_numbers_of_devices_one_after_the_other() {
     }
     assert_eq!(opened_by_second(&record), established(&record), "ramp-up and ramp-down too");
     let end = server.stop();
-    // Whether it listens was tried with one more.
+    // The preflight opened one more.
     assert_eq!(count(&end, "/connections_accepted"), established(&record) + 1);
 }
 
@@ -93,7 +93,7 @@ fn devices_that_are_too_few_leave_connections_unsent() {
     let _turn = turn();
     let server = Server::start("target-nethttp", &[]);
     let url = format!("tcp://127.0.0.1:{}", server.port);
-    // Two devices that hold each connection for a second begin four in two seconds, or six.
+    // Two devices that hold each connection for a second start four or six in two seconds.
     let churn = ["churn", &url, "-R", "50", "-c", "2", "--hold", "1s", "-d", "2s", "-v"];
     let (_, record) = measure(&[&churn[..], &["--ramp-up", "100ms", "-t", "1"]].concat());
     let starts = &points(&record)[0]["turnover"]["starts"];

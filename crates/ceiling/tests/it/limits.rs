@@ -12,7 +12,7 @@ fn too_few_descriptors_are_refused_beforehand_or_raised() {
         let shell = format!("{limit} && exec \"$@\"");
         let arguments = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_ceiling"), "load", &url];
         let mut command = Command::new("sh");
-        // Without the capability, the hard limit is a wall for root as well.
+        // Without the capability, the hard limit binds root as well.
         if is_root() {
             command = Command::new("setpriv");
             command.args(["--bounding-set", "-sys_resource", "--", "sh"]);
@@ -39,7 +39,7 @@ fn too_few_descriptors_are_refused_beforehand_or_raised() {
 fn a_server_that_is_out_of_sight_is_unknown_with_a_next_step() {
     let _turn = turn();
     let mut server = Server::start("target-sink", &["--delay", "fixed:5ms"]);
-    // A process that is not the server's: its threads say nothing about the server.
+    // A process that is not the server: its threads say nothing about the server.
     let url = server.url("/");
     let gone = run(&["load", &url, "-c", "8", "-d", "1", "--server-pid", "4194303", "--json"]);
     let record = gone.record();

@@ -1,5 +1,4 @@
-//! Watchers: browsers by events, the terminal, and what a run does without waiting for
-//! them.
+//! Watchers: browsers with events, the terminal, and that a run does not wait for them.
 
 use crate::harness::{Folder, PATIENCE, Said, Server, ceiling, run, signal, turn, wait_until};
 use serde_json::Value;
@@ -8,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// A command that serves a page, and where.
+/// A command that serves a page, and its address.
 struct Watched {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -40,7 +39,7 @@ impl Watched {
         BufReader::new(stream)
     }
 
-    /// What there is at a path, with its head.
+    /// The response for a path, with its head.
     fn get(&self, path: &str) -> String {
         let mut text = String::new();
         let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
@@ -67,7 +66,7 @@ impl Watched {
     }
 }
 
-/// Messages with their ids, as they come.
+/// Messages with their ids, in order of arrival.
 struct Events(BufReader<TcpStream>);
 
 impl Iterator for Events {
@@ -105,7 +104,7 @@ fn who_comes_again_sees_every_tick_once_and_the_record_at_the_end() {
 
     let always = watched.events(None);
     let mut seen: Vec<(String, Value)> = Vec::new();
-    // Lost again and again, until the run is over.
+    // Reconnects again and again, until the run is over.
     while !seen.iter().any(is("over")) {
         let last = seen.last().map(|(id, _)| id.clone());
         seen.extend(watched.events(last.as_deref()).take(7));
@@ -165,7 +164,7 @@ fn only_this_host_is_answered_and_only_what_it_may_ask() {
     assert_eq!(with("GET /report.html", host), "404", "before the end");
     assert_eq!(status(&format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(9000))), "431");
     assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), "421", "without a Host");
-    // The second ends it at once: nothing of the host is changed.
+    // The second signal ends it at once, because nothing on the host is changed.
     signal(watched.child.id(), "TERM");
     let said = watched.end();
     assert_eq!(said.code, 130, "{}", said.stderr);
@@ -280,7 +279,7 @@ fn a_journal_is_served_drawn_anew_and_shows_the_run_under_way() {
     assert!(!std::path::Path::new(&format!("{journal}/.live")).exists());
 }
 
-/// Runs a script of the shell in a terminal of its own; gives what was written to it.
+/// A command that runs a shell script in its own terminal, and records what is written to it.
 fn in_a_terminal(folder: &Folder, script: &str) -> Command {
     let path = folder.file("script.sh");
     fs::write(&path, script).unwrap();

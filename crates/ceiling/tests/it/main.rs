@@ -1,8 +1,8 @@
-//! The command against real servers on loopback: what is counted, and what is said.
+//! The command against real servers on loopback: counts and texts.
 //!
-//! Any user may run these, nothing of the host is changed, and nothing depends on how fast anything
-//! is: requests, statuses, bytes, records, exit codes and texts are compared, and never a rate, a
-//! latency or a verdict. Those are in `tests/truth`; what changes a host is in `tests/host`.
+//! Any user may run these tests. They change nothing on the host, and do not depend on speed: they
+//! compare requests, statuses, bytes, records, exit codes and texts, and never a rate, a latency or
+//! a verdict. Those are in `tests/truth`; tests that change a host are in `tests/host`.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -43,5 +43,5 @@ mod tools;
 mod tune;
 mod usage;
 
-/// Tests that make load at the same time. Nothing here depends on what else runs.
+/// How many tests make load at the same time. Nothing here depends on what else runs.
 const LOADS_AT_ONCE: usize = 3;

@@ -1,5 +1,5 @@
-//! Target files, templates and checks against real servers: what was asked is what is sent, and
-//! what comes back is held against it.
+//! Target files, templates and checks against real servers: what was asked for is sent, and the
+//! responses are checked.
 
 use crate::harness::{Folder, Server, count, measure, run, turn};
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn every_expansion_is_a_request_of_its_own_and_comes_back() {
     let csv = folder.file("users.csv");
     fs::write(&csv, "id,name\n1,Ann\n2,Bo\n3,Cy\n4,Di\n").unwrap();
     let url = server.url("/echo");
-    // Of four bodies, one has this hash, and all have the length.
+    // One of the four bodies has this hash, and all have the length.
     let ann = "e99fa515065faef8910f1ee29aaa2e09054a02498a07f81a80715e860a38e569";
     let body = format!("{{{{csv:{csv}:id}}}}={{{{csv:{csv}:name}}}}");
     let echo = [&url, "-b", &body, "--expand", "4"];
@@ -77,7 +77,7 @@ fn every_expansion_is_a_request_of_its_own_and_comes_back() {
     assert_eq!((count(&point, "/mismatched"), count(&point, "/mismatches/body")), (300, 300));
     let point = exactly("400", &[&echo[..], &["--check-length", "4..5"]].concat());
     assert_eq!(count(&point, "/requests/completed"), 400);
-    // Without --expand the same text is sent as it stands.
+    // Without --expand the same text is sent unchanged.
     let plain = [&url, "-b", "{{seq}}", "--check-body", "{{seq}}"];
     assert_eq!(count(&exactly("50", &plain), "/requests/completed"), 50);
 }

@@ -1,4 +1,4 @@
-//! Open loop: requests leave when they are due, and each of them is accounted for.
+//! Open loop: requests leave when they are due, and each is accounted for.
 
 use crate::harness::{Server, count, measure, turn};
 use serde_json::Value;
@@ -11,7 +11,8 @@ fn requests(point: &Value, name: &str) -> u64 {
     count(point, &format!("/requests/{name}"))
 }
 
-/// Every planned request was sent or not, and every sent one has one fate; returns the planned.
+/// Every planned request was sent or not, and every sent request has one fate; returns the number
+/// of planned requests.
 fn assert_accounts(point: &Value) -> u64 {
     let of = |name: &str| requests(point, name);
     assert_eq!(of("planned"), of("sent") + of("unsent"), "{}", point["requests"]);
@@ -53,7 +54,7 @@ fn planned_requests_and_those_that_the_server_counted_agree() {
 #[test]
 fn above_its_capacity_a_server_is_not_said_to_keep_up() {
     let _turn = turn();
-    // Eight at a time, 20 ms each: 400/s at most.
+    // Eight at a time, 20 ms each: at most 400/s.
     let sink = ["--threads", "1", "--delay", "fixed:20ms", "--serve-at-once", "8"];
     let server = Server::start("target-sink", &sink);
     let load = ["load", &server.url("/"), "-R", "480", "-c", "800", "-d", "4", "--warmup", "1s"];

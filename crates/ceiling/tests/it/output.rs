@@ -1,14 +1,14 @@
-//! What a person sees: the result in less than a screen, lines of progress in a log, and commands
+//! Output for people: the result in less than a screen, lines of progress in a log, and commands
 //! that can be pasted.
 
 use crate::harness::{Folder, Said, Server, ceiling, measure, run, turn};
 use serde_json::Value;
 use std::process::Command;
 
-/// Few enough requests that a test is short.
+/// So few requests that a test is short.
 const FEW: [&str; 8] = ["-n", "2000", "-c", "4", "-t", "1", "--warmup", "100ms"];
 
-/// The first line and the last are the verdict, and nothing is wider than a terminal.
+/// The first and the last line are the verdict, and no line is wider than a terminal.
 fn assert_brief(said: &Said, most: usize) {
     let lines: Vec<&str> = said.stdout.lines().collect();
     let text = &said.stdout;
@@ -84,7 +84,7 @@ fn a_log_has_one_line_for_each_level_that_has_ended() {
     assert_brief(&said, 12 + said.stderr.lines().count());
 }
 
-/// The commands that a run proposes send the requests that it sent, in a POSIX shell.
+/// The commands that a run proposes, pasted into a POSIX shell, send the same requests.
 #[test]
 fn what_is_proposed_can_be_pasted_and_sends_the_same() {
     let _turn = turn();
@@ -118,5 +118,5 @@ fn what_is_proposed_can_be_pasted_and_sends_the_same() {
     assert!(ran > 0, "{next:?}");
 }
 
-/// What makes a proposed ramp short.
+/// Options that make a proposed ramp short.
 const SHORT: &str = "-d 100ms --warmup 100ms --json";

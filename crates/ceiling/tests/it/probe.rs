@@ -1,5 +1,5 @@
-//! The probe on the server's host: what it brings, who is turned away, and what becomes of a run
-//! when one end dies.
+//! The probe on the server's host: its readings, the clients that it refuses, and runs in which one
+//! end dies.
 
 use crate::harness::probing::Probe;
 use crate::harness::{Folder, Said, Server, ceiling, count, run, shown, turn};
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server that counts, on loopback.
+/// A sink on loopback.
 fn sink() -> Server {
     Server::start("target-sink", &["--threads", "1"])
 }
@@ -20,7 +20,7 @@ fn brief(url: &str, flags: &[&str]) -> Said {
     run(&[&["load", url, "-c", "2", "-n", "200", "-t", "1", "--json"], flags].concat())
 }
 
-/// Asserts one line with all of the words, before any request was sent.
+/// Asserts an error of one line that has all the words, before any request was sent.
 fn refused(said: &Said, code: i32, words: &[&str]) {
     assert_eq!(said.code, code, "{}", said.stderr);
     assert_eq!(said.stdout, "", "no load was made");
@@ -111,7 +111,7 @@ fn garbage_and_silence_keep_nobody_out() {
     let folder = Folder::new("probe-garbage");
     let (server, mut probe) = (sink(), Probe::start(&folder, &["--max-clients", "1"]));
     let connect = || TcpStream::connect(probe.address()).unwrap();
-    // Twice as many as it takes who never say a thing, or only the begin of one.
+    // Twice as many clients as it takes that send nothing, or only the start of a message.
     let mut silent: Vec<TcpStream> = (0..64).map(|_| connect()).collect();
     for stream in silent.iter_mut().step_by(2) {
         let _ = stream.write_all(&[22, 3, 1]);
@@ -121,7 +121,7 @@ fn garbage_and_silence_keep_nobody_out() {
         stream.write_all(garbage).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut rest = Vec::new();
-        // Closed or reset, and never kept waiting.
+        // The probe closes or resets the connection, and never leaves it waiting.
         if let Err(error) = stream.read_to_end(&mut rest) {
             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
         }
@@ -134,7 +134,7 @@ fn garbage_and_silence_keep_nobody_out() {
     drop(silent);
 }
 
-/// A load that goes on, and how to end it.
+/// A running load, which can be ended.
 struct Loading {
     child: Child,
 }
@@ -168,7 +168,7 @@ fn a_client_that_dies_leaves_its_place_to_the_next() {
     assert_eq!(said.record()["target"]["probe"]["lost"], Value::Null, "{}", said.stderr);
 }
 
-/// Loads while something happens to the probe; gives the record.
+/// Runs a load while something happens to the probe; returns its output.
 fn lose(probe: &mut Probe, url: &str, seconds: &str, happens: impl FnOnce(&Probe)) -> Said {
     let load = ["load", url, "-c", "2", "-d", seconds, "-t", "1", "--json", "--warmup", "200ms"];
     let loading = Loading::start(ceiling(&[&load[..], &probe.flags()].concat()));
@@ -179,7 +179,7 @@ fn lose(probe: &mut Probe, url: &str, seconds: &str, happens: impl FnOnce(&Probe
     loading.end()
 }
 
-/// The run went on to its end, and says what it can no longer know.
+/// The run went on to its end, and says what it could no longer measure.
 fn assert_goes_on(said: &Said, why: &str) {
     let record = said.record();
     assert_eq!(record["outcome"], "complete", "{}", said.stderr);

@@ -1,4 +1,4 @@
-//! Profiles of real servers, and what two runs differ in.
+//! Profiles of real servers, and the differences between two runs.
 
 use crate::harness::{Server, ceiling, measure, run, turn};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-/// A port with free ones behind it, for workers that count upwards. The kernel gives none of them
-/// to a connection.
+/// A free port followed by free ports, for workers that count upwards. The kernel gives none of
+/// them to a connection.
 fn debug_address() -> String {
     let begin = 10_000 + (std::process::id() % 1000) as u16 * 20;
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
@@ -17,7 +17,7 @@ fn debug_address() -> String {
     format!("127.0.0.1:{}", first.expect("five free ports"))
 }
 
-/// Runs of one test, which go with it.
+/// The runs of one test, removed at its end.
 struct Runs(PathBuf);
 
 impl Runs {
@@ -91,7 +91,7 @@ fn every_worker_is_profiled_in_the_steady_part_alone() {
     let waits = merged(&record, "block")["waits"].as_array().unwrap();
     let own = waits.iter().filter(|wait| wait["waiter"] == "profiler");
     assert!(own.clone().count() > 0 && own.clone().all(|wait| wait["share"].is_null()));
-    // The page of the kept run has it too.
+    // The page of the stored run has it too.
     let page = runs.0.join("page.html");
     let run_directory = runs.only();
     let shown = run(&["show", run_directory.to_str().unwrap(), "-v", "-o", page.to_str().unwrap()]);
@@ -127,7 +127,8 @@ fn a_ramp_is_measured_without_and_its_best_level_profiled() {
     assert!(merged(&record, "cpu")["requests"].as_f64().unwrap() > 0.0);
 }
 
-/// What is reported per request, and in shares of requests, by a profile of a kind; and why not.
+/// The figures per request, the shares of requests, and the reason if there are none, for a profile
+/// of one kind.
 fn per_request<'a>(record: &'a Value, kind: &str) -> (&'a Value, Vec<&'a Value>, &'a Value) {
     let merged = merged(record, kind);
     let waits = merged["waits"].as_array().unwrap();
@@ -192,10 +193,10 @@ fn streams_are_profiled_and_their_waits_are_no_waits_of_requests() {
         .filter(|wait| wait["waiter"] == "request")
         .map(|wait| wait["blocked_s"].as_f64().unwrap())
         .sum();
-    // Fifty streams wait all the time: held against the writes that would be any number of times
-    // their residence.
+    // Fifty streams wait all the time: divided by the number of writes, that would be many times
+    // the residence of a write.
     assert!(blocked_s > block["duration_s"].as_f64().unwrap(), "{blocked_s}");
-    // So little work may leave no sample of CPU time; where there are some there is a flame graph.
+    // So little work may leave no sample of CPU time; if there are samples, there is a flame graph.
     let cpu = merged(&record, "cpu");
     let is_sampled = cpu["total"].as_u64().unwrap() > 0;
     assert_eq!(cpu["flame"].as_array().unwrap().is_empty(), !is_sampled, "{cpu}");
@@ -216,7 +217,7 @@ fn what_cannot_be_profiled_is_told_and_the_run_goes_on() {
     assert_eq!(record["profile"]["kinds"], serde_json::json!([]));
     assert!(record["points"][0]["rate"].as_f64().unwrap() > 0.0);
 
-    // Without perf in the path there is none.
+    // Without perf in the PATH there is no profile.
     let load = ["load", &url, "-c", "4", "-d", "2", "--profile", "auto", "--json"];
     let output = ceiling(&load).env("PATH", "/nowhere").output().unwrap();
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();

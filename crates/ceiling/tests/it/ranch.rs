@@ -1,11 +1,10 @@
 //! The server of the second story, on real Ranch: connections without requests, and the accept
-//! queue that overflows when it takes no more of them. nginx beside it, the anchor.
+//! queue, which overflows when Ranch takes no more connections. nginx is the reference.
 
 use crate::harness::{Server, code_of, count, measure, shown, turn};
 use serde_json::Value;
 
-/// Connections that were established in the whole run, and the one that tried whether somebody
-/// listens.
+/// Connections that were established in the whole run, including the one of the preflight.
 fn opened(record: &Value) -> u64 {
     let used = record["target"]["addresses_used"].as_array().unwrap();
     1 + used.iter().map(|address| count(address, "/connections")).sum::<u64>()
@@ -18,7 +17,7 @@ fn every_way_to_take_connections_counts_what_the_devices_opened() {
         (&["--supervisors", "1"], 10, 1),
         (&[], 10, 10),
         (&["--listeners", "4"], 10, 10),
-        // As in the plans: more supervisors than Ranch has acceptors by itself.
+        // As in the plans: more supervisors than Ranch's default number of acceptors.
         (&["--supervisors", "16"], 16, 16),
     ];
     for (way, acceptors, supervisors) in ways {

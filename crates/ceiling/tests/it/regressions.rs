@@ -1,4 +1,4 @@
-//! `ceiling compare` of two experiments, as a script of a continuous integration calls it.
+//! `ceiling compare` of two experiments, as a script in continuous integration calls it.
 
 use crate::harness::{Server, ceiling, run, targets_file, turn};
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ fn an_experiment_in_blocks_is_compared_with_itself() {
     assert_eq!((visits.len(), &visits[0]["block"]), (10, &json!(0)));
     assert_eq!(whole["design"]["floor"], "one, again");
     assert_eq!(whole["analysis"]["hosts"].as_array().unwrap().len(), 2, "client and server");
-    // A run with one visit on each side says nothing of the next.
+    // A run with one visit on each side does not show how much visits vary.
     let run_of = |at: usize| {
         let id = whole["cells"][at]["fate"]["run"].as_str().unwrap();
         format!("{runs}/{}/runs/{id}", whole["id"].as_str().unwrap())

@@ -1,4 +1,4 @@
-//! Where connections go to and come from: sources and their ports, names, IPv6, unix sockets.
+//! Both ends of connections: sources and their ports, names, IPv6, Unix sockets.
 
 use crate::harness::{Folder, Server, count, measure, run, turn};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::thread;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n";
 
-/// Answers requests that come one by one: 200 if the Host header is the one expected.
+/// Responds to requests that come one at a time: 200 if the Host header is the expected one.
 fn respond(mut stream: impl Read + Write, host: &str) {
     let (mut input, mut length) = ([0; 4096], 0);
     let expected = format!("\r\nhost: {host}\r\n").into_bytes();
@@ -28,7 +28,7 @@ fn respond(mut stream: impl Read + Write, host: &str) {
     }
 }
 
-/// A server for one Host header.
+/// A server that accepts one Host header.
 fn serve(at: &str, host: &'static str) -> Option<SocketAddr> {
     let listener = TcpListener::bind(at).ok()?;
     let address = listener.local_addr().unwrap();
@@ -50,7 +50,7 @@ fn serve_unix(path: &str, host: &'static str) {
     });
 }
 
-/// Address and connections of each entry.
+/// The address and the number of connections of each entry.
 fn uses(record: &Value, field: &str) -> Vec<(String, u64)> {
     let list = record["target"][field].as_array().unwrap();
     let one =
@@ -58,7 +58,7 @@ fn uses(record: &Value, field: &str) -> Vec<(String, u64)> {
     list.iter().map(one).collect()
 }
 
-/// Text with its lines joined, to find what was wrapped.
+/// Text with its lines joined, to search for wrapped text.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -164,7 +164,7 @@ fn a_unix_socket_is_a_target_whose_server_is_found() {
     }
 }
 
-/// Refused with one line that has all of these, before anybody is connected to.
+/// The command must refuse with one line that has all of `words`, before it connects.
 fn refuses(options: &[&str], words: &[&str]) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -1,4 +1,5 @@
-//! What is kept is listed, named by few letters, and removed when it is asked for or too much.
+//! Stored runs are listed, found by the beginning of their ids, and removed on request or when they
+//! are too many.
 
 use crate::harness::{Folder, Said, ceiling, count, run, turn};
 use serde_json::Value;
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// Makes a run without a server; gives its id.
+/// Makes a run without a server; returns its id and the output.
 fn made(runs: &str, seed: &str, more: &[&str]) -> (String, Said) {
     let load = ["load", "http://null/", "--driver", "null", "-n", "200", "-t", "1", "-c", "1"];
     let kept = ["--warmup", "0", "--json", "--seed", seed, "--runs", runs];
@@ -14,7 +15,7 @@ fn made(runs: &str, seed: &str, more: &[&str]) -> (String, Said) {
     (said.record()["id"].as_str().unwrap().to_string(), said)
 }
 
-/// A copy of a run that began at another time.
+/// Copies a run under the id of another time.
 fn copied(runs: &str, id: &str, as_id: &str) {
     let (from, to) = (PathBuf::from(runs).join(id), PathBuf::from(runs).join(as_id));
     fs::create_dir(&to).unwrap();

@@ -1,5 +1,5 @@
-//! Secrets that a user gives are in nothing that is kept, printed or sent; what others leave is not
-//! believed.
+//! Secrets of a user are in nothing that is kept, printed or sent; files from others are not
+//! trusted.
 
 use crate::harness::{
     Folder, Server, ceiling, code_of, is_rate_known, program, run, shown, targets_file, turn,
@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Each is given in a place of its own; none has a meaning anywhere else.
+/// Each is used in one place only, and has no other meaning.
 const SECRETS: [&str; 9] = [
     "QZXauth1",
     "QZXlisted2",
@@ -37,7 +37,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// No secret is in a text; compressed files are named by what they are.
+/// Asserts that no secret is in some bytes; `what` names them in the message.
 fn assert_clean(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for secret in SECRETS {
@@ -56,14 +56,14 @@ fn assert_all_clean(folder: &Path) {
     }
 }
 
-/// A server whose command line has a password, as `ps` shows it.
+/// A server with a password in its command line, as `ps` shows it.
 fn server() -> Server {
     let mut command = Command::new(program("target-sink"));
     command.arg0("target-sink --db=postgres://me:QZXserver6@db/x");
     Server::start_as(command, &["--threads", "1"])
 }
 
-/// A command with a secret in each place for one.
+/// A command with a secret in each place that can hold one.
 fn load<'a>(url: &'a str, runs: &'a str) -> Vec<&'a str> {
     let mut words = vec!["load", url, "-n", "50", "-c", "1", "-t", "1", "--runs", runs];
     words.extend(["-H", "Authorization: Bearer QZXauth1", "--header=X-Mine: QZXlisted2"]);
@@ -100,7 +100,7 @@ fn secrets_of_a_run_are_in_nothing_that_is_kept_or_said() {
     for file in files(Path::new(&runs)) {
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700), "{file:?}");
     }
-    // What is made of a run later, and what it says to type.
+    // Later commands on the run, and the commands that they propose.
     let id = record["id"].as_str().unwrap();
     for words in [
         vec!["advise", id, "--runs", &runs],
@@ -111,7 +111,7 @@ fn secrets_of_a_run_are_in_nothing_that_is_kept_or_said() {
     ] {
         let said = run(&words);
         assert!(said.stderr.is_empty() || said.code != 0, "{words:?} {}", said.stderr);
-        // Without a rate there is nothing to reckon with.
+        // Without a rate there is nothing to calculate.
         let needs_rate = ["advise", "size"].contains(&words[0]);
         let code = if needs_rate && !is_rate_known(&record) { 4 } else { 0 };
         assert_eq!(said.code, code, "{words:?} {}", said.stderr);
@@ -159,7 +159,7 @@ fn what_is_wrong_is_told_without_the_secret_in_it() {
     }
 }
 
-/// A probe that serves, ended with the test.
+/// A running probe, killed at the end of the test.
 struct Probe(Child, String);
 
 impl Probe {

@@ -1,4 +1,4 @@
-//! `ceiling journal build`: what stands in the folder, and what it never replaces.
+//! `ceiling journal build`: the contents of the folder, and what is never replaced.
 
 use crate::harness::{Folder, Server, run, turn};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ impl Place {
         fs::read_to_string(self.0.path.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Builds into `site`; gives the exit code and what was said on stderr.
+    /// Builds into a folder; returns the exit code, stdout and stderr.
     fn build(&self, out: &str) -> (i32, String, String) {
         let (journal, out) = (self.path("journal"), self.path(out));
         let said = run(&["journal", "build", "--journal", &journal, "-o", &out]);
@@ -42,7 +42,7 @@ fn journal(name: &str) -> Place {
     folder
 }
 
-/// All files below a folder with what is in them.
+/// All files below a folder, with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -129,10 +129,10 @@ fn what_is_no_site_is_not_replaced() {
     folder.write("mine/letter.txt", "Dear");
     let (code, _, stderr) = folder.build("mine");
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("left as it is") && stderr.contains("for example -o"), "{stderr}");
+    assert!(stderr.contains("is not replaced") && stderr.contains("for example -o"), "{stderr}");
     assert_eq!(folder.read("mine/letter.txt"), "Dear");
     assert_eq!(folder.build("journal").0, 2, "nor is the journal itself");
-    // An empty folder is, and what an entry no longer has is gone.
+    // An empty folder is replaced, and pages of removed entries are gone.
     fs::create_dir(folder.0.path.join("site")).unwrap();
     folder.write("journal/gone/entry.toml", ENTRY);
     assert_eq!(folder.build("site").0, 0);

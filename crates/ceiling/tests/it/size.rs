@@ -1,10 +1,10 @@
-//! Sizes from stored runs: what is said, what is refused, and that it is the measured cost.
+//! Sizes from stored runs: the text, the errors, and that the measured cost is used.
 
 use crate::harness::{Folder, Server, run, turn};
 use serde_json::Value;
 use std::fs;
 
-/// A server that is idle while it waits, and fails half of its requests.
+/// A server that is mostly idle, and fails half of its requests.
 const HALF_FAILS: [&str; 6] = ["--threads", "1", "--delay", "fixed:2ms", "--status", "500:50%"];
 
 #[test]
@@ -28,7 +28,8 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
     }
 }
 
-/// Errors were answered too: CPU time is per response, on both sides, and the table says so.
+/// Error responses cost CPU time too: the cost is per response, on both sides, and the table says
+/// so.
 #[test]
 fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses() {
     let _turn = turn();
@@ -42,7 +43,7 @@ fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses()
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
     let (responses, good) = (figure("/cpu/answers"), figure("/requests/completed"));
     let statuses = point["status"].as_object().unwrap().values().filter_map(Value::as_f64);
-    // At both ends of the window as many can be on their way as there are connections.
+    // At each end of the window, each connection can have one request in flight.
     assert!((responses - statuses.sum::<f64>()).abs() <= 8.0, "{point}");
     assert!(responses > 1.8 * good && responses < 2.2 * good, "{responses} responses, {good} good");
     for side in ["client", "server"] {

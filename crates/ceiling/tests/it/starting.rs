@@ -1,5 +1,5 @@
-//! Servers that a probe starts for a client: of its own list, as the list allows, and none that
-//! outlives the client, the probe or the connection.
+//! Servers that a probe starts for a client: only from its list, within the limits of the list, and
+//! none outlives the client, the probe or the connection.
 
 use crate::harness::probing::{Probe, call};
 use crate::harness::{Folder, PATIENCE, program, signal, turn};
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Names the call and the log to a test that is a client, see [`a_client_of_other_tests`].
+/// Passes the call and the log to a test that acts as a client, see [`a_client_of_other_tests`].
 const CLIENT: &str = "CEILING_TEST_CLIENT";
 
-/// A list of real servers, one that prefers to stay, and one that says a secret.
+/// A list of real servers, and one that ignores SIGTERM and prints a secret.
 fn list(folder: &Folder) -> String {
     let target = |name: &str, program_name: &str, more: &str, allow: &str| {
         let path = program(program_name).display().to_string();
@@ -79,7 +79,7 @@ fn order(server: &str, args: &[&str]) -> StartOrder {
     StartOrder { server: server.to_string(), args, ..StartOrder::default() }
 }
 
-/// The processes of a server: it, and what it started.
+/// A server process and its descendants.
 fn tree(pid: u32) -> Vec<u32> {
     let below = host::tree::descendants(&host::Root::default(), pid);
     below.into_iter().map(|(pid, _)| pid).chain([pid]).collect()
@@ -89,7 +89,7 @@ fn runs(pid: u32) -> bool {
     host::process::stat(pid).is_ok_and(|stat| !stat.has_ended())
 }
 
-/// Waits until none of them runs.
+/// Waits until none of these processes runs.
 fn await_end(pids: &[u32]) {
     let begin = Instant::now();
     while pids.iter().any(|pid| runs(*pid)) {
@@ -98,7 +98,7 @@ fn await_end(pids: &[u32]) {
     }
 }
 
-/// Waits until it is known that the server is lost, and why.
+/// Waits until the server is reported as lost; returns the reason.
 fn lost(server: &mut FarServer) -> String {
     let begin = Instant::now();
     loop {
@@ -144,7 +144,7 @@ fn what_it_writes_is_passed_on_without_secrets_and_safe_for_a_terminal() {
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(log(), "token=***\n\\u{1b}[2J\n");
-    // It does not end in order, so that it is killed and the measurement not trusted.
+    // It does not end in order, so it is killed and the measurement is not trusted.
     let exit = server.end();
     assert!(exit.fault.unwrap().contains("did not end within 15 s"));
     assert!(!pids.iter().any(|pid| runs(*pid)));
@@ -239,7 +239,7 @@ fn a_probe_that_is_stopped_ends_its_servers_first() {
     lost(&mut server);
 }
 
-/// Not a test of its own: another test starts it as a process, and kills it.
+/// Not a test by itself: another test starts it as a process, and kills it.
 #[test]
 fn a_client_of_other_tests() {
     let Ok(words) = env::var(CLIENT) else { return };
@@ -283,7 +283,7 @@ fn nothing_outlives_a_client_that_is_killed() {
     ground.probe.says("gone");
 }
 
-/// Passes bytes on until the flag is set; then it holds them, and the connection stays open.
+/// Forwards bytes until the flag is set; then it holds them back and keeps the connection open.
 fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool) -> io::Result<()> {
     let mut piece = [0; 4096];
     loop {
@@ -298,7 +298,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_stalled: &AtomicBool) -> io::
     }
 }
 
-/// Listens, and lets the next client through to `to`; both streams, by which to cut it off.
+/// Listens, and connects the next client to `to`; returns both streams, so that the test can cut
+/// the connection.
 fn between(to: &str, is_stalled: &Arc<AtomicBool>) -> (String, thread::JoinHandle<[TcpStream; 2]>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -332,7 +333,7 @@ fn nothing_outlives_a_connection_that_is_cut() {
     lost(&mut server);
 }
 
-/// As where packets are lost: neither end hears of the other, and no connection is closed.
+/// As if all packets were lost: neither end hears from the other, and no connection is closed.
 #[test]
 fn nothing_outlives_a_client_that_falls_silent() {
     let _turn = turn();

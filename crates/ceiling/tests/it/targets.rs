@@ -1,4 +1,4 @@
-//! Each Go target and the sink at one load: the record holds what the server itself counted.
+//! Each Go target and the sink at one load: the record agrees with the server's own counts.
 
 use crate::harness::{Server, count, measure, turn};
 
@@ -7,7 +7,7 @@ fn holds_what_the_server_counted(program: &str, arguments: &[&str], driver: &str
     let url = server.url("/read");
     let (code, record) =
         measure(&["load", &url, "-c", "50", "-d", "2", "--warmup", "200ms", "--driver", driver]);
-    // Its own last connection (the check that it answers) sent no request.
+    // The preflight connection sent no request.
     let stopped = server.stop();
     let context = format!("{program} {arguments:?} {driver}");
     assert!(code == 0 || code == 4, "{context}: exit {code}");

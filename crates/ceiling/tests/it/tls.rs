@@ -1,5 +1,5 @@
-//! HTTPS and proxies: handshakes are counted as the server counts them, what is wrong with a
-//! certificate ends at once with one line that says what to do, and a tunnel carries both.
+//! HTTPS and proxies: handshakes are counted as the server counts them, a wrong certificate ends
+//! the command at once with one line that says what to do, and a tunnel carries both protocols.
 
 use crate::harness::certificates::Certificates;
 use crate::harness::{Said, Server, ceiling, count, run, turn};
@@ -19,7 +19,7 @@ fn drivers() -> Vec<&'static str> {
     if has_uring { vec!["uring", "epoll"] } else { vec!["epoll"] }
 }
 
-/// Loads with `--json`. Short loads may break a gate, which the caller does not ask about.
+/// Runs a load with `--json`. A short load may break a gate; the caller does not care.
 fn load(arguments: &[&str]) -> Value {
     let said = run(&[&["load"], arguments, &["-t", "1", "--json"]].concat());
     assert!(said.code == 0 || said.code == 4, "{}: {}", said.code, said.stderr);
@@ -76,8 +76,8 @@ fn plain_http_has_no_figures_of_tls() {
     }
 }
 
-/// Handshakes and resumed ones of a load in which each request has a connection of its own, as
-/// the record and as the server has them.
+/// All handshakes, and the resumed ones among them, of a load with a new connection for each
+/// request: by the record, then by the server.
 fn reconnect(certificates: &Certificates, driver: &str, more: &[&str]) -> [u64; 4] {
     let server = certificates.server("server", &[]);
     let (url, ca) = (https(&server), certificates.file("ca.pem"));
@@ -178,7 +178,7 @@ fn versions_and_ports_without_tls_are_told_apart() {
     unreachable(&[&https(&plain), "-k"], &["not-tls", "http://"]);
 }
 
-/// A CONNECT proxy that counts its tunnels, and wants this authorization when given.
+/// A CONNECT proxy that counts its tunnels, and requires this authorization if given.
 struct Proxy {
     address: SocketAddr,
     tunnels: Arc<AtomicU64>,

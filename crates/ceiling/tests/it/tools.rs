@@ -1,4 +1,4 @@
-//! Other load generators: run in the place of our engine, and their command lines taken by us.
+//! Other load generators: run in the place of our engine, and their command lines accepted by us.
 
 use crate::harness::{Said, Server, ceiling, run, targets_file, turn};
 use serde_json::Value;
@@ -57,8 +57,9 @@ fn a_cell_with_a_tool_has_what_the_tool_says_and_what_the_probes_read() {
     assert_eq!((gate("release"), gate("conservation")), (Value::Null, Value::Bool(true)));
     let id = experiment["cells"][1]["fate"]["run"].as_str().unwrap();
     let shown = run(&["show", &kept.join("runs").join(id).display().to_string(), "-v"]);
-    // Whatever the audit makes of the figures, which on a busy host may be that they cannot be.
-    assert!(shown.stdout.contains("What the tool reported\n  wrk: "), "{}", shown.stdout);
+    // Whatever the audit says of the figures; on a busy host some may be impossible.
+    assert!(shown.stdout.contains("What the tool reported
+  wrk: "), "{}", shown.stdout);
     assert!(shown.stdout.contains("cannot be told"), "{}", shown.stdout);
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -117,7 +118,7 @@ fn a_front_end_prints_the_layout_of_its_tool_and_what_that_hides() {
     assert!(said.stderr.contains("--pipeline: ceiling wrk has no such option"), "{}", said.stderr);
 }
 
-/// A layout is one that the audit recognises.
+/// Audits a layout, which the audit must recognise.
 fn audit(text: &str) -> Said {
     let mut command = ceiling(&["audit", "-", "--json"]);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Wrong words about knobs are refused before anything is changed.
+//! Wrong arguments about knobs are refused before anything is changed.
 
 use crate::harness::{Folder, Said, root};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Wrong words on the command line: one line that names what is wrong, what is accepted and an
-//! example; exit code 2.
+//! Wrong command lines: one line that says what is wrong, what is accepted and an example; exit
+//! code 2.
 
 use crate::harness::{Folder, run, turn};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 const URL: &str = "http://127.0.0.1:1/";
 
-/// The command must refuse with one line that has all of `words`; gives the line.
+/// The command must refuse with one line that has all of `words`; returns the line.
 fn refuses(arguments: &[&str], words: &[&str]) -> String {
     let said = run(arguments);
     assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);

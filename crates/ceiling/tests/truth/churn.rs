@@ -1,4 +1,4 @@
-//! Connections that wait to be accepted, and the memory that idle ones take.
+//! Connections that wait to be accepted, and the memory of idle connections.
 
 use crate::harness::{Said, Server, ceiling, count, measure_wall, shown, turn, wall};
 use serde_json::Value;
@@ -10,7 +10,8 @@ fn point(record: &Value) -> &Value {
     &record["points"][0]
 }
 
-/// Those of before and those that came were closed or are there; gives how many came.
+/// Every earlier and every new connection was closed or is still open; returns the number of new
+/// ones.
 fn assert_accounts(point: &Value) -> u64 {
     let of = |name: &str| count(&point["turnover"], &format!("/{name}"));
     let came = of("open_before") + of("established");
@@ -37,7 +38,7 @@ fn connections_that_the_server_does_not_accept_are_k1_with_syns_repeated() {
     assert!(retries.contains_key("1s") && repeated > 10, "{retries:?}");
 }
 
-/// Most memory that a process ever had resident, bytes.
+/// Peak resident memory of a process in bytes.
 fn most_resident(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -45,7 +46,8 @@ fn most_resident(child: &Child) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Holds so many connections for a moment; gives the record and the most memory seen from outside.
+/// Holds that many connections for a moment; returns the record and the peak memory seen from
+/// outside.
 fn hold(connections: u64) -> (Value, u64) {
     let (count_of, hold) = (connections.to_string(), ["--hold", "forever", "-d", "500ms"]);
     let server = Server::start("target-nethttp", &[]);
@@ -75,13 +77,15 @@ fn thousands_of_idle_connections_are_held_for_little_memory() {
     let turnover = &point["turnover"];
     assert_eq!(count(turnover, "/open_before"), 5000, "{turnover}");
     assert_eq!(count(turnover, "/open_after"), 5000, "{turnover}");
-    // That others use the server's CPUs may be said on a shared machine; no other wall is there.
+    // On a shared machine the verdict may be that others use the server's CPUs; there is no other
+    // wall.
     assert!(matches!(wall(&record), "none" | "unknown" | "S6"), "{}", shown(&record));
     for errors in point["errors"].as_object().unwrap().values() {
         assert_eq!(errors.as_u64(), Some(0), "{}", point["errors"]);
     }
-    // What is reported is all that was taken for the load, whatever the number of connections, so
-    // of 5000 each has its part. Seen from outside, one more costs the rest.
+    // The report divides all memory of the load by the number of connections, so with 5000
+    // connections each includes a share of the fixed cost. Seen from outside, one more connection
+    // costs only the rest.
     let told = turnover["client_bytes_each"].as_f64().unwrap();
     let seen_each = (many - few) as f64 / 4900.0;
     assert!((100.0..2048.0).contains(&seen_each), "{seen_each}");

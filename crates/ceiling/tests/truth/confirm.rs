@@ -1,10 +1,11 @@
-//! Experiments that confirm a verdict, and that what they change at a server is put back.
+//! Experiments that confirm a verdict, and put back what they change at a server.
 
 use crate::harness::limited::Limited;
 use crate::harness::{Server, measure, must_be_root, shown, turn, wall};
 use serde_json::Value;
 
-/// The experiment on a resource; null when it was not made, because the run was no measurement.
+/// The experiment on a resource; null if it was not made because the run was not a valid
+/// measurement.
 fn experiment<'a>(record: &'a Value, resource: &str) -> &'a Value {
     let made = record["perturbations"].as_array().unwrap();
     made.iter().find(|one| one["resource"] == resource).unwrap_or(&Value::Null)
@@ -34,7 +35,7 @@ fn a_pool_that_is_full_does_not_follow_the_load() {
     assert_eq!(made["what"], "30 instead of 24 requests in flight");
     assert_eq!(made["base"].as_array().unwrap().len() % 4, 0);
     assert_ne!(wall(&record), "none", "{}", shown(&record));
-    assert_eq!(record["points"].as_array().unwrap().len(), 1, "blocks are no points");
+    assert_eq!(record["points"].as_array().unwrap().len(), 1, "blocks are not points");
     let evidence = record["verdict"]["evidence"].to_string();
     assert!(evidence.contains("elasticity of the rate in requests in flight"), "{evidence}");
 }

@@ -1,4 +1,4 @@
-//! A generator that has no time to read its streams.
+//! A generator that is too busy to read its streams.
 
 use crate::harness::{Server, count, measure, shown, turn};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn events(record: &Value) -> &Value {
     &record["points"][0]["events"]
 }
 
-/// What was meant arrived or is missing; gives both.
+/// Every event that was meant for a subscriber arrived or is missing; returns both counts.
 fn conserved(record: &Value) -> (u64, u64) {
     let of = |name: &str| count(&events(record)["delivery"], &format!("/{name}"));
     let (meant, missing) = (of("meant"), of("missing"));
@@ -19,7 +19,7 @@ fn conserved(record: &Value) -> (u64, u64) {
 #[test]
 fn a_generator_without_time_is_not_told_as_a_server_that_drops() {
     let _turn = turn();
-    // The server writes as fast as it is read, and that costs it a part of what reading costs.
+    // The server writes as fast as the client reads, and writing costs less than reading.
     let server = Server::start("target-stage", &["--thread-per-connection", "--leave-out", "10"]);
     let url = server.url("");
     let command = ["fanout", &url, "-c", "2", "--streams", "2", "--writers", "0", "-d", "2s"];

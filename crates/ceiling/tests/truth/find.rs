@@ -7,7 +7,8 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:20ms"]);
     let url = server.url("/read");
-    // One request at a time on each of 8 connections. At 460/s a tenth of 1 s wait over 150 ms.
+    // One request at a time on each of 8 connections. At 460/s, a tenth of the requests of 1 s wait
+    // longer than 150 ms.
     let slo = "p90<150ms,errors<2%";
     let find = ["find", &url, "--slo", slo, "-c", "8", "-R", "100..2k", "--trial", "1s"];
     let said = run(&[&find[..], &["--precision", "10%", "--budget", "25s", "--json"]].concat());
@@ -33,7 +34,7 @@ fn eight_connections_of_20_ms_hold_400_a_second() {
             // On a busy machine trials take longer and the budget may end first; it says so.
             assert!(rate > 300.0 || response["ended"] == "budget-spent", "{response}");
         }
-        // Neighbours on the machine can make any generator late: then nothing more is claimed.
+        // Neighbours on the machine can make any generator late: then the search claims no rate.
         4 => assert_eq!(
             (&response["ended"], &response["kind"]),
             (&"client-limited".into(), &"at-least".into())

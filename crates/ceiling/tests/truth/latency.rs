@@ -1,12 +1,12 @@
-//! Latency in closed loop against servers whose delays are known, checked by their own record.
+//! Latency in closed loop against servers with known delays, checked against their own records.
 
 use crate::harness::{Server, count, measure, turn};
 
-/// Percentiles of the record and of the server, which must agree within 2 % or this much: both
-/// wake-ups of a shared machine lie between the two.
+/// Percentiles of the record and of the server must agree within 2 % or this much: the wake-ups of
+/// both sides, on a shared machine, lie between the two.
 const WAKE_UPS_NS: u64 = 2_000_000;
 
-/// The percentiles agree, counts as well, and we are never faster than the server.
+/// The percentiles and the counts agree, and we are never faster than the server.
 fn agrees(delay: &str, depth: &str, percentiles: &[&str]) {
     let apart = disagreements(delay, depth, percentiles);
     assert!(apart.is_empty(), "{apart:?}");

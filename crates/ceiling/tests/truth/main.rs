@@ -1,7 +1,7 @@
-//! Whether verdicts, percentiles and costs are right, on a machine that is quiet.
+//! Whether verdicts, percentiles and costs are right, on a quiet machine.
 //!
-//! Each test measures once and may fail when something else runs. `make test-truth` runs all of
-//! them many times, as root, and asks of each that it is right nine times of ten.
+//! Each test measures once and may fail if something else runs. `make test-truth` runs all of them
+//! many times, as root, and requires each to pass nine times of ten.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -18,5 +18,5 @@ mod size;
 mod targets;
 mod verdicts;
 
-/// Tests that make load at the same time. Tests are measured on a quiet machine.
+/// How many tests make load at the same time: one, because each needs a quiet machine.
 const LOADS_AT_ONCE: usize = 1;

@@ -1,5 +1,5 @@
-//! Open loop: requests leave when they are due, each of them is accounted for, and what a user
-//! would have waited is reported, whoever made them wait.
+//! Open loop: requests leave when they are due, each is accounted for, and the reported latency is
+//! what a user would have waited, whichever side caused the wait.
 
 use crate::harness::{
     Folder, Group, Server, count, measure, measure_wall, must_be_root, program, shown, turn,
@@ -15,12 +15,13 @@ fn requests(point: &Value, name: &str) -> u64 {
     count(point, &format!("/requests/{name}"))
 }
 
-/// Milliseconds of a percentile.
+/// A percentile in milliseconds.
 fn ms(point: &Value, path: &str) -> f64 {
     count(point, path) as f64 / 1e6
 }
 
-/// Every planned request was sent or not, and every sent one has one fate; returns the planned.
+/// Every planned request was sent or not, and every sent request has one fate; returns the number
+/// of planned requests.
 fn assert_accounts(point: &Value) -> u64 {
     let of = |name: &str| requests(point, name);
     assert_eq!(of("planned"), of("sent") + of("unsent"), "{}", point["requests"]);
@@ -29,13 +30,13 @@ fn assert_accounts(point: &Value) -> u64 {
     of("planned")
 }
 
-/// Asked rates and completed requests of each second; those that follow what was asked.
+/// The asked and completed requests of each second follow the plan.
 fn follows(point: &Value, asked: &[f64]) -> Result<(), String> {
     let series = point["series"].as_array().unwrap();
     let told = format!("{asked:?} {series:?}");
     for (second, asked) in asked.iter().enumerate() {
         let Some(line) = series.get(second) else { return Err(told) };
-        // What is asked is arithmetic, and what is done may be disturbed.
+        // The asked rate is arithmetic; the completed one may be disturbed.
         let asked_rate = line["asked_rate"].as_f64().unwrap();
         assert!((asked_rate - asked).abs() <= asked * 0.02, "{told}");
         let completed = line["completed"].as_f64().unwrap();
@@ -58,7 +59,7 @@ fn the_rate_follows_each_shape() {
         (&["--steps", "200,600/1s"], &[200.0, 600.0]),
         (&["--ramp", "0:800/1s,800:400/1s"], &[400.0, 600.0]),
         (&["--spike", "200:1k/500ms@1s", "-d", "2"], &[200.0, 600.0]),
-        // Half a wave above its middle, then half a wave below it.
+        // Half a wave above the middle, then half a wave below it.
         (&["--sine", "100:500/2s", "-d", "2"], &[427.3, 172.7]),
         (&["--replay", &recording], &[400.0, 100.0]),
     ];
@@ -75,15 +76,16 @@ fn the_rate_follows_each_shape() {
 }
 
 /// One request in ten is due within a stall and waits for the rest of it, up to 100 ms: p95 is
-/// 50 ms and p99 is 90 ms. No neighbour makes a wait shorter; whether it is not much longer.
+/// 50 ms and p99 is 90 ms. A neighbour cannot make a wait shorter; this checks that it is not much
+/// longer.
 fn is_the_stalls(latency: &Value) -> bool {
     let at = |name: &str| ms(latency, &format!("/{name}"));
     assert!(at("p95") > 45.0 && at("p99") > 85.0, "{latency}");
     at("p50") < 10.0 && at("p95") < 70.0 && at("p99") < 115.0
 }
 
-/// The stall as users meet it, with many connections, with one, and what a closed loop says: an
-/// error when a neighbour of this machine may have disturbed it.
+/// The stall as users see it, with many connections and with one, and as a closed loop reports it.
+/// An error if a neighbour on this machine may have disturbed it.
 fn meet_stall() -> Result<(), String> {
     let load = |connections: &str, options: &[&str]| {
         let stall = ["--threads", "1", "--delay", "stall:100ms/1s"];
@@ -97,8 +99,8 @@ fn meet_stall() -> Result<(), String> {
     let (one, its_sink) = load("1", &["-R", "500"]);
     let (closed, _) = load("1", &[]);
     assert_eq!((assert_accounts(&many), assert_accounts(&one)), (1000, 1000));
-    // Each of many connections waits for the server; a single one keeps requests waiting here, and
-    // the server sees but one of them. The user waits the same.
+    // Many connections each wait for the server; a single connection keeps requests waiting in the
+    // client, and the server sees only one of them. The user waits equally long.
     let is_same = is_the_stalls(&many["latency_ns"]) && is_the_stalls(&one["latency_ns"]);
     let is_near = |point: &Value, sink: &Value| {
         ["p50", "p95", "p99"].iter().all(|name| {
@@ -123,7 +125,8 @@ fn a_stall_is_seen_from_the_plan_and_hidden_from_a_closed_loop() {
     assert!(met.is_ok(), "{}", met.unwrap_err());
 }
 
-/// The queue of a server that is too slow grows until the end; nobody blames the generator.
+/// The queue of a server that is too slow grows until the end, and the verdict does not blame the
+/// generator.
 fn assert_the_queue_grows(record: &Value, planned: u64) {
     let point = point(record);
     assert_eq!(assert_accounts(point), planned);
@@ -173,7 +176,7 @@ fn a_generator_that_is_late_is_c4_and_no_measurement() {
     must_be_root();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:2ms"]);
     let group = Group::new("late", None);
-    // It needs more for each 100 ms than it gets, and halts until the next.
+    // The server needs more CPU time per 100 ms than its quota, so it halts until the next period.
     group.limit(0.1);
     let url = server.url("/");
     let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));

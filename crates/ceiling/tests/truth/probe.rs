@@ -1,4 +1,4 @@
-//! A wall that only the server's own host can tell.
+//! A wall that only a probe on the server's host can see.
 
 use crate::harness::probing::{NAMED, Probe};
 use crate::harness::{
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Two hosts as far as a kernel can make them: a namespace for each end, and a cable.
+/// Two hosts as far as one kernel can imitate them: a namespace for each end, and a virtual cable.
 struct TwoHosts {
     client: Namespace,
     server: Namespace,
@@ -21,7 +21,7 @@ impl TwoHosts {
     fn new(name: &str) -> Self {
         let client = Namespace::new(&format!("{name}-c"));
         let server = Namespace::new(&format!("{name}-s"));
-        // Made inside, so that nothing of it is ever in the host's own namespace.
+        // Made inside, so that it never appears in the host's own namespace.
         ip(&[
             "-n",
             &client.name,
@@ -45,7 +45,7 @@ impl TwoHosts {
 }
 
 impl TwoHosts {
-    /// For nsenter, which leaves control groups in sight; `ip netns exec` hides them.
+    /// For nsenter, which keeps control groups visible; `ip netns exec` hides them.
     fn server_file(&self) -> String {
         format!("--net=/run/netns/{}", self.server.name)
     }
@@ -56,7 +56,7 @@ fn ip(arguments: &[&str]) {
     assert!(status.success(), "ip {arguments:?}");
 }
 
-/// Whether a process can have a monotonic clock of its own here.
+/// Whether the kernel lets a process have its own monotonic clock.
 fn has_time_namespaces(test: &str) -> bool {
     let unshared = Command::new("unshare").args(["-T", "--monotonic", "5", "true"]).output();
     let has = unshared.is_ok_and(|output| output.status.success());
@@ -66,7 +66,7 @@ fn has_time_namespaces(test: &str) -> bool {
     has
 }
 
-/// A wall of the server's that only its own host can tell, with a clock that is 5 s ahead there.
+/// A wall of the server that only its own host can see, with a clock there that is 5 s ahead.
 #[test]
 fn the_servers_wall_is_named_from_its_own_host() {
     let _turn = turn();
@@ -106,7 +106,7 @@ fn the_servers_wall_is_named_from_its_own_host() {
 fn assert_seen_from_far(record: &Value, server: &Server, is_ahead: bool) {
     let probe = &record["target"]["probe"];
     assert_eq!(count(probe, "/server/pid"), u64::from(server.pid));
-    assert_eq!(record["target"]["server"], Value::Null, "nothing of it is seen from here");
+    assert_eq!(record["target"]["server"], Value::Null, "it cannot be seen from here");
     assert_eq!((&probe["privilege"], &probe["lost"]), (&Value::from("root"), &Value::Null));
     let (offset, error) = (probe["clock"]["offset_ns"].as_i64().unwrap(), "/clock/error_ns");
     let ahead_ns = if is_ahead { 5_000_000_000 } else { 0 };
@@ -114,8 +114,8 @@ fn assert_seen_from_far(record: &Value, server: &Server, is_ahead: bool) {
     assert!(off_ns <= count(probe, error), "{off_ns} ns off: {}", probe["clock"]);
 }
 
-/// Whether the clock was told well and the server got its fifth of a CPU: on a machine shared with
-/// others not every run is.
+/// Whether the clock offset was measured well and the server got its fifth of a CPU; on a shared
+/// machine not every run is that calm.
 fn is_calm(record: &Value) -> bool {
     let error_ns = count(&record["target"]["probe"], "/clock/error_ns");
     let server_cpus = record["points"][0]["cpu"]["server_cpus"].as_f64().unwrap();
@@ -132,7 +132,7 @@ fn assert_kept(record: &Value, runs: &str) {
     for source in ["cpus", "server_threads", "server_quota", "tcp", "listeners", "probe_cost"] {
         assert!(sources.iter().any(|seen| *seen == source), "{source}");
     }
-    assert!(!sources.iter().any(|seen| *seen == "client_threads"), "the probe is no generator");
+    assert!(!sources.iter().any(|seen| *seen == "client_threads"), "the probe is not a generator");
     let offset = record["target"]["probe"]["clock"]["offset_ns"].as_i64().unwrap();
     let window_begin = record["points"][0]["window_ns"][0].as_i64().unwrap();
     let first = readings[0]["begin_ns"].as_i64().unwrap();

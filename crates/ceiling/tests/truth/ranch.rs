@@ -1,11 +1,11 @@
-//! The accept queue of Ranch that overflows when it takes no more connections.
+//! The accept queue of Ranch overflows when Ranch takes no more connections.
 
 use crate::harness::{Server, count, measure, measure_wall, shown, turn, wall};
 
 #[test]
 fn ranch_that_has_all_the_connections_it_may_have_is_k1() {
     let _turn = turn();
-    // Its acceptors sleep until a device leaves: 20 of 150 are in, and the queue holds 9.
+    // Its acceptors sleep until a device leaves: 20 of 150 are accepted, and the queue holds 9.
     let few = ["--supervisors", "1", "--max-connections", "20", "--backlog", "8"];
     let server = Server::start("target-ranch", &few);
     let url = format!("tcp://127.0.0.1:{}", server.port);

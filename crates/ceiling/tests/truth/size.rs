@@ -1,13 +1,13 @@
-//! Sizes from runs that are measurements.
+//! Sizes from valid measurements.
 
 use crate::harness::{Folder, Server, run, turn};
 use serde_json::Value;
 use std::fs;
 
-/// A server whose rate its delay decides, not what else runs on the machine.
+/// A server whose delay limits its rate, so that other load on the machine does not matter.
 const STEADY: [&str; 4] = ["--threads", "1", "--delay", "fixed:5ms"];
 
-/// One run of four connections, written to a file; gives its name.
+/// Writes a run with four connections to a file; returns the file's name.
 fn measured(folder: &Folder, url: &str) -> String {
     let file = folder.file("run.json");
     let load = ["load", url, "-c", "4", "-p", "16", "-d", "1s", "-t", "1", "--cpus", "1", "-q"];
@@ -16,8 +16,8 @@ fn measured(folder: &Folder, url: &str) -> String {
     file
 }
 
-/// What a request cost the client in the run is what is multiplied, whatever the machine did to it.
-/// How well that holds for two processes is measured by `make bench-size`.
+/// The prediction multiplies the client's cost of a request in the run, however disturbed the run
+/// was. `make bench-size` measures how well that predicts two processes.
 #[test]
 fn the_measured_cost_times_the_rate_is_the_prediction() {
     let _turn = turn();

@@ -1,9 +1,9 @@
-//! Each Go target and the sink at one load: no gate is broken, and our own code is fast.
+//! Each Go target and the sink at one load: no gate breaks, and our own code is fast.
 
 use crate::harness::{Server, measure, turn};
 use serde_json::Value;
 
-/// All but the gates that a shared machine can break.
+/// All gates hold, except those that a shared machine can break.
 fn assert_gates_hold(point: &Value, context: &str) {
     for gate in point["gates"].as_array().unwrap() {
         let depends_on_neighbours = gate["id"] == "steadiness" || gate["id"] == "cpu_states";

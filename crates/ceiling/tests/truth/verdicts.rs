@@ -61,7 +61,7 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     assert!(first.contains("the generator is the wall: client CPUs (C1)"), "{}", said.stdout);
 }
 
-/// Keeps this thread and those it will start on CPU 0.
+/// Pins this thread, and the threads that it starts, to CPU 0.
 fn stay_on_cpu_0() {
     let thread = std::fs::read_link("/proc/thread-self").unwrap();
     let tid = thread.file_name().unwrap();
@@ -69,8 +69,8 @@ fn stay_on_cpu_0() {
     assert!(pinned.status.success(), "{}", String::from_utf8_lossy(&pinned.stderr));
 }
 
-/// A server on CPU 0 whose responses cost little to write and much to read: thousands of chunks of
-/// one byte.
+/// A server on CPU 0 whose responses are cheap to write and expensive to read: thousands of chunks
+/// of one byte.
 fn serve_tiny_chunks() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -80,7 +80,7 @@ fn serve_tiny_chunks() -> SocketAddr {
         stay_on_cpu_0();
         for mut stream in listener.incoming().flatten() {
             let response = response.clone();
-            // One request is in flight on each connection, and one read brings all of it.
+            // One request is in flight on each connection, and one read returns all of it.
             thread::spawn(move || {
                 let mut input = [0; 4096];
                 while let Ok(1..) = stream.read(&mut input) {
@@ -114,7 +114,7 @@ fn little_load_on_a_slow_but_idle_server_is_no_wall() {
     assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least");
     assert_eq!(code, 0, "{}", shown(&record));
     let rate = record["points"][0]["rate"].as_f64().unwrap();
-    assert!((rate - 160.0).abs() < 8.0, "8 places of 50 ms: {rate}");
+    assert!((rate - 160.0).abs() < 8.0, "8 at a time for 50 ms: {rate}");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn descriptors_that_run_out_under_way_are_c8() {
     let url = server.url("/");
     let load = ["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"];
     let mut command = ceiling(&load);
-    // With uring connections take no descriptors of the process.
+    // With uring, connections use no file descriptors of the process.
     command
         .args(["-H", "Connection: close", "--driver", "epoll"])
         .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! What an agent takes, and what it refuses.
+//! What an agent accepts, and what it refuses.
 
 use super::*;
 use crate::message::OpenPace;
@@ -17,7 +17,7 @@ fn level(rate: f64) -> Level {
     Level { connections: 10, spare: 5, depth: 2, arrival, life: Life::default() }
 }
 
-/// An offer of half of a load.
+/// An offer of half a load.
 fn half(change: impl Fn(&mut Trial)) -> Offer {
     let request = Request {
         method: "GET".to_string(),
@@ -83,7 +83,7 @@ fn ways_around_the_list_are_refused() {
     let header = || vec![("hOST".to_string(), "evil.test".to_string())];
     assert!(refusal(|trial| trial.requests[0].headers = header()).contains("--allow"));
     let whole = refusal(|trial| trial.requests[0].path = "http://evil.test/".to_string());
-    assert!(whole.contains("no path"), "{whole}");
+    assert!(whole.contains("not a path"), "{whole}");
 }
 
 #[test]

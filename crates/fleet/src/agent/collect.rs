@@ -1,4 +1,4 @@
-//! The ticks of an agent's workers, added up by the tenth of a second they begin in.
+//! The ticks of an agent's workers, summed for each tenth of a second.
 
 use crate::ticks::{SparseTick, TickSum, parts};
 use model::fleet::{Share, Shares};
@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 /// Length of a tenth, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
-/// A worker may be so much later with a tick than the first, nanoseconds; after that the tick goes
-/// alone.
+/// How long a sum waits for the ticks of other workers after the first tick, nanoseconds. A later
+/// tick is sent alone.
 const PATIENCE_NS: u64 = 40_000_000;
 
-/// Ticks of one crew, added up.
+/// A sum of ticks of one crew.
 #[derive(Debug)]
 struct Group {
     key: (u32, Phase, u64),
@@ -28,13 +28,13 @@ struct Crew {
     load: u32,
     window_begin_ns: u64,
     connections: Vec<Connections>,
-    /// Workers that handed over their last tick of the load.
+    /// How many workers have delivered their last tick of the load.
     last: u32,
-    /// Whether the last tick of the load was handed on. What idle workers tell after it is of no
+    /// Whether the last tick of the load was passed on. Later ticks of idle workers belong to no
     /// load.
     is_told: bool,
     groups: Vec<Group>,
-    /// Memory of groups that are gone.
+    /// Memory of finished groups, for reuse.
     spare: Vec<TickSum>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Nothing yet, of the workers of these shares.
+    /// An empty collector for the workers of these shares.
     pub(super) fn new(shares: &Shares) -> Self {
         let crew = |kind, workers| Crew {
             kind,
@@ -63,17 +63,17 @@ impl Collector {
         Self { crews: [requesting, crew(ThreadKind::Listening, listening)] }
     }
 
-    /// A window was ordered to begin then: tenths are counted from there.
+    /// A window starts at this instant: tenths are counted from there.
     pub(super) fn begin_window(&mut self, crew: ThreadKind, begin_ns: u64) {
         self.crews[crew as usize].window_begin_ns = begin_ns;
     }
 
-    /// A tick of a worker.
+    /// Adds a tick of a worker.
     pub(super) fn add(&mut self, now_ns: u64, crew: ThreadKind, tick: &Tick) {
         self.crews[crew as usize].add(now_ns, tick);
     }
 
-    /// Sums that are complete, or have waited long enough, as items.
+    /// Takes the sums that are complete or have waited long enough, as items.
     pub(super) fn take_due(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
         self.take(|crew, group| {
             let is_complete = group.workers.len() >= crew.workers as usize;
@@ -82,7 +82,7 @@ impl Collector {
         })
     }
 
-    /// All sums.
+    /// Takes all sums.
     pub(super) fn take_all(&mut self) -> Vec<Vec<u8>> {
         self.take(|_, _| true)
     }
@@ -116,7 +116,7 @@ impl Crew {
         self.last += u32::from(tick.last);
         let origin_ns = if tick.phase == Phase::Measure { self.window_begin_ns } else { 0 };
         let since_ns = tick.begin_ns.saturating_sub(origin_ns);
-        // A tick begins when its worker wakes, a little after the tenth does.
+        // A tick starts when its worker wakes, a little after the start of the tenth.
         let key = (tick.load, tick.phase, (since_ns + TENTH_NS / 2) / TENTH_NS);
         let place = self.groups.iter().position(|group| group.key == key);
         let place = place.unwrap_or_else(|| {

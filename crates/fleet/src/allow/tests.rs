@@ -1,4 +1,4 @@
-//! What the allow-list lets through, in all the ways in which addresses are written.
+//! What the allow-list lets through, in all forms in which addresses can be written.
 
 use super::*;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn a_pattern_matches_scheme_host_and_port() {
     ] {
         assert!(list.check_url(&url(wrong)).is_err(), "{wrong}");
     }
-    assert!(Allow::default().check_url(&url("http://a.test")).is_err(), "nothing allows nothing");
+    assert!(Allow::default().check_url(&url("http://a.test")).is_err(), "an empty list");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One agent, as the controller knows it.
+//! One agent as the controller sees it.
 
 use super::Event;
 use crate::clock::{Evidence, FarClock};
@@ -11,14 +11,14 @@ use crate::{BEAT_NS, LEASE_NS, ORDER_VALID_NS, SILENCE_NS};
 use model::facts::ClockOffset;
 use remote::Part;
 
-/// Round trips from which a clock is known well, and how far they are apart, nanoseconds.
+/// After this many round trips a clock is known well; below, the pause between them, nanoseconds.
 const TRIPS: u32 = 20;
 const TRIP_NS: u64 = 50_000_000;
-/// Agents without a job are asked for their clocks this often, nanoseconds.
+/// Agents without a job get a ping this often, nanoseconds.
 const IDLE_BEAT_NS: u64 = 1_000_000_000;
-/// Nobody talks to an agent without a job that is silent for this long, nanoseconds.
+/// An agent without a job that is silent for this long gets no messages, nanoseconds.
 const GONE_NS: u64 = 10_000_000_000;
-/// Messages to one agent at once.
+/// Most messages to one agent at once.
 const MESSAGES_MAX: usize = 4;
 
 /// An agent that said hello.
@@ -28,7 +28,7 @@ pub struct Agent {
     heard_ns: u64,
     clock: FarClock,
     part: Part,
-    /// Round trips that are still to be made one soon after the other.
+    /// How many round trips remain in the current series.
     trips_left: u32,
     sequence: u64,
     outbox: Outbox,
@@ -54,7 +54,7 @@ impl Agent {
         }
     }
 
-    /// The same agent in a new life of its process: nothing of the old one is on the way any more.
+    /// The same agent after a restart of its process: nothing is in transit any more.
     pub(super) fn after(before: &Self, now_ns: u64, hello: Hello) -> Self {
         Self { sequence: before.sequence, ..Self::new(now_ns, hello) }
     }
@@ -64,27 +64,27 @@ impl Agent {
         &self.hello.agent
     }
 
-    /// What it said last of itself.
+    /// Its latest hello.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// When it was heard for the last time, nanoseconds.
+    /// When its latest message arrived, nanoseconds.
     pub fn heard_ns(&self) -> u64 {
         self.heard_ns
     }
 
-    /// Its clock minus ours; nothing before the first round trip.
+    /// Its clock minus ours; `None` before the first round trip.
     pub fn clock(&self) -> Option<ClockOffset> {
         self.clock.offset()
     }
 
-    /// Whether it was not heard lately.
+    /// Whether it has been silent lately.
     pub fn is_silent(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.heard_ns) > SILENCE_NS
     }
 
-    /// Whether its clock is known as well as it will be.
+    /// Whether its clock is known well.
     pub(super) fn has_trips(&self) -> bool {
         self.trips_left == 0 && self.clock().is_some()
     }
@@ -93,7 +93,7 @@ impl Agent {
         self.outbox.is_empty()
     }
 
-    /// Clocks drift: they are compared anew before each job.
+    /// Starts a new series of round trips before a job, because clocks drift.
     pub(super) fn begin_trips(&mut self, now_ns: u64) {
         self.clock = FarClock::anew(&self.clock);
         (self.part, self.trips_left, self.beat_ns) = (Part::Before, TRIPS, now_ns);
@@ -123,7 +123,7 @@ impl Agent {
         (evidence == Evidence::Set).then_some(Event::ClockSet)
     }
 
-    /// A frame of this life of the agent.
+    /// Handles a frame of the current process of the agent.
     pub(super) fn heard(&mut self, now_ns: u64, up: &Up) -> Option<Event> {
         self.heard_ns = now_ns;
         self.outbox.acknowledged(up.ack);
@@ -143,7 +143,7 @@ impl Agent {
     }
 
     /// Signed orders that are due now. A beat carries an acknowledgement, a ping and, for an agent
-    /// with a part in the job, its lease; items go at once.
+    /// with a part in the job, its lease; items are sent at once.
     pub(super) fn due(
         &mut self,
         now_ns: u64,

@@ -12,11 +12,11 @@ use model::fleet::{AgentEnd, Shares};
 use model::tick::ThreadKind;
 use std::collections::BTreeMap;
 
-/// What all ticks of one agent may count: thousands of agents together stay far from the largest
-/// number.
+/// Limit of the sum of all counts of one agent: thousands of agents together stay far below the
+/// largest number.
 const COUNTED_MAX: u64 = 1 << 47;
 
-/// What an agent says to an offer.
+/// The answer of an agent to an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     None,
@@ -29,17 +29,17 @@ pub(super) enum Answer {
 pub struct Account {
     /// Its name.
     pub agent: String,
-    /// Itself and its host.
+    /// Facts about the agent and its host.
     pub facts: Facts,
     /// Its part of the load.
     pub shares: Shares,
-    /// Its clock minus ours when the job began; nothing when it did not take part.
+    /// Its clock minus ours when the job started; `None` if it did not take part.
     pub clock: Option<ClockOffset>,
     /// Its clock minus ours over the whole job, drift included.
     pub clock_after: Option<ClockOffset>,
-    /// How its part ended; nothing when it is not over, or when it had none.
+    /// How its part ended; `None` if it is not over, or if it had no part.
     pub ended: Option<AgentEnd>,
-    /// Why it did not end as ordered, for people; empty when it did.
+    /// Why it did not end as ordered, for people; empty if it did.
     pub why: String,
     /// Requests by the number of the load order.
     pub loads: BTreeMap<u32, LoadAccount>,
@@ -50,9 +50,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// How far its clock may have been off ours at any time of the job, by what was known when the
-    /// job began, nanoseconds: the bound of that, and more when a clock drifted or was set.
-    /// Nothing when it did not take part.
+    /// How far its clock may have been from the offset that was known when the job started, at any
+    /// time of the job, nanoseconds: the error of that offset, and more if a clock drifted or was
+    /// set. `None` if it did not take part.
     pub fn clock_error_ns(&self) -> Option<u64> {
         let clock = self.clock?;
         let moved = |after: ClockOffset| {
@@ -67,13 +67,13 @@ impl Account {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) answer: Answer,
-    /// Its clock minus ours, from the begin of the job on.
+    /// Its clock minus ours, from the start of the job.
     pub(super) clock: Option<ClockOffset>,
     facts: Facts,
     shares: Shares,
     is_silent: bool,
     was_silent: bool,
-    /// Why nothing comes from it any more.
+    /// Why it sends nothing any more.
     gone: Option<String>,
     halted: Option<Halt>,
     ended: Option<Ended>,
@@ -103,12 +103,12 @@ impl Member {
         }
     }
 
-    /// Nothing comes from it any more.
+    /// Marks it as gone: it sends nothing any more.
     pub(super) fn leave(&mut self, why: &str) {
         self.gone = Some(why.to_string());
     }
 
-    /// Whether something may still come from it that counts.
+    /// Whether it may still send something that counts.
     pub(super) fn is_expected(&self) -> bool {
         let is_reported = self.ended.is_some() && self.awaited.is_none();
         let is_out = matches!(self.answer, Answer::Refused(_));
@@ -128,7 +128,7 @@ impl Member {
         }
     }
 
-    /// It was heard at some instant for the last time.
+    /// Updates whether it is silent; `heard_ns` is when its latest message arrived.
     pub(super) fn listened(&mut self, now_ns: u64, heard_ns: u64) -> Option<Event> {
         let is_silent = now_ns.saturating_sub(heard_ns) > SILENCE_NS;
         let was_silent = std::mem::replace(&mut self.is_silent, is_silent);
@@ -141,11 +141,11 @@ impl Member {
         }
     }
 
-    /// A report.
+    /// Handles a report.
     ///
     /// # Errors
     ///
-    /// It makes no sense.
+    /// The report makes no sense.
     pub(super) fn told(&mut self, report: Report) -> Result<Option<Event>, String> {
         match report {
             Report::Accepted { .. } => {
@@ -172,13 +172,13 @@ impl Member {
         }
     }
 
-    /// A piece of its record.
+    /// Handles a piece of its record.
     ///
     /// # Errors
     ///
-    /// It does not fit.
+    /// The piece does not fit.
     pub(super) fn piece(&mut self, piece: &[u8]) -> Result<Option<Event>, String> {
-        let assembly = self.awaited.as_mut().ok_or("a piece of nothing")?;
+        let assembly = self.awaited.as_mut().ok_or("an unexpected piece")?;
         let whole = assembly.add(piece).map_err(|error| error.to_string())?;
         if whole.is_none() {
             return Ok(None);
@@ -187,21 +187,21 @@ impl Member {
         Ok(Some(Event::Ended))
     }
 
-    /// A tick.
+    /// Decodes a tick.
     ///
     /// # Errors
     ///
-    /// It makes no sense.
+    /// The tick makes no sense.
     pub(super) fn tick(&mut self, bytes: &[u8]) -> Result<SparseTick, String> {
         let tick = decode(bytes).map_err(|error| format!("its tick is malformed: {error}"))?;
         self.counted = self.counted.saturating_add(tick.largest());
         if self.counted > COUNTED_MAX || self.ended.is_some() {
-            return Err("its ticks say what cannot be".to_string());
+            return Err("its ticks have impossible counts".to_string());
         }
         Ok(tick)
     }
 
-    /// Keeps what it told of a load.
+    /// Keeps its account of a load.
     pub(super) fn keep(&mut self, crew: ThreadKind, account: Option<(u32, LoadAccount)>) {
         if let Some((load, account)) = account.filter(|(load, _)| *load > 0) {
             self.accounts[crew as usize].insert(load, account);
@@ -214,20 +214,20 @@ impl Member {
             (Answer::Refused(refusal), ..) => (None, refusal.why.clone()),
             (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
             (_, Some(why), ..) => (gone, why.clone()),
-            _ if has_late => (gone, "what it measured came too late to count".to_string()),
+            _ if has_late => (gone, "its measurements came too late to count".to_string()),
             (_, _, Some(why), Some(_)) => (cut_off, why.text()),
             (_, _, _, Some(Ended::Failed(why))) => (cut_off, why.clone()),
             (_, _, _, Some(Ended::Halted)) => (cut_off, "it ended early".to_string()),
             (_, _, _, Some(Ended::Complete)) if self.was_silent => {
-                (Some(AgentEnd::Late), "nothing was heard of it for a while".to_string())
+                (Some(AgentEnd::Late), "it was silent for a while".to_string())
             }
             (_, _, _, Some(Ended::Complete)) => (Some(AgentEnd::Complete), String::new()),
-            _ if self.is_silent => (gone, "it was not heard any more".to_string()),
+            _ if self.is_silent => (gone, "it stopped responding".to_string()),
             _ => (None, "its part is not over".to_string()),
         }
     }
 
-    /// Its account as it stands, with what it told so far of the load under way of each crew.
+    /// Its account so far, including the current load of each crew.
     pub(super) fn account(
         &self,
         agent: Option<&Agent>,

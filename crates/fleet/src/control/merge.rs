@@ -1,10 +1,10 @@
-//! The ticks of all agents, made into one tick for each tenth of a second, as if one worker had
+//! Merges the ticks of all agents into one tick for each tenth of a second, as if one worker had
 //! sent everything.
 //!
-//! A tenth is handed out when every agent has told it, or has had time to. What comes later is
-//! handed out by itself, as an interval of the same begin without length, so that no time counts
-//! twice. A load ends once: when every agent has told its last tick, or is given up. What an agent
-//! that is given up had in flight is then unanswered.
+//! A tenth is passed on when every agent has reported it, or has had time to. Later ticks are
+//! passed on alone, as an interval of length zero with the same start, so that no time counts
+//! twice. A load ends once: when every agent has reported its last tick or is given up. The
+//! requests that a given-up agent had in flight are then unanswered.
 
 use crate::LATE_NS;
 use crate::message::carried;
@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const TENTH_NS: u64 = 100_000_000;
 /// How long a tenth waits for agents that are late with it, nanoseconds.
 const GRACE_NS: u64 = 500_000_000;
-/// By how much the clock of an agent may be off, nanoseconds: a tick that begins earlier than its
-/// load, or later than now, counts at that bound.
+/// How far the clock of an agent may be off, nanoseconds: a tick that starts before its load, or
+/// later than now, is moved to that bound.
 const SLACK_NS: u64 = 1_000_000_000;
 
-/// What one agent told of one load.
+/// What one agent reported about one load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadAccount {
     /// Requests of the window.
@@ -31,7 +31,7 @@ pub struct LoadAccount {
     /// Requests of the window that were in flight when the agent was given up; they count as
     /// unanswered.
     pub given_up: u64,
-    /// Ticks that came after it was given up, and do not count.
+    /// Ticks that arrived after it was given up, and do not count.
     pub late_ticks: u64,
     /// Whether its last tick was counted.
     pub is_whole: bool,
@@ -44,21 +44,21 @@ impl LoadAccount {
     }
 }
 
-/// What an agent may still do for a load.
+/// Whether an agent may still report about a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It was heard lately.
+    /// It responds.
     There,
-    /// It was not, and may come back.
+    /// It is silent, and may come back.
     Silent,
-    /// Nothing comes from it any more.
+    /// It sends nothing any more.
     Gone,
 }
 
 /// One agent in one load.
 #[derive(Debug, Clone, Default)]
 struct Member {
-    /// Begin of the latest tenth that it told.
+    /// Start of the latest tenth that it reported.
     told_ns: u64,
     connections: Connections,
     account: LoadAccount,
@@ -71,16 +71,16 @@ impl Member {
     }
 }
 
-/// A tenth that was not handed out yet: its begin, and the part of the level.
+/// A tenth that was not passed on yet: its start, and the part of the level.
 type Slot = (u64, u8);
 
-/// What was told of a tenth.
+/// The ticks of a tenth.
 #[derive(Debug)]
 enum Waiting {
-    /// It is added up as it comes: of each of thousands of agents there is little. Few tenths are
-    /// that recent.
+    /// Ticks are added to a sum as they arrive, because thousands of agents each send little. Only
+    /// a few tenths are that recent.
     Recent(TickSum),
-    /// It is kept until it is handed out, which is at once.
+    /// Late ticks are kept until they are passed on, which is at once.
     Late(Vec<SparseTick>),
 }
 
@@ -91,11 +91,11 @@ pub(super) struct Merger {
     begin_ns: u64,
     window_ns: Option<(u64, u64)>,
     drain_ns: u64,
-    /// When agents that have not told their last tick are given up.
+    /// When agents that have not reported their last tick are given up.
     give_up_ns: Option<u64>,
     members: Vec<Member>,
     waiting: BTreeMap<Slot, Waiting>,
-    /// Memory of tenths that were handed out.
+    /// Memory of tenths that were passed on, for reuse.
     spare: Vec<TickSum>,
     handed_out: BTreeSet<Slot>,
     targets: Vec<TargetTally>,
@@ -103,7 +103,7 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    /// No load yet.
+    /// A merger without a load.
     pub(super) fn new() -> Self {
         Self {
             load: 0,
@@ -120,7 +120,7 @@ impl Merger {
         }
     }
 
-    /// An order of the lab to all agents, at this instant.
+    /// Notes an order of the lab to all agents, at this instant.
     pub(super) fn ordered(&mut self, now_ns: u64, order: &Order, members: usize) {
         match order {
             Order::Connect { load, .. } => {
@@ -146,8 +146,8 @@ impl Merger {
         }
     }
 
-    /// A tick of an agent whose clock is ahead by `offset_ns`. What is of another load, or comes
-    /// when the agent was given up, counts nowhere.
+    /// Adds a tick of an agent whose clock is ahead by `offset_ns`. A tick of another load, or of
+    /// an agent that was given up, does not count.
     pub(super) fn add(&mut self, now_ns: u64, index: usize, mut tick: SparseTick, offset_ns: i64) {
         let Some(member) = self.members.get_mut(index) else { return };
         if tick.load != self.load || self.load == 0 {
@@ -178,12 +178,12 @@ impl Merger {
         }
     }
 
-    /// What an agent told of the load.
+    /// What an agent reported about the load.
     pub(super) fn account(&self, index: usize) -> Option<(u32, LoadAccount)> {
         self.members.get(index).map(|member| (self.load, member.account))
     }
 
-    /// Shows every tick that is due. `presence` says of each agent what it may still do.
+    /// Calls `read` with every tick that is due. `presence` has the state of each agent.
     pub(super) fn hand_out(
         &mut self,
         now_ns: u64,
@@ -211,7 +211,8 @@ impl Merger {
         let is_there = |index: usize| presence.get(index) == Some(&Presence::There);
         let mut members = self.members.iter().enumerate();
         let only_silent = members.all(|(index, member)| member.is_over() || !is_there(index));
-        // Who works off a budget ends when it is done, and only that is waited for.
+        // A window with a budget has no end: while an agent that is not done responds, there is no
+        // time limit.
         if self.give_up_ns.is_none() && self.window_ns.is_some() && only_silent {
             self.give_up_ns = Some(now_ns.saturating_add(self.drain_ns + LATE_NS));
         }
@@ -246,7 +247,7 @@ impl Merger {
         if !self.handed_out.insert(slot) {
             tick.end_ns = tick.begin_ns;
         }
-        // The lab takes those of targets with the last tick only.
+        // The lab takes the tallies of targets only with the last tick.
         let places = self.targets.len().max(tick.targets.len());
         self.targets.resize_with(places, TargetTally::default);
         self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
@@ -256,7 +257,7 @@ impl Merger {
         self.spare.push(sum);
     }
 
-    /// The last tick of the load, once. It has no length and nothing in it but what ends the
+    /// Passes on the last tick of the load, once. It has no length, and only what closes the
     /// account.
     fn hand_out_last(&mut self, now_ns: u64, read: &mut dyn FnMut(&Tick)) {
         let (connections, load) = (self.connections(), self.load);
@@ -285,8 +286,8 @@ fn is_late(now_ns: u64, slot: Slot) -> bool {
     now_ns >= slot.0.saturating_add(TENTH_NS + GRACE_NS)
 }
 
-/// The tenth that a tick belongs to. In the window tenths are counted from its begin. A tick that
-/// claims an impossible begin is moved to where it may be.
+/// The tenth to which a tick belongs. In the window, tenths are counted from its start. A tick with
+/// an impossible start is moved to the nearest possible one.
 fn slot_of(
     tick: &mut SparseTick,
     (begin_ns, now_ns): (u64, u64),

@@ -1,8 +1,8 @@
 //! A sparse tick as bytes, and back. Hostile bytes are refused, and take no more memory than a few
 //! times their own length.
 //!
-//! Every number is checked to be one that a tenth of a second can have, so that sums of what all
-//! agents say cannot overflow.
+//! Every number must be possible for a tenth of a second, so that the sums over all agents cannot
+//! overflow.
 
 use super::{Counts, SparseTick};
 use crate::ITEM_BYTES_MAX;
@@ -14,28 +14,28 @@ use model::load::TARGETS_REPORTED_MAX;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
 use model::tick::{Counters, ERROR_CLASSES, Phase, StatusCodes, ThreadKind};
 
-/// Bytes of a tick.
+/// Size limit of a tick in bytes.
 pub const TICK_BYTES_MAX: usize = ITEM_BYTES_MAX - 64;
-/// What is counted in one tick, at most: with it, thousands of agents may send ticks for days
-/// before a sum of them is too large.
+/// Limit of a count in one tick: thousands of agents may send ticks for days before a sum
+/// overflows.
 pub const COUNT_MAX: u64 = 1 << 44;
-/// The integral of requests in flight in one tick, at most, request-nanoseconds.
+/// Limit of the integral of requests in flight in one tick, request-nanoseconds.
 const IN_FLIGHT_MAX: u128 = 1 << 72;
-/// Length of a tick, at most, nanoseconds.
+/// Longest tick, nanoseconds.
 const LENGTH_MAX_NS: u64 = 3_600 * 1_000_000_000;
 /// The latest instant, nanoseconds.
 const INSTANT_MAX_NS: u64 = 1 << 62;
-/// Routes of an agent.
+/// Most routes of an agent.
 const ROUTES_MAX: usize = 1 << 14;
-/// Subscribers of one tick.
+/// Most subscribers in one tick.
 const SUBSCRIPTIONS_MAX: usize = 1 << 14;
-/// Kinds of failures in one tick; each worker has its own.
+/// Most kinds of failures in one tick; each worker has its own.
 const KINDS_MAX: usize = 4 * CAUGHT_MAX;
 
 /// Every phase, in the order of [`Phase`].
 pub const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phase::Drain];
 
-/// Shows every number of counters.
+/// Calls `show` with every number of some counters.
 pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u64)) {
     let Counters { sent, completed, failed, unanswered, unsent, waited, .. } = counters;
     [sent, completed, failed, unanswered, unsent, waited].into_iter().for_each(&mut *show);
@@ -53,7 +53,7 @@ pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u
     }
 }
 
-/// Shows every number of a tick that is not of counters.
+/// Calls `show` with every other number of a tick.
 pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
     let Counts { connections, turnover, starts, tls, accounting, events, .. } = counts;
     let numbers = [
@@ -97,7 +97,7 @@ pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
     tls.failures.iter_mut().for_each(&mut *show);
 }
 
-/// A tick as bytes. One that has more than [`TICK_BYTES_MAX`] is sent in [`parts`].
+/// A tick as bytes. A tick of more than [`TICK_BYTES_MAX`] is sent in [`parts`].
 pub fn encode(tick: &SparseTick) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.number(u64::from(tick.load));
@@ -132,7 +132,7 @@ pub fn encode(tick: &SparseTick) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// They are not those of one, or say what no tick can.
+/// They are malformed, or have a value that is impossible for a tick.
 pub fn decode(bytes: &[u8]) -> Result<SparseTick, Malformed> {
     if bytes.len() > TICK_BYTES_MAX {
         return Err(Malformed::Range("the tick"));
@@ -141,7 +141,7 @@ pub fn decode(bytes: &[u8]) -> Result<SparseTick, Malformed> {
     let load = reader.up_to(u64::from(u32::MAX), "the load")? as u32;
     let marks = reader.byte()?;
     let phase = *PHASES.get(usize::from(marks & 0x3f)).ok_or(Malformed::Range("the phase"))?;
-    let begin_ns = reader.up_to(INSTANT_MAX_NS, "the begin")?;
+    let begin_ns = reader.up_to(INSTANT_MAX_NS, "the start")?;
     let end_ns = begin_ns + reader.up_to(LENGTH_MAX_NS, "the length")?;
     let mut tick = SparseTick::empty(load, phase, (begin_ns, end_ns));
     tick.last = marks & 0x80 != 0;
@@ -164,7 +164,7 @@ pub fn decode(bytes: &[u8]) -> Result<SparseTick, Malformed> {
     }
     tick.warmup_fastest_ns = match reader.byte()? {
         0 => None,
-        1 => Some(reader.up_to(INSTANT_MAX_NS, "the shortest")?),
+        1 => Some(reader.up_to(INSTANT_MAX_NS, "the shortest service time")?),
         _ => return Err(Malformed::Range("a mark")),
     };
     tick.codes = take_codes(&mut reader)?;
@@ -229,8 +229,8 @@ fn take_codes(reader: &mut Reader<'_>) -> Result<StatusCodes, Malformed> {
     Ok(codes)
 }
 
-/// Buckets by their distance from the one before, and the exact figures by their distance from the
-/// least that such buckets can have.
+/// Writes each bucket as the distance from the one before, and the exact figures as the distance
+/// from the least value that these buckets allow.
 fn put_histogram(writer: &mut Writer, histogram: &Sparse) {
     let buckets = histogram.buckets();
     writer.number(buckets.len() as u64);
@@ -334,8 +334,8 @@ fn take_subscription(reader: &mut Reader<'_>) -> Result<Subscription, Malformed>
     })
 }
 
-/// The tick as bytes, in as many parts as it takes: together they are the tick, and each fits into
-/// one item. Only the last of them is the last of its load order.
+/// The tick as bytes, in as many parts as needed: together they are the tick, and each fits into
+/// one item. Only the last part can be the last tick of its load order.
 pub fn parts(mut tick: SparseTick) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     let mut bytes = encode(&tick);
@@ -348,12 +348,12 @@ pub fn parts(mut tick: SparseTick) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Moves a part of what is large into a tick of its own, of the same interval without length.
-/// Nothing when a tick has only one large thing, which always fits.
+/// Moves some of the large parts into another tick with the same start and length zero. `None` if
+/// the tick has only one large part, which always fits.
 fn split(tick: &mut SparseTick) -> Option<SparseTick> {
     let mut part = SparseTick::empty(tick.load, tick.phase, (tick.begin_ns, tick.begin_ns));
     part.crew = tick.crew;
-    // A state, which is that of the tick after.
+    // Connections are a state, not a count, so both ticks have them.
     part.counts.connections = tick.counts.connections;
     if tick.subscriptions.len() > 1 {
         part.subscriptions = tick.subscriptions.split_off(tick.subscriptions.len() / 2);

@@ -1,11 +1,11 @@
-//! Ticks of many, added up into one tick of the engine.
+//! Sums sparse ticks into one tick of the engine.
 
 use super::{HISTOGRAMS, SparseTick, histograms};
 use model::histogram::sparse::SparseSum;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::tick::{Connections, Phase, Tick};
 
-/// A sum of ticks that belong together. Its memory is taken once, with the first use.
+/// A sum of ticks of one interval. Its memory is allocated once, at the first use.
 #[derive(Debug, Default)]
 pub struct TickSum {
     tick: Option<Box<Tick>>,
@@ -16,7 +16,7 @@ pub struct TickSum {
 }
 
 impl TickSum {
-    /// Adds a tick, but for its connections.
+    /// Adds a tick, except its connections.
     pub fn add(&mut self, part: &SparseTick) {
         let tick = self.tick.get_or_insert_default();
         part.add_counts_to(tick);
@@ -29,13 +29,13 @@ impl TickSum {
         self.added += 1;
     }
 
-    /// Ticks that were added.
+    /// How many ticks were added.
     pub fn added(&self) -> u64 {
         self.added
     }
 
-    /// The sum as one tick: its interval is the mean of those of its parts, so that integrals over
-    /// time keep their meaning; its connections are those that are given.
+    /// The sum as one tick, with these connections. Its interval is the mean of the intervals of
+    /// its parts, so that integrals over time keep their meaning.
     pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
         let parts = u128::from(self.added.max(1));
         let tick = self.tick.get_or_insert_default();
@@ -49,7 +49,7 @@ impl TickSum {
         tick
     }
 
-    /// Empties it; keeps its memory.
+    /// Empties the sum, and keeps its memory.
     pub fn clear(&mut self) {
         self.distributions.iter_mut().for_each(|sum| drop(sum.take()));
         self.tick.iter_mut().for_each(|tick| tick.clear());
@@ -57,7 +57,7 @@ impl TickSum {
     }
 }
 
-/// Of responses that failed alike only the first is kept, and not too many in all.
+/// Keeps only the first response of each kind of failure, up to a limit.
 fn keep_first_of_each_kind(caught: &mut Vec<Caught>) {
     let kind = |one: &Caught| (one.status, one.check.map(|check| check as u8));
     caught.sort_by_key(|one| (kind(one), one.at_ns));

@@ -1,4 +1,4 @@
-//! A model of an agent's workers: they count what a schedule asks for, and tell it in ticks.
+//! A model of an agent's workers: they count the requests of a schedule, and report them in ticks.
 
 use engine::job::{Order, Pace};
 use model::tick::{Phase, Tick};
@@ -6,10 +6,10 @@ use model::tick::{Phase, Tick};
 const TENTH_NS: u64 = 100_000_000;
 /// How long a response takes, nanoseconds.
 const SERVICE_NS: u64 = 7_000_000;
-/// Requests of the warm-up per second of one worker.
+/// Requests per second of one worker in the warm-up.
 const WARM_RATE: u64 = 100;
 
-/// What a worker truly did in one load.
+/// What a worker really did in one load.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Truth {
     pub sent: u64,
@@ -24,11 +24,11 @@ enum Stage {
     Drain { until_ns: u64 },
 }
 
-/// One worker of one agent; request `n` of the fleet is its own when `n % workers == index`.
+/// One worker of one agent; request `n` of the fleet belongs to it if `n % workers == index`.
 #[derive(Debug)]
 pub struct Worker {
     tick: Box<Tick>,
-    /// Number among all workers of the fleet, and how many those are.
+    /// Index among all workers of the fleet, and the number of workers.
     place: (u64, u64),
     stage: Stage,
     load: u32,
@@ -36,10 +36,10 @@ pub struct Worker {
     window_ns: (u64, u64),
     drain_ns: u64,
     next: u64,
-    /// Due instants of requests in flight: of the window, and others.
+    /// Due instants of requests in flight, with their phase.
     in_flight: Vec<(u64, Phase)>,
     pub truths: Vec<(u32, Truth)>,
-    /// When it sent anything last, its own clock.
+    /// When it sent its last request, its own clock.
     pub sent_ns: Option<u64>,
 }
 
@@ -81,7 +81,8 @@ impl Worker {
         }
     }
 
-    /// Ends the load now: what is due until now was not sent, and what is in flight is awaited.
+    /// Ends the load now: requests that were due and not sent are unsent, and responses to those in
+    /// flight are awaited.
     pub fn stop(&mut self, now_ns: u64, tell: &mut dyn FnMut(&Tick)) {
         match self.stage {
             Stage::Armed => self.end_window(now_ns, tell),
@@ -101,7 +102,7 @@ impl Worker {
         self.window_ns.0.saturating_add(self.next * self.gap_ns)
     }
 
-    /// Lets time pass until now.
+    /// Lets time advance until now.
     pub fn step(&mut self, now_ns: u64, tell: &mut dyn FnMut(&Tick)) {
         if matches!(self.stage, Stage::Idle | Stage::Warm { .. }) && now_ns >= self.window_ns.0 {
             self.hand_over(now_ns, Phase::Warmup, tell);

@@ -1,5 +1,5 @@
-//! Fleets with faults, in virtual time: fifty seeds of each. In every world the account is whole,
-//! load ends with its lease, and the run ends and names what is missing.
+//! Fleets with faults, in virtual time, with fifty seeds for each fault. In every world the account
+//! is complete, load ends with its lease, and the run ends and names what is missing.
 
 mod load;
 mod world;
@@ -21,7 +21,7 @@ fn lived(fault: Fault, seed: u64) -> World {
     world
 }
 
-/// What holds of the account of every run that ended.
+/// Asserts what must hold for the account of every run that ended.
 fn account_is_whole(world: &World, seed: u64) {
     for (&load, read) in &world.reads {
         let name = format!("{:?}, seed {seed}, load {load}", world.fault);
@@ -31,7 +31,7 @@ fn account_is_whole(world: &World, seed: u64) {
         assert_eq!(sum.completed, read.latencies, "{name}");
         let others = &read.unmeasured;
         assert_eq!(others.sent, others.completed + others.failed + others.unanswered, "{name}");
-        // What comes late takes no time of its own; an agent that stood still has long intervals.
+        // Late ticks have no length; an agent that was stopped has long intervals.
         let is_even = matches!(world.fault, Fault::None | Fault::Lossy);
         let most_ns = if is_even { 2_050 * MS } else { 3_000 * MS };
         assert!(read.passed_ns <= most_ns, "{name}: the window has {} ns", read.passed_ns);

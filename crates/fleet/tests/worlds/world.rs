@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000 * MS;
-/// Time goes on in steps of this.
+/// Time advances in steps of this length.
 const STEP_NS: u64 = 5 * MS;
-/// A world that is not over by then hangs.
+/// A world that is not over by this time hangs.
 const END_NS: u64 = 90 * S;
 const WORKERS: u32 = 2;
 const RATE: f64 = 600.0;
@@ -29,12 +29,12 @@ const WINDOW_NS: u64 = 2 * S;
 const DRAIN_NS: u64 = S;
 const LOADS: u32 = 2;
 
-/// What happens in a world, beside delays.
+/// The fault in a world, in addition to delays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// Messages are lost, doubled and overtaken.
+    /// Messages are lost, duplicated and reordered.
     Lossy,
     /// One agent is cut off for 10 s.
     Partition,
@@ -44,7 +44,7 @@ pub enum Fault {
     Stopped,
     /// The clock of one agent is set.
     ClockSet,
-    /// The broker is started again.
+    /// The broker is restarted.
     Broker,
     /// The controller is killed.
     ControllerKilled,
@@ -52,7 +52,7 @@ pub enum Fault {
     FleetStop,
 }
 
-/// Between two ends of a line.
+/// The destination of a message.
 #[derive(Debug, Clone, PartialEq)]
 enum To {
     Agent(usize, agent::From),
@@ -66,22 +66,22 @@ pub struct Host {
     /// Its clock minus true time.
     ahead_ns: i64,
     prepare_ns: Option<u64>,
-    /// It has to say that it ended, so.
+    /// How it ended, until it has reported that.
     ending: Option<Ended>,
     pub is_dead: bool,
     stopped_until_ns: u64,
-    /// By how much its clock was set long before the end.
+    /// By how much its clock was set, if that was long before the end.
     pub set_ns: u64,
-    /// When a message of the controller came last, true time.
+    /// When the last message of the controller arrived, true time.
     ordered_ns: u64,
     /// True time of the last send.
     pub sent_ns: u64,
-    /// The largest time from a message of the controller to a send.
+    /// The longest time from a message of the controller to a send.
     pub longest_ns: u64,
     pub has_halted: bool,
 }
 
-/// What the model of the lab does.
+/// The stage of the model of the lab.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Plan {
     Gather,
@@ -93,14 +93,14 @@ enum Plan {
     Over,
 }
 
-/// What was read of one load.
+/// The merged ticks of one load.
 #[derive(Debug, Clone, Default)]
 pub struct Read {
     pub measured: Counters,
     pub unmeasured: Counters,
     pub latencies: u64,
     pub last: u32,
-    /// Length of all intervals of the window.
+    /// Total length of the intervals of the window.
     pub passed_ns: u64,
     pub planned: Vec<u64>,
 }
@@ -190,7 +190,7 @@ impl World {
             network: Vec::new(),
             partition: None,
             broker_down: None,
-            // Anywhere from the first level to the second.
+            // Any time from the first level to the second.
             fault_ns: random.between(2_500, 9_000) * MS,
             random,
             has_struck: false,
@@ -198,7 +198,7 @@ impl World {
         }
     }
 
-    /// Until the run is over, or its controller was dead for long.
+    /// Runs until the run is over, or its controller has been dead for long.
     pub fn run(&mut self) {
         while self.plan != Plan::Over {
             self.now_ns += STEP_NS;
@@ -231,7 +231,7 @@ impl World {
                 let steps = [-10_000, -900, -30, 30, 900, 10_000].map(|ms| ms * MS as i64);
                 let step = steps[self.random.between(0, 5) as usize];
                 self.hosts[victim].ahead_ns += step;
-                // Near the end there may be no round trip any more.
+                // Near the end there may be no more round trip.
                 if now_ns < 7 * S {
                     self.hosts[victim].set_ns = step.unsigned_abs() - MS;
                 }
@@ -271,7 +271,7 @@ impl World {
         self.was_down = is_down;
     }
 
-    /// Puts a message on its way, or does not.
+    /// Sends a message, or loses it.
     fn send(&mut self, index: usize, to: To, bytes: Vec<u8>) {
         if self.is_broker_down() || self.is_cut_off(index) {
             return;
@@ -302,7 +302,7 @@ impl World {
                         continue;
                     }
                     if now_ns < host.stopped_until_ns {
-                        // It waits in the socket.
+                        // The message waits in the socket.
                         self.network.push((at_ns.max(host.stopped_until_ns), to, bytes));
                         continue;
                     }
@@ -518,7 +518,7 @@ impl World {
         Plan::Connect { load, until_ns: self.now_ns + 500 * MS }
     }
 
-    /// Counts what each agent has to do in the window.
+    /// Counts the requests of each agent in the window.
     fn plan_window(&mut self, load: u32) {
         let workers = u64::from(WORKERS) * self.hosts.len() as u64;
         let gap_ns = (1e9 / RATE) as u64;
@@ -528,7 +528,7 @@ impl World {
         self.reads.get_mut(&load).unwrap().planned = planned;
     }
 
-    /// What an agent truly did in a load.
+    /// What an agent really did in a load.
     pub fn truth(&self, index: usize, load: u32) -> Truth {
         let truths = self.hosts[index].workers.iter().flat_map(|worker| &worker.truths);
         let mut sum = Truth::default();

@@ -1,12 +1,12 @@
-//! Which names a request may use for us.
+//! The names that a request may use for this server.
 //!
-//! A page of another site can make a browser ask an address of this machine under a name of its own
-//! (DNS rebinding), and could then read what is served here. Such a request has that name in its
-//! Host header. Addresses cannot be rebound.
+//! A page of another site can make a browser connect to an address of this machine under the site's
+//! own name (DNS rebinding), and could then read what is served here. Such a request has the site's
+//! name in its Host header. Addresses cannot be rebound.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The names that are ours.
+/// The names of this server.
 #[derive(Debug, Clone)]
 pub struct Hosts {
     port: u16,
@@ -14,18 +14,18 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Those of a server that listens at an address.
+    /// The names of a server that listens on an address.
     pub fn of(address: SocketAddr) -> Self {
         Self { port: address.port(), is_loopback: address.ip().is_loopback() }
     }
 
-    /// Whether a Host header names us.
+    /// Whether a Host header names this server.
     pub fn are(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
             _ => (host, Some(80)),
         };
-        // Through a tunnel (ssh -L) the port may be another one; the name is what matters.
+        // Through a tunnel (ssh -L) the port may differ; only the name matters.
         let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         if port.is_none() {
             return false;
@@ -39,7 +39,7 @@ impl Hosts {
         }
     }
 
-    /// An address to try.
+    /// An address that works, for an error message.
     pub fn example(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
     }

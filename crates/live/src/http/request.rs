@@ -6,43 +6,43 @@ use std::time::{Duration, Instant};
 
 /// The longest head, bytes.
 const HEAD_MAX: usize = 8 << 10;
-/// Most headers.
+/// The most headers.
 const HEADERS_MAX: usize = 64;
-/// How long a head may take.
+/// How long reading a head may take.
 const HEAD_LIMIT: Duration = Duration::from_secs(5);
 
-/// Why a request has no answer.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is no request.
+    /// It is not a valid HTTP request.
     Malformed,
     /// Its head is too long.
     TooLong,
-    /// It took too long, or went away.
+    /// It took too long, or the client closed the connection.
     TooSlow,
-    /// It wants to do something.
+    /// Its method is not GET.
     Method,
-    /// It was made for another server.
+    /// Its Host header names another server.
     Host,
-    /// There is nothing at its path.
+    /// There is no resource at its path.
     Missing,
-    /// Too many look on.
+    /// There are too many connections.
     Busy,
 }
 
-/// What is read of a request.
+/// The parts of a request that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    /// Decoded, without query; begins with a slash and leads nowhere up.
+    /// Decoded path without query; starts with a slash and has no `..`.
     pub(super) path: String,
     /// The Host header.
     pub(super) host: String,
-    /// The last event that a watcher got before.
+    /// The last event that the watcher has received.
     pub(super) last_event: Option<String>,
 }
 
 impl Request {
-    /// Reads one from a connection.
+    /// Reads a request from a connection.
     pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Refused> {
         let begin = Instant::now();
         let (mut head, mut filled) = (vec![0; HEAD_MAX], 0);
@@ -63,7 +63,7 @@ impl Request {
         }
     }
 
-    /// Nothing while the head has not ended.
+    /// Parses a head; `None` while it is not complete.
     fn parse(head: &[u8]) -> Result<Option<Self>, Refused> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut parsed = httparse::Request::new(&mut headers);
@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// The values of a header, as text; what is no text names nothing of ours.
+/// The values of a header as text; a value that is not text matches nothing.
 fn valued<'a>(
     headers: &'a [httparse::Header<'a>],
     name: &'a str,
@@ -96,8 +96,8 @@ fn valued<'a>(
     named.map(|header| String::from_utf8_lossy(header.value).trim().to_string())
 }
 
-/// A path without its query, decoded. Nothing where it does not begin with a slash, is no text, or
-/// has a part that leads elsewhere.
+/// The decoded path without its query. `None` if it does not start with a slash, is not text, or
+/// has a part that leads out of the site.
 fn path(target: &str) -> Option<String> {
     let target = target.split(['?', '#']).next()?;
     let mut bytes = Vec::with_capacity(target.len());

@@ -1,4 +1,4 @@
-//! Responses that end.
+//! Responses other than streams of events.
 
 use super::request::Refused;
 use std::io::{self, Write};
@@ -6,23 +6,23 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What every response says: nothing is kept, guessed, framed, or told to others.
+/// Headers of every response: no caching, no content sniffing, no framing, no referrer.
 const ALWAYS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n\
     Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n";
-/// The policy of what is no page: it may do nothing.
+/// The content security policy of resources that are not pages: nothing is allowed.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 /// How long one write may wait.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
-/// Bytes of one write, after which the time is looked at.
+/// Bytes of one write; the time limit is checked after each.
 const PIECE: usize = 256 << 10;
 
-/// What there is at a path.
+/// The bytes to serve at a path.
 #[derive(Debug, Clone)]
 pub struct Served {
-    /// Its type.
+    /// The content type.
     pub content_type: &'static str,
-    /// The content security policy; of a page that has one in it, too.
+    /// The content security policy of the header, in addition to that in the page itself.
     pub policy: Option<String>,
     /// The bytes.
     pub bytes: Arc<[u8]>,
@@ -37,13 +37,13 @@ pub(super) fn bytes(mut stream: TcpStream, served: &Served, limit: Duration) {
          Content-Security-Policy: {policy}\r\n{ALWAYS}\r\n"
     );
     let until = Instant::now() + limit;
-    // Who does not read is gone.
+    // A client that does not read is gone.
     let _ = write_until(&mut stream, head.as_bytes(), until)
         .and_then(|()| write_until(&mut stream, bytes, until));
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// Begins a stream of events.
+/// Starts a stream of events.
 pub(super) fn begin_events(stream: &mut TcpStream, until: Instant) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
@@ -52,21 +52,19 @@ pub(super) fn begin_events(stream: &mut TcpStream, until: Instant) -> io::Result
     write_until(stream, head.as_bytes(), until)
 }
 
-/// Sends to another path.
+/// Redirects to another path.
 pub(super) fn moved(stream: TcpStream, to: &str) {
     let extra = format!("Location: {to}\r\n");
     plain(stream, "301 Moved Permanently", &extra, "see the other path\n");
 }
 
-/// Says why there is no answer.
+/// Sends the reason of a refusal.
 pub(super) fn refuse(stream: TcpStream, why: &Refused) {
     let (status, extra, text) = match why {
-        Refused::Malformed => ("400 Bad Request", "", "this is no request of HTTP/1.1\n"),
+        Refused::Malformed => ("400 Bad Request", "", "this is not an HTTP/1.1 request\n"),
         Refused::TooLong => ("431 Request Header Fields Too Large", "", "the head is too long\n"),
         Refused::TooSlow => ("408 Request Timeout", "", "the request took too long\n"),
-        Refused::Method => {
-            ("405 Method Not Allowed", "Allow: GET\r\n", "only GET is answered here\n")
-        }
+        Refused::Method => ("405 Method Not Allowed", "Allow: GET\r\n", "only GET is supported\n"),
         Refused::Host => (
             "421 Misdirected Request",
             "",
@@ -74,7 +72,7 @@ pub(super) fn refuse(stream: TcpStream, why: &Refused) {
         ),
         Refused::Missing => ("404 Not Found", "", "there is nothing at this path\n"),
         Refused::Busy => {
-            ("503 Service Unavailable", "Retry-After: 5\r\n", "too many look on already\n")
+            ("503 Service Unavailable", "Retry-After: 5\r\n", "too many connections\n")
         }
     };
     plain(stream, status, extra, text);
@@ -91,7 +89,7 @@ fn plain(mut stream: TcpStream, status: &str, extra: &str, text: &str) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// Writes all, or gives up at an instant: also on a reader that takes a byte now and then.
+/// Writes all bytes, or gives up at an instant, even if the reader takes a byte now and then.
 pub(super) fn write_until(
     stream: &mut TcpStream,
     mut bytes: &[u8],

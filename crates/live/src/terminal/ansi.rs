@@ -1,5 +1,5 @@
-//! A terminal of the usual kind, written to with escape sequences. Ratatui's own backends bring an
-//! event loop and a reader of keys, which nothing here needs.
+//! A terminal backend with ANSI escape sequences. Ratatui's own backends bring an event loop and a
+//! key reader, which are not needed here.
 
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
@@ -9,7 +9,7 @@ use rustix::termios::tcgetwinsize;
 use std::fmt::Write as _;
 use std::io::{self, Write as _, stderr};
 
-/// What is written, until it is flushed.
+/// Collects the output until it is flushed.
 #[derive(Debug, Default)]
 pub(super) struct Ansi {
     text: String,
@@ -64,7 +64,7 @@ impl Backend for Ansi {
         Ok(())
     }
 
-    /// Shown again when the terminal is given back.
+    /// Does nothing: the cursor is shown again when the terminal is restored.
     fn show_cursor(&mut self) -> io::Result<()> {
         Ok(())
     }

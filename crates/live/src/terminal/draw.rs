@@ -1,4 +1,4 @@
-//! What stands where. The same values as on the page.
+//! The layout of the drawing, with the same values as on the page.
 
 use super::Colours;
 use crate::message::{Conclusion, Tick};
@@ -12,10 +12,10 @@ use ratatui_core::widgets::Widget;
 use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use ratatui_widgets::sparkline::Sparkline;
 
-/// Facts beside each other.
+/// How many facts a row has.
 const FACTS_PER_ROW: usize = 3;
 
-/// Draws everything, from the top, as far as there is room.
+/// Draws everything from the top, as far as there is room.
 pub(super) fn whole(frame: &mut Frame<'_>, now: &Now, colours: Colours) {
     let area = frame.area();
     let mut rows = Rows { area, used: 0 };
@@ -35,7 +35,7 @@ pub(super) fn whole(frame: &mut Frame<'_>, now: &Now, colours: Colours) {
         let named = tick.failed.iter().take(5).map(|(name, count)| format!("{name}: {count}"));
         line(&mut rows, Line::raw(named.collect::<Vec<_>>().join(", ")));
     }
-    // Half of what is left is for the course, the rest for what it means.
+    // Half of the remaining rows show the figures over time, the rest the conclusion.
     let height = (rows.left() / 2).saturating_sub(2).min(10);
     let (upper, lower) = (height.div_ceil(2), height / 2);
     spark(frame, &mut rows, upper, ("Rate", dim), now, |tick| Some(tick.rate as u64));
@@ -65,7 +65,7 @@ impl Rows {
         self.area.height.saturating_sub(self.used)
     }
 
-    /// The next ones; fewer where there are no more.
+    /// The next rows; fewer if there are not enough.
     fn take(&mut self, rows: u16) -> Rect {
         let height = rows.min(self.left());
         let taken = Rect { y: self.area.y + self.used, height, ..self.area };
@@ -74,7 +74,7 @@ impl Rows {
     }
 }
 
-/// The level, its stage, and how much of that is over.
+/// The level, its stage, and how much of the stage is done.
 fn stage(now: &Now) -> Line<'static> {
     let mut parts = vec![now.stage()];
     let tick = now.tick().filter(|_| now.state == State::Running);
@@ -135,7 +135,7 @@ fn conclusion(frame: &mut Frame<'_>, rows: &mut Rows, now: &Now, colours: Colour
     };
     let mut text = vec![Line::styled(said.text.clone(), style)];
     text.extend(said.lines.iter().map(|line| Line::raw(line.clone())));
-    // Sentences may need more than a row each; levels and notices want some as well.
+    // A sentence may need several rows, and levels and notices need rows as well.
     let width = usize::from(rows.area.width.max(1));
     let wrapped = |line: &Line<'_>| line.width().div_ceil(width).max(1);
     let needed = text.iter().map(wrapped).sum::<usize>();

@@ -1,5 +1,4 @@
-//! Taking a terminal, and giving it back as it was: in order, on a panic, and from a signal
-//! handler.
+//! Takes a terminal, and restores it: at an orderly end, on a panic, and from a signal handler.
 
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
@@ -14,18 +13,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// How the terminal was.
+/// The settings of the terminal before it was taken.
 static BEFORE: OnceLock<Termios> = OnceLock::new();
-/// Whether it is ours.
+/// Whether it is taken now.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A terminal that is ours until it is given back.
+/// A taken terminal.
 #[derive(Debug)]
 pub(super) struct Owned(());
 
 impl Owned {
-    /// Takes it: what is typed is not shown, and cannot suspend us on a screen that is not ours.
-    /// Ctrl-C stays a signal.
+    /// Takes it: input is not echoed, and Ctrl-Z cannot suspend the process on the alternate
+    /// screen. Ctrl-C stays a signal.
     pub(super) fn take() -> io::Result<Self> {
         let tty = io::stderr();
         let now = tcgetattr(&tty)?;
@@ -39,15 +38,15 @@ impl Owned {
         Ok(Self(()))
     }
 
-    /// Gives it back; what was typed meanwhile is nobody's.
+    /// Restores it, and discards what was typed meanwhile.
     pub(super) fn give_back(&self) {
         let _ = tcflush(io::stderr(), QueueSelector::IFlush);
         give_back();
     }
 }
 
-/// Gives the terminal back as it was, if it is ours. It makes system calls only, so that a signal
-/// handler may call it.
+/// Restores the terminal if it is taken. It makes only system calls, so that a signal handler may
+/// call it.
 pub fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;

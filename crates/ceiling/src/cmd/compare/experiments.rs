@@ -1,4 +1,4 @@
-//! Two experiments, by the figures of their visits.
+//! Compares two experiments by the figures of their visits.
 
 use super::Compare;
 use crate::cmd::runs;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What an experiment leaves in its folder.
+/// The document of an experiment in its folder.
 const DOCUMENT: &str = "experiment.json";
 
-/// Compares two experiments; nothing when both are runs.
+/// Compares two experiments; `None` if both are runs.
 pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
     let find = |asked: &Path| runs::find(asked, command.runs.directory());
     let (a, b) = (find(&command.a)?, find(&command.b)?);
@@ -27,7 +27,8 @@ pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
         (of_a, _) => {
             let (run, experiment) = if of_a.is_some() { (&b, &a) } else { (&a, &b) };
             return Err(Failure::Usage(format!(
-                "{} is a run and {} an experiment; compare two runs or two experiments",
+                "{} is a run and {} is an experiment; compare two runs or two experiments, for \
+                 example ceiling compare last~1 last",
                 run.display(),
                 experiment.display()
             )));
@@ -48,20 +49,20 @@ pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
     Ok(Some(code(command, &compared)))
 }
 
-/// A bound that is not decided is said, and fails only where that was asked for.
+/// An undecided bound is reported, and fails only with `--strict`.
 fn code(command: &Compare, of: &Across) -> Code {
     let is = |wanted| of.bounds.iter().any(|one| one.outcome == wanted);
     if is(Outcome::Failed) {
         return Code::Unmet;
     }
     if is(Outcome::Undecided) {
-        eprintln!("ceiling: a bound of --fail-if is undecided; more visits decide it (blocks)");
+        eprintln!("ceiling: a bound of --fail-if is undecided; more visits (blocks) decide it");
         return if command.strict { Code::Unmet } else { Code::Good };
     }
     Code::Good
 }
 
-/// The experiment of a folder or of a document; nothing when there is none.
+/// The experiment of a folder or of a document; `None` if there is none.
 fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
     let document = path.join(DOCUMENT);
     let document = if path.is_dir() { &document } else { path };
@@ -77,7 +78,7 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
     if of.analysis.is_some() {
         return Ok(Some(of));
     }
-    // One that was interrupted, or of an older version: its runs are beside it.
+    // An interrupted experiment, or one of an older version: its figures come from the runs.
     let runs = document.parent().unwrap_or(Path::new(".")).join("runs");
     let kept: Vec<Option<Run>> = of
         .cells
@@ -88,7 +89,7 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
         })
         .collect();
     if kept.iter().all(Option::is_none) {
-        let why = "it has no figures of visits, and there are no runs beside it; give the folder \
+        let why = "it has no figures of visits, and there are no runs next to it; give the folder \
                    of the experiment";
         return Err(wrong(why.to_string()));
     }

@@ -1,4 +1,4 @@
-//! `ceiling fleet keys DIR`: the keys of a fleet, each to be given to one machine.
+//! `ceiling fleet keys DIR`: makes the keys of a fleet, in one folder for each machine.
 
 use super::{AgentName, FleetName};
 use crate::exit::{Code, Failure};
@@ -7,36 +7,36 @@ use agents::keys::{BROKER, CONFIGURATION, CONTROLLER, Made, Wish, make};
 use clap::Args;
 use plan::values::{HostName, KeysFolder, Socket};
 
-/// Makes what a fleet needs so that strangers can do nothing with it: a configuration of
-/// nats-server with TLS and one user for each agent, which may publish and hear on its own subjects
-/// alone; a file of credentials for each agent; and the key that signs the controller's orders.
+/// Makes the files that keep strangers out of a fleet: a configuration for nats-server with TLS and
+/// one user for each agent, which may publish and subscribe only on its own subjects; a credentials
+/// file for each agent; and the key that signs the controller's orders.
 ///
-/// What is there is kept: with the same folder, agents are added. To take an agent out, remove its
-/// file, run this again, and let the broker read its configuration again.
+/// Existing keys are kept: run it again with the same folder to add agents. To remove an agent,
+/// remove its file, run this again, and reload the configuration of the broker.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-  DIR/nats/           to the broker's host; there: nats-server -c nats.conf
-  DIR/agents/a1.creds to the host of agent a1
-  DIR/controller/     to who may order load; keep it secret
+Copy  DIR/nats/            to the broker's host; start: nats-server -c nats.conf
+      DIR/agents/a1.creds  to the host of agent a1
+      DIR/controller/      to the host that orders load; keep it secret
 
 Examples:
   ceiling fleet keys fleet-keys --agents a1,a2,a3 --name staging \\
       --host nats.example
   ceiling fleet keys fleet-keys --agents a4 --name staging")]
 pub struct Keys {
-    /// Where to; made when absent
+    /// Folder for the keys; made if absent
     folder: KeysFolder,
 
-    /// Agents that are to have keys; repeatable, or with commas
+    /// Agents to make keys for; repeatable, or separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     agents: Vec<AgentName>,
 
-    /// Name of the fleet: what stands behind the slash of --fleet and --nats
+    /// Name of the fleet: the part after the slash in --fleet and --nats
     #[arg(long, value_name = "NAME", default_value = super::DEFAULT_NAME)]
     name: FleetName,
 
-    /// A name or address by which the broker is reached, for its certificate, beside localhost;
-    /// repeatable, or with commas
+    /// A name or address of the broker for its certificate, in addition to localhost; repeatable,
+    /// or separated by commas
     #[arg(long = "host", value_name = "HOST", value_delimiter = ',')]
     hosts: Vec<HostName>,
 
@@ -65,7 +65,7 @@ fn told(wish: &Wish, made: &Made) -> String {
         names => names.join(" "),
     };
     format!(
-        "fleet {}: new agents: {}; agents with keys before: {}\n\
+        "fleet {}: new agents: {}; agents that had keys already: {}\n\
          broker      cd {folder}/{BROKER} && nats-server -c {CONFIGURATION}\n\
          agents      --nats nats://HOST:{port}/{} --credentials {folder}/agents/NAME.creds\n\
          \x20           --controller {}\n\

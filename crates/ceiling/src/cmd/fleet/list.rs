@@ -1,4 +1,4 @@
-//! `ceiling fleet list`: who is there.
+//! `ceiling fleet list`: lists the agents that respond.
 
 use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
@@ -55,10 +55,10 @@ fn document(seen: &Seen) -> serde_json::Value {
     })
 }
 
-/// One line for each agent, within 80 columns where names are not long.
+/// One line for each agent, within 80 columns unless names are long.
 fn table(seen: &[Seen]) -> String {
     if seen.is_empty() {
-        return "no agent is there; ceiling agent starts one\n".to_string();
+        return "no agent responds; ceiling agent starts one\n".to_string();
     }
     let labels = |seen: &Seen| {
         let pairs: Vec<_> =

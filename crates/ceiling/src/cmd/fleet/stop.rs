@@ -1,15 +1,16 @@
-//! `ceiling fleet stop`: the end of all load.
+//! `ceiling fleet stop`: stops all load.
 
 use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
 use clap::Args;
 use plan::BrokerOptions;
 
-/// Ends all load of all agents at once, whoever ordered it. Agents stay, and what they measured
-/// goes to who ordered it. Load of a controller that is gone ends by itself after 1.5 s.
+/// Stops all load of all agents at once, whichever controller ordered it. Agents keep running, and
+/// send what they measured to the controller that ordered it. If a controller is lost, its load
+/// ends by itself after 1.5 s.
 ///
-/// Exit codes: 0 every agent that is there has stopped or did nothing, 2 usage, 5 the broker does
-/// not respond.
+/// Exit codes: 0 every agent that responds has stopped or was idle, 2 usage, 5 the broker does not
+/// respond.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -24,7 +25,7 @@ pub fn run(command: &Stop) -> Result<Code, Failure> {
     let controller = super::controller(&command.broker)?;
     let stopped = controller.stop("ceiling fleet stop");
     let text = match stopped.as_slice() {
-        [] => "no agent is there\n".to_string(),
+        [] => "no agent responds\n".to_string(),
         names => format!("told to stop: {}\n", names.join(" ")),
     };
     to_stdout(&text)?;

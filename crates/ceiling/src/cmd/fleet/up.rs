@@ -1,4 +1,4 @@
-//! `ceiling fleet up`: a broker and agents on this host, for trying out.
+//! `ceiling fleet up`: a trial fleet, with a broker and agents on this host.
 
 use super::{Many, PatternText, Program};
 use crate::exit::{Code, Failure};
@@ -20,37 +20,37 @@ use std::time::{Duration, Instant};
 
 /// Name of the fleet.
 const NAME: &str = "local";
-/// How long broker and agents may take to be there.
+/// How long the broker and the agents may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// How often their ends are looked for.
+/// How often to check whether one of them has ended.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long what was started may take to end in order.
+/// How long the started processes may take to end in order.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Where load may go unless told otherwise.
+/// Where load may go by default.
 const ALLOW: [&str; 4] =
     ["http://127.0.0.1:*", "http://localhost:*", "https://127.0.0.1:*", "https://localhost:*"];
 
-/// Starts nats-server on loopback with fresh keys, and agents that may load this host alone. It
-/// prints the next command and runs until Ctrl-C, which ends all of it and removes the keys.
+/// Starts nats-server on loopback with fresh keys, and agents that may load only this host. Prints
+/// the next command and runs until Ctrl-C, which stops everything and removes the keys.
 ///
-/// Agents that share a host share its CPUs: this shows how a fleet works, and not how fast it is.
+/// Agents on one host share its CPUs: this shows how a fleet works, not how fast it is.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-nats-server is Debian's package nats-server, or what `make nats-server` built.
+nats-server comes from Debian's package nats-server or from `make nats-server`.
 
 Examples:
   ceiling fleet up
   ceiling fleet up --agents 2 --allow 'http://10.0.0.7:8080'")]
 pub struct Up {
-    /// How many agents
+    /// Number of agents
     #[arg(long, value_name = "N", default_value = "4")]
     agents: Many,
 
-    /// Where the broker listens on loopback
+    /// Port of the broker on loopback
     #[arg(long, value_name = "PORT", default_value = "4222")]
     port: Port,
 
-    /// Where load may go [default: this host, any port]; repeatable, or with commas
+    /// Where load may go [default: this host, any port]; repeatable, or separated by commas
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     allow: Vec<PatternText>,
 
@@ -58,12 +58,12 @@ pub struct Up {
     #[arg(short = 't', long, value_name = "N|auto", default_value = "auto")]
     threads: Threads,
 
-    /// The broker's program [default: nats-server where programs are, or as make built it]
+    /// Program of the broker [default: nats-server of the system, else the one that make built]
     #[arg(long, value_name = "FILE")]
     nats_server: Option<Program>,
 }
 
-/// A folder that is removed with its keys.
+/// A folder of keys that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -77,7 +77,8 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, command.port.0));
     if let Err(error) = std::net::TcpListener::bind(listen) {
         return Err(Failure::Usage(format!(
-            "--port {}: {listen} cannot be listened on: {error}; for example --port 4333",
+            "--port {}: cannot listen on {listen}: {error}; give a free port, for example --port \
+             4333",
             command.port.0
         )));
     }
@@ -96,7 +97,8 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     let mut all =
         vec![(BROKER.to_string(), start(&broker(&server, &folder.0), &folder.0, BROKER)?)];
     await_listening(listen, &mut all, &folder.0, &stop)?;
-    // Once for all, because agents that measured at the same time would disturb each other.
+    // Measured once for all agents: if they all measured at the same time they would disturb each
+    // other.
     let rate = agents::capacity::of_a_worker(&stop).ok();
     for name in &names {
         let order = agent(name, rate, &command, (&made, &wish))?;
@@ -109,7 +111,7 @@ pub fn run(command: Up) -> Result<Code, Failure> {
         watch(&mut all, &folder.0)?;
         thread::sleep(LOOK);
     }
-    // Agents first, so that none complains of a broker that is gone.
+    // Agents end first, so that none reports a lost broker.
     all.reverse();
     for (_, kept) in &mut all {
         kept.ask();
@@ -118,11 +120,11 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// What to do next, in words that can be copied.
+/// The next commands, ready to copy.
 fn next(url: &str, folder: &Path, agents: usize) -> String {
     format!(
-        "ceiling fleet: {agents} agents are there; Ctrl-C ends them and the broker\n\
-         Next, in another terminal, with a server of this host:\n  \
+        "ceiling fleet: {agents} agents are ready; Ctrl-C stops them and the broker\n\
+         Next, in another terminal, with a server on this host:\n  \
          export CEILING_FLEET={url}\n  \
          export CEILING_FLEET_KEYS={}\n  \
          ceiling load http://127.0.0.1:8083/ -R 1k\n",
@@ -130,7 +132,7 @@ fn next(url: &str, folder: &Path, agents: usize) -> String {
     )
 }
 
-/// Where nats-server usually is.
+/// Looks for nats-server in the usual places.
 fn found() -> Result<PathBuf, Failure> {
     let paths = env::var_os("PATH").unwrap_or_default();
     let system = env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/bin"].map(PathBuf::from));
@@ -139,8 +141,9 @@ fn found() -> Result<PathBuf, Failure> {
     let all = system.chain(built).map(|folder| folder.join("nats-server"));
     all.into_iter().find(|path| path.is_file()).ok_or_else(|| {
         Failure::Usage(format!(
-            "--nats-server: there is no program nats-server here: apt-get install nats-server, \
-             make nats-server in the repository, or name one; for example --nats-server {}",
+            "--nats-server: no program nats-server was found; install it (apt-get install \
+             nats-server), build it (make nats-server in the repository), or give its path, for \
+             example --nats-server {}",
             Program::EXAMPLE
         ))
     })
@@ -156,7 +159,7 @@ fn broker(server: &Path, folder: &Path) -> Order {
     }
 }
 
-/// What starts an agent. `rate` is what a worker that has a CPU can send.
+/// The order that starts an agent. `rate` is what a worker with a CPU of its own can send.
 fn agent(
     name: &str,
     rate: Option<f64>,
@@ -191,7 +194,7 @@ fn agent(
     Ok(Order { words, patience: PATIENCE, ..Order::default() })
 }
 
-/// Starts one of them under a keeper, which ends it when this process ends, however it does.
+/// Starts a process under a keeper, which ends it when this process ends for any reason.
 fn start(order: &Order, folder: &Path, name: &str) -> Result<Kept, Failure> {
     let path = log(folder, name);
     let file = fs::File::create(&path);
@@ -205,7 +208,7 @@ fn log(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.log"))
 }
 
-/// Fails with the last line of what has ended.
+/// Fails with the last line of a process that has ended.
 fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
     for (name, kept) in all {
         if kept.ended().is_some() || kept.is_lost() {
@@ -215,14 +218,14 @@ fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That something has ended, and the last line that it said.
+/// Which process has ended, and the last line of its log.
 fn end_of(name: &str, folder: &Path) -> String {
     let text = fs::read_to_string(log(folder, name)).unwrap_or_default();
-    format!("{name} has ended: {}", text.lines().last().unwrap_or("it said nothing"))
+    format!("{name} has ended: {}", text.lines().last().unwrap_or("it printed nothing"))
 }
 
-/// Tells of agents that have ended, so that one can be killed on purpose; without the broker there
-/// is no fleet.
+/// Reports agents that have ended and goes on, so that one can be killed on purpose. Fails when the
+/// broker has ended.
 fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
     look(&mut all[..1], folder)?;
     all.retain_mut(|(name, kept)| {
@@ -263,7 +266,7 @@ fn await_agents(
     while controller.list().len() + 1 < all.len() {
         look(all, folder)?;
         if stop.load(Ordering::Relaxed) || begin.elapsed() > READY_WITHIN {
-            return Err(Failure::File("not all agents said hello".to_string()));
+            return Err(Failure::File("not all agents have announced themselves".to_string()));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `ceiling journal add SLUG RUN..`: copies runs that were made by hand into an entry.
+//! `ceiling journal add SLUG RUN..`: copies runs that were made without a plan into an entry.
 
 use super::words::{Place, RunName, SlugWord};
 use crate::cmd::runs;
@@ -11,11 +11,11 @@ use std::fs;
 use std::path::Path;
 use store::RUN_FILES;
 
-/// Copies runs into runs/ of an entry: record, readings and distributions, as they are. Their
-/// figures are runs.NAME.rate and so on. A run that is there already is not replaced.
+/// Copies runs into runs/ of an entry, unchanged: record, readings and distributions. Notes refer
+/// to their figures as runs.NAME.rate and so on. An existing run is not replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 copied, 2 there is no such run or entry, or the name is taken.
+Exit codes: 0 copied, 2 no such run or entry, or the name is taken.
 
 Examples:
   ceiling journal add gzip-helps last
@@ -30,7 +30,7 @@ pub struct Add {
     #[arg(required = true)]
     run: Vec<RunPath>,
 
-    /// What the run is called in the entry; of one run [default: its id]
+    /// Name of the run in the entry; only with one run [default: its id]
     #[arg(long, value_name = "NAME")]
     name: Option<RunName>,
 
@@ -43,16 +43,18 @@ pub struct Add {
 
 pub fn run(command: &Add) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
-    // A folder that is a link out of the journal is refused.
+    // A folder that is a link to outside the journal is refused.
     entry.runs()?;
     if command.name.is_some() && command.run.len() > 1 {
         return Err(Failure::Usage(
-            "--name: several runs cannot have one name; add them one by one".to_string(),
+            "--name: several runs cannot share one name; add them one by one, for example \
+             ceiling journal add gzip-helps last --name by-hand"
+                .to_string(),
         ));
     }
     let folder = entry.path.join("runs");
     fs::create_dir_all(&folder).map_err(|error| told(&folder, &error))?;
-    // All are read before the first one is copied.
+    // All runs are read before the first one is copied.
     let mut found = Vec::new();
     for asked in &command.run {
         let (path, run) = runs::read(asked, command.runs.directory())?;
@@ -61,7 +63,8 @@ pub fn run(command: &Add) -> Result<Code, Failure> {
         let to = folder.join(&name);
         if fs::symlink_metadata(&to).is_ok() {
             return Err(Failure::Usage(format!(
-                "{}: it is there already, and is left as it is; give --name another-name",
+                "{}: it exists already and is not replaced; give another name, for example --name \
+                 by-hand-2",
                 to.display()
             )));
         }
@@ -74,7 +77,7 @@ pub fn run(command: &Add) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// Copies the files of a run, whole or not at all.
+/// Copies all files of a run, or none.
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = to.with_file_name(format!(".{name}.{}.part", std::process::id()));

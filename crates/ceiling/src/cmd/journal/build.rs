@@ -1,4 +1,4 @@
-//! `ceiling journal build`: the journal as a static site.
+//! `ceiling journal build`: builds the journal as a static site.
 
 use super::pages::{Pages, pages};
 use super::words::{Place, SiteFolder};
@@ -13,16 +13,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file of each site that says that it is one: only such a folder is replaced.
+/// The file that marks a folder as a site of ours, so that it may be replaced.
 const MARK: &str = ".ceiling-site";
 const MARKED: &str = "ceiling.site/1\nceiling journal build replaces this folder whole.\n";
 
 /// Builds the journal as a static site: an index, a page for each entry, entries by tag, figures
-/// over time, and with url in journal.toml a feed. It needs no network and reads without scripts.
+/// over time, and, if journal.toml has a url, a feed. The site needs no network and no scripts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder is replaced whole when everything has been drawn. A build that fails
-leaves it as it was. Only a site that this command built, or an empty folder, is
+The folder is replaced as a whole after all pages are made; a build that fails
+leaves it unchanged. Only an empty folder, or a site that this command built, is
 replaced.
 
 Exit codes: 0 built, 1 the folder cannot be written, 2 an entry cannot be read.
@@ -87,30 +87,30 @@ fn told(command: &Build, pages: &Pages) -> String {
     )
 }
 
-/// Where the folder is, when it is a site, empty, or not there.
+/// The canonical path of the folder, if it is a site, empty, or does not exist.
 fn replaceable(out: &Path) -> Result<PathBuf, Failure> {
     let refused = |why: String| Failure::Usage(format!("-o {}: {why}", out.display()));
     if fs::symlink_metadata(out).is_err() {
         return match out.file_name() {
             Some(_) => Ok(out.to_path_buf()),
-            None => Err(refused("it is no folder; for example -o site".to_string())),
+            None => Err(refused("it is not a folder; for example -o site".to_string())),
         };
     }
-    // A link stays a link to the folder that is replaced.
+    // A link stays, and the folder that it points to is replaced.
     let place = fs::canonicalize(out).map_err(|error| refused(error.to_string()))?;
     let mut files = fs::read_dir(&place).map_err(|error| refused(error.to_string()))?;
     let is_site = fs::read(place.join(MARK)).is_ok_and(|mark| mark.starts_with(b"ceiling.site/"));
     match is_site || files.next().is_none() {
         true => Ok(place),
         false => Err(refused(
-            "it holds files that are no site of ceiling, and is left as it is; give a new folder, \
-             for example -o site"
+            "it holds files that ceiling journal build did not make, and is not replaced; give a \
+             new folder, for example -o site"
                 .to_string(),
         )),
     }
 }
 
-/// Writes the site beside its place, and then puts it there.
+/// Writes the site next to its place, then moves it there.
 fn write(place: &Path, files: &Files) -> Result<(), Failure> {
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = place.with_file_name(format!(".{name}.{}.part", std::process::id()));
@@ -137,17 +137,17 @@ fn write_draft(draft: &Path, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the draft in its place. An old site is exchanged in one step, so that there is always a
-/// whole one.
+/// Moves the draft to its place. An old site is exchanged in one step, so that a complete site
+/// exists at every moment.
 fn put(draft: &Path, place: &Path) -> io::Result<()> {
     if fs::symlink_metadata(place).is_err() {
         return fs::rename(draft, place);
     }
     match renameat_with(CWD, draft, CWD, place, RenameFlags::EXCHANGE) {
-        // Now the draft is what was there.
+        // The draft's path now holds the old site.
         Ok(()) => fs::remove_dir_all(draft),
         Err(_) => {
-            // Not every file system can exchange.
+            // Not every file system supports the exchange.
             let old = draft.with_extension("old");
             fs::rename(place, &old)?;
             fs::rename(draft, place).inspect_err(|_| {

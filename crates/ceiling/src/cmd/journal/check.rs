@@ -1,4 +1,4 @@
-//! `ceiling journal check`: what no longer holds, is open, or has changed.
+//! `ceiling journal check`: reports what no longer holds, is open, or has changed.
 
 use super::words::{Place, SlugWord};
 use crate::ci::Ci;
@@ -14,15 +14,15 @@ use report::page::{Banner, Block, List, ListKind, Page, Tone};
 use report::text::draw;
 use serde_json::{Value, json};
 
-/// Checks entries against their results. Findings whose condition is false or undecided now,
-/// references that lead to nothing, findings that are false by the result of another entry which
-/// asks the same, missing successors, and runs in which this version finds another wall do not
-/// hold. Changed gates, changed hosts of results that are compared, questions that are asked again
-/// and missing answers are doubtful. A prediction or an expected wall that was wrong is a result.
+/// Checks entries against their results. What does not hold: findings whose condition is now false
+/// or undecided, or that the result of another entry with the same question contradicts; references
+/// that lead to nothing; missing successors; runs in which this version finds another wall. What is
+/// doubtful: changed gates, changed hosts of results that are compared, repeated questions, and
+/// missing answers. A wrong prediction or a wrong expected wall is a result.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 all holds, 2 an entry is not valid, 3 something does not hold, or
-with --strict is doubtful.
+Exit codes: 0 all holds, 2 an entry is not valid, 3 something does not hold or,
+with --strict, is doubtful.
 
 Examples:
   ceiling journal check
@@ -55,7 +55,7 @@ pub fn run(command: &Check) -> Result<Code, Failure> {
     let about = journal.about()?;
     let listing = match command.slug.is_empty() {
         true => journal.entries()?,
-        // What cannot be read matters where it was asked for.
+        // An entry that cannot be read matters only if it was asked for.
         false => Listing { broken: Vec::new(), ..journal.entries()? },
     };
     for slug in &command.slug {
@@ -126,7 +126,7 @@ fn page(title: &str, checked: &Checked) -> Page {
             Weight::Invalid => "Not valid",
             Weight::Failed => "Does not hold",
             Weight::Doubtful => "Doubtful",
-            Weight::Result => "Otherwise than expected",
+            Weight::Result => "Not as expected",
         };
         blocks.push(Block::Heading(heading.to_string()));
         let (lead, kind) = (String::new(), ListKind::Sentences);
@@ -142,7 +142,7 @@ fn sentence(of: &Remark) -> String {
     format!("{entry}{about}{}: {}", of.kind.words(), of.why)
 }
 
-/// Findings and remarks as cases. A case fails exactly where something does not hold.
+/// Findings and remarks as test cases. A case fails if its finding or remark does not hold.
 fn report_of(place: &str, checked: &Checked) -> Report {
     let case = |name: String, outcome| Case { name, outcome, time_s: 0.0 };
     let mut cases = Vec::new();

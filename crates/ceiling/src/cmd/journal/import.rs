@@ -1,4 +1,5 @@
-//! `ceiling journal import SLUG FILE`: copies what another tool printed into an entry, audited.
+//! `ceiling journal import SLUG FILE`: copies the output of another tool into an entry, and audits
+//! it.
 
 use super::words::{Place, RunName, SlugWord};
 use crate::cmd::audit::Beside;
@@ -11,16 +12,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file at most.
+/// Size limit of a file in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Copies what wrk, hey, k6 and other tools printed into foreign/ of an entry, as it is, with an
-/// audit of each figure as ceiling audit makes it. Figures are foreign.NAME.rate and so on, and
-/// foreign.NAME.rate.outcome is holds, cannot_tell or cannot_be. Of a text (--text) with several
-/// accounts they are foreign.NAME.PART.rate. A result that is there already is not replaced.
+/// Copies the output of wrk, hey, k6 and other tools, unchanged, into foreign/ of an entry, and
+/// audits each figure as ceiling audit does. Notes refer to the figures as foreign.NAME.rate and so
+/// on; foreign.NAME.rate.outcome is holds, cannot_tell or cannot_be. With --text and several
+/// accounts in one text, they are foreign.NAME.PART.rate. An existing result is not replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 copied, 2 no tool that is known, or the name is taken.
+Exit codes: 0 copied, 2 the tool is not known, or the name is taken.
 
 Examples:
   wrk -c 100 http://127.0.0.1:8080/ > wrk.txt
@@ -31,10 +32,10 @@ pub struct Import {
     /// The entry
     slug: SlugWord,
 
-    /// What the tool printed or wrote
+    /// Output of the tool
     file: ForeignFile,
 
-    /// What it is called in the entry [default: the name of the file]
+    /// Name of the result in the entry [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<RunName>,
 
@@ -47,7 +48,7 @@ pub struct Import {
 
 pub fn run(command: &Import) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
-    // A folder that is a link out of the journal is refused.
+    // A folder that is a link to outside the journal is refused.
     entry.foreign()?;
     let name = command.name.as_ref().map_or_else(|| stem(&command.file), |name| name.0.clone());
     let name = RunName::parse(&name).map_err(Failure::Usage)?;
@@ -63,7 +64,7 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
     fs::create_dir_all(&folder).map_err(|error| wrong(&folder, &error))?;
     write(&copy, &bytes)?;
     write(&audited, &report::json::json(&audit)).inspect_err(|_| {
-        // Both or none: another attempt would find the name taken.
+        // Both files or none: otherwise a second attempt would find the name taken.
         let _ = fs::remove_file(&copy);
     })?;
     let claims = || audit.accounts.iter().flat_map(|account| &account.claims);
@@ -82,13 +83,14 @@ fn refuse_taken(paths: &[&PathBuf]) -> Result<(), Failure> {
     match paths.iter().find(|path| fs::symlink_metadata(path).is_ok()) {
         None => Ok(()),
         Some(path) => Err(Failure::Usage(format!(
-            "{}: it is there already, and is left as it is; give --name another-name",
+            "{}: it exists already and is not replaced; give another name, for example --name \
+             published-2",
             path.display()
         ))),
     }
 }
 
-/// A name made of that of a file.
+/// The default name, made from the name of a file.
 fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
@@ -103,12 +105,12 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     };
     source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| wrong(path, &error))?;
     match bytes.len() as u64 > BYTES_MAX {
-        true => Err(wrong(path, &format!("it has more than {BYTES_MAX} bytes"))),
+        true => Err(wrong(path, &format!("it is larger than the limit of {BYTES_MAX} bytes"))),
         false => Ok(bytes),
     }
 }
 
-/// Writes a new file whole, or nothing.
+/// Writes a complete new file, or nothing.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));

@@ -1,4 +1,4 @@
-//! `ceiling journal list`: the entries, one row each.
+//! `ceiling journal list`: lists the entries, one row each.
 
 use super::words::Place;
 use crate::exit::{Code, Failure};

@@ -10,26 +10,26 @@ use std::fs;
 use std::path::Path;
 use toml::Table;
 
-/// Makes an entry with files that are valid and say what to write. One that is there already is
-/// left as it is. The first one makes the journal as well.
+/// Makes an entry: valid files with comments that say what to write. An existing entry is left
+/// unchanged. The first entry creates the journal as well.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 made, 2 there is such an entry, or the plan is none.
+Exit codes: 0 made, 2 the entry exists already, or the plan is not valid.
 
 Examples:
   ceiling journal new gzip-helps
   ceiling journal new gzip-helps --plan experiments/12-gzip/plan.toml
   ceiling journal new gzip-helps --title 'Gzip' --question 'Does it help?'
-  ceiling journal new story-12 --source 'Entry 12 of a journal of others'")]
+  ceiling journal new story-12 --source 'Entry 12 of another journal'")]
 pub struct New {
     /// The name of the entry, and of its folder
     slug: SlugWord,
 
-    /// Its title [default: made of the name]
+    /// Its title [default: made from the name]
     #[arg(long, value_name = "TEXT")]
     title: Option<Line>,
 
-    /// What it asks [default: the question of the plan]
+    /// Its question [default: the question of the plan]
     #[arg(long, value_name = "TEXT")]
     question: Option<Line>,
 
@@ -37,7 +37,7 @@ pub struct New {
     #[arg(long, value_name = "FILE")]
     plan: Option<PlanFile>,
 
-    /// Whose experiment it is, in words: an entry about results of others, without a plan
+    /// For an entry about somebody else's results, without a plan: whose experiment it is
     #[arg(long, value_name = "TEXT", conflicts_with = "plan")]
     source: Option<Line>,
 
@@ -68,7 +68,7 @@ pub fn run(command: &New) -> Result<Code, Failure> {
         Some(_) => String::new(),
     };
     let next = match command.source {
-        // The plan of a new entry names a server that runs already, which takes a word of trust.
+        // The plan of a new entry names a server that runs already, which needs --trust.
         None if command.plan.is_none() => {
             format!("edit them, then ceiling journal run {slug} --trust")
         }
@@ -82,18 +82,21 @@ pub fn run(command: &New) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// A plan as it is written, and its question.
+/// The text of a plan, and its question.
 fn plan_of(path: &Path) -> Result<(String, String), Failure> {
     let wrong = |why: String| Failure::Usage(format!("--plan {}: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        wrong(format!("{}; give a file of TOML", error.message()))
+        wrong(format!(
+            "{}; give a TOML file, for example experiments/04-ramp/plan.toml",
+            error.message()
+        ))
     })?;
     let word = |key: &str| table.get(key).and_then(|value| value.as_str());
     match (word("schema"), word("question")) {
         (Some(plan::SCHEMA), Some(question)) => Ok((text.clone(), question.to_string())),
         _ => Err(wrong(format!(
-            "it is no plan, which has schema = \"{}\" and a question; for example \
+            "it is not a plan: a plan has schema = \"{}\" and a question; for example \
              experiments/04-ramp/plan.toml",
             plan::SCHEMA
         ))),

@@ -20,15 +20,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Packs an entry with everything it rests on: entry, plan, notes, results with records, raw
-/// readings and pages, runs that were added, and what other tools printed. The archive is a tar
-/// that zstd compressed; its manifest has the SHA-256 of every file, and is what a key signs. The
-/// same entry and key make the same bytes.
+/// Packs an entry with all its data: entry, plan, notes, results with records, raw readings and
+/// pages, added runs, and outputs of other tools. The archive is a tar compressed with zstd; its
+/// manifest has the SHA-256 of every file, and the key signs the manifest. The same entry and key
+/// make the same bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Whoever has the archive can read all of it: host names, kernel settings, command
-lines, logs of servers. --dry-run lists the files. A plan with a password or a
-token in it is refused.
+Anyone with the archive can read all of it: host names, kernel settings, command
+lines, server logs. --dry-run lists the files. A plan that contains a password
+or a token is refused.
 
 Exit codes: 0 packed, 2 the entry cannot be packed.
 
@@ -44,8 +44,8 @@ pub struct Pack {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Option<Archive>,
 
-    /// Sign the manifest with this key of SSH (ed25519). For one with a passphrase, and for a
-    /// public key whose other half an agent has, ssh-keygen signs
+    /// Sign the manifest with this SSH key (ed25519). If it has a passphrase, or is a public key
+    /// whose private half is in an SSH agent, ssh-keygen signs
     #[arg(long, value_name = "FILE")]
     key: Option<KeyFile>,
 
@@ -64,14 +64,14 @@ pub struct Pack {
     colour: Colour,
 }
 
-/// What is packed, and where it is.
+/// The manifest, and where its files are.
 struct Packing {
     manifest: Manifest,
     places: BTreeMap<String, PathBuf>,
     left_out: Vec<String>,
 }
 
-/// What was written.
+/// The archive that was written.
 struct Written {
     path: PathBuf,
     bytes: u64,
@@ -94,19 +94,19 @@ pub fn run(command: &Pack) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// A result that is being measured would change while it is packed.
+/// Refuses an entry with an unfinished result: the result would change while it is packed.
 fn refuse_unfinished(entry: &EntryFolder) -> Result<(), Failure> {
     let results = store::Directory::new(entry.path.join("results")).entries()?;
     match results.iter().find(|result| result.state() == State::BeingWritten) {
         Some(result) => Err(Failure::Usage(format!(
-            "{}: it is being written; pack the entry when it has ended",
+            "{}: it is still being measured; pack the entry after the measurement has ended",
             result.path.display()
         ))),
         None => Ok(()),
     }
 }
 
-/// The manifest of an entry.
+/// Makes the manifest of an entry.
 fn gather(entry: &EntryFolder, contents: Contents) -> Result<Packing, Failure> {
     let files: Vec<Listed> = contents.files.iter().map(listed).collect::<Result<_, _>>()?;
     let manifest = Manifest {
@@ -132,14 +132,15 @@ fn listed(file: &Content) -> Result<Listed, Failure> {
     File::open(&file.path).and_then(|from| Listed::of(&file.name, from)).map_err(unread)
 }
 
-/// Results have `***` in place of secrets; the plan of the entry is as its author wrote it.
+/// Refuses a plan that contains a secret. Results have `***` in place of secrets, but the plan of
+/// the entry is as its author wrote it.
 fn refuse_secrets(path: &Path, text: &str) -> Result<(), Failure> {
     match plan::without_secrets(text) == text {
         true => Ok(()),
         false => Err(Failure::Usage(format!(
-            "{}: it has a secret (a password, a token, a header with one), which everyone who has \
-             the archive could read; take it from outside of the plan, for example auth-env = \
-             \"TOKEN\" (docs/requests.md)",
+            "{}: it contains a secret (a password, a token, or a header with one), which anyone \
+             with the archive could read; keep the secret outside the plan, for example with \
+             auth-env = \"TOKEN\" (docs/requests.md)",
             path.display()
         ))),
     }
@@ -206,7 +207,7 @@ fn facts(written: &Written, manifest: &Manifest) -> Vec<Fact> {
     ]
 }
 
-/// Each file with its size; or files by folder, so that a long list has one line for each result.
+/// Each file with its size, or the files summed by folder, with one line for each result.
 fn rows(manifest: &Manifest, each: bool) -> Vec<(String, u64)> {
     let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for file in &manifest.files {

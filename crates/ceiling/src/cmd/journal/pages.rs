@@ -1,4 +1,4 @@
-//! The site of a journal in memory: what `build` writes, and what `serve` can show.
+//! The site of a journal in memory, for `build` and `serve`.
 
 use crate::exit::Failure;
 use journal::language::{Condition, Decision, Fault, filled};
@@ -14,23 +14,23 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Bytes of an output of another tool that are read.
+/// How many bytes of an output of another tool are read.
 const OUTPUT_MAX: u64 = 1 << 20;
 
 /// A site in memory.
 pub struct Pages {
-    /// Its files by their path.
+    /// The files by path.
     pub files: Files,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: usize,
-    /// Whether it has a feed, which takes an address.
+    /// Whether it has a feed; a feed needs the `url` of the journal.
     pub has_feed: bool,
-    /// What could not be read and is left out, one sentence each.
+    /// Data that could not be read and is left out, one sentence for each.
     pub complaints: Vec<String>,
 }
 
-/// Draws the site of a journal. Nothing is drawn when the journal or an `entry.toml` cannot be
-/// read; other data that cannot be read is named on the page of its entry.
+/// Makes the site of a journal. Fails if the journal or an `entry.toml` cannot be read; other data
+/// that cannot be read is named on the page of its entry.
 pub fn pages(journal: &Journal) -> Result<Pages, Failure> {
     let (about, listing) = (journal.about()?, journal.entries()?);
     if let Some(broken) = listing.broken.into_iter().next() {
@@ -49,7 +49,8 @@ pub fn pages(journal: &Journal) -> Result<Pages, Failure> {
 
 type OneDrawn = (Drawn, Vec<String>);
 
-/// Each entry, as many at once as there are CPUs; in their order.
+/// Draws all entries in parallel, on as many threads as there are CPUs. The result is in their
+/// order.
 fn all_drawn(
     site: &Site,
     entries: &[EntryFolder],
@@ -120,7 +121,7 @@ fn predictions(
     predictions.map(|one| decided(&one.condition)).collect()
 }
 
-/// Results with their runs, and which one the entry speaks of.
+/// Adds the results with their runs, and marks the result that the entry is about.
 fn results(entry: &EntryFolder, world: &World<'_>, of: &mut Contents) -> Result<(), JournalError> {
     let chosen = entry.chosen().unwrap_or_else(|why| {
         of.complaints.push(why.to_string());
@@ -145,14 +146,14 @@ fn results(entry: &EntryFolder, world: &World<'_>, of: &mut Contents) -> Result<
     Ok(())
 }
 
-/// What a visit left; the page says where it cannot be read.
+/// The run of a visit. If it cannot be read, the page says so.
 fn whole(entry: &EntryFolder, folder: &Path, cell: &CellResult) -> Option<Run> {
     let Fate::Measured { run } = &cell.fate else { return None };
     let path = folder.join(run);
     entry.whole_run(&RunKept { about: cell.name.clone(), path }).ok()
 }
 
-/// What another tool printed, as it was, up to a size; empty when there is no such file.
+/// The unchanged output of another tool, up to a size limit; empty if there is no such file.
 fn output(folder: &Path, name: &str) -> String {
     let is_it = |file: &fs::DirEntry| {
         let is_file = file.file_type().is_ok_and(|kind| kind.is_file());

@@ -9,9 +9,9 @@ use plan::values::ExperimentFolder;
 use std::fs;
 
 /// Runs plan.toml of an entry as `ceiling run` does, with the same options, and keeps the result in
-/// results/ of the entry under a name of its own. No result is overwritten. The status is running
-/// meanwhile. A planned entry is done afterwards, and any other status is put back; after an
-/// interrupt or a failed cell it is what it was.
+/// results/ of the entry under a new name. No result is overwritten. While it runs, the status of
+/// the entry is running; afterwards a planned entry is done, and any other status is restored.
+/// After an interrupt or a failed cell the old status is restored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: those of ceiling run: 0 all cells were measured, 3 a wall is not the
@@ -35,12 +35,12 @@ pub struct RunEntry {
 
 pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let entry = super::entry(&command.place, &command.slug)?;
-    // A folder that is a link out of the journal is refused.
+    // A folder that is a link to outside the journal is refused.
     entry.results()?;
     if entry.plan()?.is_none() {
         return Err(Failure::Usage(format!(
-            "{}: it has no plan.toml, and nothing to run; ceiling journal import and add bring \
-             results of others",
+            "{}: it has no plan.toml, so there is nothing to run; to add other results, use \
+             ceiling journal add or import, for example ceiling journal import gzip-helps wrk.txt",
             entry.path.display()
         )));
     }
@@ -59,7 +59,7 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let status = if is_measured && is_new { Status::Done } else { was };
     let written = entry.write_status(status.word());
     if let (Err(why), Err(_)) = (&written, &ended) {
-        // What ended the run is reported first; a full disk ends both.
+        // The failure of the run is reported first; a full disk fails both writes.
         eprintln!("ceiling: the status is still running: {why}");
         return ended;
     }
@@ -84,7 +84,7 @@ fn of_entry(entry: &EntryFolder, given: ExperimentFolder) -> Result<ExperimentFo
     match is_own && results.is_some() {
         true => Ok(ExperimentFolder(path)),
         false => Err(Failure::Usage(format!(
-            "--resume {}: it is no result of the entry '{}'; give the name of a folder in its \
+            "--resume {}: it is not a result of the entry '{}'; give the name of a folder in its \
              results/, for example --resume 20260101T120000-{}",
             path.display(),
             entry.slug,

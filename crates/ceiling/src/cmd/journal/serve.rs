@@ -1,4 +1,4 @@
-//! `ceiling journal serve`: the site of the journal in the browser, and the run under way.
+//! `ceiling journal serve`: serves the site of the journal and the current run to a browser.
 
 use super::pages::pages;
 use super::words::Place;
@@ -13,27 +13,27 @@ use plan::values::Socket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often a wish to stop is looked at.
+/// How often the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(200);
-/// Without another change for so long, what changed is whole.
+/// Changes are complete when no other has followed for this long.
 const SETTLED: Duration = Duration::from_millis(300);
 
-/// Serves the site of the journal as `build` writes it, and draws it anew when something in the
-/// journal changes. What `ceiling journal run` measures meanwhile is shown at /_live/; while it
-/// measures nothing is drawn. Ctrl-C ends it.
+/// Serves the site of the journal as `build` writes it, and rebuilds it when the journal changes.
+/// A run of `ceiling journal run` is shown at /_live/ while it goes on; the site is not rebuilt
+/// during that run. Ctrl-C ends the server.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only this host is answered unless --listen says otherwise. Other commands are
-shown at /_live/ as well: CEILING_LIVE=journal/.live ceiling load URL
+Without --listen, only this host can connect. Runs of other commands are shown
+at /_live/ as well: CEILING_LIVE=journal/.live ceiling load URL
 
 Exit codes: 0 ended by a signal, 1 the journal cannot be watched, 2 an entry
-cannot be read, or the address cannot be had.
+cannot be read, or the address cannot be bound.
 
 Examples:
   ceiling journal serve
   ceiling journal serve --listen 127.0.0.1:8000 --journal experiments/journal")]
 pub struct Serve {
-    /// Where to listen; port 0 is a free one
+    /// Where to listen; port 0 takes a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     listen: Socket,
 
@@ -51,8 +51,8 @@ pub fn run(command: &Serve) -> Result<Code, Failure> {
     let first = pages(&journal)?;
     let show = Showcase::start(address, Some(&folder.join(OF_JOURNAL))).map_err(|error| {
         Failure::Usage(format!(
-            "--listen {address}: {error}; give an address of this host and a free port, for \
-             example --listen 127.0.0.1:0"
+            "--listen {address}: cannot listen there: {error}; give an address of this host and a \
+             free port, for example --listen 127.0.0.1:0"
         ))
     })?;
     show.show(first.files);
@@ -61,14 +61,14 @@ pub fn run(command: &Serve) -> Result<Code, Failure> {
     }
     let url = show.url();
     eprintln!(
-        "ceiling: journal at {url}, the run under way at {}",
+        "ceiling: journal at {url}, current run at {}",
         url.trim_end_matches('/').to_string() + LIVE
     );
     follow(&journal, &changes, &show, &stop).map_err(unwatched)?;
     Ok(Code::Good)
 }
 
-/// Draws the site anew after each change, until it is to stop.
+/// Rebuilds the site after each change, until the stop flag is set.
 fn follow(
     journal: &Journal,
     changes: &Changes,
@@ -78,7 +78,7 @@ fn follow(
     let mut is_due = false;
     while !stop.load(Ordering::Relaxed) {
         is_due |= changes.wait(LOOK)?;
-        // Drawing takes all CPUs for a moment, and a measurement should have them.
+        // A rebuild takes all CPUs for a moment, and a measurement needs them.
         if !is_due || show.is_measuring() {
             continue;
         }
@@ -87,9 +87,9 @@ fn follow(
         match pages(journal) {
             Ok(pages) => {
                 show.show(pages.files);
-                eprintln!("ceiling: the site was drawn anew");
+                eprintln!("ceiling: the site was rebuilt");
             }
-            Err(why) => eprintln!("ceiling: the site stays as it was: {why}"),
+            Err(why) => eprintln!("ceiling: the site was not rebuilt: {why}"),
         }
     }
     Ok(())

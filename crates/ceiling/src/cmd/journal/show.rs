@@ -1,4 +1,4 @@
-//! `ceiling journal show SLUG`: an entry as text, with its figures filled.
+//! `ceiling journal show SLUG`: prints an entry as text, with its figures filled in.
 
 use super::words::{Place, SlugWord};
 use crate::exit::{Code, Failure};
@@ -10,8 +10,8 @@ use journal::{EntryFolder, Journal, Status, World};
 use report::text::printed;
 
 /// Prints an entry: its question and answer, what was expected and found with the figures that
-/// decide it, and its notes with all references filled. A reference that leads to nothing says so
-/// in its place.
+/// decide it, and its notes with all references filled in. A reference that leads to nothing is
+/// replaced by the reason.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -58,7 +58,7 @@ fn head(of: &EntryFolder) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What was expected and found.
+/// The predictions and findings, with the figures that decide them.
 fn stated(world: &World<'_>, of: &EntryFolder) -> String {
     let stated = judged(world, of);
     let mut text = String::new();

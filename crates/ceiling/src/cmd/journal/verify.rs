@@ -1,4 +1,4 @@
-//! `ceiling journal verify FILE`: checks an archive of another person, and makes its figures again.
+//! `ceiling journal verify FILE`: checks an archive of another person, and recomputes its figures.
 
 mod drawn;
 mod scratch;
@@ -17,16 +17,16 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// Checks an archive: every file against the manifest, the manifest against its signature. Then
-/// judges its runs again from the raw readings and calculates its figures and findings from them:
-/// each is the same, differs, or cannot be made again. Nothing is written but in a new folder of
-/// its own, which is removed.
+/// Checks an archive: every file against the manifest, and the manifest against its signature. Then
+/// judges its runs again from the raw readings, and recomputes its figures and findings: each is
+/// the same, differs, or cannot be made again. It writes only to a new folder of its own, and
+/// removes that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An archive is taken for hostile: one with links, devices, names that lead out of
-its folder, or more files or bytes than its manifest lists is refused.
+Archives are not trusted: one with links, devices, names that lead out of its
+folder, or more files or bytes than its manifest lists is refused.
 
-Exit codes: 0 all is as it was packed, 2 it cannot be read or is refused,
+Exit codes: 0 everything is as it was packed, 2 it cannot be read or is refused,
 3 something differs, was changed, or is not signed by a key of --pub.
 
 Examples:
@@ -38,11 +38,11 @@ pub struct Verify {
     /// The archive
     file: Archive,
 
-    /// Whose signature is good: a public key, or a file with keys, one a line
+    /// Whose signature to accept: a public key, or a file with one key on each line
     #[arg(long = "pub", value_name = "KEY")]
     public: Option<PublicKey>,
 
-    /// Keep the entry in this folder, which must not be there, when it is as it was packed
+    /// If the archive is as it was packed, keep the entry in this folder, which must not exist yet
     #[arg(long, value_name = "FOLDER")]
     extract: Option<NewFolder>,
 
@@ -54,12 +54,12 @@ pub struct Verify {
     colour: Colour,
 }
 
-/// What was found out.
+/// The outcome of the checks.
 struct Verified {
     opened: Opened,
     signed: Signed,
-    /// Whether it is as it should be: the bytes are those that were packed, and when keys were
-    /// named, one of them signed them.
+    /// Whether the bytes are those that were packed and, if `--pub` names keys, one of them signed
+    /// the manifest.
     is_authentic: bool,
     remade: Remade,
 }
@@ -94,21 +94,21 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     if let Some(folder) = command.extract.as_ref().filter(|_| is_authentic) {
         scratch.keep(slug.as_str(), folder)?;
     } else if command.extract.is_some() {
-        eprintln!("ceiling: --extract: nothing was kept, because the archive is not as it should");
+        eprintln!("ceiling: --extract: nothing was kept, because the archive failed the checks");
     }
     let is_good = is_authentic && !verified.differs();
     Ok(if is_good { Code::Good } else { Code::Unmet })
 }
 
-/// The keys that a user names: in a file, or as they are.
+/// The keys of `--pub`: from a file, or from the argument itself.
 fn trusted(given: &PublicKey) -> Result<Trusted, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--pub {}: {why}", given.0));
     let text = match Trusted::parse(&given.0) {
         Ok(trusted) => return Ok(trusted),
         Err(_) => fs::read_to_string(&given.0).map_err(|error| {
             wrong(&format!(
-                "it is no public key of SSH, and as a file: {error}; for example --pub \
-                 ~/.ssh/id_ed25519.pub"
+                "it is not a public SSH key, and reading it as a file failed: {error}; for \
+                 example --pub ~/.ssh/id_ed25519.pub"
             ))
         })?,
     };
@@ -124,13 +124,19 @@ fn open(path: &Path, scratch: &Scratch) -> Result<(Opened, Slug), Failure> {
     let none = |why: &dyn std::fmt::Display| refused(path, why);
     let file = File::open(path).map_err(|error| none(&error))?;
     if !file.metadata().is_ok_and(|data| data.is_file()) {
-        return Err(none(&"it is no file; give an archive of ceiling journal pack"));
+        return Err(none(
+            &"it is not a file; give an archive of ceiling journal pack, for example \
+              gzip-helps.tar.zst",
+        ));
     }
     let opened = read(BufReader::new(file), &Limits::default(), |name| scratch.create(name));
     let opened = opened.map_err(|why| none(&why))?;
     let slug = Slug::parse(&opened.manifest.slug).map_err(|why| none(&why))?;
     if !opened.manifest.files.iter().any(|file| file.path == "entry.toml") {
-        return Err(none(&"it has no entry.toml, so there is nothing to make again"));
+        return Err(none(
+            &"it has no entry.toml, so there is nothing to recompute; give an archive of ceiling \
+              journal pack, for example gzip-helps.tar.zst",
+        ));
     }
     scratch.name(slug.as_str())?;
     Ok((opened, slug))

@@ -1,15 +1,15 @@
-//! The words that all commands of the journal take.
+//! The kinds of arguments of the journal commands.
 
 use clap::Args;
 use std::path::PathBuf;
 
 plan::typed! {
     /// The name of an entry.
-    result SlugWord(journal::Slug), "the name of an entry: small letters, digits and hyphens",
+    result SlugWord(journal::Slug), "the name of an entry: lower-case letters, digits and hyphens",
         "gzip-helps", journal::Slug::parse;
     /// The folder of a journal.
     file Entries(PathBuf), "a directory", "journal";
-    /// What a run is called in an entry.
+    /// The name of a run in an entry.
     result RunName(String), "a name of letters, digits, hyphens and _", "by-hand", |text| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let is_inner = |byte: u8| is_plain(byte) || byte == b'-';
@@ -22,27 +22,27 @@ plan::typed! {
     };
     /// The folder of a site.
     file SiteFolder(PathBuf), "a directory", "site";
-    /// Keys whose signatures are good.
-    text PublicKey(String), "a public key of SSH, or a file with some", "id_ed25519.pub";
+    /// Keys whose signatures are accepted.
+    text PublicKey(String), "a public SSH key, or a file with public keys", "id_ed25519.pub";
     /// A key to sign with.
-    file KeyFile(PathBuf), "a key file of SSH", "~/.ssh/id_ed25519";
+    file KeyFile(PathBuf), "an SSH key file", "~/.ssh/id_ed25519";
     /// An archive of an entry.
     file Archive(PathBuf), "an archive of ceiling journal pack", "gzip-helps.tar.zst";
-    /// A folder that is made.
-    file NewFolder(PathBuf), "a folder that is not there yet", "gzip-helps";
+    /// A folder that is created.
+    file NewFolder(PathBuf), "a folder that does not exist yet", "gzip-helps";
     /// A line of text.
     text Line(String), "a text", "'Do compressed responses help?'";
 }
 
 impl RunName {
-    /// Reads a name. The error says what is accepted, with an example.
+    /// Parses a name. The error says what is accepted, with an example.
     pub fn parse(text: &str) -> Result<String, String> {
         let read: Result<Self, String> = text.parse();
         read.map(|name| name.0).map_err(|why| format!("{why}; for example --name by-hand"))
     }
 }
 
-/// Which journal.
+/// The option that names the journal.
 #[derive(Debug, Args)]
 pub struct Place {
     /// Folder of the journal

@@ -1,4 +1,4 @@
-//! What the visits of an experiment say so far, after each block.
+//! Interim analysis of an experiment after each block.
 
 use judge::experiment::{Visited, enough};
 use model::analysis::Conditions;
@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-/// Looks after each block whether the design asks for more.
+/// Decides after each block whether the design needs more blocks.
 pub struct Looks<'a> {
     design: Option<Design>,
     begin: Instant,
     runs: &'a Path,
-    /// Figures of runs that were read before, by id.
+    /// Figures of runs that were read already, by id.
     known: BTreeMap<String, (BTreeMap<Figure, f64>, Conditions)>,
 }
 
 impl<'a> Looks<'a> {
-    /// The experiment begins now; its runs are in this folder.
+    /// For an experiment that starts now and keeps its runs in this folder.
     pub fn new(design: Option<Design>, runs: &'a Path) -> Self {
         Self { design, begin: Instant::now(), runs, known: BTreeMap::new() }
     }
 
-    /// Why the experiment may end after these visits.
+    /// Why the experiment may end after these visits, if it may.
     pub fn look(&mut self, cells: &[CellResult]) -> Option<Ended> {
         let design = self.design.clone()?;
         let last = cells.last()?.block.filter(|block| *block > 0)?;

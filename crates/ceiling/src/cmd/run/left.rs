@@ -1,30 +1,31 @@
-//! How long an experiment still takes: what its plan says, at the pace that it has had so far.
+//! The time that an experiment still needs: the estimate of its plan, corrected by its pace so far.
 
 use plan::Plan;
 use std::time::{Duration, Instant};
 
-/// Time that is left.
+/// Estimates the time that is left.
 pub struct Left {
-    /// What the plan says of each visit, nanoseconds.
+    /// The length of each visit by the plan, in nanoseconds.
     visits: Vec<Option<u64>>,
-    /// When the first visit of this command began, and its number.
+    /// When the first visit of this command started, and its number.
     begin: Option<(Instant, usize)>,
 }
 
 impl Left {
-    /// Nothing has begun.
+    /// Before the first visit.
     pub fn of(plan: &Plan) -> Self {
         Self { visits: plan.lasts().visits, begin: None }
     }
 
-    /// A visit begins now: about how long it and all after it take. Nothing when that is not known.
+    /// A visit starts now: roughly how long it and all later visits take. `None` if not known.
     pub fn at(&mut self, visit: usize) -> Option<String> {
         let (begin, first) = *self.begin.get_or_insert((Instant::now(), visit));
         left(&self.visits, first, visit, begin.elapsed()).map(plan::rough)
     }
 }
 
-/// Nanoseconds from a visit on. Where the plan does not know, visits take as long as those before.
+/// Nanoseconds from a visit to the end. If the plan gives no length, visits are taken to last as
+/// long as those before.
 fn left(visits: &[Option<u64>], first: usize, at: usize, passed: Duration) -> Option<u64> {
     let passed = passed.as_nanos() as f64;
     let sum = |visits: &[Option<u64>]| {

@@ -1,4 +1,4 @@
-//! Changing, looking after it, and putting back.
+//! `ceiling tune apply`, `status`, `revert` and `keep`.
 
 use super::journal::JournalOption;
 use super::wish::Deadline;
@@ -22,15 +22,15 @@ use std::io::{self, Write};
 use std::time::Duration;
 use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError};
 
-/// Makes every change that the plan with the same options proposes, or none: when one fails, or
-/// Ctrl-C is pressed, those before it are put back in reverse order. Nothing is made permanent.
+/// Makes every change that the plan with the same options proposes, or none: if one fails, or on
+/// Ctrl-C, the earlier changes are put back in reverse order. Nothing is made permanent.
 ///
-/// Changes that can cut connections are left out unless they are allowed. Then a process of its own
-/// puts everything back at the deadline, unless `ceiling tune keep` is called in time: also when
-/// this terminal or the whole network is gone.
+/// Changes that can cut connections are left out unless --allow-disruptive is given. Then a
+/// watchdog process puts everything back at the deadline unless `ceiling tune keep` is run in time,
+/// even if this terminal or the whole network is lost.
 ///
-/// Exit codes: 0 good; 1 failed, and everything is as it was before; 2 usage (not root, nothing
-/// to do with such names); 3 failed, and something could not be put back.
+/// Exit codes: 0 good; 1 failed, and everything is as it was before; 2 usage (not root, or no such
+/// knob); 3 failed, and something could not be put back.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,16 +40,16 @@ pub struct Apply {
     #[command(flatten)]
     wish: WishOptions,
 
-    /// Also changes that can cut connections, under a watchdog
+    /// Also make changes that can cut connections, under a watchdog
     #[arg(long)]
     allow_disruptive: bool,
 
-    /// Put everything back after this time, up to 60s, unless it is kept; by default 30s with a
-    /// change that can cut connections, else never
+    /// Put everything back after this time, up to 60s, unless it is kept [default: 30s with a
+    /// change that can cut connections, else never]
     #[arg(long, value_name = "T")]
     deadline: Option<Deadline>,
 
-    /// What for; kept in the journal
+    /// Why the changes are made; kept in the journal
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     note: Note,
 
@@ -84,8 +84,9 @@ pub struct Status {
     colour: Colour,
 }
 
-/// Puts values back, the newest first, each only if it still is what ceiling wrote: what somebody
-/// else changed since is reported and left alone. Works after a crash and after a restart as well.
+/// Puts values back, the newest first, each only if it is still what ceiling wrote: a value that
+/// something else has changed since is reported and left alone. Also works after a crash or a
+/// reboot.
 ///
 /// Exit codes: 0 everything is as it was before; 1 internal; 2 usage; 3 something was left.
 #[derive(Debug, Args)]
@@ -109,12 +110,12 @@ pub struct Revert {
     json: bool,
 }
 
-/// Ends the watch over a transaction: it stays until `ceiling tune revert`.
+/// Stops the watchdog of a transaction: its changes stay until `ceiling tune revert`.
 ///
 /// Exit codes: 0 good; 1 it is too late; 2 usage.
 #[derive(Debug, Args)]
 pub struct Keep {
-    /// Only this transaction; by default all that have a deadline
+    /// Only this transaction [default: all that have a deadline]
     #[arg(long, value_name = "N")]
     transaction: Option<Transaction>,
 
@@ -126,7 +127,7 @@ pub struct Keep {
 }
 
 pub fn apply(command: &Apply) -> Result<Code, Failure> {
-    // Before anything is read: a signal from now on leads to an orderly end.
+    // Set before anything is read: from here on, a signal leads to an orderly end.
     let stop = patient_flag()?;
     let order = TuneOrder::Apply {
         wanted: command.wish.wanted(),
@@ -164,11 +165,11 @@ pub fn apply(command: &Apply) -> Result<Code, Failure> {
     }
 }
 
-/// A line for each row as it happens; nothing when a document comes at the end.
+/// Prints a line for each row as it happens; nothing if a document is printed at the end.
 fn teller(is_silent: bool) -> impl FnMut(&Row) {
     move |row: &Row| {
         if !is_silent {
-            // A closed stdout is no reason to stop half-way.
+            // A closed stdout must not stop the changes half-way.
             let _ = writeln!(io::stdout(), "{}", tuning::line(row));
         }
     }
@@ -203,7 +204,7 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
     Ok(if all_refused { Code::Usage } else { Code::Good })
 }
 
-/// What became of an apply on the host of a probe.
+/// Reports the outcome of an apply on a probe's host.
 fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     if command.json {
         print(&json!({
@@ -230,18 +231,18 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// Why an apply on the host of a probe failed, as one here would tell it.
+/// Why an apply on a probe's host failed, with the exit code that it would have on this host.
 fn far_failure(response: &TuneOutcome) -> Option<Failure> {
     let why = format!("the probe's host: {}", response.error.as_ref()?);
     Some(match &response.transaction {
         _ if response.left > 0 => Failure::Left(why),
-        // Nothing was begun: what was asked cannot be.
+        // Nothing was started: the order was not possible.
         None => Failure::Usage(why),
         Some(_) => Failure::File(why),
     })
 }
 
-/// What was done, what shows of it, and how to get rid of it.
+/// What was changed, its visible effects, and how to put it back.
 fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> String {
     let mut effects: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| row.fate == Fate::Applied) {
@@ -255,7 +256,7 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
     let left = command.deadline.as_ref().map(|left| left.0).or(is_watched.then_some(DEADLINE));
     let watched = left.map(|left| {
         format!(
-            "put back in {} s unless you say: ceiling tune keep --transaction {id}\n",
+            "put back in {} s unless you run: ceiling tune keep --transaction {id}\n",
             left.as_secs()
         )
     });
@@ -316,7 +317,7 @@ fn heading(one: &tune::InForce) -> String {
 }
 
 pub fn revert(command: &Revert) -> Result<Code, Failure> {
-    // Putting back is soon over, and never left half-way by a signal.
+    // Reverting is short, and a signal must not stop it half-way.
     let _patient = patient_flag()?;
     let mut tell = teller(command.json);
     let order =
@@ -341,7 +342,7 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
     } else {
         to_stdout(&match (rows.len(), left) {
             (0, _) => "nothing to put back\n".to_string(),
-            (all, 0) => format!("{all} put back; nothing of ceiling is left\n"),
+            (all, 0) => format!("{all} put back; no change of ceiling is left\n"),
             (all, left) => format!("{} put back, {left} left: see above\n", all - left),
         })?;
     }
@@ -360,7 +361,7 @@ pub fn keep(command: &Keep) -> Result<Code, Failure> {
         }
     };
     to_stdout(&match &kept[..] {
-        [] => "nothing waits to be kept\n".to_string(),
+        [] => "no transaction has a deadline\n".to_string(),
         kept => format!("kept: {}; ceiling tune revert still puts it back\n", kept.join(", ")),
     })?;
     Ok(Code::Good)
@@ -372,7 +373,7 @@ mod tests {
     use lab::orders::response;
     use model::tuning::{Scope, TakesEffect};
 
-    /// What cannot be put back on the host of a probe is reported as it is here: with exit code 3.
+    /// A value that cannot be put back on a probe's host leads to exit code 3, as on this host.
     #[test]
     fn a_far_rollback_that_leaves_something_ends_as_one_here_does() {
         let row = |fate| Row {
@@ -409,7 +410,7 @@ mod tests {
         }
         let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
         let far = far_failure(&response(Err(refused))).map(|failure| failure.code());
-        assert_eq!(far, Some(Code::Usage), "nothing was begun");
+        assert_eq!(far, Some(Code::Usage), "nothing was started");
         assert!(far_failure(&TuneOutcome::default()).is_none());
     }
 

@@ -1,7 +1,7 @@
-//! Knobs of another host, over the line of its probe.
+//! Knobs of another host, through its probe.
 //!
-//! The probe's host does there what `ceiling tune` does here: the same journal, the same watchdog,
-//! the same way back. Predictions are made here, where the run is.
+//! The probe does on its host what `ceiling tune` does on this one: with the same journal, the same
+//! watchdog and the same way back. Predictions are made here, where the run is.
 
 use super::journal::JournalOption;
 use super::wish;
@@ -24,18 +24,18 @@ use tune::{Host, Journal, ServerChange, Taken, Wish};
 pub struct Hands {
     journal: PathBuf,
     may_change: bool,
-    /// Whose knobs are meant when an order does not say.
+    /// The server whose knobs are turned if an order names none.
     server: Mutex<FarServer>,
 }
 
-/// The server as the probe was told.
+/// The server that the probe was started to watch.
 #[derive(Debug)]
 enum FarServer {
-    /// It was not; a client may still name whoever listens on the port it was told.
+    /// None; a client may still name the process that listens on this port.
     Untold(Option<u16>),
-    /// Its processes; once it has ended they are not touched, whoever gets their numbers.
+    /// Its processes. After it has ended, no process with one of these ids is touched.
     Seen(Tree),
-    /// Nobody had the number when the probe started, and why.
+    /// The process did not exist when the probe started; the reason.
     Unseen(String),
 }
 
@@ -59,8 +59,8 @@ impl FarServer {
         }
     }
 
-    /// Whether a process that a client names is one of those the probe was started to watch, or one
-    /// of a server that the probe has started: over the line a client reaches no other.
+    /// Checks that a process that a client names belongs to the server that the probe watches or to
+    /// one that the probe has started: a client can reach no other process.
     fn watches(&mut self, pid: u32) -> Result<(), String> {
         let way_out = format!("start the probe with --server-pid {pid} to allow it");
         let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
@@ -78,8 +78,8 @@ impl FarServer {
         }
     }
 
-    /// This host with the server's processes. Without a server there is nothing of it to change,
-    /// and all else is as it was.
+    /// This host with the server's processes. Without a server, no knob of a process can be
+    /// changed; other knobs can.
     fn look(&mut self, wanted: &Wanted) -> Result<(Host, Wish), String> {
         if let Some(pid) = wanted.server_pid {
             self.watches(pid)?;
@@ -96,20 +96,21 @@ impl FarServer {
     }
 }
 
-/// Whether a process is below this one: a probe starts servers, and nothing else that stays.
+/// Whether a process is a descendant of this one: the only lasting children of a probe are servers.
 fn is_started_by_us(pid: u32) -> bool {
     let us = std::process::id();
     pid != us && Tree::of(us).is_ok_and(|tree| tree.pids().contains(&pid))
 }
 
-/// Whether a process is of the tree that listens on a port of this host.
+/// Whether a process belongs to the tree that listens on a port of this host.
 fn listens(port: u16, pid: u32) -> bool {
     let owner = probe::find_server((Ipv4Addr::LOCALHOST, port).into()).ok();
     owner.and_then(|owner| Tree::of(owner).ok()).is_some_and(|tree| tree.pids().contains(&pid))
 }
 
 impl Hands {
-    /// With the journal in this folder; fails when none can be kept there.
+    /// Hands that may change knobs, with the journal in this folder. Fails if no journal can be
+    /// kept there.
     pub fn new(
         journal: &JournalOption,
         server_pid: Option<u32>,
@@ -120,7 +121,7 @@ impl Hands {
         Ok(Self { journal, may_change: true, server: Mutex::new(server) })
     }
 
-    /// Those that only look at what others changed, if they may.
+    /// Hands that change nothing, and only watch what others change.
     pub fn off(journal: &JournalOption) -> Self {
         let server = Mutex::new(FarServer::Untold(None));
         Self { journal: journal.folder(), may_change: false, server }
@@ -139,13 +140,13 @@ impl Hands {
             look: &mut |wanted: &Wanted| server.look(wanted),
             watch: &watch,
             stop: None,
-            note: "ordered over the line of the probe",
+            note: "ordered through the probe",
         };
         carry_out(order, &mut bench)
     }
 }
 
-/// An experiment on a server that this probe has started, for one client.
+/// Experiments of one client on a server that this probe has started.
 struct Experimenter<'a> {
     journal: &'a Path,
     under_way: Option<ServerChange>,
@@ -161,8 +162,9 @@ impl Experimenter<'_> {
             Step::Prepare { server_pid, left } => {
                 if !is_started_by_us(*server_pid) {
                     return Err(format!(
-                        "process {server_pid} is no server that this probe has started; start it \
-                         by a plan: ceiling probe serve --allow-start servers.toml"
+                        "process {server_pid} is not a server that this probe has started; let a \
+                         plan start it, for example with ceiling probe serve --allow-start \
+                         targets/targets.toml"
                     ));
                 }
                 let journal = Journal::open(self.journal).map_err(|error| error.to_string())?;
@@ -187,7 +189,7 @@ impl Tuner for Hands {
     }
 
     fn carry_out(&self, order: &TuneOrder) -> TuneOutcome {
-        // A panic while an order was carried out left the journal as it is: on disk.
+        // The journal is on disk, so a panic in an earlier order has not damaged it.
         let mut server = self.server.lock().unwrap_or_else(|broken| broken.into_inner());
         let done = self.try_carry_out(order, &mut server);
         done.unwrap_or_else(|why| TuneOutcome { error: Some(why), ..TuneOutcome::default() })
@@ -207,7 +209,7 @@ impl Tuner for Hands {
     }
 }
 
-/// Gives an order to the host of a probe, when one is named.
+/// Sends an order to the probe, if the options name one.
 pub fn order(probe: &ProbeOptions, order: TuneOrder) -> Result<Option<TuneOutcome>, Failure> {
     let Some(choice) = probe.choice(&ThisHost)? else { return Ok(None) };
     let call = Call {
@@ -222,7 +224,7 @@ pub fn order(probe: &ProbeOptions, order: TuneOrder) -> Result<Option<TuneOutcom
     remote::order(&call, order).map(Some).map_err(Failure::Far)
 }
 
-/// Rows of a far plan, with what a run here says of them.
+/// Rows of a plan of another host, with the predictions of a run on this host.
 pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
     for row in &mut rows {
         let knob = tune::find(&row.knob);
@@ -231,7 +233,7 @@ pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
     rows
 }
 
-/// The response, unless the far host says that it could not.
+/// The response, unless it has an error.
 pub fn all_well(response: TuneOutcome) -> Result<TuneOutcome, Failure> {
     match response.error {
         None => Ok(response),
@@ -251,7 +253,7 @@ mod tests {
         server.look(&wanted).err().unwrap_or_default()
     }
 
-    /// Process 1 is root's, and was a client's for the asking.
+    /// A client must not reach process 1, which belongs to root.
     #[test]
     fn a_client_reaches_no_process_but_those_the_probe_watches() {
         let us = process::id();
@@ -261,7 +263,7 @@ mod tests {
             let why = refused(&mut untold, pid);
             assert!(why.contains(&format!("--server-pid {pid}")), "{why}");
         }
-        assert_eq!(refused(&mut untold, child.id()), "", "we have started it");
+        assert_eq!(refused(&mut untold, child.id()), "", "we started it");
         let mut ours = FarServer::of(Some(us), None);
         assert_eq!(refused(&mut ours, us), "");
         assert_eq!(refused(&mut ours, child.id()), "", "it is below");

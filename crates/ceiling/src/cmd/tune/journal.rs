@@ -1,4 +1,4 @@
-//! Which journal, and which transactions in it.
+//! The option that names the journal.
 
 use crate::exit::Failure;
 use clap::Args;
@@ -6,16 +6,16 @@ use plan::values::JournalFolder;
 use std::path::PathBuf;
 use tune::Journal;
 
-/// Where changes are written down.
+/// Where changes are recorded.
 #[derive(Debug, Args)]
 pub struct JournalOption {
-    /// Folder of the journal; by default /var/lib/ceiling/tune
+    /// Folder of the journal [default: /var/lib/ceiling/tune]
     #[arg(long, value_name = "DIR", env = "CEILING_TUNE_JOURNAL")]
     journal: Option<JournalFolder>,
 }
 
 impl JournalOption {
-    /// The journal, if it is one to trust.
+    /// Opens the journal. Fails if its folder cannot be trusted.
     pub fn open(&self) -> Result<Journal, Failure> {
         Ok(Journal::open(&self.folder())?)
     }
@@ -24,16 +24,16 @@ impl JournalOption {
     pub fn folder(&self) -> PathBuf {
         let folder =
             self.journal.as_ref().map_or_else(tune::journal_folder, |folder| folder.0.clone());
-        // A watchdog starts elsewhere and must find the same folder.
+        // The watchdog starts in another directory and must find the same folder.
         std::path::absolute(&folder).unwrap_or(folder)
     }
 
-    /// What those must be told who measure, when it is not where they look.
+    /// A hint for later runs, if the journal is not in the folder where they look.
     pub fn hint(&self) -> String {
         let folder = self.folder();
         if folder == tune::journal_folder() {
             return String::new();
         }
-        format!("a run looks at it only with CEILING_TUNE_JOURNAL={}\n", folder.display())
+        format!("runs see this journal only with CEILING_TUNE_JOURNAL={}\n", folder.display())
     }
 }

@@ -1,4 +1,4 @@
-//! The watchdog's process: started before the first change that can cut connections.
+//! The process of the watchdog, started before the first change that can cut connections.
 
 use crate::exit::{Code, Failure};
 use crate::signals::patient_flag;
@@ -12,7 +12,7 @@ use tune::{Host, Journal};
 /// Puts a transaction back at its deadline. Started by apply.
 #[derive(Debug, Args)]
 pub struct Guard {
-    /// Which
+    /// The transaction
     #[arg(long, value_name = "N")]
     transaction: Transaction,
 
@@ -22,14 +22,15 @@ pub struct Guard {
 }
 
 pub fn guard(command: &Guard) -> Result<Code, Failure> {
-    // A session of its own: no Ctrl-C, no hang-up of the terminal. Told to end, it puts back first.
+    // In a session of its own, Ctrl-C and a hang-up of the terminal do not reach it. On a signal it
+    // first puts the changes back.
     let stop = patient_flag()?;
     rustix::process::setsid()
         .map_err(|error| Failure::File(format!("cannot leave the session: {error}")))?;
     let host = Host::look(Root::default());
     let journal = Journal::open(&command.journal)?;
     tune::guard(&host, &journal, &command.transaction, &stop, &mut || {
-        // Whoever started it may be gone already, which changes nothing.
+        // The process that started it may be gone already; that changes nothing.
         let _ = writeln!(io::stdout(), "{WATCHING}");
         let _ = io::stdout().flush();
     })?;

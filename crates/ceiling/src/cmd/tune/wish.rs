@@ -1,4 +1,4 @@
-//! What is wanted of a host, as typed, and the run that predicts.
+//! The options that say what to tune, and the run that predicts.
 
 use crate::cmd::runs;
 use crate::exit::Failure;
@@ -17,29 +17,29 @@ use store::Directory;
 use tune::DEADLINE_MAX;
 use tune::{Host, Profile, Split, Wish};
 
-/// How many of the newest runs are looked at for a valid one.
+/// How many of the newest runs are searched for a valid one.
 const LOOKED_AT: usize = 10;
 
-/// Which knobs, for what, and where.
+/// Which knobs to tune, for what, and where.
 #[derive(Debug, Args)]
 pub struct WishOptions {
-    /// What tuning is for; seeds is what the journal of one million requests did to its server
+    /// What to tune for; seeds is what the journal of one million requests did to its server
     #[arg(long, value_name = "PROFILE", default_value = "throughput", value_parser = profiles())]
     profile: String,
 
-    /// Only this network device; by default every one that carries load
+    /// Only this network device [default: every device that carries load]
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
-    /// CPUs for packets, a slash, CPUs for the server; by default all for both
+    /// CPUs for packets, a slash, CPUs for the server [default: all for both]
     #[arg(long, value_name = "NET/SERVER")]
     cpus: Option<NetServer>,
 
-    /// Only these knobs, by id or name: T5,somaxconn
+    /// Only these knobs, by id or name, separated by commas: T5,somaxconn
     #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
     only: Vec<Knob>,
 
-    /// The server's process: for knobs about it and its descendants
+    /// The server's process, for knobs of it and its descendants
     #[arg(long, value_name = "PID")]
     server_pid: Option<Pid>,
 }
@@ -54,7 +54,7 @@ plan::typed! {
     /// CPUs for packets and CPUs for the server.
     result NetServer(String), "CPUs for packets, a slash, CPUs for the server", "0/1-3",
         |text| Split::parse(text).map(|_| text.to_string());
-    /// When changes are put back unless they are kept.
+    /// When changes are put back if they are not kept.
     result Deadline(Duration), "a time from 1s to 60s", "30s", |text| {
         let time = parse_duration_ns(text).map(Duration::from_nanos);
         let time = time.map_err(|error| error.to_string())?;
@@ -64,7 +64,7 @@ plan::typed! {
 }
 
 impl WishOptions {
-    /// As it goes over a line.
+    /// The options in the form that is sent to a probe.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             profile: Some(self.profile.clone()),
@@ -76,13 +76,13 @@ impl WishOptions {
         }
     }
 
-    /// This host, looked at, and the wish, if this host can have it.
+    /// The state of this host, and the wish, if it is possible on this host.
     pub fn resolve(&self) -> Result<(Host, Wish), Failure> {
         resolve(&self.wanted()).map_err(Failure::Usage)
     }
 }
 
-/// This host with the processes that are wanted, and the wish, if this host can have it.
+/// The state of this host with the processes of the server, and the wish, if it is possible here.
 pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     let mut host = Host::look(Root::default());
     if let Some(pid) = wanted.server_pid {
@@ -93,13 +93,13 @@ pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     Ok((host, wish))
 }
 
-/// Why the processes of a server are not known.
+/// Why the processes of a server cannot be read.
 pub fn told(pid: u32, error: &Unreadable) -> String {
     format!("--server-pid {pid}: {}: {}", error.source, error.why)
 }
 
-/// What a run says about the use of knobs: the one asked for, else the newest valid one that was
-/// kept. Nothing without a run.
+/// The signals of a run from which knobs are predicted: the given run, otherwise the newest valid
+/// one. `None` without a run.
 pub fn signals(
     asked: Option<&Path>,
     directory: Option<PathBuf>,
@@ -115,8 +115,8 @@ pub fn signals(
     let (_, run) = runs::read(asked, directory)?;
     if !is_valid(&run) {
         return Err(Failure::NotValid(format!(
-            "--run {}: it is not a valid measurement ({}), and nothing can be predicted from it; \
-             measure again, or give --run none",
+            "--run {}: it is not a valid measurement ({}), so nothing can be predicted from it; \
+             measure again, or give another run or none, for example --run none",
             asked.display(),
             run.record.verdict.name
         )));
@@ -124,7 +124,7 @@ pub fn signals(
     Ok(Some(judge::signals(&run)))
 }
 
-/// The newest runs of a directory, the last one first.
+/// The newest runs of a directory, the newest first.
 fn newest(directory: Option<PathBuf>) -> Vec<PathBuf> {
     let entries = directory.and_then(|path| Directory::new(path).entries().ok());
     let ended = entries.into_iter().flatten().filter(|one| one.document().is_file());

@@ -1,4 +1,4 @@
-//! Ticks mean the same when they arrive, and other bytes mean nothing.
+//! Ticks are the same after encoding and decoding, and other bytes are refused.
 
 use super::*;
 use crate::ticks::{HISTOGRAMS, TickSum, histograms};
@@ -7,7 +7,7 @@ use model::random::Random;
 use model::tick::{Connections, TargetTally, Tick};
 use proptest::prelude::*;
 
-/// A tick with something everywhere, as a seed says.
+/// A tick with a value in every field, from a seed.
 pub fn filled(seed: u64, largest: u64) -> Tick {
     let mut random = Random::new(seed, 3);
     let begin_ns = random.between(0, 1 << 50);
@@ -65,7 +65,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     tick
 }
 
-/// Everything of a tick that can be compared.
+/// All comparable parts of a tick.
 fn shown(tick: &SparseTick) -> String {
     let caught: Vec<_> =
         tick.caught.iter().map(|one| (one.status, one.at_ns, one.bytes())).collect();
@@ -92,7 +92,7 @@ fn numbers_that_no_tick_has_are_refused() {
     tick.counts.measured.sent = COUNT_MAX + 1;
     assert_eq!(decode(&encode(&tick)).unwrap_err(), Malformed::Range("a count"));
     let tick = SparseTick::empty(1, Phase::Measure, (INSTANT_MAX_NS + 1, INSTANT_MAX_NS + 1));
-    assert_eq!(decode(&encode(&tick)).unwrap_err(), Malformed::Range("the begin"));
+    assert_eq!(decode(&encode(&tick)).unwrap_err(), Malformed::Range("the start"));
     let tick = SparseTick::empty(1, Phase::Measure, (5, 6 + LENGTH_MAX_NS));
     assert_eq!(decode(&encode(&tick)).unwrap_err(), Malformed::Range("the length"));
     assert!(decode(&vec![0; TICK_BYTES_MAX + 1]).is_err());

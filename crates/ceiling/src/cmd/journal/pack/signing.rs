@@ -1,5 +1,5 @@
-//! The signature of a manifest: by the key itself, or by `ssh-keygen` where a passphrase or an
-//! agent is needed, which it knows how to ask.
+//! The signature of a manifest: with the key itself, or through `ssh-keygen` if the key needs a
+//! passphrase or an SSH agent.
 
 use crate::exit::Failure;
 use pack::signature::{Key, KeyFault, NAMESPACE, Signed, Trusted, check};
@@ -8,12 +8,12 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Bytes of a key file.
+/// Size limit of a key file in bytes.
 const KEY_BYTES_MAX: u64 = 64 << 10;
 
 /// A signature.
 pub struct Signature {
-    /// As `ssh-keygen` writes it.
+    /// The signature as `ssh-keygen` writes it.
     pub text: String,
     /// Fingerprint of its key.
     pub key: String,
@@ -31,8 +31,12 @@ pub fn sign(path: &Path, manifest: &[u8]) -> Result<Signature, Failure> {
     };
     match check(manifest, Some(&text), None) {
         Signed::Unknown { key } => Ok(Signature { text, key }),
-        Signed::Bad { why } => Err(wrong(format!("its signature would not be read: {why}"))),
-        _ => Err(wrong("ssh-keygen made no signature".to_string())),
+        Signed::Bad { why } => Err(wrong(format!("its signature cannot be read back: {why}"))),
+        _ => Err(wrong(
+            "ssh-keygen made no signature; give an ed25519 key, for example --key \
+             ~/.ssh/id_ed25519"
+                .to_string(),
+        )),
     }
 }
 
@@ -50,9 +54,9 @@ fn by_ssh_keygen(path: &Path, manifest: &[u8]) -> Result<String, String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            format!("the key has a passphrase or is in an agent, and ssh-keygen: {error}")
+            format!("the key has a passphrase or is in an agent, and ssh-keygen failed: {error}")
         })?;
-    // When it ends before it reads, its exit code says so.
+    // If ssh-keygen ends before it reads, its exit code reports that.
     let _ = child.stdin.take().map(|mut input| input.write_all(manifest));
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     match output.status.success() {

@@ -1,4 +1,4 @@
-//! What was found out about an archive, as text and as a document.
+//! The outcome for an archive, as text and as a document.
 
 use super::Verified;
 use journal::{Line, Outcome};
@@ -7,7 +7,7 @@ use pack::signature::Signed;
 use report::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
 use serde_json::{Value, json};
 
-/// Of a document.
+/// The schema of the document.
 const SCHEMA: &str = "ceiling.verified/1";
 
 /// As one document.
@@ -64,7 +64,7 @@ fn banner(of: &Verified) -> Banner {
     let open = count(|one| matches!(one, Outcome::CannotBe { .. }));
     let is_authentic = of.is_authentic;
     let text = match (is_authentic, differ) {
-        (false, _) => "The archive is not as it should be.".to_string(),
+        (false, _) => "The archive failed the checks.".to_string(),
         (true, 0) if same + open == 0 => "It is as it was packed. It has no result.".to_string(),
         (true, 0) if same == 0 => "Nothing in it could be made again.".to_string(),
         (true, 0) => "All that could be made again is the same.".to_string(),
@@ -85,8 +85,8 @@ fn facts(of: &Verified) -> Vec<Fact> {
     let signature = match &of.signed {
         Signed::No => "none".to_string(),
         Signed::Good { key } => format!("good, by {key}"),
-        Signed::Unknown { key } => format!("right, by {key}; --pub KEY says whose keys are good"),
-        Signed::Other { key } => format!("right, but by {key}, which --pub does not have"),
+        Signed::Unknown { key } => format!("valid, by {key}; --pub KEY names the keys you accept"),
+        Signed::Other { key } => format!("valid, but by {key}, which --pub does not name"),
         Signed::Bad { why } => format!("bad: {why}"),
     };
     vec![

@@ -1,4 +1,4 @@
-//! A new folder for what an archive holds, which nobody else reads and which is removed.
+//! A new, private folder for the contents of an archive, which is removed afterwards.
 
 use crate::exit::Failure;
 use std::fs::{self, DirBuilder, File};
@@ -6,24 +6,25 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Names that are tried.
+/// How many names are tried.
 const NAMES_MAX: u32 = 100;
-/// For its owner only.
+/// Access for the owner only.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// Where files go before the name of the entry is known.
+/// The folder of the files until the name of the entry is known.
 const UNNAMED: &str = ".entry";
 
-/// A folder that is removed in the end.
+/// A folder that is removed on drop.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it: beside the folder that the entry is to be kept in, else among temporary files.
+    /// Makes it next to the folder of `--extract`, otherwise in the directory for temporary files.
     pub fn new(kept: Option<&Path>) -> Result<Self, Failure> {
         let parent = match kept {
             Some(folder) if fs::symlink_metadata(folder).is_ok() => {
                 return Err(Failure::Usage(format!(
-                    "--extract {}: it is there already; give a folder that is not",
+                    "--extract {}: it exists already; give a folder that does not, for example \
+                     --extract journal/gzip-helps",
                     folder.display()
                 )));
             }
@@ -32,7 +33,7 @@ impl Scratch {
                 Some(parent) if parent.is_dir() => parent.to_path_buf(),
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "--extract {}: there is no folder to keep it in; make that first, for \
+                        "--extract {}: the parent folder does not exist; make it first, for \
                          example a journal with ceiling journal new SLUG",
                         folder.display()
                     )));
@@ -56,7 +57,7 @@ impl Scratch {
         self.0.clone()
     }
 
-    /// A new file of the entry, by a name that was checked.
+    /// A new file of the entry; `name` has been checked.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let path = self.0.join(UNNAMED).join(name);
         if let Some(folder) = path.parent() {
@@ -71,14 +72,14 @@ impl Scratch {
         fs::rename(&from, &to).map_err(file_error(&from))
     }
 
-    /// Keeps the entry in a folder that is not there yet.
+    /// Moves the entry to a folder that does not exist yet.
     pub fn keep(&self, slug: &str, folder: &Path) -> Result<(), Failure> {
-        // A rename would replace an empty folder.
+        // A plain rename would silently replace an empty folder.
         fs::create_dir(folder).map_err(file_error(folder))?;
         fs::rename(self.0.join(slug), folder).map_err(file_error(folder))
     }
 
-    /// A text without the way to this folder, which says nothing to a reader.
+    /// A text without the path of this folder, which means nothing to a reader.
     pub fn without(&self, text: &str) -> String {
         text.replace(&format!("{}/", self.0.display()), "")
     }
