@@ -208,7 +208,7 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
     compared
 }
 
-/// The difference that the host makes by itself: the baseline against itself.
+/// The variation of the host by itself: the baseline against itself.
 fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
     let contrast = Contrast::of_logs(ratios)?;
     let (conclusion, _) = conclude(&[Some(contrast)], Rules::once(0.0))[0]?.word();
@@ -223,7 +223,7 @@ fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
     })
 }
 
-/// A difference within what the host makes by itself is not claimed.
+/// A difference within the variation of the host by itself is not claimed.
 fn beyond(floor: Option<Floor>, one: experiment::Contrast) -> experiment::Contrast {
     let is_claimed = matches!(one.conclusion, Some(Conclusion::More | Conclusion::Less));
     let is_below =

@@ -61,7 +61,7 @@ fn of(wish: &Wish, knob: &Knob) -> Wish {
 fn places(knob: &Knob, host: &Host, wish: &Wish) -> Result<Vec<Place>, String> {
     match &knob.act {
         Act::Settable { places, .. } => Ok(places(host, wish)),
-        Act::Advice { .. } => Err(format!("tune: {} is not ceiling's to turn", knob.name)),
+        Act::Advice { .. } => Err(format!("tune: {} cannot be changed by ceiling", knob.name)),
     }
 }
 

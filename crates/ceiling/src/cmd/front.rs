@@ -1,5 +1,5 @@
 //! `ceiling wrk ..` and the like: takes the command line of another tool, makes the load with our
-//! engine, and prints the result in that tool's layout, with what the tool would not have told.
+//! engine, and prints the result in that tool's layout, with what the tool would not have reported.
 
 use crate::cli::{Cli, Command, one_line};
 use crate::exit::{Code, Failure};
@@ -12,7 +12,7 @@ use plan::values::ToolWord;
 /// The tools whose command line we accept.
 #[derive(Debug, Subcommand)]
 pub enum FrontCommand {
-    /// Takes the options of wrk, prints in its layout, and adds what wrk would not have told.
+    /// Takes the options of wrk, prints in its layout, and adds what wrk would not have reported.
     #[command(after_help = help(Tool::Wrk))]
     Wrk(Words),
     /// The same for wrk2.

@@ -71,7 +71,7 @@ fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
             ));
         }
         if matches!(knob.act, Act::Advice { .. }) {
-            return Err(format!("tune: {} {} is not ceiling's to turn", knob.id, knob.name));
+            return Err(format!("tune: {} {} cannot be changed by ceiling", knob.id, knob.name));
         }
         if knob.takes_effect == TakesEffect::Reboot {
             return Err(format!(

@@ -46,7 +46,7 @@ fn choices(host: &Host, knob: &str, server: Rehearsed) -> Vec<Tune> {
     let only = || Tune { only: vec![knob.to_string()], ..Tune::default() };
     let default = Profile::ALL.iter().filter(|(_, profile)| *profile == Profile::default());
     let others = Profile::ALL.iter().filter(|(_, profile)| *profile != Profile::default());
-    // What the journal of the seeds did is no advice for another host, so it comes last.
+    // The profile of the seed stories proves nothing about another host, so it comes last.
     let names: Vec<&str> = default.chain(others.rev()).map(|(name, _)| *name).collect();
     let profile = |name: &&str| Tune { profile: name.to_string(), ..only() };
     let mut all: Vec<Tune> = names.iter().map(profile).collect();
