@@ -7,6 +7,7 @@ SHELL := /bin/bash
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
+TEST_THREADS ?= 4
 FUZZ_TARGETS := http1_pieces http1_oracle sse_pieces simulation probe_parsers typed_values \
   remote_frames profiles archives nats_protocol fleet_messages
 # Coverage instrumentation for libFuzzer, as far as the stable compiler supports it.
@@ -131,8 +132,9 @@ test-programs: build-go build-ranch build-nginx nats-server
 	./scripts/need h2load nghttp2-client
 	cargo test --quiet --locked --workspace --no-run
 
+# Most integration tests wait for a load or a child, so more of them run than there are CPUs.
 test-rust: test-programs
-	cargo test --locked --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --workspace
 
 test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
