@@ -88,6 +88,11 @@ pub const FORMATS: &[Format] = &[
     jmeter_json::FORMAT,
 ];
 
+/// What one output of a format has once, if its marks of recognition occur again and again in it.
+pub(crate) fn printed_once(format: &Format) -> Option<&'static str> {
+    (format.id == jmeter_text::FORMAT.id).then_some(jmeter_text::ONCE)
+}
+
 /// The example that errors name.
 pub(crate) const EXAMPLE: &str = "wrk -t2 -c64 -d30s --latency URL > wrk.txt";
 

@@ -94,7 +94,7 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
     for format in FORMATS {
         let told = match (&format.reader, &object) {
             (Reader::Document(is, read), Some(object)) if is(object) => read(object),
-            (Reader::Text(is, _), None) if is(page) && is_several(*is, text) => {
+            (Reader::Text(is, _), None) if is(page) && is_several(format, *is, text) => {
                 return Err(Unread::Several { form: format.about });
             }
             (Reader::Text(is, read), None) if is(page) => read(page),
@@ -106,7 +106,10 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
 }
 
 /// Whether the text after the first recognised part is recognised as well.
-fn is_several(is: fn(Page<'_>) -> bool, text: &str) -> bool {
+fn is_several(format: &Format, is: fn(Page<'_>) -> bool, text: &str) -> bool {
+    if let Some(once) = formats::printed_once(format) {
+        return text.matches(once).count() > 1;
+    }
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     let first = ends.partition_point(|end| !is(Page(&text[..*end])));
     ends.get(first).is_some_and(|end| is(Page(&text[*end..])))

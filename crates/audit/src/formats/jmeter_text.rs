@@ -1,8 +1,8 @@
 //! JMeter, the lines of its summariser.
 //!
-//! Source: JMeter 5.6 `reporters/Summariser`. The last line `summary =` covers the whole test.
-//! Times are whole milliseconds, the duration whole seconds; the rate is computed from
-//! milliseconds.
+//! Source: JMeter 5.6 `reporters/Summariser`. A line `summary =` covers the test so far and is
+//! printed every 30 seconds; the last one covers the whole test. Times are whole milliseconds, the
+//! duration whole seconds; the rate is computed from milliseconds.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
@@ -16,6 +16,9 @@ pub(super) const FORMAT: Format = Format {
     example: "jmeter -n -t plan.jmx > jmeter.txt",
     reader: Reader::Text(is, read),
 };
+
+/// What one test prints once.
+pub(super) const ONCE: &str = "Creating summariser";
 
 fn is(page: Page<'_>) -> bool {
     last(page).is_some()
@@ -81,4 +84,29 @@ fn clock(spot: Spot<'_>) -> Option<Figure> {
         line: spot.line,
         printed: word.chars().take(20).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::{Unread, read};
+    use model::audit::Given;
+
+    const LONG: &str = "\
+Creating summariser <summary>
+summary +   1000 in 00:00:20 =   50.0/s Avg:    40 Min:    11 Max:   332 Err:     0 (0.00%)
+summary +   3000 in 00:00:30 =  100.0/s Avg:    48 Min:     9 Max:   400 Err:     5 (0.17%)
+summary =   4000 in 00:00:50 =   80.0/s Avg:    46 Min:     9 Max:   400 Err:     5 (0.13%)
+summary +   1000 in 00:00:10 =  100.0/s Avg:    41 Min:    10 Max:   300 Err:     0 (0.00%)
+summary =   5000 in 00:01:00 =   83.3/s Avg:    45 Min:     9 Max:   400 Err:     5 (0.10%)
+... end of run
+";
+
+    #[test]
+    fn of_the_totals_so_far_the_last_one_covers_the_test() {
+        let told = read(&mut LONG.as_bytes(), &Given::default()).unwrap();
+        assert_eq!((told.format.as_str(), told.requests.unwrap().value), ("jmeter-text", 5000.0));
+        assert_eq!((told.duration_s.unwrap().value, told.rate.unwrap().value), (60.0, 83.3));
+        let error = read(&mut LONG.repeat(2).as_bytes(), &Given::default()).unwrap_err();
+        assert!(matches!(error, Unread::Several { .. }), "{error}");
+    }
 }
