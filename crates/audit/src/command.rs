@@ -18,6 +18,8 @@ struct Flags {
     rate: &'static [&'static str],
     /// With one of these, the command line does not tell the depth.
     hides_depth: &'static [&'static str],
+    /// A script always says what is in flight, and no flag tells the depth.
+    is_scripted: bool,
     /// Connections if no flag sets them.
     connections_default: Option<f64>,
 }
@@ -30,6 +32,7 @@ const NONE: Flags = Flags {
     duration: &[],
     rate: &[],
     hides_depth: &[],
+    is_scripted: false,
     connections_default: None,
 };
 
@@ -97,7 +100,14 @@ const FLAGS: &[Flags] = &[
         connections_default: Some(4.0),
         ..NONE
     },
-    Flags { tool: "k6", connections: &["-u", "--vus"], duration: &["-d", "--duration"], ..NONE },
+    Flags {
+        tool: "k6",
+        connections: &["-u", "--vus"],
+        duration: &["-d", "--duration"],
+        // A user may send several requests at once (`http.batch`).
+        is_scripted: true,
+        ..NONE
+    },
 ];
 
 /// Lines of a file that are searched for its command line.
@@ -155,7 +165,7 @@ fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
     told.threads = told.threads.take().or(number(flags.threads));
     told.asked_s = told.asked_s.take().or(value(flags.duration).and_then(time));
     told.target_rate = told.target_rate.take().or(number(flags.rate));
-    if value(flags.hides_depth).is_none() {
+    if !flags.is_scripted && value(flags.hides_depth).is_none() {
         let depth = number(flags.depth).or(Some(Figure::exact(1.0, 0)));
         told.depth = told.depth.take().or(depth);
     }
@@ -209,6 +219,13 @@ mod tests {
     fn a_script_hides_the_depth() {
         let told = completed("wrk", "wrk -c 32 -s pipeline.lua http://h/");
         assert_eq!(told.depth, None);
+    }
+
+    /// Users of k6 may send several requests at once.
+    #[test]
+    fn a_command_line_of_k6_does_not_tell_the_depth() {
+        let told = completed("k6", "k6 run -u 8 -d 10s batch.js");
+        assert_eq!(figures(&told), [Some(8.0), None, None, None]);
     }
 
     #[test]
