@@ -154,7 +154,10 @@ fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
 
 fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
     let words: Vec<&str> = typed.split_whitespace().take(WORDS_MAX).collect();
-    let value = |names: &[&str]| value(&words, names);
+    let has = |names: &[&str]| value(&words, names, |_| true).is_some();
+    // The flags of some tools are longer words with one hyphen, such as `-cpus` of hey.
+    let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    let value = |names: &[&str]| value(&words, names, is_number);
     let number = |names: &[&str]| value(names).and_then(|text| count(&text, 0));
     let time = |text: String| match seconds(&text, 0) {
         Some(figure) => Some(figure),
@@ -165,14 +168,15 @@ fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
     told.threads = told.threads.take().or(number(flags.threads));
     told.asked_s = told.asked_s.take().or(value(flags.duration).and_then(time));
     told.target_rate = told.target_rate.take().or(number(flags.rate));
-    if !flags.is_scripted && value(flags.hides_depth).is_none() {
+    if !flags.is_scripted && !has(flags.hides_depth) {
         let depth = number(flags.depth).or(Some(Figure::exact(1.0, 0)));
         told.depth = told.depth.take().or(depth);
     }
 }
 
-/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. None if the flag is absent.
-fn value(words: &[&str], names: &[&str]) -> Option<String> {
+/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. None if the flag is absent. What
+/// directly follows a short flag is its value if `is_value` accepts it.
+fn value(words: &[&str], names: &[&str], is_value: fn(&str) -> bool) -> Option<String> {
     words.iter().enumerate().rev().find_map(|(index, word)| {
         names.iter().find_map(|name| {
             let rest = word.strip_prefix(name)?;
@@ -180,7 +184,7 @@ fn value(words: &[&str], names: &[&str]) -> Option<String> {
             match rest.strip_prefix('=') {
                 Some(value) => Some(value.to_string()),
                 None if rest.is_empty() => Some(words.get(index + 1).unwrap_or(&"").to_string()),
-                None if is_short && !rest.starts_with('-') => Some(rest.to_string()),
+                None if is_short && is_value(rest) => Some(rest.to_string()),
                 None => None,
             }
         })
@@ -213,6 +217,9 @@ mod tests {
         let told = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
         assert_eq!(figures(&told), [Some(8.0), None, Some(16.0), None]);
         assert_eq!(figures(&completed("oha", "oha http://h/"))[0], Some(50.0));
+        let told = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
+        assert_eq!((figures(&told)[0], told.asked_s.unwrap().value), (Some(200.0), 30.0));
+        assert_eq!(figures(&completed("wrk", "wrk -c 8 -spipeline.lua http://h/"))[2], None);
     }
 
     #[test]
