@@ -233,6 +233,8 @@ mod tests {
     fn a_command_line_of_k6_does_not_tell_the_depth() {
         let told = completed("k6", "k6 run -u 8 -d 10s batch.js");
         assert_eq!(figures(&told), [Some(8.0), None, None, None]);
+        let told = completed("k6", "k6 run --duration 1m30s batch.js");
+        assert_eq!(told.asked_s.unwrap().value, 90.0);
     }
 
     #[test]

@@ -122,13 +122,17 @@ fn metric(rest: &str) -> f64 {
     }
 }
 
-/// Seconds: `244.60us`, `1.5m`, `3 ms`, `12µs`.
+/// Seconds: `244.60us`, `1.5m`, `3 ms`, `12µs`. None for a duration in several parts, which
+/// [`go_duration`] reads.
 pub fn seconds(text: &str, line: u64) -> Option<Figure> {
     let text = text.trim();
     let digits = digits(text)?;
     let unit = digits.rest.trim_start();
     let end = unit.find(|char: char| !char.is_alphabetic()).unwrap_or(unit.len());
     let scale = second_unit(&unit[..end])?;
+    if unit[end..].starts_with(|char: char| char.is_ascii_digit()) {
+        return None;
+    }
     let length = text.len() - unit.len() + end;
     Some(scaled(digits, scale, line, &text[..length]))
 }
@@ -207,6 +211,7 @@ mod tests {
         assert_eq!(range(bytes("27660248 bytes", 1e3, 1)).0, 27_660_248.0);
         assert_eq!(range(count("1,204,223", 1)).0, 1_204_223.0);
         assert_eq!(range(go_duration("1m30.5s", 1)), (90.5, 90.4, 90.6));
+        assert_eq!(seconds("1m30.5s", 1), None, "the minutes are only a part");
     }
 
     #[test]

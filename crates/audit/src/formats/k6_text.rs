@@ -99,3 +99,20 @@ fn latencies(row: Spot<'_>, requests: &Figure) -> Latencies {
         ..Latencies::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::read::read;
+    use model::audit::Given;
+
+    /// k6 prints times from a minute on in several parts.
+    #[test]
+    fn times_of_minutes_are_read_as_a_whole() {
+        let text = "http_req_duration..: avg=12.5s min=1.02ms med=8s max=1m2.5s p(95)=1m0s\n\
+                    http_reqs..........: 1000 8.3/s\n";
+        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let latency = &told.latencies[0];
+        assert_eq!(latency.max.as_ref().unwrap().value, 62.5);
+        assert_eq!(latency.at(0.95).unwrap().value.value, 60.0);
+    }
+}
