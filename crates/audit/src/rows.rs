@@ -28,17 +28,18 @@ pub fn lines(source: &mut dyn BufRead, mut each: impl FnMut(&str)) -> io::Result
     }
 }
 
-/// A source of CSV whose rows are bounded: quotes do not join lines, and a line longer than
-/// [`ROW_MAX`] is an error.
+/// A source of CSV whose rows are bounded: quotes join cells and not lines, and a line longer than
+/// [`ROW_MAX`] is an error. A comma between quotes is passed on as a semicolon.
 pub struct Bounded<'a> {
     source: &'a mut dyn BufRead,
     row_length: u64,
+    is_quoted: bool,
 }
 
 impl<'a> Bounded<'a> {
     /// Reads from a source.
     pub fn new(source: &'a mut dyn BufRead) -> Self {
-        Self { source, row_length: 0 }
+        Self { source, row_length: 0, is_quoted: false }
     }
 }
 
@@ -50,8 +51,14 @@ impl Read for Bounded<'_> {
             if self.row_length > ROW_MAX {
                 return Err(io::Error::other("a row longer than 1 MiB"));
             }
-            if *byte == b'"' {
-                *byte = b'\'';
+            match *byte {
+                b'\n' => self.is_quoted = false,
+                b',' if self.is_quoted => *byte = b';',
+                b'"' => {
+                    self.is_quoted = !self.is_quoted;
+                    *byte = b'\'';
+                }
+                _ => {}
             }
         }
         Ok(length)

@@ -69,3 +69,21 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
     (told.connections, told.bytes) = (counted(threads_max), counted(received));
     Ok(Ok(told))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::read::read;
+    use model::audit::Given;
+
+    #[test]
+    fn commas_between_quotes_shift_no_columns() {
+        let text = "timeStamp,elapsed,label,responseCode,success,failureMessage,bytes,allThreads\n\
+                    1000,10,\"GET /a, \"\"b\"\"\",200,true,,100,2\n\
+                    1010,20,get,500,false,\"expected 200, got 500, again\",100,2\n\
+                    1020,30,get,500,false,\"over\ntwo lines, of which one is a row\",100,9\n";
+        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let values = [&told.requests, &told.good, &told.failed, &told.connections, &told.bytes];
+        let values = values.map(|figure| figure.as_ref().unwrap().value);
+        assert_eq!(values, [3.0, 1.0, 2.0, 2.0, 200.0]);
+    }
+}
