@@ -54,8 +54,8 @@ pub(super) fn again_of(point: &Point, whole: &Histogram) -> Summary {
     Summary { count: now.count, p50, p75, p90, p95, p99, p99_9, p99_99, ..was.clone() }
 }
 
-/// Points whose percentiles do not match their full distribution.
-fn percentiles(run: &Run) -> Option<String> {
+/// Points whose percentiles do not match their full distribution, or that have none.
+pub(super) fn percentiles(run: &Run) -> Option<String> {
     let of_point = |(nth, (point, whole)): (usize, (&Point, &Histogram))| {
         let (was, now) = (&point.latency_ns, again_of(point, whole));
         let shown = |of: &Summary| format!("{:?}, {:?}", of.p50, of.p99);
@@ -71,7 +71,10 @@ fn percentiles(run: &Run) -> Option<String> {
             )
         })
     };
-    let points = run.record.points.iter().zip(&run.latencies).enumerate();
-    let told: Vec<String> = points.filter_map(of_point).collect();
+    let (points, whole) = (run.record.points.len(), run.latencies.len());
+    let missing = format!("its points are {points}, and their distributions {whole}");
+    let pairs = run.record.points.iter().zip(&run.latencies).enumerate();
+    let told = pairs.filter_map(of_point).chain((points != whole).then_some(missing));
+    let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

@@ -61,3 +61,20 @@ fn the_percentiles_of_a_point_are_those_of_its_distribution() {
     assert_eq!(run::again_of(point, &whole).p99, whole.summary(0).p99);
     assert_ne!(run::again_of(point, &whole), point.latency_ns);
 }
+
+#[test]
+fn a_point_without_its_distribution_is_not_the_same() {
+    let record = crate::fixture::record(100.0);
+    let mut whole = model::histogram::Histogram::new();
+    whole.record_n(1_000_000, 5000);
+    let (readings, server_readings, latencies) = (vec![], vec![], vec![whole; 2]);
+    let mut run = model::run::Run { record, readings, server_readings, latencies };
+    for point in &mut run.record.points {
+        point.latency_ns = run::again_of(point, &run.latencies[0]);
+    }
+    run.latencies.truncate(run.record.points.len());
+    assert_eq!(run::percentiles(&run), None);
+    run.latencies.clear();
+    let why = run::percentiles(&run).unwrap();
+    assert!(why.contains("points are 1, and their distributions 0"), "{why}");
+}
