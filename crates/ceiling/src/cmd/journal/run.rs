@@ -52,7 +52,9 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
         return ended();
     }
     let was = entry.entry.status.clone();
-    entry.write_status(Status::Running.word())?;
+    if let Some(running) = meanwhile(&was) {
+        entry.write_status(running.word())?;
+    }
     let ended = ended();
     let is_measured = matches!(ended, Ok(Code::Good | Code::Unmet));
     let is_new = matches!(was, Status::Planned | Status::Running);
@@ -69,6 +71,15 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
         eprintln!("ceiling: the status is done; write the answer in {}", file.display());
     }
     ended
+}
+
+/// The status while the plan runs; `None` if the status stays. A superseded entry names the entry
+/// that replaces it, which no other status allows.
+fn meanwhile(was: &Status) -> Option<Status> {
+    match was {
+        Status::Superseded { .. } => None,
+        Status::Planned | Status::Running | Status::Done => Some(Status::Running),
+    }
 }
 
 /// A result of this entry, by its name or its folder.
@@ -90,5 +101,18 @@ fn of_entry(entry: &EntryFolder, given: ExperimentFolder) -> Result<ExperimentFo
             entry.slug,
             entry.slug
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use journal::Slug;
+
+    #[test]
+    fn a_superseded_entry_stays_superseded_while_it_runs() {
+        let by = Slug::parse("again").unwrap();
+        assert_eq!(meanwhile(&Status::Superseded { by }), None);
+        assert_eq!(meanwhile(&Status::Done), Some(Status::Running));
     }
 }
