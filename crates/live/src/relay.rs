@@ -8,9 +8,11 @@ use crate::feed::Feed;
 use crate::hub::{Hub, Next};
 use crate::message::{BYTES_MAX, Message};
 use crate::now::State;
-use std::fs::{self, DirBuilder, Permissions};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,10 +42,7 @@ pub struct Inlet {
 impl Inlet {
     /// Listens in a folder, which is made if it does not exist.
     pub fn open(folder: &Path, feed: Arc<Feed>) -> io::Result<Self> {
-        if !folder.is_dir() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        }
-        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        make_own(folder)?;
         let socket = folder.join(SOCKET);
         if UnixStream::connect(&socket).is_ok() {
             let why = format!("another ceiling already listens on {}", socket.display());
@@ -81,6 +80,23 @@ impl Drop for Inlet {
         let _ = fs::remove_file(self.folder.join(SOCKET));
         let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// Makes a folder that only this user can enter. In the directory for temporary files, another user
+/// may have put a link or a folder of the same name there: such a one is refused, and a link is not
+/// followed.
+fn make_own(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = File::from(rustix::fs::open(folder, flags, Mode::empty())?);
+    if opened.metadata()?.uid() != geteuid().as_raw() {
+        let why = format!("{} belongs to another user", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    opened.set_permissions(Permissions::from_mode(0o700))
 }
 
 /// Publishes messages until the end of the stream or a malformed message.
@@ -189,6 +205,19 @@ mod tests {
         assert_eq!(mode & 0o777, 0o700);
         drop(inlet);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_link_is_refused_and_what_it_leads_to_stays_as_it_was() {
+        let (shared, link) = (folder("shared"), folder("link"));
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(&shared, &link).unwrap();
+        assert!(Inlet::open(&link, Arc::new(Feed::default())).is_err());
+        let mode = fs::metadata(&shared).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, fs::read_dir(&shared).unwrap().count()), (0o755, 0));
+        fs::remove_file(&link).unwrap();
+        fs::remove_dir(&shared).unwrap();
     }
 
     #[test]
