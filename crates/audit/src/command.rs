@@ -143,12 +143,18 @@ fn of_oha(told: &mut Foreign, typed: Option<&str>) {
     told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
 }
 
-/// A line that starts with a prompt followed by the tool's name.
+/// A line that starts with a prompt followed by the tool's name. `#` and `>` may also begin a
+/// heading or a quote, so a flag or an address must follow the name there.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
-        let typed = spot.text.trim_start().strip_prefix(['$', '#', '>'])?.trim();
-        let is_it = |word: &str| word.rsplit('/').next() == Some(tool);
-        typed.split_whitespace().take(8).any(is_it).then(|| model::secret::text(typed))
+        let line = spot.text.trim_start();
+        let typed = line.strip_prefix(['$', '#', '>'])?.trim();
+        let mut words = typed.split_whitespace();
+        words.by_ref().take(8).find(|word| word.rsplit('/').next() == Some(tool))?;
+        let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
+        let is_typed =
+            line.starts_with('$') || words.any(|word| is_flag(word) || word.contains("://"));
+        is_typed.then(|| model::secret::text(typed))
     })
 }
 
@@ -247,6 +253,15 @@ mod tests {
             Page("$ taskset -c 1 wrk -c 8 http://h/\nRunning\n"),
         );
         assert_eq!(figures(&told), [Some(64.0), None, Some(1.0), None]);
+        for heading in ["# wrk with 64 connections\n", "> wrk - pipelined\n"] {
+            let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+            complete(
+                &mut told,
+                &Given { connections: Some(64), ..Given::default() },
+                Page(heading),
+            );
+            assert_eq!(figures(&told), [Some(64.0), None, None, None], "{heading}");
+        }
         let other = Page("$ curl http://wrk/ -c 5\n");
         let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
         complete(&mut told, &Given { connections: Some(7), ..Given::default() }, other);
