@@ -5,6 +5,7 @@ use model::analysis::{Conditions, HostSeen};
 use model::facts::HostFacts;
 use model::run::Run;
 use model::tool::ToolRun;
+use model::visit::best_point;
 use observe::{Observed, Raw, mean_shares};
 
 /// Name of the hypervisor's share among the states of a CPU.
@@ -16,7 +17,11 @@ pub fn conditions(run: &Run) -> Conditions {
     if let Some(tool) = &record.tool {
         return of_tool(run, tool);
     }
-    let Some(point) = signals::best(&record.points) else { return Conditions::default() };
+    // The point that the figures of the visit are from, if it has figures.
+    let best = best_point(record).map(|(_, point)| point);
+    let Some(point) = best.or_else(|| signals::best(&record.points)) else {
+        return Conditions::default();
+    };
     let observed = Raw::from(run).observed(record, point);
     let case = rejudge::context_of(record).case(point, &observed);
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
@@ -63,4 +68,46 @@ pub fn hosts(run: &Run) -> Vec<HostSeen> {
     let server = far.or_else(|| record.target.server.as_ref().map(|_| &record.host));
     let server = server.map(|host| seen("server", host));
     [Some(seen("client", &record.host)), server].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+    use model::run::{Point, Record};
+    use model::verdict::{Gate, GateId};
+
+    /// A run with these points, and with a ceiling from 1900/s on.
+    fn run(points: Vec<Point>) -> Run {
+        let text = include_str!("../tests/replay/base.json");
+        let base: serde_json::Value = serde_json::from_str(text).unwrap();
+        let mut document = serde_json::json!({
+            "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
+            "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
+            "target": {"url": "", "addresses": [], "server": null}, "points": [],
+            "verdict": crate::undecided(), "notices": [], "definitions": {},
+        });
+        document["verdict"]["ceiling"] =
+            serde_json::json!({"rate": 2000.0, "kind": "ceiling", "low": 1900.0, "high": 2100.0});
+        let record: Record = serde_json::from_value(document).unwrap();
+        let record = Record { points, ..record };
+        Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies: Vec::new() }
+    }
+
+    #[test]
+    fn they_are_those_of_the_point_that_the_figures_are_from() {
+        let mut points = vec![Fixture::point(8, 1990.0), Fixture::point(16, 2010.0)];
+        points[1].gates = vec![Gate {
+            id: GateId::Release,
+            ok: Some(false),
+            measured: None,
+            bound: String::new(),
+            why: String::new(),
+        }];
+        let of_both = run(points.clone());
+        assert_eq!(best_point(&of_both.record).map(|(at, _)| at), Some(0));
+        assert!(conditions(&of_both).gates.is_empty());
+        points.remove(0);
+        assert_eq!(conditions(&run(points)).gates, [GateId::Release]);
+    }
 }

@@ -9,6 +9,7 @@
 //! What gates leave of a figure counts: see `model::standing`.
 
 use crate::gates::release;
+use model::fleet::AgentPoint;
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
@@ -100,10 +101,10 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             let starts = point.starts();
             let missed = starts.map_or(0, StartInfo::missed);
             let due = sent + unsent + starts.map_or(0, StartInfo::due);
-            share(term, failed + unanswered + unsent + missed, due)
+            share(term, failed + unanswered + unsent + missed, due, unaccounted(point))
         }
         TermFigure::Status(class) => match point.status.get(class.key()) {
-            Some(count) => share(term, *count, sent + unsent),
+            Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
         TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
@@ -156,13 +157,28 @@ pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64,
     release::matters(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
 }
 
-fn share(term: &Term, count: u64, due: u64) -> TermFinding {
+/// `known` were due and have an outcome, and `count` of them are of the kind that is bounded; any
+/// of the `unknown`, which were due as well, may be.
+fn share(term: &Term, count: u64, known: u64, unknown: u64) -> TermFinding {
+    let due = known + unknown;
     if due == 0 {
         return TermFinding::open("no request was due".to_string());
     }
-    let mut found = compared(term, 100.0 * count as f64 / due as f64);
+    let percent = |count: u64| 100.0 * count as f64 / due as f64;
+    if unknown > 0 {
+        let mut found = between(term, percent(count), percent(count + unknown));
+        found.why.push_str(&format!(": nothing is known of {unknown} of {due}"));
+        return found;
+    }
+    let mut found = compared(term, percent(count));
     found.why.push_str(&format!(", {count} of {due}"));
     found
+}
+
+/// What was due at agents that were lost, and has no known outcome: requests, or connections of
+/// devices.
+fn unaccounted(point: &Point) -> u64 {
+    AgentPoint::sum(&point.agents).unaccounted
 }
 
 /// A distribution, how many requests lie beyond all of it, and the same with requests without a
@@ -406,6 +422,26 @@ mod tests {
         point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
         let found = judged("errors<15%", &point);
         assert_eq!((found.measured, found.met), (Some(15.0), Some(false)), "{}", found.why);
+    }
+
+    #[test]
+    fn what_a_lost_agent_left_unaccounted_for_may_have_failed() {
+        let mut point = point();
+        point.requests.failed = 100;
+        let lost = AgentPoint { unaccounted: 1000, ..AgentPoint::default() };
+        point.agents = vec![AgentPoint::default(), lost];
+        // 100 to 1100 of 6000 requests that were due.
+        for (text, met) in [
+            ("errors<1%", Some(false)),
+            ("errors<10%", None),
+            ("errors<20%", Some(true)),
+            ("status5xx<10%", None),
+            ("status5xx<20%", Some(true)),
+        ] {
+            let found = judged(text, &point);
+            assert_eq!((found.met, found.measured), (met, None), "{text}");
+            assert!(found.why.ends_with("nothing is known of 1000 of 6000"), "{}", found.why);
+        }
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl Folder {
         }
     }
 
-    /// The folder of an interrupted experiment, with what it measured. Only one program at a time
-    /// may continue it.
+    /// The folder of an interrupted experiment, with what it measured. What followed from these
+    /// visits alone is left out, so that it never stands beside more of them. Only one program at a
+    /// time may continue it.
     pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
         let document = path.join("experiment.json");
         let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;
@@ -56,7 +57,10 @@ impl Folder {
             .map_err(|error| format!("{}: {error}", document.display()))?;
         let lock = Lock::take(path).map_err(|error| file_error(path, &error))?;
         let folder = Self { id: experiment.id.clone(), path: path.to_path_buf(), _lock: lock };
-        Ok((folder, experiment))
+        let (ended, analysis) = (None, None);
+        let (summaries, contrasts, predictions) = Default::default();
+        let begun = Experiment { ended, summaries, contrasts, predictions, analysis, ..experiment };
+        Ok((folder, begun))
     }
 
     /// Where the runs of its cells are kept.
@@ -154,4 +158,54 @@ pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
 
 fn file_error(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::analysis::Analysis;
+    use model::experiment::{Ended, SCHEMA};
+    use std::env;
+
+    #[test]
+    fn what_is_resumed_has_its_visits_and_nothing_that_followed_from_them_alone() {
+        let above = env::temp_dir().join(format!("ceiling-resumed-{}", std::process::id()));
+        let folder = Folder::make(&above, Path::new("plan.toml")).unwrap();
+        let visit = CellResult {
+            name: "plain".to_string(),
+            host: None,
+            block: Some(1),
+            server: vec![],
+            command: vec![],
+            expected: vec![],
+            fate: Fate::Measured { run: "r".to_string() },
+            tuned: vec![],
+            stopped: None,
+        };
+        let text = String::new;
+        let interrupted = Experiment {
+            schema: SCHEMA.to_string(),
+            id: folder.id.clone(),
+            version: text(),
+            started_at: text(),
+            plan: text(),
+            question: text(),
+            design: None,
+            ended: Some(Ended::Budget),
+            hosts: vec![],
+            cells: vec![visit],
+            summaries: vec![],
+            contrasts: vec![],
+            predictions: vec![],
+            analysis: Some(Analysis::default()),
+        };
+        let document = serde_json::to_vec(&interrupted).unwrap();
+        folder.write("experiment.json", &document).unwrap();
+        let path = folder.path.clone();
+        drop(folder);
+        let (_, begun) = Folder::again(&path).unwrap();
+        let _ = fs::remove_dir_all(&above);
+        assert_eq!(begun.cells, interrupted.cells);
+        assert_eq!((begun.ended, begun.analysis), (None, None));
+    }
 }

@@ -6,15 +6,15 @@ use model::secret;
 use model::starting::{Limits, TargetExit};
 use plan::Target;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tune::{Host, ServerGroup};
@@ -36,6 +36,11 @@ const LOG_END: u64 = 4 << 10;
 
 /// The part of a log that fits one line.
 const TOLD_MAX_CHARS: usize = 300;
+
+/// Lines of the standard output that are kept until it ends, and their bytes. A longer line counts
+/// as several.
+const TAIL_LINES_MAX: usize = 1000;
+const TAIL_BYTES_MAX: usize = 1 << 20;
 
 /// A running target.
 #[derive(Debug)]
@@ -284,14 +289,72 @@ fn ending(ended: Option<Ended>) -> String {
 fn read_lines(output: Lines) -> Receiver<String> {
     let (sender, lines) = channel();
     if let Some(output) = output {
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
-                let Ok(line) = line else { return };
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        thread::spawn(move || pass_on(BufReader::new(output), &sender));
     }
     lines
+}
+
+/// Passes on the first line at once, and the last ones when the output ends. Everything is read,
+/// whatever its encoding, because a closed pipe would end a target that writes a line for each
+/// request; and little of it is kept.
+fn pass_on(mut output: impl BufRead, sender: &Sender<String>) {
+    // If nobody waits for a line, that changes nothing.
+    let send = |line: &[u8]| {
+        let _ = sender.send(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
+    };
+    let (mut tail, mut bytes, mut is_first) = (VecDeque::<Vec<u8>>::new(), 0, true);
+    loop {
+        let mut line = Vec::new();
+        let piece = output.by_ref().take(TAIL_BYTES_MAX as u64).read_until(b'\n', &mut line);
+        if !matches!(piece, Ok(1..)) {
+            break;
+        }
+        if std::mem::replace(&mut is_first, false) {
+            send(&line);
+            continue;
+        }
+        bytes += line.len();
+        tail.push_back(line);
+        while tail.len() > TAIL_LINES_MAX || bytes > TAIL_BYTES_MAX {
+            bytes -= tail.pop_front().map_or(bytes, |oldest| oldest.len());
+        }
+    }
+    tail.iter().for_each(|line| send(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed_on(output: &[u8]) -> Vec<String> {
+        let (sender, lines) = channel();
+        pass_on(output, &sender);
+        drop(sender);
+        lines.iter().collect()
+    }
+
+    #[test]
+    fn of_many_lines_in_any_encoding_the_first_and_the_last_are_passed_on() {
+        let mut output = b"listening\n".to_vec();
+        for number in 0..100_000 {
+            output.extend_from_slice(b"GET /\xff");
+            output.extend_from_slice(format!("{number}\n").as_bytes());
+        }
+        output.extend_from_slice(b"stopped");
+        let lines = passed_on(&output);
+        assert_eq!((lines[0].as_str(), lines[TAIL_LINES_MAX].as_str()), ("listening", "stopped"));
+        assert_eq!(lines.len(), 1 + TAIL_LINES_MAX);
+        assert!(lines[TAIL_LINES_MAX - 1].ends_with("99999"), "{}", lines[TAIL_LINES_MAX - 1]);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_whole() {
+        let mut output = b"listening\n".to_vec();
+        output.resize(5 * TAIL_BYTES_MAX, b'x');
+        output.extend_from_slice(b"\nstopped\n");
+        let lines = passed_on(&output);
+        assert_eq!(lines.last().map(String::as_str), Some("stopped"));
+        assert!(lines.iter().map(String::len).sum::<usize>() <= TAIL_BYTES_MAX + 100);
+        assert!(passed_on(b"").is_empty());
+    }
 }

@@ -8,6 +8,7 @@ use plan::Targets;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -27,8 +28,8 @@ pub enum Owner {
 pub struct Services {
     places: Places,
     owner: Owner,
-    /// Tells its folders apart from those of other clients of this process.
-    number: u32,
+    /// Those that were made here: only these are removed.
+    folders: Vec<PathBuf>,
     /// By name; or why one could not be started, so that it is not tried again for every cell.
     started: BTreeMap<String, Result<Process, String>>,
 }
@@ -36,9 +37,8 @@ pub struct Services {
 impl Services {
     /// No service yet.
     pub fn new(places: &Places, owner: Owner) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { places: places.clone(), owner, number, started: BTreeMap::new() }
+        let (folders, started) = (Vec::new(), BTreeMap::new());
+        Self { places: places.clone(), owner, folders, started }
     }
 
     /// The addresses of the named services; those that are not running yet are started. Once `stop`
@@ -68,19 +68,16 @@ impl Services {
     }
 
     fn start(
-        &self,
+        &mut self,
         name: &str,
         cpus: &str,
         targets: &Targets,
         stop: &AtomicBool,
     ) -> Result<Process, String> {
         let target = targets.part(name)?;
-        let folder = self.folder_of(name);
-        // An existing one may belong to another user.
-        fs::create_dir(&folder)
-            .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        let folder = make_folder(name)?;
+        self.folders.push(folder.clone());
         if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
-            let _ = fs::remove_dir(&folder);
             return Err(format!(
                 "service {name}: {} is in memory, where a flush to disk costs nothing; for example \
                  TMPDIR=/srv/tmp",
@@ -102,24 +99,31 @@ impl Services {
     }
 }
 
-impl Services {
-    /// Not below the directory of runs: the path of a unix socket is short, and a database that
-    /// runs as another user must be able to enter. `/var/tmp` survives a restart and so is on a
-    /// disk.
-    fn folder_of(&self, name: &str) -> PathBuf {
-        let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
-        parent.join(format!("ceiling-{}-{}-{name}", std::process::id(), self.number))
+/// Not below the directory of runs: the path of a unix socket is short, and a database that runs as
+/// another user must be able to enter. `/var/tmp` survives a restart and so is on a disk. An
+/// existing one may belong to another user, or to a process of another container with our number.
+fn make_folder(name: &str) -> Result<PathBuf, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("ceiling-{}-{count}-{name}", std::process::id()));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
+        }
     }
 }
 
 impl Drop for Services {
     /// Ends them in order, so that data folders are left as they should be.
     fn drop(&mut self) {
-        for (name, started) in std::mem::take(&mut self.started) {
-            if let Ok(process) = started {
-                let _ = process.end();
-            }
-            let _ = fs::remove_dir_all(self.folder_of(&name));
+        for process in std::mem::take(&mut self.started).into_values().flatten() {
+            let _ = process.end();
+        }
+        for folder in &self.folders {
+            let _ = fs::remove_dir_all(folder);
         }
     }
 }
@@ -136,6 +140,27 @@ fn is_in_memory(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_is_there_already_is_another_one() {
+        let number = |folder: &Path| -> u32 {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            name.split('-').nth(2).unwrap().parse().unwrap()
+        };
+        let name = "of-a-test";
+        let first = make_folder(name).unwrap();
+        // Other tests may take numbers meanwhile, but not all of these.
+        let next = |more: u32| {
+            let folder = format!("ceiling-{}-{}-{name}", std::process::id(), number(&first) + more);
+            first.with_file_name(folder)
+        };
+        let left: Vec<PathBuf> = (1..100).map(next).collect();
+        left.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let second = make_folder(name).unwrap();
+        let is_new = !left.contains(&second) && second != first;
+        left.iter().chain([&first, &second]).for_each(|folder| fs::remove_dir(folder).unwrap());
+        assert!(is_new, "{}", second.display());
+    }
 
     #[test]
     fn a_folder_in_memory_differs_from_one_on_a_disk() {

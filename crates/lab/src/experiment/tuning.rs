@@ -18,7 +18,7 @@ use model::experiment::Tuned;
 use model::root::Root;
 use model::tuning::{Fate, Row, Scope, TakesEffect, TuneOrder, TuneOutcome, Wanted};
 use plan::{Cell, Host, Server, Tune};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tune::{Act, Knob, Planned, Profile, Split, Wish};
@@ -28,12 +28,12 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// How long to ask: by then its watchdog has done it.
 const AGAIN_FOR: Duration = Duration::from_secs(75);
 
-/// Whether knobs may be turned at this moment.
-static IS_TURNED: AtomicBool = AtomicBool::new(false);
+/// On how many hosts knobs may be turned at this moment.
+static TURNED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the host is changed at this moment, by a cell that puts it back at its end.
+/// Whether a host is changed at this moment, by a cell that puts it back at its end.
 pub fn is_turned() -> bool {
-    IS_TURNED.load(Ordering::SeqCst)
+    TURNED.load(Ordering::SeqCst) > 0
 }
 
 /// When a knob is turned.
@@ -155,6 +155,8 @@ pub struct Turned<'a> {
     stop: &'a AtomicBool,
     hands: Hands,
     lease: Option<Lease>,
+    /// Whether it is one of [`TURNED`].
+    is_counted: bool,
     made: Vec<Made>,
     rows: Vec<Row>,
     /// Why it is not known what was changed.
@@ -165,7 +167,7 @@ impl<'a> Turned<'a> {
     /// No knob is turned yet.
     pub fn new(tune: &'a Tune, hands: Hands, stop: &'a AtomicBool) -> Self {
         let (made, rows) = (Vec::new(), Vec::new());
-        Self { tune, stop, hands, lease: None, made, rows, unsure: None }
+        Self { tune, stop, hands, lease: None, is_counted: false, made, rows, unsure: None }
     }
 
     /// The host of the knobs.
@@ -184,7 +186,9 @@ impl<'a> Turned<'a> {
         check_rows(&self.plan(&wanted)?)?;
         let deadline_ns = Some(lease::LENGTH.as_nanos() as u64);
         let order = TuneOrder::Apply { wanted, disruptive: false, deadline_ns };
-        IS_TURNED.store(true, Ordering::SeqCst);
+        if !std::mem::replace(&mut self.is_counted, true) {
+            TURNED.fetch_add(1, Ordering::SeqCst);
+        }
         let outcome = self.hands.order(order, Some(self.stop)).map_err(|error| {
             let why = format!("tuning failed: {error}");
             if error.is_lost() {
@@ -309,7 +313,9 @@ impl<'a> Turned<'a> {
         }
         // Until now it extended the deadlines of what is put back last.
         self.lease = None;
-        IS_TURNED.store(false, Ordering::SeqCst);
+        if std::mem::take(&mut self.is_counted) {
+            TURNED.fetch_sub(1, Ordering::SeqCst);
+        }
         if wrong.is_empty() {
             return Ok(());
         }
@@ -347,7 +353,7 @@ impl<'a> Turned<'a> {
 impl Drop for Turned<'_> {
     /// For a cell that ends in any other way.
     fn drop(&mut self) {
-        if !self.made.is_empty() {
+        if !self.made.is_empty() || self.is_counted {
             let _ = self.back();
         }
     }

@@ -19,14 +19,20 @@ const SAID_MAX: usize = 300;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates it.
+    /// Creates it. One of that name may be left of a killed process that had our number, as in a
+    /// container.
     pub fn make(name: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ceiling-{name}-{}-{number}", process::id());
-        let path = std::env::temp_dir().join(name);
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("ceiling-{name}-{}-{number}", process::id());
+            let path = std::env::temp_dir().join(name);
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Its path.

@@ -193,3 +193,23 @@ fn what_is_as_meant_already_cannot_be_tested() {
     let why = way(&made.host(), "netdev-max-backlog", Rehearsed::Started).unwrap_err();
     assert!(why.contains("100000 is enough"), "{why}");
 }
+
+#[test]
+fn hosts_count_as_changed_until_the_last_of_them_is_as_before() {
+    let backlog = "/proc/sys/net/core/netdev_max_backlog";
+    let hosts = [MadeUp::new(), MadeUp::new()];
+    hosts.iter().for_each(|made| made.write(backlog, "1000"));
+    let tune = tune(&[("netdev-max-backlog", "7000")]);
+    let stop = AtomicBool::new(false);
+    let turned = |made: &MadeUp| {
+        let mut turned = Turned::new(&tune, Hands::Here(made.ground(), String::new()), &stop);
+        turned.turn(When::Beside, None).unwrap();
+        turned
+    };
+    let (first, second) = (turned(&hosts[0]), turned(&hosts[1]));
+    second.put_back().1.unwrap();
+    assert_eq!((hosts[0].read(backlog), hosts[1].read(backlog)), ("7000".into(), "1000".into()));
+    assert!(is_turned(), "on the first");
+    first.put_back().1.unwrap();
+    assert_eq!(hosts[0].read(backlog), "1000");
+}
