@@ -57,7 +57,7 @@ struct Stream<S> {
     session: S,
     /// The current response is a stream of events.
     is_stream: bool,
-    /// This connection's stream was counted as accepted.
+    /// A stream was counted as accepted in this level.
     is_counted: bool,
     /// Highest number ever seen.
     last: Option<u64>,
@@ -243,11 +243,14 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         self.pool.begin_level(connections);
         self.is_warm = false;
         for slot in self.pool.all() {
-            match self.pool.duty(slot) {
+            let duty = self.pool.duty(slot);
+            let stream = self.pool.state(slot);
+            stream.is_counted = duty == Duty::Kept && stream.is_stream;
+            match duty {
                 Duty::Begin => self.pool.queue(slot),
                 Duty::Kept => {
-                    let is_stream = self.pool.state(slot).is_stream;
-                    self.pool.counts_mut().served += u64::from(is_stream);
+                    let is_counted = stream.is_counted;
+                    self.pool.counts_mut().served += u64::from(is_counted);
                 }
                 Duty::End => {
                     self.pool.close(slot, &mut self.driver);
@@ -347,8 +350,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             Books { tick, is_stream: &mut *is_stream, last, seen, stage: self.stage, arrival_ns };
         let received = session.receive(&mut input, expect, &mut self.memory, &mut books);
         if *is_stream && !std::mem::replace(is_counted, true) {
-            let is_first = !std::mem::replace(&mut seen.is_accepted, true);
-            self.pool.counts_mut().served += u64::from(is_first);
+            seen.is_accepted = true;
+            self.pool.counts_mut().served += 1;
         }
         let class = match received {
             Ok(None) => None,
@@ -370,7 +373,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
         let stream = self.pool.state(slot);
         stream.session = S::default();
-        (stream.is_stream, stream.is_counted) = (false, false);
+        stream.is_stream = false;
         let span = self.tape.span(stream.seen.stream, 1);
         self.driver.send(slot, span, Ahead::Nothing);
     }

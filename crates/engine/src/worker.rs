@@ -137,6 +137,8 @@ pub struct Worker<D, S: Session = Http1> {
     window: Option<Window>,
     /// When the last measured window stopped sending.
     window_end_ns: u64,
+    /// How many of the requests that were due by then it was still to send, at most.
+    unsent_max: u64,
     /// The window has a budget, so it lasts until the last response.
     ends_with_responses: bool,
     ledger: Ledger,
@@ -194,6 +196,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             stage: Stage::Idle,
             window: None,
             window_end_ns: 0,
+            unsent_max: 0,
             ends_with_responses: false,
             ledger: Ledger::default(),
             turn_begin_ns: now_ns,

@@ -514,6 +514,18 @@ fn an_open_budget_is_sent_exactly() {
 }
 
 #[test]
+fn a_late_open_budget_leaves_nothing_unsent() {
+    // One connection of 1 ms for 5,000/s: when the last request of the budget leaves, the schedule
+    // is hundreds of requests ahead, none of which was to be sent.
+    let rate = Some((5_000.0, Spacing::Fixed));
+    let level = Level { rate, budget: Some(200), warmup_ns: 0, ..level(1, 1) };
+    let account = run(8, level, steady());
+    assert_eq!((account.measured.sent, account.measured.completed), (200, 200));
+    assert_eq!((account.measured.unsent, account.at_least.count), (0, 0));
+    assert!(account.latency.p50.is_some(), "no request is missing: {:?}", account.latency);
+}
+
+#[test]
 fn devices_hold_close_and_begin_anew() {
     let hold = Some(Hold::For { ns: 10 * MS, jitter: 0.05 });
     let life = Life { requests: Some((1, 1)), hold, ramp_up_ns: 10 * MS, ramp_down_ns: 10 * MS };

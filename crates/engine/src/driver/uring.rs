@@ -98,6 +98,9 @@ struct Connection {
     outbox: Vec<u8>,
     /// The send under way is the last on this connection, and may end after its close.
     is_parting: bool,
+    /// Such a send of the socket before may still be queued. It names the slot of the table, so it
+    /// must be submitted before the table gets another socket there.
+    has_parted: bool,
     /// A send reported that the other end reset it; a receive then reads an orderly end.
     was_reset: bool,
     /// Its receive ended for lack of a buffer and was not started again.
@@ -158,6 +161,7 @@ impl Uring {
             source: SendBytes::Tape,
             outbox: Vec::new(),
             is_parting: false,
+            has_parted: false,
             was_reset: false,
             is_starved: false,
             is_queued: false,
@@ -181,6 +185,9 @@ impl Uring {
     }
 
     fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
+        if std::mem::take(&mut self.connections[slot as usize].has_parted) {
+            self.hand_over(0);
+        }
         let route = &self.routes[route as usize];
         let socket = sys::stream_socket(route)?;
         // The table keeps its own reference; it replaces a socket that was closed before.
@@ -198,7 +205,7 @@ impl Uring {
     /// Queues one submission.
     fn push(&mut self, entry: squeue::Entry) {
         if self.ring.submission().len() >= BATCH_MAX {
-            self.hand_over();
+            self.hand_over(BATCH_MAX - 1);
         }
         // SAFETY: every pointer in an entry is to memory of this driver or of the tape it holds,
         // and lives until the operation ends.
@@ -206,9 +213,10 @@ impl Uring {
         pushed.expect("the queue is longer than a batch");
     }
 
-    fn hand_over(&mut self) {
+    /// Submits all that is queued, if it is more than `most`.
+    fn hand_over(&mut self, most: usize) {
         // Interrupted or busy: the queue keeps what was not taken, and the next call submits it.
-        while self.ring.submission().len() >= BATCH_MAX {
+        while self.ring.submission().len() > most {
             let Err(error) = self.ring.submit() else { continue };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
@@ -577,7 +585,7 @@ impl Carrier for Uring {
         if connection.link != TableSlot::Connected || is_underway || connection.outbox.is_empty() {
             return;
         }
-        connection.is_parting = true;
+        (connection.is_parting, connection.has_parted) = (true, true);
         self.send_outbox(slot);
     }
 }

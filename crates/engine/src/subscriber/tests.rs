@@ -411,6 +411,39 @@ fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing()
     assert!(missing_all > 0);
 }
 
+#[test]
+fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
+    for seed in 1..20 {
+        let job = job(seed);
+        let (recorder, mut feed) = road(0, job.routes.len());
+        let (mut orders, orders_out) = RingBuffer::new(8);
+        let hub = Hub::new(seed, Whims { resets: 60, repeats: 0 });
+        let listens = (recorder, orders_out);
+        let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
+        let connect = |load| {
+            let (depth, pace, life) = (1, Pace::Closed, Life::default());
+            let (connections, connections_max) = (SLOTS, SLOTS);
+            Order::Connect { load, connections, connections_max, depth, pace, life }
+        };
+        orders.push(connect(1)).unwrap();
+        while worker.driver().reset_ns.is_empty() {
+            assert!(worker.turn());
+            feed.drain(|_| {});
+        }
+        // The next level starts while that subscriber waits to subscribe again.
+        let begin_ns = worker.driver().now_ns() + 40 * MS;
+        orders.push(connect(2)).unwrap();
+        let (end_ns, drain_ns) = (begin_ns + 20 * MS, 10 * MS);
+        orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+        let mut served = None;
+        while served.is_none() {
+            assert!(worker.turn());
+            feed.drain(|tick| served = tick.last.then_some(tick.connections.served).or(served));
+        }
+        assert_eq!(served, Some(u64::from(SLOTS)), "seed {seed}");
+    }
+}
+
 /// Numbers that other subscribers of a stream saw in the window, and that did not arrive before the
 /// end of the drain, counted one by one.
 fn really_missing(account: &Account) -> u64 {

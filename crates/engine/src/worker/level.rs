@@ -122,6 +122,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.hand_over(now_ns);
         self.window = None;
         self.window_end_ns = window.end_ns.min(now_ns);
+        self.unsent_max = window.budget;
         self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
         self.begin_retirement();
         self.change_stage(now_ns);

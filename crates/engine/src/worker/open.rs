@@ -297,15 +297,17 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     /// Books requests that were due in the window and never sent, a part of them per call: there
-    /// may be hundreds of millions. `end_ns` is the end of the window.
+    /// may be hundreds of millions. `end_ns` is the end of the window. What is due beyond a budget
+    /// was never to be sent.
     pub(super) fn count_unsent(&mut self, end_ns: u64) -> Counting {
         let are_starts = self.plans_starts();
         let Some(release) = &mut self.release else { return Counting::Done };
         let tick = &mut self.recorder.tick;
         for _ in 0..UNSENT_PER_TURN {
-            if release.due_ns >= end_ns {
+            if release.due_ns >= end_ns || self.unsent_max == 0 {
                 return Counting::Done;
             }
+            self.unsent_max -= 1;
             if are_starts {
                 tick.starts.unsent += 1;
             } else {

@@ -10,17 +10,23 @@
 //! its own `/tmp`. Concurrent collectors count there only with the time for which they stop the
 //! application.
 
+use crate::kept::unreadable;
 use crate::process::parse_status;
 use crate::scan::{self, ParseError};
+use model::facts::Unreadable;
 use model::root::Root;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 /// Length of the header, whose last field is the number of entries.
 const HEADER: usize = 32;
 /// Most entries accepted from one file; there are about 250.
 const ENTRIES_MAX: usize = 4096;
+/// Most bytes read of one file; a machine has 32 KiB of it, of which it uses the begin.
+const BYTES_MAX: u64 = 1 << 20;
 /// The type of an entry that is a 64-bit number.
 const LONG: u8 = b'J';
 
@@ -44,6 +50,23 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     let (paused, frequency) = paused.zip(frequency.filter(|&hertz| hertz > 0)).ok_or_else(error)?;
     let paused_s = paused as f64 / frequency as f64;
     Ok(BTreeMap::from([("safepoint_pause_seconds".to_string(), paused_s)]))
+}
+
+/// Reads the file and parses it. Any user may put one in its place, because it is below `/tmp`: so
+/// no link is followed, no pipe is waited for, and only the begin of it is read.
+pub(super) fn read(path: &Path) -> Result<BTreeMap<String, f64>, Unreadable> {
+    let begin = || -> io::Result<Vec<u8>> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = begin().map_err(|why| unreadable(path, why))?;
+    parse(&bytes).map_err(|why| unreadable(path, why))
 }
 
 /// An entry that is a number, with its name.
@@ -97,14 +120,20 @@ pub(super) fn file_of(root: &Root, pids: &[u32]) -> Option<PathBuf> {
         let folders = fs::read_dir(root.process(pid, "root/tmp")).ok()?.flatten();
         let mut of_users = folders
             .filter(|folder| folder.file_name().to_string_lossy().starts_with("hsperfdata_"));
-        of_users.find_map(|folder| Some(folder.path().join(&number)).filter(|file| file.is_file()))
+        of_users.find_map(|folder| Some(folder.path().join(&number)).filter(|file| is_file(file)))
     })
+}
+
+/// Whether it is a regular file, and not a link to one.
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Folder, fixture};
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn time_in_which_all_threads_were_stopped() {
@@ -133,5 +162,23 @@ mod tests {
         host.write("proc/70/root/tmp/hsperfdata_app/7", "");
         let file = file_of(&root, &[69, 70]).unwrap();
         assert_eq!(file, host.path().join("proc/70/root/tmp/hsperfdata_app/7"));
+    }
+
+    #[test]
+    fn what_another_user_may_have_put_there_is_not_followed_nor_read_whole() {
+        let host = Folder::new("jvm-planted");
+        host.write("proc/70/status", "Name:\tjava\nNSpid:\t70\n");
+        host.write("elsewhere", fixture("openjdk-17/hsperfdata"));
+        host.write("proc/70/root/tmp/hsperfdata_app/69", "");
+        let planted = host.path().join("proc/70/root/tmp/hsperfdata_app/70");
+        symlink(host.path().join("elsewhere"), &planted).unwrap();
+        assert_eq!(file_of(&Root::below(host.path()), &[70]), None);
+        assert!(read(&planted).is_err(), "a link");
+        fs::remove_file(&planted).unwrap();
+        fs::write(&planted, fixture("openjdk-17/hsperfdata")).unwrap();
+        // A hole takes no room on the disk, and would take all of it in memory.
+        OpenOptions::new().write(true).open(&planted).unwrap().set_len(8 << 30).unwrap();
+        assert_eq!(read(&planted).unwrap()["safepoint_pause_seconds"], 0.488_228_714);
+        assert!(read(planted.parent().unwrap()).is_err(), "a folder");
     }
 }

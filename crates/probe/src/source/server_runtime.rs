@@ -10,7 +10,6 @@
 
 use super::{Round, Scope, Source, jvm};
 use crate::ask::{self, Patience};
-use crate::process;
 use crate::scan::{self, ParseError};
 use crate::tree::Tree;
 use model::facts::Unreadable;
@@ -100,7 +99,7 @@ impl Source for ServerRuntime {
                 source: format!("http://{address}/debug/runtime"),
                 why,
             }),
-            Self::Jvm(file) => process::read(file, jvm::parse),
+            Self::Jvm(file) => jvm::read(file),
         }?;
         Ok(Data::values(Values::SERVER_RUNTIME, figures))
     }

@@ -3,7 +3,7 @@
 use super::*;
 use model::load::{DriverKind, Request};
 use model::route::Route;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,26 @@ fn nothing_is_under_way_when_the_memory_goes() {
     let event = next(&mut driver);
     assert!(matches!(event, Event::Ended { slot: 0, end: End::Reset, .. }), "{event:?}");
     driver.end_all().unwrap();
+}
+
+/// What is sent last must reach the peer of the closed connection, also when its place in the table
+/// is given to the next one before anything was submitted.
+#[test]
+fn a_farewell_goes_to_the_connection_that_it_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    driver.open(0, 0);
+    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
+    let (mut peer, _) = listener.accept().unwrap();
+    driver.outbox(0).extend_from_slice(b"farewell");
+    driver.farewell(0);
+    driver.close(0);
+    driver.open(0, 0);
+    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
+    peer.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut heard = [0; 8];
+    peer.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"farewell");
 }
 
 /// More completions than the kernel has room for: none is lost, and submitting continues.
