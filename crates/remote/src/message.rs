@@ -177,7 +177,7 @@ pub enum Refusal {
     /// It serves as many clients as allowed.
     #[error(
         "it serves {clients_max} clients already, which is its limit; wait, or restart it with \
-         --max-clients {}", clients_max + 1
+         --max-clients {}", clients_max.saturating_add(1)
     )]
     Busy {
         /// The limit.

@@ -106,8 +106,19 @@ pub fn guard(
 ) -> Result<Watched, TuneError> {
     journal.story(transaction)?;
     ready();
+    let mut misses = 0;
     loop {
-        let Some(story) = journal.story(transaction)? else { return Ok(Watched::Settled) };
+        let story = match journal.story(transaction) {
+            // For example when the host has no descriptors left for a moment.
+            Err(TuneError::Journal { .. }) if misses < TRIES => {
+                misses += 1;
+                thread::sleep(AGAIN);
+                continue;
+            }
+            read => read?,
+        };
+        misses = 0;
+        let Some(story) = story else { return Ok(Watched::Settled) };
         let Some(left) = left_ms(host, &story) else { return Ok(Watched::Settled) };
         if left == 0 || stop.load(Ordering::SeqCst) {
             break;

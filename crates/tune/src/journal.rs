@@ -18,7 +18,7 @@ use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -35,12 +35,13 @@ const FOLDER: &str = "/var/lib/ceiling/tune";
 
 /// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder. Another user, who can only
 /// change their own servers, has it in `XDG_RUNTIME_DIR`; root never, because after `su` or `sudo
-/// -E` that is another user's folder.
+/// -E` that is another user's folder. The path is absolute: a watchdog runs in another directory.
 pub fn journal_folder() -> PathBuf {
     let named = |name| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let is_root = rustix::process::geteuid().is_root();
     let own = || named("XDG_RUNTIME_DIR").filter(|_| !is_root).map(|own| own.join("ceiling/tune"));
-    named("CEILING_TUNE_JOURNAL").or_else(own).unwrap_or_else(|| PathBuf::from(FOLDER))
+    let folder = named("CEILING_TUNE_JOURNAL").or_else(own).unwrap_or_else(|| FOLDER.into());
+    path::absolute(&folder).unwrap_or(folder)
 }
 
 /// A folder of transactions.
