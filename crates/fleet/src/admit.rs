@@ -62,7 +62,7 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
 ///
 /// The reason why it is refused, for people.
 pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), String> {
-    let CrewOrder::Connect { connections, connections_max, depth, open, .. } = order else {
+    let CrewOrder::Connect { connections, connections_max, depth, open, life, .. } = order else {
         return Ok(());
     };
     let levels = || job.trial.levels.iter();
@@ -76,6 +76,8 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     }
     match (limits.rate_max, open) {
         (None, _) => Ok(()),
+        // The requests of devices have no plan.
+        (Some(_), Some(_)) if life.hold.is_some() => Err(CLOSED.to_string()),
         (Some(_), None) => Err(CLOSED.to_string()),
         (Some(rate_max), Some(open)) => {
             rate(open.curve.peak_rate(), job.shares.asking.fraction(), rate_max)
