@@ -48,6 +48,9 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
         }
     }
     let Some(rate_max) = limits.rate_max else { return Ok(url) };
+    if trial.fanout.is_some() {
+        return Err(SUBSCRIBING.to_string());
+    }
     for level in &trial.levels {
         rate(peak(level)?, offer.shares.asking.fraction(), rate_max)?;
     }
@@ -87,6 +90,9 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
 
 const CLOSED: &str = "this agent has a --max-rate, which a closed loop cannot keep; give a rate, \
                       for example -R 1k";
+
+const SUBSCRIBING: &str = "this agent has a --max-rate, and subscribers of a fan-out have no \
+                           planned rate; take agents without one";
 
 /// Largest planned rate of a level, requests per second of the whole fleet.
 fn peak(level: &Level) -> Result<f64, String> {
