@@ -411,6 +411,7 @@ impl Session {
         if hello.agent != name {
             return;
         }
+        let hello = Hello { facts: hello.facts.printable(), ..hello };
         let Some(agent) = self.agents.get_mut(name) else {
             if self.agents.len() < AGENTS_MAX {
                 self.agents.insert(name.to_string(), Agent::new(now_ns, hello));
@@ -472,7 +473,7 @@ impl Session {
         }
         match item {
             UpItem::Report(report) => {
-                let event = member.told(report)?;
+                let event = member.told(report.printable())?;
                 self.outputs.extend(event.map(|event| told(name, event)));
             }
             UpItem::Piece(piece) => {

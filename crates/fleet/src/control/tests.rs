@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::frame::Down;
-use crate::message::Facts;
+use crate::message::{Facts, Halt, Report};
 use crate::order::Envelope;
 use model::fleet::{Share, Shares};
 use model::load::Trial;
@@ -72,4 +72,32 @@ fn an_agent_that_sends_nonsense_is_told_once() {
     let (stops, events) = outputs(&mut session);
     assert_eq!(stops, 1);
     assert!(matches!(events[..], [Event::Lost(_)]), "{events:?}");
+}
+
+#[test]
+fn texts_of_an_agent_do_not_control_the_terminal() {
+    let evil = || "\x1b[2J".to_string();
+    let safe = "\\u{1b}[2J";
+    let labels = BTreeMap::from([(evil(), evil())]);
+    let facts = Facts { hostname: evil(), allow: vec![evil()], labels, ..Facts::default() };
+    let mut session = session(facts);
+    let known = &session.agents().next().unwrap().hello().facts;
+    assert_eq!((&*known.hostname, &*known.allow[0]), (safe, safe));
+    assert_eq!(known.labels, BTreeMap::from([(safe.to_string(), safe.to_string())]));
+
+    let id = offer(&mut session);
+    let halted = Report::Halted { why: Halt::Stopped(evil()), at_ns: NOW_NS };
+    let refused = Report::Refused(evil().into());
+    for (number, report) in [(1, halted), (2, refused)] {
+        say(&mut session, number, UpItem::Report(report).to_bytes(id));
+    }
+    let mut unknown = UpItem::Tick(br#"{"report":"\u001b[2J"}"#.to_vec()).to_bytes(id);
+    unknown[0] = 0;
+    assert!(UpItem::parse(&unknown).unwrap_err().contains(safe));
+    let texts = outputs(&mut session).1.into_iter().filter_map(|event| match event {
+        Event::Halted(why) | Event::Refused(why) => Some(why),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), [format!("it was stopped: {safe}"), safe.to_string()]);
+    assert!(session.refusals().all(|(_, refusal)| refusal.why == safe));
 }
