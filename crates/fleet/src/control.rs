@@ -398,9 +398,10 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Whether every agent that responds has acknowledged everything that was sent to it.
-    pub fn is_delivered(&self, now_ns: u64) -> bool {
-        self.agents.values().all(|agent| agent.is_silent(now_ns) || agent.has_taken_all())
+    /// Agents that respond, but have not acknowledged everything that was sent to them.
+    pub fn undelivered(&self, now_ns: u64) -> impl Iterator<Item = &str> {
+        let is_open = move |agent: &&Agent| !agent.is_silent(now_ns) && !agent.has_taken_all();
+        self.agents.values().filter(is_open).map(Agent::name)
     }
 
     fn hello(&mut self, now_ns: u64, name: &str, bytes: &[u8]) {

@@ -65,13 +65,27 @@ fn outputs(session: &mut Session) -> (usize, Vec<Event>) {
 fn an_agent_that_sends_nonsense_is_told_once() {
     let mut session = session(Facts::default());
     (1..=100).for_each(|number| say(&mut session, number, vec![0xff]));
-    assert!(session.is_delivered(NOW_NS), "nothing is kept for it outside of a job");
+    assert_eq!(session.undelivered(NOW_NS).count(), 0, "nothing is kept outside of a job");
     assert_eq!(outputs(&mut session), (0, vec![Event::Appeared]));
     offer(&mut session);
     (101..=200).for_each(|number| say(&mut session, number, vec![0xff]));
     let (stops, events) = outputs(&mut session);
     assert_eq!(stops, 1);
     assert!(matches!(events[..], [Event::Lost(_)]), "{events:?}");
+}
+
+#[test]
+fn an_order_to_stop_is_open_until_it_is_acknowledged() {
+    let mut session = session(Facts::default());
+    session.stop(NOW_NS, "why");
+    assert_eq!(session.undelivered(NOW_NS).collect::<Vec<_>>(), ["a1"]);
+    let mut up =
+        Up { controller: CONTROLLER, challenge: CHALLENGE, ack: 0, pong: None, items: vec![] };
+    session.receive(NOW_NS, From::Up("a1"), &up.to_bytes());
+    assert_eq!(session.undelivered(NOW_NS).count(), 1, "it responds, but has not taken it");
+    up.ack = 1;
+    session.receive(NOW_NS, From::Up("a1"), &up.to_bytes());
+    assert_eq!(session.undelivered(NOW_NS).count(), 0);
 }
 
 #[test]
