@@ -192,6 +192,7 @@ var mistakes = []struct{ name, file, old, new, said string }{
 		"a root that is written to", job,
 		"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "write to its root",
 	},
+	{"no place for readings", agents, "mountPath: /tmp", "mountPath: /scratch", "has no /tmp"},
 	{"capabilities", broker, "drop: [\"ALL\"]", "drop: [\"NET_RAW\"]", "keeps capabilities"},
 	{
 		"a token", agents,
@@ -221,6 +222,11 @@ var mistakes = []struct{ name, file, old, new, said string }{
 		"an image of another version in compose", composeFile,
 		"CEILING_IMAGE:-ceiling:0.1.0", "CEILING_IMAGE:-ceiling:0.2.0",
 		"the image has version 0.2.0",
+	},
+
+	{
+		"no place for readings in compose", composeFile,
+		"tmpfs: [/tmp]", "tmpfs: [/scratch]", "has no /tmp",
 	},
 
 	{"an option in a manifest", agents, "--max-rate=", "--maxrate=", "takes no --maxrate"},

@@ -61,6 +61,9 @@ func checkAgent(
 	if !slices.Contains(service.Command, "--name="+name) {
 		findings.add(where, "has another name than its service")
 	}
+	if !slices.Contains(service.Tmpfs, "/tmp") {
+		findings.add(where, noScratch)
+	}
 	for _, secret := range service.Secrets {
 		if other, taken := secrets[secret.Source]; taken {
 			findings.add(where, "has the key of %s", other)

@@ -43,9 +43,26 @@ func checkPods(cluster *Cluster, findings *Findings) {
 			findings.add(workload.where, "shares namespaces of its host")
 		}
 		for _, container := range workload.containers() {
-			checkContainer(workload.where+", container "+container.Name, container, findings)
+			where := workload.where + ", container " + container.Name
+			checkContainer(where, container, findings)
+			if slices.Contains(container.Args, "agent") && !hasScratch(spec, container) {
+				findings.add(where, noScratch)
+			}
 		}
 	}
+}
+
+// The root of an agent is read-only, and it writes the readings of a run to a file without a name.
+const noScratch = "has no /tmp for the readings of a run"
+
+// hasScratch says whether a container can write to /tmp.
+func hasScratch(spec core.PodSpec, container core.Container) bool {
+	return slices.ContainsFunc(container.VolumeMounts, func(mount core.VolumeMount) bool {
+		return mount.MountPath == "/tmp" && !mount.ReadOnly &&
+			slices.ContainsFunc(spec.Volumes, func(volume core.Volume) bool {
+				return volume.Name == mount.Name && volume.EmptyDir != nil
+			})
+	})
 }
 
 func isTrue(value *bool) bool  { return value != nil && *value }

@@ -172,15 +172,19 @@ impl Controller {
     }
 
     /// Stops all load of all agents that respond, and returns their names.
-    pub fn stop(&self, why: &str) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// Some of them did not acknowledge the order, for example because another key signs theirs.
+    pub fn stop(&self, why: &str) -> Result<Vec<String>, AgentsError> {
         let names = self.list().into_iter().map(|seen| seen.name).collect();
         self.shared.desk().session.stop(clock::now_ns(), why);
         self.shared.wake();
-        // The lease of agents that do not receive the order ends soon.
-        let is_delivered =
-            |desk: &mut Desk| desk.session.is_delivered(clock::now_ns()).then_some(());
-        let _ = self.shared.wait(STOPPED_WITHIN, is_delivered);
-        names
+        let is_delivered = |desk: &mut Desk| desk.undelivered().is_empty().then_some(());
+        if self.shared.wait(STOPPED_WITHIN, is_delivered).is_some() {
+            return Ok(names);
+        }
+        Err(AgentsError::NotStopped(self.shared.desk().undelivered().join(" ")))
     }
 
     /// Waits until the agents that a user chose respond and are idle, and returns them.
@@ -339,6 +343,11 @@ fn told(event: &Event) -> Option<String> {
 }
 
 impl Desk {
+    /// Names of agents that respond, but have not acknowledged everything.
+    fn undelivered(&self) -> Vec<String> {
+        self.session.undelivered(clock::now_ns()).map(str::to_string).collect()
+    }
+
     fn note(&mut self, text: String) {
         if self.notices.len() < NOTICES_MAX {
             self.notices.push_back(text);

@@ -26,6 +26,13 @@ pub enum AgentsError {
     /// Too few agents.
     #[error("{0}")]
     TooFew(String),
+    /// Agents respond, but do not take the order to stop.
+    #[error(
+        "these agents did not acknowledge the order to stop: {0}; they may carry on if their \
+         --controller is another key than that in --fleet-keys, and their logs say why they \
+         refuse it"
+    )]
+    NotStopped(String),
     /// An agent refuses the load.
     #[error("{0}")]
     Refused(String),
@@ -50,6 +57,9 @@ pub enum AgentsError {
 impl AgentsError {
     /// Whether the broker or the agents are missing, as opposed to a wrong setting.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Denied { .. } | Self::NoBroker(_) | Self::TooFew(_))
+        matches!(
+            self,
+            Self::Denied { .. } | Self::NoBroker(_) | Self::TooFew(_) | Self::NotStopped(_)
+        )
     }
 }

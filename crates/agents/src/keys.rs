@@ -84,6 +84,17 @@ pub enum KeysError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder has the keys of another fleet.
+    #[error(
+        "{}: the folder has the keys of the fleet '{fleet}', whose users would lose their \
+         subjects; give its name, --name {fleet}, or another folder", path.display()
+    )]
+    OtherFleet {
+        /// The broker's configuration.
+        path: PathBuf,
+        /// The fleet in it.
+        fleet: String,
+    },
     /// No certificate could be made.
     #[error("no certificate could be made: {0}")]
     NoCertificate(#[from] rcgen::Error),
@@ -109,9 +120,20 @@ fn io_error(path: &Path) -> impl Fn(io::Error) -> KeysError {
 ///
 /// # Errors
 ///
-/// Hosts are given and the certificate exists already; or a file cannot be read or made.
+/// Hosts are given and the certificate exists already; the folder is another fleet's; or a file
+/// cannot be read or made.
 pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     let of = |part: &str| wish.folder.join(part);
+    let path = of(BROKER).join(CONFIGURATION);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            if let Some(fleet) = fleet_of(&text).filter(|fleet| *fleet != wish.fleet) {
+                return Err(KeysError::OtherFleet { fleet: fleet.to_string(), path });
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io_error(&path)(error)),
+    }
     for part in [BROKER, CONTROLLER, AGENTS] {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(of(part));
         made.map_err(io_error(&of(part)))?;
@@ -261,6 +283,12 @@ fn of_agent(fleet: &str, name: &str, user: &str) -> String {
     entry(user, &format!("agent {name}"), &publish, &subscribe)
 }
 
+/// The fleet in a configuration that [`configuration`] wrote.
+fn fleet_of(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("\"ceiling.")?;
+    rest.split_once('.').map(|(fleet, _)| fleet)
+}
+
 fn configuration(wish: &Wish, users: &[String]) -> String {
     let Wish { fleet, listen, .. } = wish;
     format!(
@@ -323,6 +351,10 @@ mod tests {
         let hosts = vec!["other".to_string()];
         let refused = make(&Wish { hosts, ..wish(&folder, &[]) }).unwrap_err();
         assert!(matches!(refused, KeysError::Certificate { .. }));
+        let other = Wish { fleet: "default".to_string(), ..wish(&folder, &["a4"]) };
+        let refused = make(&other).unwrap_err();
+        assert!(refused.to_string().contains("--name staging"), "{refused}");
+        assert_eq!(file("nats/nats.conf"), configuration, "it is as it was");
         fs::remove_dir_all(folder).unwrap();
     }
 

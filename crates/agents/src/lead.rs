@@ -177,7 +177,7 @@ impl<'a> Lead<'a> {
             };
             let point = AgentPoint {
                 agent: of.agent.clone(),
-                clock_error_ns: record.clock.error_ns,
+                clock_error_ns: window_error_ns(of),
                 ended: if counted.is_whole && is_all { AgentEnd::Complete } else { ended },
                 ..counts
             };
@@ -296,6 +296,13 @@ fn weight(part: f64) -> u32 {
     (WEIGHT_OF_FASTEST * part).log2().round().max(0.0).exp2() as u32
 }
 
+/// How far the windows of an agent may be off, nanoseconds: they start by the offset of its clock
+/// that was known when the job started, and the clock may have drifted since. All of time if its
+/// clock is not known.
+fn window_error_ns(of: &Account) -> u64 {
+    of.clock_error_ns().unwrap_or(u64::MAX)
+}
+
 /// The counts come from the ticks that arrived, because the sum has the same; the rest comes from
 /// the agent's report.
 fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> AgentPoint {
@@ -365,6 +372,7 @@ impl FarCrew for Far {
 mod tests {
     use super::*;
     use fleet::message::Facts;
+    use model::fleet::Share;
 
     fn seen(cpus: u32, capacity: Option<f64>, rate_max: Option<f64>) -> Seen {
         let facts = Facts { cpus, capacity, rate_max, ..Facts::default() };
@@ -385,6 +393,32 @@ mod tests {
         assert_eq!(dealt(&limited), [(1, 4), (1, 1)], "its rate limit caps its capacity");
         let far_apart = [seen(1, Some(100e3), None), seen(1, Some(1.0), None)];
         assert_eq!(dealt(&far_apart), [(1, 64), (1, 1)], "every agent has a part");
+    }
+
+    #[test]
+    fn a_window_is_off_by_the_drift_since_its_clock_was_measured() {
+        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 20 };
+        let account = |clock, clock_after| Account {
+            agent: "a".to_string(),
+            facts: Facts::default(),
+            shares: Shares { asking: Share::alone(1), listening: None },
+            clock,
+            clock_after,
+            ended: Some(AgentEnd::Complete),
+            why: String::new(),
+            loads: BTreeMap::new(),
+            listening: BTreeMap::new(),
+            record: None,
+        };
+        let start = Some(clock(0, 50_000));
+        assert_eq!(window_error_ns(&account(start, start)), 50_000);
+        // 400 us of drift: the offset over the whole job lies in the middle.
+        let drifted = account(start, Some(clock(200_000, 250_000)));
+        assert_eq!(window_error_ns(&drifted), 450_000);
+        // The clock was set, and the offset since then is known well.
+        let was_set = account(start, Some(clock(10_000_000_000, 50_000)));
+        assert_eq!(window_error_ns(&was_set), 10_000_050_000);
+        assert_eq!(window_error_ns(&account(None, None)), u64::MAX, "it took no part");
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
         }
     }
     let Some(rate_max) = limits.rate_max else { return Ok(url) };
+    if trial.fanout.is_some() {
+        return Err(SUBSCRIBING.to_string());
+    }
     for level in &trial.levels {
         rate(peak(level)?, offer.shares.asking.fraction(), rate_max)?;
     }
@@ -62,7 +65,7 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
 ///
 /// The reason why it is refused, for people.
 pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), String> {
-    let CrewOrder::Connect { connections, connections_max, depth, open, .. } = order else {
+    let CrewOrder::Connect { connections, connections_max, depth, open, life, .. } = order else {
         return Ok(());
     };
     let levels = || job.trial.levels.iter();
@@ -76,6 +79,8 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     }
     match (limits.rate_max, open) {
         (None, _) => Ok(()),
+        // The requests of devices have no plan.
+        (Some(_), Some(_)) if life.hold.is_some() => Err(CLOSED.to_string()),
         (Some(_), None) => Err(CLOSED.to_string()),
         (Some(rate_max), Some(open)) => {
             rate(open.curve.peak_rate(), job.shares.asking.fraction(), rate_max)
@@ -85,6 +90,9 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
 
 const CLOSED: &str = "this agent has a --max-rate, which a closed loop cannot keep; give a rate, \
                       for example -R 1k";
+
+const SUBSCRIBING: &str = "this agent has a --max-rate, and subscribers of a fan-out have no \
+                           planned rate; take agents without one";
 
 /// Largest planned rate of a level, requests per second of the whole fleet.
 fn peak(level: &Level) -> Result<f64, String> {

@@ -258,10 +258,11 @@ impl Session {
         Ok(())
     }
 
-    /// The agent cannot accept the job that it was preparing.
+    /// The agent cannot accept the job that it was preparing, which may have been halted meanwhile.
     pub fn refuse(&mut self, now_ns: u64, refusal: Refusal) {
         self.look(now_ns);
-        if self.job.as_ref().is_some_and(|job| job.stage == Stage::Preparing) {
+        let is_open = |job: &Job| matches!(job.stage, Stage::Preparing | Stage::Halted);
+        if self.job.as_ref().is_some_and(is_open) {
             self.report(&Report::Refused(refusal));
             self.job = None;
             self.flush();

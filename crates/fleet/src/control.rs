@@ -398,9 +398,10 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Whether every agent that responds has acknowledged everything that was sent to it.
-    pub fn is_delivered(&self, now_ns: u64) -> bool {
-        self.agents.values().all(|agent| agent.is_silent(now_ns) || agent.has_taken_all())
+    /// Agents that respond, but have not acknowledged everything that was sent to them.
+    pub fn undelivered(&self, now_ns: u64) -> impl Iterator<Item = &str> {
+        let is_open = move |agent: &&Agent| !agent.is_silent(now_ns) && !agent.has_taken_all();
+        self.agents.values().filter(is_open).map(Agent::name)
     }
 
     fn hello(&mut self, now_ns: u64, name: &str, bytes: &[u8]) {
@@ -411,6 +412,7 @@ impl Session {
         if hello.agent != name {
             return;
         }
+        let hello = Hello { facts: hello.facts.printable(), ..hello };
         let Some(agent) = self.agents.get_mut(name) else {
             if self.agents.len() < AGENTS_MAX {
                 self.agents.insert(name.to_string(), Agent::new(now_ns, hello));
@@ -428,16 +430,16 @@ impl Session {
         self.lose(name, "it was restarted");
     }
 
-    /// Marks an agent as lost: its messages do not count any more.
-    fn lose(&mut self, name: &str, why: &str) {
+    /// Marks an agent as lost: its messages do not count any more. Returns whether they did.
+    fn lose(&mut self, name: &str, why: &str) -> bool {
         let member = self.job.as_mut().and_then(|job| {
             let index = *job.places.get(name)?;
             job.members.get_mut(index).filter(|member| member.is_expected())
         });
-        if let Some(member) = member {
-            member.leave(why);
-            self.outputs.push_back(told(name, Event::Lost(why.to_string())));
-        }
+        let Some(member) = member else { return false };
+        member.leave(why);
+        self.outputs.push_back(told(name, Event::Lost(why.to_string())));
+        true
     }
 
     fn reported(&mut self, now_ns: u64, name: &str, up: Up) {
@@ -449,8 +451,10 @@ impl Session {
         self.outputs.extend(event.map(|event| told(name, event)));
         up.items.into_iter().for_each(|item| agent.put(item));
         while let Some(bytes) = self.agents.get_mut(name).and_then(Agent::take) {
-            if let Err(why) = self.item(now_ns, name, &bytes) {
-                self.lose(name, &why);
+            // Told once: an agent may send any number of malformed items.
+            if let Err(why) = self.item(now_ns, name, &bytes)
+                && self.lose(name, &why)
+            {
                 let command = Command::Stop { why };
                 if let Some(agent) = self.agents.get_mut(name) {
                     agent.push(Id::NONE, &DownItem::Command(command));
@@ -470,7 +474,7 @@ impl Session {
         }
         match item {
             UpItem::Report(report) => {
-                let event = member.told(report)?;
+                let event = member.told(report.printable())?;
                 self.outputs.extend(event.map(|event| told(name, event)));
             }
             UpItem::Piece(piece) => {
@@ -509,3 +513,6 @@ impl Session {
 fn told(agent: &str, event: Event) -> Output {
     Output::Event { agent: agent.to_string(), event }
 }
+
+#[cfg(test)]
+mod tests;

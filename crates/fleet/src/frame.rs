@@ -3,6 +3,7 @@
 use crate::bytes::{Malformed, Reader, Writer};
 use crate::message::{Command, Id, Report};
 use crate::{ITEM_BYTES_MAX, MESSAGE_BYTES_MAX};
+use remote::printable;
 
 /// Most items in one message.
 pub const ITEMS_MAX: usize = 1024;
@@ -237,7 +238,8 @@ fn words(value: &impl serde::Serialize) -> Vec<u8> {
 }
 
 fn read_words<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    // The error may quote the bytes.
+    serde_json::from_slice(bytes).map_err(|error| printable(&error.to_string()))
 }
 
 fn tagged((tag, job): (u8, Id), bytes: &[u8]) -> Vec<u8> {

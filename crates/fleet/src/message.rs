@@ -6,6 +6,7 @@ use model::facts::ClockOffset;
 use model::fleet::Shares;
 use model::load::{Life, Spacing, Trial};
 use model::tick::ThreadKind;
+use remote::printable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -93,6 +94,24 @@ pub struct Facts {
     pub rate_max: Option<f64>,
     /// Where it may send load.
     pub allow: Vec<String>,
+}
+
+impl Facts {
+    /// The same with texts that are safe for a terminal, because an agent may be hostile.
+    pub fn printable(self) -> Self {
+        let safe = |text: String| printable(&text);
+        let all = |texts: Vec<String>| texts.into_iter().map(safe).collect();
+        let labels = self.labels.into_iter().map(|(label, value)| (safe(label), safe(value)));
+        Self {
+            version: safe(self.version),
+            hostname: safe(self.hostname),
+            kernel: safe(self.kernel),
+            addresses: all(self.addresses),
+            labels: labels.collect(),
+            allow: all(self.allow),
+            ..self
+        }
+    }
 }
 
 /// An agent announces itself.
@@ -298,6 +317,22 @@ pub enum Report {
     },
 }
 
+impl Report {
+    /// The same with texts that are safe for a terminal, because an agent may be hostile.
+    pub fn printable(self) -> Self {
+        match self {
+            Self::Refused(refusal) => {
+                Self::Refused(Refusal { why: printable(&refusal.why), ..refusal })
+            }
+            Self::Halted { why, at_ns } => Self::Halted { why: why.printable(), at_ns },
+            Self::Ended { ended: Ended::Failed(why), record } => {
+                Self::Ended { ended: Ended::Failed(printable(&why)), record }
+            }
+            Self::Accepted { .. } | Self::Ended { .. } => self,
+        }
+    }
+}
+
 /// Why an agent refuses a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
@@ -332,6 +367,14 @@ pub enum Halt {
 }
 
 impl Halt {
+    fn printable(self) -> Self {
+        match self {
+            Self::Stopped(why) => Self::Stopped(printable(&why)),
+            Self::Refused(why) => Self::Refused(printable(&why)),
+            Self::Lease | Self::Clock | Self::Full => self,
+        }
+    }
+
     /// The reason, for people.
     pub fn text(&self) -> String {
         match self {

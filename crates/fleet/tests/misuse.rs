@@ -358,6 +358,21 @@ fn a_job_while_another_one_runs_is_refused() {
 }
 
 #[test]
+fn an_agent_that_cannot_prepare_a_halted_job_is_free_again() {
+    let withdrawn: fn(&mut Rig) = |rig| drop(rig.command(Command::Finish));
+    let deserted: fn(&mut Rig) = |rig| rig.now_ns += LEASE_NS + 1;
+    for halt in [withdrawn, deserted] {
+        let mut rig = rig();
+        assert!(is_prepared(&rig.offer(&offer(10.0))));
+        halt(&mut rig);
+        rig.agent.refuse(rig.now_ns, "nobody listens there".to_string().into());
+        assert_eq!(refusals(&rig.outputs()), ["nobody listens there"]);
+        assert_eq!(rig.agent.job(), None);
+        assert!(is_prepared(&rig.offer(&offer(10.0))), "it takes the next job");
+    }
+}
+
+#[test]
 fn a_lease_without_a_job_starts_nothing_and_a_long_one_is_cut() {
     let mut without = rig();
     without.say(Vec::new());

@@ -7,6 +7,8 @@ use std::str::FromStr;
 pub const PORT: u16 = 4222;
 /// How many servers a URL may name.
 const SERVERS_MAX: usize = 16;
+/// Longest name after the slash, in bytes: that of a fleet.
+const NAME_BYTES_MAX: usize = 63;
 
 /// A text that is not a URL of servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +86,7 @@ impl fmt::Display for Servers {
 
 fn word(text: &str) -> Option<String> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    (text.len() <= 32 && text.bytes().all(is_letter)).then(|| text.to_string())
+    (text.len() <= NAME_BYTES_MAX && text.bytes().all(is_letter)).then(|| text.to_string())
 }
 
 fn server(text: &str) -> Option<Server> {
@@ -120,6 +122,8 @@ mod tests {
         ] {
             assert_eq!(read(typed).as_deref(), Ok(meant));
         }
+        let named = |letters: usize| read(&format!("nats://a/{}", "n".repeat(letters)));
+        assert!(named(NAME_BYTES_MAX).is_ok() && named(NAME_BYTES_MAX + 1).is_err());
         for wrong in [
             "",
             "a",

@@ -218,14 +218,13 @@ impl Link {
     }
 
     fn refused(&mut self, why: String) -> Result<(), Failure> {
-        let is = |words: &str| why.to_ascii_lowercase().contains(words);
-        if is("permissions violation") {
-            self.news.push_back(News::Refused(why));
-            Ok(())
-        } else if is("authorization") || is("authentication") {
-            Err(Failure::Denied(why))
-        } else {
-            Err(Failure::Ended(why))
+        match Refusal::of(&why) {
+            Refusal::Permission => {
+                self.news.push_back(News::Refused(why));
+                Ok(())
+            }
+            Refusal::User => Err(Failure::Denied(why)),
+            Refusal::Connection => Err(Failure::Ended(why)),
         }
     }
 
@@ -352,6 +351,51 @@ impl Link {
     }
 }
 
+/// What an error of the server refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// A subject; the connection stays.
+    Permission,
+    /// This user.
+    User,
+    /// This connection; another attempt may work.
+    Connection,
+}
+
+impl Refusal {
+    fn of(why: &str) -> Self {
+        let is = |words: &str| why.to_ascii_lowercase().contains(words);
+        if is("permissions violation") {
+            Self::Permission
+        } else if is("authentication timeout") {
+            // We were slow, or the server was: it has not looked at the credentials.
+            Self::Connection
+        } else if is("authorization") || is("authentication") {
+            Self::User
+        } else {
+            Self::Connection
+        }
+    }
+}
+
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_looked_at_the_credentials_denies_them() {
+        for (why, refusal) in [
+            ("Permissions Violation for Publish to \"a\"", Refusal::Permission),
+            ("Authorization Violation", Refusal::User),
+            ("User Authentication Expired", Refusal::User),
+            ("Authentication Timeout", Refusal::Connection),
+            ("Stale Connection", Refusal::Connection),
+        ] {
+            assert_eq!(Refusal::of(why), refusal, "{why}");
+        }
+    }
 }

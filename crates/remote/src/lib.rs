@@ -60,6 +60,7 @@ pub use message::{
     hello_version,
 };
 pub use offset::{Estimator, Part, RoundTrip, WallZero};
+pub use printable::printable;
 pub use serve::{Look, Probe, Running, ServeError, Settings, Starter, Tuner};
 pub use token::TokenError;
 

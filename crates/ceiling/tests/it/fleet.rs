@@ -422,4 +422,7 @@ fn orders_of_another_key_are_nobodys() {
     let told = fleet.said("a1");
     assert!(told.to_lowercase().contains("sign"), "{told}");
     assert_eq!(seen(&server.stop()), 0, "nothing was sent");
+    let said = run(&["fleet", "stop", "--fleet", &fleet.url, "--fleet-keys", &other]);
+    assert_eq!(said.code, 5, "{}", said.stdout);
+    assert!(said.stderr.contains("order to stop: a1;"), "{}", said.stderr);
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::message::OpenPace;
 use model::fleet::{Part, Share, Shares};
-use model::load::{Life, Spacing};
+use model::load::{Fanout, Hold, Life, Spacing};
 use model::route::Resolution;
 use model::tls::ProxyChoice;
 use proptest::prelude::*;
@@ -106,6 +106,32 @@ fn files_and_nothing_are_refused() {
     let curve: Curve = serde_json::from_str("[]").unwrap();
     let of = Arrival::Open { curve, arrivals: Spacing::Fixed };
     assert!(refusal(|trial| trial.levels[0].arrival = of.clone()).contains("not a number"));
+}
+
+#[test]
+fn an_agent_with_a_rate_holds_no_subscribers() {
+    let fanout = |trial: &mut Trial| {
+        trial.fanout = Some(Fanout { streams: trial.requests.clone(), writers: 2 });
+    };
+    let refused = offer(&half(fanout), &limits(Some(1e9))).expect_err("it is refused");
+    assert!(refused.contains("fan-out"), "{refused}");
+    assert!(offer(&half(fanout), &limits(None)).is_ok());
+}
+
+#[test]
+fn devices_are_a_closed_loop_in_an_order_too() {
+    let job = half(|_| {});
+    let order = |hold| {
+        let mut order = connect(15, 2, Some(Curve::constant(1.0)));
+        let CrewOrder::Connect { life, .. } = &mut order else { panic!("another order") };
+        life.hold = hold;
+        order
+    };
+    let check = |hold, rate_max| super::order(&order(hold), &job, &limits(rate_max));
+    assert_eq!(check(None, Some(500.0)), Ok(()));
+    let refused = check(Some(Hold::Forever), Some(500.0)).expect_err("it is refused");
+    assert!(refused.contains("closed loop"), "{refused}");
+    assert_eq!(check(Some(Hold::Forever), None), Ok(()));
 }
 
 fn connect(connections_max: u32, depth: u32, curve: Option<Curve>) -> CrewOrder {

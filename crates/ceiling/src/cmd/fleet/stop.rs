@@ -10,7 +10,7 @@ use plan::BrokerOptions;
 /// ends by itself after 1.5 s.
 ///
 /// Exit codes: 0 every agent that responds has stopped or was idle, 2 usage, 5 the broker does not
-/// respond.
+/// respond, or an agent does not take the order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -23,7 +23,7 @@ pub struct Stop {
 
 pub fn run(command: &Stop) -> Result<Code, Failure> {
     let controller = super::controller(&command.broker)?;
-    let stopped = controller.stop("ceiling fleet stop");
+    let stopped = controller.stop("ceiling fleet stop").map_err(Failure::Fleet)?;
     let text = match stopped.as_slice() {
         [] => "no agent responds\n".to_string(),
         names => format!("told to stop: {}\n", names.join(" ")),

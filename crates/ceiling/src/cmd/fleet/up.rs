@@ -26,9 +26,16 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long the started processes may take to end in order.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Where load may go by default.
-const ALLOW: [&str; 4] =
-    ["http://127.0.0.1:*", "http://localhost:*", "https://127.0.0.1:*", "https://localhost:*"];
+/// Where load may go by default. Many hosts resolve localhost to both addresses, and an agent must
+/// be allowed to connect to each of them.
+const ALLOW: [&str; 6] = [
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "http://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+    "https://localhost:*",
+];
 
 /// Starts nats-server on loopback with fresh keys, and agents that may load only this host. Prints
 /// the next command and runs until Ctrl-C, which stops everything and removes the keys.
@@ -270,4 +277,21 @@ fn await_agents(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleet::allow::Allow;
+    use plan::Url;
+
+    #[test]
+    fn agents_may_load_localhost_at_both_of_its_addresses() {
+        let list = Allow::new(ALLOW.map(|text| text.parse().unwrap()).to_vec());
+        let both = ["127.0.0.1:8083", "[::1]:8083"].map(|address| address.parse().unwrap());
+        for scheme in ["http", "https"] {
+            let url = Url::parse(&format!("{scheme}://localhost:8083/")).unwrap();
+            assert_eq!(list.check_addresses(&url, &both), Ok(()), "{scheme}");
+        }
+    }
 }
