@@ -6,5 +6,7 @@ FROM scratch
 ARG PROGRAM
 COPY --chmod=755 ${PROGRAM} /usr/bin/ceiling
 ENV PATH=/usr/bin CEILING_RUNS=/runs
+# Makes the folder in which agents keep readings.
+WORKDIR /tmp
 WORKDIR /runs
 ENTRYPOINT ["/usr/bin/ceiling"]
