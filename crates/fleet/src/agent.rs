@@ -151,6 +151,8 @@ struct Job {
     offer: Box<Offer>,
     url: Box<Url>,
     stage: Stage,
+    /// When the agent took it.
+    since_ns: u64,
     lease_until_ns: u64,
     collector: Collector,
 }
@@ -434,12 +436,17 @@ impl Session {
 
     fn follow(&mut self, crew: ThreadKind, order: CrewOrder) {
         let Some(job) = &mut self.job else { return };
-        if let Err(why) = admit::order(&order, &job.offer, &self.settings.limits) {
-            self.refused(&why);
-            return self.end_load(Halt::Refused(why));
-        }
+        let mut admitted = admit::order(&order, &job.offer, &self.settings.limits);
         if let CrewOrder::Measure { begin_ns, .. } = &order {
             job.collector.begin_window(crew, *begin_ns);
+            // All that a plan has had due since then would leave at once, whatever the rate.
+            if *begin_ns < job.since_ns {
+                admitted = Err("a window would start before the agent took the job".to_string());
+            }
+        }
+        if let Err(why) = admitted {
+            self.refused(&why);
+            return self.end_load(Halt::Refused(why));
         }
         self.outputs.push_back(Output::Order { crew, order: order.into_order() });
     }
@@ -497,6 +504,7 @@ impl Session {
             offer,
             url,
             stage: Stage::Preparing,
+            since_ns: self.now_ns,
             lease_until_ns: self.now_ns.saturating_add(LEASE_NS),
             collector,
         });

@@ -445,3 +445,14 @@ fn an_agent_follows_what_its_controller_signed() {
     };
     assert!(outputs.iter().any(is_it));
 }
+
+/// A plan that began long ago has all its requests due at once.
+#[test]
+fn a_window_that_starts_before_the_job_ends_the_load() {
+    let mut rig = Rig::loading();
+    let measure = CrewOrder::Measure { begin_ns: 0, end_ns: None, budget: None, drain_ns: S };
+    let command = Command::Crew { crew: ThreadKind::Requesting, order: measure };
+    let outputs = rig.command(command);
+    assert!(has_halted(&outputs));
+    assert!(!outputs.iter().any(|output| matches!(output, Output::Order { .. })));
+}
