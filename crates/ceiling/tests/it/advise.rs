@@ -114,7 +114,7 @@ fn a_knob_that_a_plan_must_not_turn_is_refused_before_anything_starts() {
         ("target = \"sink\"", "only = [\"nothing\"]", "no knob 'nothing'"),
         ("target = \"sink\"", "only = [\"rps\"], profile = \"fast\"", "there are seeds"),
         ("target = \"sink\"", "only = [\"rps\"], cpus = \"0\"", "for example 0-3/4-7"),
-        ("addr = \"127.0.0.1:1\"", "only = [\"somaxconn\"]", "starts afterwards"),
+        ("addr = \"127.0.0.1:1\"", "only = [\"somaxconn\"]", "started afterwards"),
     ] {
         let text = format!("{head}server = {{ {server} }}\ntune = {{ {tune} }}\n");
         fs::write(&plan, text).unwrap();
