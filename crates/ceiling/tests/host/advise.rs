@@ -52,7 +52,7 @@ fn the_plan_that_is_written_can_be_run_and_keeps_the_load() {
         ("queues", "can cut connections"),
         ("tcp-abort-on-overflow", "nothing would change"),
         ("busy-poll", "no plan can test it on this host"),
-        ("somaxconn", "starts afterwards"),
+        ("somaxconn", "started afterwards"),
         ("server-cpus", "nothing would change"),
     ] {
         let said = advise(knob);

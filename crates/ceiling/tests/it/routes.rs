@@ -189,5 +189,5 @@ fn wrong_ways_are_refused_before_load() {
     refuses(&["--unix-socket", "x", "--source", "auto"], &["--unix-socket", "--source"]);
     let said = run(&["load", "tcp://127.0.0.1:1"]);
     assert_eq!(said.code, 2);
-    assert!(said.stderr.contains("no HTTP") && said.stderr.contains("for example"));
+    assert!(said.stderr.contains("is not HTTP") && said.stderr.contains("for example"));
 }
