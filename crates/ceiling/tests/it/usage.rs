@@ -66,7 +66,10 @@ fn values_that_are_missing_or_too_many_are_told_with_an_example() {
 fn cpus_and_threads_that_the_machine_has_not_are_refused() {
     let cpus = std::fs::read_to_string("/proc/self/status").unwrap();
     let cpus = cpus.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    refuses(&["load", URL, "--cpus", "0-4000"], &["--cpus", "may not use", cpus.trim(), "for example"]);
+    refuses(
+        &["load", URL, "--cpus", "0-4000"],
+        &["--cpus", "may not use", cpus.trim(), "for example"],
+    );
     let one_too_many = 4 * std::thread::available_parallelism().unwrap().get() + 1;
     let threads = one_too_many.max(1000).to_string();
     refuses(&["load", URL, "-t", &threads], &["--threads", &threads, "CPUs", "for example"]);
@@ -90,7 +93,11 @@ fn a_run_is_shown_by_its_id_and_a_lone_record_has_no_histograms() {
     assert!(!Path::new(&log).exists(), "no file without content");
     assert_eq!(run(&["show", &lone]).code, 0, "the rest of it can be drawn");
     let without = run(&["show", &lone, "--hosts"]);
-    assert!(without.code == 0 && without.stdout.contains("There are no readings"), "{}", without.stdout);
+    assert!(
+        without.code == 0 && without.stdout.contains("There are no readings"),
+        "{}",
+        without.stdout
+    );
     let hosts = run(&["show", id, "--runs", &runs, "--hosts"]);
     assert!(hosts.stdout.contains("Client's host"), "{}{}", hosts.stdout, hosts.stderr);
     refuses(&["show", &lone, &lone, "--hosts"], &["--hosts", "one by one", "for example"]);
