@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(absent(&[2, 3, 4]), None);
         let one = absent(&[2, 4, 9]).unwrap();
         assert_eq!(one, "process 3 (web) also served and was not profiled");
-        assert!(absent(&[2]).unwrap().starts_with("processes 3 (web), 4 (web) were"));
+        assert!(absent(&[2]).unwrap().starts_with("processes 3 (web), 4 (web) also served"));
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn verdict(runs: &[Run]) -> Banner {
     rates.sort_by(|(_, left), (_, right)| right.total_cmp(left));
     let unknown = match runs.len() - rates.len() {
         0 => String::new(),
-        some => format!("; the rate of {} is not known", plural(some as u64, "run")),
+        1 => "; 1 run has no known rate".to_string(),
+        some => format!("; {some} runs have no known rate"),
     };
     let text = match (rates.first(), rates.last()) {
         (Some((high, most)), Some((low, least))) if high != low && *least > 0.0 => {
