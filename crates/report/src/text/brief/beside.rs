@@ -10,7 +10,7 @@ use super::rows::figure_of;
 use super::tables::failed;
 use super::{Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
-use crate::wording::{best_point, mark_of, or_dash, plural, rate_cell, rate_of, wall_mark};
+use crate::wording::{best_point, mark_of, or_dash, rate_cell, rate_of, wall_mark};
 use model::run::{Point, Run};
 use model::standing::Figure;
 use model::units::show_count;
