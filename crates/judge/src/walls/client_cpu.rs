@@ -3,9 +3,10 @@
 //! Signals: throttling of the generator's control groups, busy share of the CPUs it may use, time
 //! its workers ran and waited for a CPU.
 //! Rule: a control group of the generator was throttled in more than half of its periods and for
-//! more than 5 % of the time. Or every CPU that the generator may use is over 90 % busy, and either
-//! as many workers as CPUs never slept, or a worker waited for a CPU most of the time. Our workers
-//! sleep as soon as nothing is left to do, so one that never sleeps always had work queued.
+//! more than 5 % of the time. Or the CPUs that the generator may use are over 90 % busy on average,
+//! and either as many workers as CPUs never slept, or a worker waited for a CPU most of the time.
+//! Our workers sleep as soon as nothing is left to do, so one that never sleeps always had work
+//! queued.
 //! Mimics: neighbours on the same CPUs; S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.

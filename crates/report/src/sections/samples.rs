@@ -60,7 +60,8 @@ pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
             Some(allowed) => format!("The server allows {allowed}: choose one with -X."),
             None => "The server does not allow the method: choose one with -X.".to_string(),
         },
-        411 | 413 => "The server does not accept a body of this size.".to_string(),
+        411 => "The server requires a Content-Length: give a body with -b or -f.".to_string(),
+        413 => "The server does not accept a body of this size.".to_string(),
         415 => "The server does not accept this type of body: -H 'Content-Type: application/json'."
             .to_string(),
         429 => match header("retry-after") {
