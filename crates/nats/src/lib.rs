@@ -12,8 +12,7 @@
 //! `async-nats` is well maintained and supports all of NATS. With the same rustls it adds 961 kB to
 //! a stripped program, because it brings tokio, a URL parser with the tables of Unicode, and
 //! regular expressions; this crate adds 195 kB (both built for size). Nothing else here needs
-//! tokio, and a program of at most 15 MB has no room for it. The fleet uses eight commands of the
-//! protocol.
+//! tokio. The fleet uses eight commands of the protocol.
 
 mod protocol;
 mod subject;
