@@ -316,10 +316,12 @@ const ceilingCharts = (() => {
   // Areas are drawn from the total down to the first part, each over the previous one.
   const stacked = (view, isShown) => {
     const sums = new Array(view.x.length).fill(0);
+    // Where nothing was read there is a gap, not a zero.
+    const isRead = sums.map((_, at) => view.series.some((series) => series.y[at] != null));
     return view.series.map((series, index) =>
       series.y.map((value, at) => {
         if (isShown[index]) sums[at] += value ?? 0;
-        return sums[at];
+        return isRead[at] ? sums[at] : null;
       }));
   };
 

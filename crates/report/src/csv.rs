@@ -68,6 +68,7 @@ pub fn columns() -> Vec<Column> {
     columns.extend(judgement());
     columns.extend(events());
     columns.extend(traffic());
+    columns.push(not_known());
     columns
 }
 
@@ -313,6 +314,15 @@ fn traffic() -> Vec<Column> {
     ]
 }
 
+/// A gate empties no cell: this names the figures that it leaves nothing of.
+fn not_known() -> Column {
+    let meaning = "figures of which nothing is known, separated by spaces; do not use their cells";
+    of_point("not_known", meaning, |p| {
+        let unknown = p.standing.struck().filter(|(_, standing)| standing.is_not_known());
+        Some(unknown.map(|(figure, _)| figure.key()).collect::<Vec<_>>().join(" "))
+    })
+}
+
 fn judgement() -> Vec<Column> {
     vec![
         of_point("valid", "yes unless the rate is not known or is that of the generator", |p| {
@@ -399,6 +409,17 @@ mod tests {
         assert_eq!(cell(&rows, 1, "server_us_per_request"), "");
         assert_eq!(cell(&rows, 1, "planned"), "");
         assert_ne!(cell(&rows, 1, "client_us_per_request"), "");
+    }
+
+    #[test]
+    fn a_figure_that_gates_struck_is_named_beside_its_cell() {
+        let mut run = fixtures::load_invalid();
+        let why = "nothing is known of a part of the requests".to_string();
+        let unknown = model::standing::Standing::NotKnown { why };
+        run.record.points[0].standing.add(model::standing::Figure::Mean, unknown);
+        let rows = parsed(&csv(&run));
+        assert_eq!(cell(&rows, 1, "not_known"), "rate latency.mean");
+        assert_eq!(cell(&rows, 1, "bounded"), "latency.max");
     }
 
     #[test]

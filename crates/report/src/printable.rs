@@ -31,7 +31,9 @@ fn controls(character: char) -> bool {
     let direction = matches!(character, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
         || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
     let tag_or_selector = matches!(character, '\u{e0000}'..='\u{e0fff}' | '\u{fff9}'..='\u{fffb}');
-    character.is_control() || direction || tag_or_selector
+    // XML cannot contain them.
+    let no_character = matches!(character, '\u{fffe}' | '\u{ffff}');
+    character.is_control() || direction || tag_or_selector || no_character
 }
 
 #[cfg(test)]
@@ -50,5 +52,6 @@ mod tests {
         assert_eq!(printable("\x1b[31mred\x07"), "\\u{1b}[31mred\\u{7}");
         assert_eq!(printable("a\r\nb\tc"), "a\\r\\nb\\tc");
         assert_eq!(printable("exe\u{202e}txt.\u{9b}"), "exe\\u{202e}txt.\\u{9b}");
+        assert_eq!(printable("a\u{fffe}\u{ffff}\u{fffd}"), "a\\u{fffe}\\u{ffff}\u{fffd}");
     }
 }

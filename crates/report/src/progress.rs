@@ -1,9 +1,9 @@
 //! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
-use crate::sections::turnover::connect_of;
+use crate::sections::turnover::{connect_of, missed};
 use crate::text::spark;
 use crate::text::wrap::{fit, width};
-use crate::wording::{count, failed_share, latency, ns, per_second, percent, plural, rate_cell};
+use crate::wording::{count, latency, ns, per_second, plural, rate_cell, share};
 use model::claim::Claim;
 use model::event::Progress;
 use model::load::{Arrival, Level};
@@ -96,7 +96,9 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     };
     parts.push(format!("{rate:>7}"));
     parts.push(format!("p50 {p50:>6}  p99 {p99:>6}"));
-    parts.push(format!("{:>3} % failed", percent(100.0 * failed_share(point))));
+    let requests = &point.requests;
+    let failed = || format!("{} %", share(requests.failed + requests.unanswered, requests.sent));
+    parts.push(format!("{:>5} failed", devices.map_or_else(failed, missed)));
     parts.extend(standing(info, point));
     parts.extend(pace.best.map(|best| format!("best {}", per_second(best))));
     parts.join("  ")
@@ -235,6 +237,16 @@ mod tests {
         info.of = 0;
         let missed = line(&info, &run.record.points[1]);
         assert!(missed.contains("trial 3  48.9k/s asked") && missed.contains("misses"), "{missed}");
+    }
+
+    #[test]
+    fn devices_that_could_not_connect_have_failed() {
+        let (info, _) = busy();
+        let mut run = crate::fixtures::churn_turnover();
+        let turnover = run.record.points[0].turnover.as_mut().unwrap();
+        (turnover.begun, turnover.failed) = (400, 300);
+        let line = point_line(&info, &PACE, &run.record.points[0]);
+        assert!(line.contains("75.0 % failed"), "{line}");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use super::{CaseOutcome, Report};
 use crate::page::Block;
 use crate::printable::printable;
+use crate::sections::turnover::{connect_of, is_held, missed};
 use crate::sections::{conclusion, summary};
-use crate::wording::{latency, or_dash, percent, point_phrase, rate_cell};
+use crate::wording::{count, latency, ns, or_dash, point_phrase, rate_cell, share};
 use model::experiment::Experiment;
 use model::objective::Expectation;
 use model::run::{Point, Run};
 use model::standing::Figure;
+use model::units::show_count;
 use model::visit::failures_of;
 
 /// Most rows of a table: the page of a job is not a full report.
@@ -30,7 +32,8 @@ pub fn of_run(run: &Run, report: &Report) -> String {
         text += &table(&head, record.expectations.iter().map(expectation).collect());
     }
     let row = |point: &Point| [vec![point_phrase(point)], figures_of(point)].concat();
-    let head = ["load", "rate, 1/s", "p50", "p99", "failed"];
+    let head = head(&record.points);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     text += &table(&head, record.points.iter().map(row).collect());
     text + &format!("ceiling {}, run {}\n\n", plain(&record.version), plain(&record.id))
 }
@@ -66,19 +69,60 @@ fn cases(report: &Report, word: &str) -> String {
     table(&[word, "", "because"], rows.collect())
 }
 
-/// Rate, p50, p99 and share of failures of a level, each with its name.
+/// Figures of a level, each with its name.
 pub(super) fn figures(point: &Point) -> Vec<String> {
-    let names = ["rate", "p50", "p99", "failed"];
-    let units = ["/s", "", "", ""];
-    let figures = figures_of(point).into_iter().zip(names).zip(units);
+    let units = [if is_held(point) { "" } else { "/s" }, "", "", ""];
+    let figures = figures_of(point).into_iter().zip(names(point)).zip(units);
     figures.map(|((figure, name), unit)| format!("{name} {figure}{unit}")).collect()
 }
 
+/// Names of the figures of a level: of requests, or of what its headline counts.
+fn names(point: &Point) -> [&'static str; 4] {
+    match &point.events {
+        Some(_) => ["events", "stale p50", "stale p99", "missing"],
+        None if is_held(point) => ["held", "connect p50", "connect p99", "failed"],
+        None if point.is_churn() => ["connections", "connect p50", "connect p99", "failed"],
+        None => ["rate", "p50", "p99", "failed"],
+    }
+}
+
+/// Headings of the same.
+fn head(points: &[Point]) -> Vec<String> {
+    let names = points.first().map_or(["rate", "p50", "p99", "failed"], names);
+    let is_held = points.first().is_some_and(is_held);
+    let first = if is_held { names[0].to_string() } else { format!("{}, 1/s", names[0]) };
+    let rest = names[1..].iter().map(ToString::to_string);
+    ["load".to_string(), first].into_iter().chain(rest).collect()
+}
+
 fn figures_of(point: &Point) -> Vec<String> {
+    let part = |some: u64, of: u64| {
+        let part = (of > 0).then(|| format!("{} %", share(some, of)));
+        or_dash(part, |part| part)
+    };
+    let rate = |rate: f64| match point.standing.of(Figure::Rate).is_not_known() {
+        true => "?".to_string(),
+        false => show_count(rate),
+    };
+    if let Some(events) = &point.events {
+        let stale = events.staleness_ns.as_ref();
+        let [p50, p99] = [stale.and_then(|of| of.p50), stale.and_then(|of| of.p99)].map(ns);
+        let missing = events.delivery.as_ref().map(|of| part(of.missing, of.meant));
+        return vec![rate(events.rate), p50, p99, or_dash(missing, |missing| missing)];
+    }
+    if is_held(point) {
+        let connections = &point.connections;
+        let [p50, p99] = [connections.connect_ns.p50, connections.connect_ns.p99].map(ns);
+        let failed = part(connections.failed, connections.asked);
+        return vec![count(connections.opened), p50, p99, failed];
+    }
+    if let Some(turnover) = point.turnover.as_ref().filter(|_| point.is_churn()) {
+        let connect = connect_of(turnover);
+        return vec![rate(turnover.rate), ns(connect.p50), ns(connect.p99), missed(turnover)];
+    }
     let (due, without) = failures_of(point);
-    let failed = (due > 0).then(|| format!("{} %", percent(100.0 * without as f64 / due as f64)));
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
-    vec![rate_cell(point), p50, p99, or_dash(failed, |share| share)]
+    vec![rate_cell(point), p50, p99, part(without, due)]
 }
 
 fn heading(report: &Report) -> String {
@@ -168,6 +212,34 @@ mod tests {
         let (of, runs) = fixtures::blocks();
         let text = of_experiment(&of, &Report::of_experiment(&of, &runs));
         assert!(text.contains("**Against plain: rps is faster (+12.0 %)"), "{text}");
+    }
+
+    #[test]
+    fn devices_and_subscribers_have_their_own_figures() {
+        let first = |run: Run| figures(&run.record.points[0]);
+        let turnover = first(fixtures::churn_turnover());
+        assert_eq!(
+            (turnover[0].as_str(), turnover[3].as_str()),
+            ("connections 1920/s", "failed 0.05 %")
+        );
+        assert!(turnover[1].starts_with("connect p50 ") && !turnover[1].ends_with('-'));
+        assert_eq!(first(fixtures::churn_held())[0], "held 2000");
+        let run = fixtures::fanout();
+        let events = figures(&run.record.points[1]);
+        assert!(events[0].starts_with("events ") && events[3] == "missing 10.0 %", "{events:?}");
+        let text = of_run(&run, &Report::of_run(&run, Strictness::OfFigure));
+        assert!(
+            text.contains("| load | events, 1/s | stale p50 | stale p99 | missing |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_few_failures_are_not_none() {
+        let mut run = fixtures::ramp_quota();
+        let point = &mut run.record.points[0];
+        (point.requests.sent, point.requests.failed) = (1_000_000, 3);
+        assert_eq!(figures(point)[3], "failed <0.01 %");
     }
 
     #[test]

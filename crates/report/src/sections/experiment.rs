@@ -13,6 +13,7 @@ use crate::wording::{
     delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural, rate_of,
     wall_mark, wall_phrase,
 };
+use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
 use model::tool::ToolRun;
@@ -183,10 +184,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push(note.to_string());
     }
     table.notes.extend(mixed_costs(experiment, runs));
-    if table.rows.iter().any(|row| row.mark == Mark::Caution) {
-        let note = "~: the generator was the wall; the rate is a lower bound of the server's";
-        table.notes.push(note.to_string());
-    }
+    table.notes.extend(reservations(experiment, runs));
     if has_tools {
         let note =
             "of another tool: rate and times as it reports them; CPU time as ceiling reads it";
@@ -205,6 +203,29 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
         table.notes.push("a cell that failed has no figures".to_string());
     }
     table
+}
+
+/// Why rows have the mark of a reservation: one note for each reason that occurs.
+fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
+    let (mut is_of_generator, mut is_other) = (false, false);
+    for run in each_visit(of, runs).filter_map(|(_, run)| run) {
+        let Some(point) = point_of(run) else {
+            is_of_generator |=
+                run.record.tool.is_some() && run.record.claim() == Claim::OfGenerator;
+            continue;
+        };
+        let is_generators = point.claim() == Claim::OfGenerator;
+        is_of_generator |= is_generators;
+        is_other |= !is_generators && mark_of(run, point) == Mark::Caution;
+    }
+    let notes = [
+        (
+            is_of_generator,
+            "~: the generator was the wall; the rate is a lower bound of the server's",
+        ),
+        (is_other, "~: a figure has only bounds, or the visit was cut short"),
+    ];
+    notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note.to_string()).collect()
 }
 
 /// A visit from its run, or from the document of the experiment.
@@ -450,6 +471,24 @@ mod tests {
         );
         assert_eq!(shown[2], "killed - - - - - failed ?: server CPU quota (S3)");
         assert_eq!(shown[3], "last - - - - - not reached -");
+    }
+
+    #[test]
+    fn a_figure_with_bounds_is_no_wall_of_the_generator() {
+        use model::standing::{self, Standing};
+        let (of, mut runs) = fixtures::experiment();
+        runs[1] = None;
+        let notes = |runs: &[Option<Run>]| {
+            let all = rows(&of, runs).notes.into_iter();
+            all.filter(|note| note.starts_with('~')).collect::<Vec<_>>()
+        };
+        assert_eq!(notes(&runs), [""; 0]);
+        for point in &mut runs[0].as_mut().unwrap().record.points {
+            let by = "the generator stood still for a moment".to_string();
+            let bounded = Standing::Bounded { low: 1e6, high: Some(2e6), by };
+            point.standing.add(standing::Figure::P99, bounded);
+        }
+        assert_eq!(notes(&runs), ["~: a figure has only bounds, or the visit was cut short"]);
     }
 
     #[test]

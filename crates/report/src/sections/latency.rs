@@ -1,30 +1,33 @@
 //! The full distribution of latency.
 
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, Unit, View};
-use crate::wording::{best_point, count, mark_of, ns, or_dash, point_heading, point_mark};
-use crate::wording::{plural, point_phrase};
+use crate::wording::{best_point, count, latency, mark_of, ns, or_dash, point_heading};
+use crate::wording::{plural, point_mark, point_phrase};
 use model::histogram::{Histogram, SAMPLES_BEYOND, Summary};
 use model::run::{Point, Run};
+use model::standing::Figure;
 
-/// A figure of a distribution: name, rank of its column, value.
+/// A figure of a distribution: name, rank of its column, the figure of latency that gates can
+/// strike, value.
 struct Statistic {
     name: &'static str,
     rank: u8,
+    figure: Option<Figure>,
     pick: fn(&Summary) -> Option<u64>,
 }
 
 const STATISTICS: &[Statistic] = &[
-    Statistic { name: "min", rank: 5, pick: |s| s.min },
-    Statistic { name: "mean", rank: 2, pick: |s| s.mean },
-    Statistic { name: "stdev", rank: 4, pick: |s| s.stdev },
-    Statistic { name: "p50", rank: 0, pick: |s| s.p50 },
-    Statistic { name: "p75", rank: 7, pick: |s| s.p75 },
-    Statistic { name: "p90", rank: 3, pick: |s| s.p90 },
-    Statistic { name: "p95", rank: 6, pick: |s| s.p95 },
-    Statistic { name: "p99", rank: 0, pick: |s| s.p99 },
-    Statistic { name: "p99.9", rank: 0, pick: |s| s.p99_9 },
-    Statistic { name: "p99.99", rank: 1, pick: |s| s.p99_99 },
-    Statistic { name: "max", rank: 0, pick: |s| s.max },
+    Statistic { name: "min", rank: 5, figure: None, pick: |s| s.min },
+    Statistic { name: "mean", rank: 2, figure: Some(Figure::Mean), pick: |s| s.mean },
+    Statistic { name: "stdev", rank: 4, figure: None, pick: |s| s.stdev },
+    Statistic { name: "p50", rank: 0, figure: Some(Figure::P50), pick: |s| s.p50 },
+    Statistic { name: "p75", rank: 7, figure: Some(Figure::P75), pick: |s| s.p75 },
+    Statistic { name: "p90", rank: 3, figure: Some(Figure::P90), pick: |s| s.p90 },
+    Statistic { name: "p95", rank: 6, figure: Some(Figure::P95), pick: |s| s.p95 },
+    Statistic { name: "p99", rank: 0, figure: Some(Figure::P99), pick: |s| s.p99 },
+    Statistic { name: "p99.9", rank: 0, figure: Some(Figure::P99_9), pick: |s| s.p99_9 },
+    Statistic { name: "p99.99", rank: 1, figure: Some(Figure::P99_99), pick: |s| s.p99_99 },
+    Statistic { name: "max", rank: 0, figure: Some(Figure::Max), pick: |s| s.max },
 ];
 
 /// What a distribution of a point measures.
@@ -36,7 +39,7 @@ struct Measure {
 
 const MEASURES: &[Measure] = &[
     Measure {
-        name: "latency",
+        name: LATENCY,
         meaning: "",
         // Devices without requests have no latency, only a time to connect.
         pick: |point| Some(&point.latency_ns).filter(|_| point.asks()),
@@ -91,6 +94,16 @@ const MEASURES: &[Measure] = &[
     },
 ];
 
+/// The measure that has standings.
+const LATENCY: &str = "latency";
+
+/// A figure of a point. Where a gate strikes a figure of latency, its bounds stand in its place.
+fn figure(point: &Point, measure: &Measure, statistic: &Statistic) -> String {
+    let value_ns = (measure.pick)(point).and_then(statistic.pick);
+    let standing = statistic.figure.filter(|_| measure.name == LATENCY && value_ns.is_some());
+    standing.map_or_else(|| ns(value_ns), |of| latency(point, of))
+}
+
 /// Percentiles: one per row for a single point, one row per point otherwise.
 pub fn percentiles(run: &Run) -> Vec<Block> {
     match run.record.points.as_slice() {
@@ -106,17 +119,17 @@ fn single(run: &Run, point: &Point) -> Table {
     let mut columns = vec![Column::words("")];
     columns.extend(measures.iter().map(|(measure, _)| Column::numbers(measure.name)));
     let mut table = Table::new(columns);
-    let mut push = |name: &str, cell: &dyn Fn(&Summary) -> String| {
+    let mut push = |name: &str, cell: &dyn Fn(&Measure, &Summary) -> String| {
         let mut cells = vec![name.to_string()];
-        cells.extend(measures.iter().map(|(_, summary)| cell(summary)));
+        cells.extend(measures.iter().map(|(measure, summary)| cell(measure, summary)));
         table.push(Mark::None, cells);
     };
     for statistic in STATISTICS {
-        push(statistic.name, &|summary| ns((statistic.pick)(summary)));
+        push(statistic.name, &|measure, _| figure(point, measure, statistic));
     }
-    push("count", &|summary| count(summary.count));
+    push("count", &|_, summary| count(summary.count));
     if measures.iter().any(|(_, summary)| summary.censored > 0) {
-        push("beyond", &|summary| count(summary.censored));
+        push("beyond", &|_, summary| count(summary.censored));
     }
     let named = measures.iter().filter(|(measure, _)| !measure.meaning.is_empty());
     let meanings = named.map(|(measure, _)| format!("{}: {}.", measure.name, measure.meaning));
@@ -139,11 +152,10 @@ fn several(run: &Run, points: &[Point], measure: &Measure) -> Option<Block> {
     for point in points {
         let summary = (measure.pick)(point);
         let mut cells = vec![point_mark(point), or_dash(summary, |summary| count(summary.count))];
-        let figures = STATISTICS.iter().map(|s| ns(summary.and_then(|summary| (s.pick)(summary))));
-        cells.extend(figures);
+        cells.extend(STATISTICS.iter().map(|statistic| figure(point, measure, statistic)));
         table.push(mark_of(run, point), cells);
     }
-    if measure.name == "latency" {
+    if measure.name == LATENCY {
         table.notes = notes(run);
     }
     Some(Block::Table(table))
@@ -221,4 +233,36 @@ fn curve(run: &Run, point: &Point, histogram: &Histogram) -> View {
     }
     view.series = vec![Series { label: "latency".to_string(), y: values_ns }];
     view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use model::standing::Standing;
+
+    #[test]
+    fn what_gates_strike_has_its_bounds_or_a_question_mark() {
+        let mut run = fixtures::load_invalid();
+        let why = "the counts do not agree".to_string();
+        run.record.points[0].standing.add(Figure::P99, Standing::NotKnown { why });
+        let table = |run: &Run| match percentiles(run).remove(0) {
+            Block::Table(table) => table,
+            other => panic!("{other:?}"),
+        };
+        let single = table(&run);
+        let of = |name: &str| {
+            let row = single.rows.iter().find(|row| row.cells[0] == name);
+            row.expect(name).cells[1].clone()
+        };
+        assert_eq!([of("p50"), of("p99"), of("max")], ["1.20ms", "?", "12.0ms..13.0ms"]);
+        let again = run.record.points[0].clone();
+        run.record.points.push(again);
+        let several = table(&run);
+        let of = |name: &str| {
+            let column = several.columns.iter().position(|column| column.title == name);
+            several.rows[1].cells[column.expect(name)].clone()
+        };
+        assert_eq!([of("p50"), of("p99"), of("max")], ["1.20ms", "?", "12.0ms..13.0ms"]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Connections that come and go: how many, how long they took to open, and which side closed them.
 
 use crate::page::{Block, Column, Table};
-use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark};
+use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark, share};
 use model::histogram::Summary;
 use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
@@ -51,8 +51,17 @@ pub(crate) fn connect_of(turnover: &TurnoverInfo) -> &Summary {
     turnover.starts.as_ref().map_or(&turnover.connect_ns, |starts| &starts.connect_ns)
 }
 
+/// The share of the requested connections that were never open.
+pub(crate) fn missed(turnover: &TurnoverInfo) -> String {
+    let (missed, of) = match &turnover.starts {
+        Some(starts) => (starts.missed(), starts.due()),
+        None => (turnover.failed, turnover.begun),
+    };
+    format!("{} %", share(missed, of))
+}
+
 /// Whether connections are opened once and stay.
-fn is_held(point: &Point) -> bool {
+pub(crate) fn is_held(point: &Point) -> bool {
     point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever))
 }
 

@@ -4,10 +4,10 @@ use super::super::spark::bar;
 use super::rows::figure_of;
 use crate::page::{Column, Table};
 use crate::sections::search;
-use crate::sections::turnover::connect_of;
+use crate::sections::turnover::{connect_of, missed};
 use crate::wording::{count, delivered, mark_of, ns, or_dash, rate_cell, rate_of, share};
 use model::histogram::Summary;
-use model::run::{Point, Run, TurnoverInfo};
+use model::run::{Point, Run};
 use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
@@ -92,15 +92,6 @@ pub(super) fn connections(run: &Run) -> Table {
         table.push(mark_of(run, point), cells);
     }
     table
-}
-
-/// The share of the requested connections that were never open.
-fn missed(turnover: &TurnoverInfo) -> String {
-    let (missed, of) = match &turnover.starts {
-        Some(starts) => (starts.missed(), starts.due()),
-        None => (turnover.failed, turnover.begun),
-    };
-    format!("{} %", share(missed, of))
 }
 
 /// Trials of a search.
