@@ -28,7 +28,11 @@ fn order(ask: &Ask) -> Result<Order, String> {
         words.extend(["-m".to_string(), ask.method.clone()]);
     }
     for (name, value) in &ask.headers {
-        words.extend(["-H".to_string(), format!("{name}: {value}")]);
+        words.extend(match name.eq_ignore_ascii_case("host") {
+            // With -H it would not be sent.
+            true => ["-host".to_string(), value.clone()],
+            false => ["-H".to_string(), format!("{name}: {value}")],
+        });
     }
     if !ask.body.is_empty() {
         words.extend(["-d".to_string(), ask.body_text("hey")?]);
@@ -49,5 +53,12 @@ mod tests {
         let expected = "-c 16 -n 99 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
                         http://127.0.0.1:8083/read";
         assert_eq!(order(&all).unwrap().shown(), expected);
+    }
+
+    #[test]
+    fn another_host_is_sent() {
+        let other = Ask { headers: vec![("Host".into(), "shop.example".into())], ..ask() };
+        let expected = "-c 16 -z 3s -t 10 -host shop.example http://127.0.0.1:8083/read";
+        assert_eq!(order(&other).unwrap().shown(), expected);
     }
 }
