@@ -30,7 +30,9 @@ const NOT_FOUND = 127;
 
 const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => process.exit(130));
+}
 
 function start(cpu, words) {
   const child = spawn("taskset", ["-c", cpu, ...words],

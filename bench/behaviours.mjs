@@ -33,7 +33,9 @@ const isChosen = (list, name) => list === undefined || list.includes(name);
 
 const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-process.on("SIGINT", () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => process.exit(130));
+}
 
 // Both ends get the highest priority where the system allows it, because a neighbour's effect on a
 // tool is not a property of the tool.

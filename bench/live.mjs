@@ -18,7 +18,9 @@ const SINK = process.env.SINK ?? "bin/target-sink";
 
 const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-process.on("SIGINT", () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => process.exit(130));
+}
 const start = (program, words) => {
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
   running.add(child);

@@ -51,7 +51,9 @@ const SCENES = [
 
 const running = new Set();
 process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-process.on("SIGINT", () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => process.exit(130));
+}
 
 function start(program, words, stdio) {
   // A session of its own: with autogroups each neighbour weighs as much as this process.

@@ -92,6 +92,20 @@ impl Ask {
             .map_err(|_| format!("a body that is not text cannot be given to {tool}"))
     }
 
+    /// The rate, if there is one, for a tool that takes only whole numbers. For some of these tools
+    /// zero is no limit, so a rate must not be rounded to that.
+    pub fn whole_rate(&self, tool: &str) -> Result<Option<u64>, String> {
+        let Some(rate) = self.rate else { return Ok(None) };
+        let whole = rate.round();
+        if whole < 1.0 || (rate - whole).abs() > 1e-6 * rate {
+            return Err(format!(
+                "{tool} takes whole requests per second; for example -R {:.0}",
+                whole.max(1.0)
+            ));
+        }
+        Ok(Some(whole as u64))
+    }
+
     /// Refuses a rate.
     pub fn closed(&self, tool: &str, instead: &str) -> Result<(), String> {
         match self.rate {
@@ -224,5 +238,16 @@ pub(crate) mod tests {
         assert!(Ask::of(&many).unwrap_err().contains("use ceiling load"));
         let short = Ask { stop: Stop::AfterNs(1_500_000_000), ..ask() };
         assert!(short.whole_seconds("wrk").unwrap_err().contains("whole seconds"));
+    }
+
+    #[test]
+    fn a_rate_is_never_rounded_to_another_load() {
+        let at = |rate| Ask { rate, ..ask() }.whole_rate("oha");
+        assert_eq!((at(None), at(Some(500.0))), (Ok(None), Ok(Some(500))));
+        assert_eq!(at(Some(4.35 * 100.0)), Ok(Some(435)), "as -R 0.435k is read");
+        for (rate, example) in [(0.4, "-R 1"), (2.5, "-R 3"), (1000.5, "-R 1001")] {
+            let why = at(Some(rate)).unwrap_err();
+            assert!(why.contains("whole requests") && why.ends_with(example), "{why}");
+        }
     }
 }

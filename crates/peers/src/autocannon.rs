@@ -28,8 +28,8 @@ fn order(ask: &Ask) -> Result<Order, String> {
     if ask.threads > 1 {
         option("-w", ask.threads.to_string());
     }
-    if let Some(rate) = ask.rate {
-        option("-R", format!("{rate:.0}"));
+    if let Some(rate) = ask.whole_rate("autocannon")? {
+        option("-R", rate.to_string());
     }
     if ask.method != "GET" {
         option("-m", ask.method.clone());

@@ -18,6 +18,13 @@ fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("hey")?;
     let ends = match ask.stop {
         Stop::AfterNs(ns) => format!("-z {}", Ask::time(ns)),
+        // It gives each worker the same number, and does not send the rest.
+        Stop::AfterRequests(count) if !count.is_multiple_of(ask.connections.into()) => {
+            return Err(format!(
+                "hey sends a multiple of its connections; for example -n {}",
+                count.next_multiple_of(ask.connections.into())
+            ));
+        }
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
     let mut words = words(&format!("-c {} {ends} -t {}", ask.connections, ask.timeout_s()));
@@ -28,7 +35,11 @@ fn order(ask: &Ask) -> Result<Order, String> {
         words.extend(["-m".to_string(), ask.method.clone()]);
     }
     for (name, value) in &ask.headers {
-        words.extend(["-H".to_string(), format!("{name}: {value}")]);
+        words.extend(match name.eq_ignore_ascii_case("host") {
+            // With -H it would not be sent.
+            true => ["-host".to_string(), value.clone()],
+            false => ["-H".to_string(), format!("{name}: {value}")],
+        });
     }
     if !ask.body.is_empty() {
         words.extend(["-d".to_string(), ask.body_text("hey")?]);
@@ -45,9 +56,22 @@ mod tests {
     #[test]
     fn a_load_is_asked_like_this() {
         assert_eq!(order(&ask()).unwrap().shown(), "-c 16 -z 3s -t 10 http://127.0.0.1:8083/read");
-        let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(99), ..more() };
-        let expected = "-c 16 -n 99 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
+        let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(96), ..more() };
+        let expected = "-c 16 -n 96 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
                         http://127.0.0.1:8083/read";
         assert_eq!(order(&all).unwrap().shown(), expected);
+    }
+
+    #[test]
+    fn a_number_that_it_would_not_send_is_refused() {
+        let odd = Ask { stop: Stop::AfterRequests(99), ..ask() };
+        assert!(order(&odd).unwrap_err().ends_with("-n 112"));
+    }
+
+    #[test]
+    fn another_host_is_sent() {
+        let other = Ask { headers: vec![("Host".into(), "shop.example".into())], ..ask() };
+        let expected = "-c 16 -z 3s -t 10 -host shop.example http://127.0.0.1:8083/read";
+        assert_eq!(order(&other).unwrap().shown(), expected);
     }
 }

@@ -28,9 +28,9 @@ fn order(ask: &Ask) -> Result<Order, String> {
 }
 
 fn script(ask: &Ask) -> Result<String, String> {
-    let options = match (ask.rate, ask.stop) {
+    let options = match (ask.whole_rate("k6")?, ask.stop) {
         (Some(rate), Stop::AfterNs(ns)) => json!({ "scenarios": { "load": {
-            "executor": "constant-arrival-rate", "rate": rate.round(), "timeUnit": "1s",
+            "executor": "constant-arrival-rate", "rate": rate, "timeUnit": "1s",
             "duration": Ask::time(ns), "preAllocatedVUs": ask.connections,
             "maxVUs": ask.connections,
         } } }),

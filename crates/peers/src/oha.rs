@@ -22,7 +22,9 @@ fn order(ask: &Ask) -> Result<Order, String> {
     };
     let first = format!("--no-tui --output-format json -c {} {ends}", ask.connections);
     let mut words = words(&first);
-    words.extend(ask.rate.iter().flat_map(|rate| ["-q".to_string(), format!("{rate:.0}")]));
+    if let Some(rate) = ask.whole_rate("oha")? {
+        words.extend(["-q".to_string(), rate.to_string()]);
+    }
     words.extend(["-t".to_string(), format!("{}s", ask.timeout_s())]);
     if ask.method != "GET" {
         words.extend(["-m".to_string(), ask.method.clone()]);

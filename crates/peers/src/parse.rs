@@ -124,6 +124,7 @@ mod tests {
             (Tool::Oha, "http://h/ -n 100 -c 5 --no-tui"),
             (Tool::Oha, "-z 5s -q 100 --latency-correction -m PUT -d text http://h/"),
             (Tool::Hey, "-n 1000 -c 50 -m POST -d hello http://h/"),
+            (Tool::Hey, "-n 1000 -d hello http://h/"),
             (Tool::Hey, "-z 3s -c 10 -q 20 -t 5 http://h/"),
             (Tool::H2load, "--h1 -t1 -c 8 -D 5 -m 4 http://h/"),
             (Tool::H2load, "--h1 http://h/"),

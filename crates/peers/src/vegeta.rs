@@ -21,8 +21,9 @@ fn order(ask: &Ask) -> Result<Order, String> {
     let Stop::AfterNs(ns) = ask.stop else {
         return Err("vegeta stops after a time; for example --duration 10s".to_string());
     };
-    let pace = match ask.rate {
-        Some(rate) => format!("-rate {rate:.0}/1s"),
+    let rate = ask.whole_rate("vegeta")?;
+    let pace = match rate {
+        Some(rate) => format!("-rate {rate}/1s"),
         None => format!("-rate 0 -workers {0} -max-workers {0}", ask.connections),
     };
     let line = format!(
@@ -42,7 +43,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     }
     files.insert(0, ("target.txt", target));
     let output = Output::Report(&["report", "-type", "json"], RESULTS);
-    let connections = match ask.rate {
+    let connections = match rate {
         Some(_) => Connections::AsNeeded,
         None => Connections::AsAsked,
     };

@@ -60,12 +60,16 @@ fn number(ids: &[u8]) -> Option<u32> {
 fn frame(line: &[u8]) -> Option<Spot> {
     let line = String::from_utf8_lossy(line);
     let (address, rest) = line.trim().split_once(' ')?;
-    u64::from_str_radix(address, 16).ok()?;
+    let address = u64::from_str_radix(address, 16).ok()?;
     // The file of a running program may be deleted or replaced.
     let rest = rest.strip_suffix(" (deleted))").map_or(rest, |before| before);
     let (name, object) = rest.rsplit_once(" (").unwrap_or((rest, ""));
     let object = object.strip_suffix(')').unwrap_or(object);
-    let is_kernel = object.starts_with('[') && !object.starts_with("[vdso");
+    let is_kernel = match object {
+        // Often the caller of a function without a frame pointer: only its address tells.
+        "[unknown]" => address >> 63 == 1,
+        _ => object.starts_with('[') && !object.starts_with("[vdso"),
+    };
     let mut name: String = name.chars().take(NAME_MAX).collect();
     if name == "[unknown]" || name.is_empty() {
         let file = object.rsplit('/').next().unwrap_or_default();
@@ -107,6 +111,14 @@ other 6/6 48346.0: cpu-clock:
         let expected =
             ["tcp_v4_rcv [k]", "main.(*T).serve", "ns::f(int, char) const", "[libc.so.6]"];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_frame_of_no_file_is_of_the_kernel_only_by_its_address() {
+        let named = |line: &str| frame(line.as_bytes()).unwrap().function.to_string();
+        assert_eq!(named("\t    7f12a3b4c5d6 [unknown] ([unknown])"), "[unknown]");
+        assert_eq!(named("\tffffffffc0123456 [unknown] ([unknown])"), "[unknown] [k]");
+        assert_eq!(named("\tffffffffc0123457 nf_hook ([nf_tables])"), "nf_hook [k]");
     }
 
     #[test]

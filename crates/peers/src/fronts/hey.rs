@@ -8,7 +8,8 @@ pub(super) const FRONT: Front = Front {
     tool: Tool::Hey,
     example: "ceiling hey -z 10s -c 50 http://127.0.0.1:8083/read",
     options: OPTIONS,
-    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "20s")],
+    // A body does not make it a POST.
+    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "20s"), (&["-X"], "GET")],
     needs: None,
     has_long_dash: true,
     layout,

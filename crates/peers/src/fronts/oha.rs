@@ -10,7 +10,8 @@ pub(super) const FRONT: Front = Front {
     tool: Tool::Oha,
     example: "ceiling oha -z 10s -c 50 http://127.0.0.1:8083/read",
     options: OPTIONS,
-    defaults: &[(&["-c"], "50"), (COUNT, "200")],
+    // A body does not make it a POST.
+    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-X"], "GET")],
     needs: None,
     has_long_dash: false,
     layout,
