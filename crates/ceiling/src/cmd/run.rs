@@ -7,7 +7,7 @@ use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::onlookers::OfExperiment;
 use crate::outputs::Outputs;
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use crate::signals;
 use analysis::Looks;
 use clap::Args;
@@ -220,7 +220,7 @@ pub fn carry_out(
     let report = Report::of_experiment(&experiment, &runs);
     ci.write(&report, &markdown::of_experiment(&experiment, &report))?;
     if !command.quiet {
-        eprintln!("ceiling: kept in {}", folder.path.display());
+        to_stderr(&format!("ceiling: kept in {}", folder.path.display()));
     }
     let was_stopped = stop.load(Ordering::Relaxed);
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
@@ -400,12 +400,13 @@ fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
                 Some(block) => format!(", block {block}"),
             };
             let left = left.at(at).map_or(String::new(), |left| format!(", about {left} left"));
-            eprintln!("ceiling: {}/{count} {}{block}{left}", at + 1, plan.cells[visit.cell].name);
+            let (number, name) = (at + 1, &plan.cells[visit.cell].name);
+            to_stderr(&format!("ceiling: {number}/{count} {name}{block}{left}"));
         }
-        Progress::Starting(name) => eprintln!("ceiling: starting {name}"),
+        Progress::Starting(name) => to_stderr(&format!("ceiling: starting {name}")),
         Progress::Ended(result, _) => {
             if let Fate::Failed { why } = &result.fate {
-                eprintln!("ceiling: failed: {why}");
+                to_stderr(&format!("ceiling: failed: {why}"));
             }
         }
     }
