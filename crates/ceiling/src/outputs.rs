@@ -54,9 +54,11 @@ impl Outputs {
         self.write_bytes(&|format| report::render(run, format))
     }
 
-    /// Writes every file with what `render` makes for its format.
+    /// Writes every file with what `render` makes for its format. After a failure the others are
+    /// still written; the first failure is returned.
     pub fn write_bytes(self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
-        self.0.into_iter().try_for_each(|(format, file)| file.write(&render(format)))
+        let written = self.0.into_iter().map(|(format, file)| file.write(&render(format)));
+        written.fold(Ok(()), |all, one| all.and(one))
     }
 }
 
@@ -158,6 +160,21 @@ mod tests {
         (0..DRAFTS_MAX).for_each(|at| drop(symlink(&victim, draft(at))));
         let refused = Outputs::open(&[OutFile(folder.join("run.json"))]).err().unwrap().to_string();
         assert!(refused.contains("cannot write there"), "{refused}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_does_not_keep_others_from_being_written() {
+        let folder = std::env::temp_dir().join(format!("outputs-all-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let (first, second) = (folder.join("run.json"), folder.join("run.html"));
+        let outputs = Outputs::open(&[OutFile(first.clone()), OutFile(second.clone())]).unwrap();
+        // A file does not replace a folder.
+        fs::create_dir(&first).unwrap();
+        let failed = outputs.write_bytes(&|_| b"ours".to_vec()).err().unwrap().to_string();
+        assert!(failed.contains("run.json"), "{failed}");
+        assert_eq!(fs::read(&second).unwrap(), b"ours");
         fs::remove_dir_all(&folder).unwrap();
     }
 }
