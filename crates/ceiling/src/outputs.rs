@@ -73,9 +73,9 @@ impl Replaced {
             ))
         };
         let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
-        if is_special {
-            // A device or a pipe is written in place.
-            let file = OpenOptions::new().write(true).open(path).map_err(error)?;
+        if is_special || is_descriptor(path) {
+            // A device, a pipe or an open file is written in place, after what is there.
+            let file = OpenOptions::new().append(true).open(path).map_err(error)?;
             return Ok(Self { path: path.to_path_buf(), draft: None, file });
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -126,6 +126,14 @@ impl Drop for Replaced {
     }
 }
 
+/// Whether a path names an open file of a process, as /dev/stdout does. It must not be replaced: as
+/// root that would put a file in the place of /dev/stdout for every process of the host.
+fn is_descriptor(path: &Path) -> bool {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+    let place = place_of(path);
+    is_link && ["/dev", "/proc"].iter().any(|folder| place.starts_with(folder))
+}
+
 /// The canonical place of a path, so that two paths of one file are equal. The last part stays as
 /// it is: a link is replaced, not followed.
 fn place_of(path: &Path) -> PathBuf {
@@ -140,6 +148,7 @@ fn place_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -161,6 +170,18 @@ mod tests {
         let refused = Outputs::open(&[OutFile(folder.join("run.json"))]).err().unwrap().to_string();
         assert!(refused.contains("cannot write there"), "{refused}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// `--junit /dev/stdout > junit.xml`
+    #[test]
+    fn an_open_file_is_written_and_not_replaced() {
+        let path = std::env::temp_dir().join(format!("outputs-open-{}", std::process::id()));
+        fs::write(&path, "text\n").unwrap();
+        let open = OpenOptions::new().write(true).open(&path).unwrap();
+        let name = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        Replaced::open("--junit", &name).unwrap().write(b"ours").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"text\nours");
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]
