@@ -2,6 +2,7 @@
 
 use crate::cmd;
 use crate::exit::Code;
+use crate::screen::to_stderr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
@@ -108,7 +109,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
             let told = secret::without(&one_line(error), &Secrets::of_command(words));
-            eprintln!("ceiling: {told}");
+            to_stderr(&format!("ceiling: {told}"));
             Code::Usage.into()
         }
     }

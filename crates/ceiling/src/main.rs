@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Messages never show a secret.
             let told = secret::without(&failure.to_string(), &Secrets::of_command(&words));
-            eprintln!("ceiling: {told}");
+            screen::to_stderr(&format!("ceiling: {told}"));
             failure.code().into()
         }
     }

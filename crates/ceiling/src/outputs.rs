@@ -54,9 +54,11 @@ impl Outputs {
         self.write_bytes(&|format| report::render(run, format))
     }
 
-    /// Writes every file with what `render` makes for its format.
+    /// Writes every file with what `render` makes for its format. After a failure the others are
+    /// still written; the first failure is returned.
     pub fn write_bytes(self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
-        self.0.into_iter().try_for_each(|(format, file)| file.write(&render(format)))
+        let written = self.0.into_iter().map(|(format, file)| file.write(&render(format)));
+        written.fold(Ok(()), |all, one| all.and(one))
     }
 }
 
@@ -71,9 +73,9 @@ impl Replaced {
             ))
         };
         let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file());
-        if is_special {
-            // A device or a pipe is written in place.
-            let file = OpenOptions::new().write(true).open(path).map_err(error)?;
+        if is_special || is_descriptor(path) {
+            // A device, a pipe or an open file is written in place, after what is there.
+            let file = OpenOptions::new().append(true).open(path).map_err(error)?;
             return Ok(Self { path: path.to_path_buf(), draft: None, file });
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -124,6 +126,14 @@ impl Drop for Replaced {
     }
 }
 
+/// Whether a path names an open file of a process, as /dev/stdout does. It must not be replaced: as
+/// root that would put a file in the place of /dev/stdout for every process of the host.
+fn is_descriptor(path: &Path) -> bool {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+    let place = place_of(path);
+    is_link && ["/dev", "/proc"].iter().any(|folder| place.starts_with(folder))
+}
+
 /// The canonical place of a path, so that two paths of one file are equal. The last part stays as
 /// it is: a link is replaced, not followed.
 fn place_of(path: &Path) -> PathBuf {
@@ -138,6 +148,7 @@ fn place_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -158,6 +169,33 @@ mod tests {
         (0..DRAFTS_MAX).for_each(|at| drop(symlink(&victim, draft(at))));
         let refused = Outputs::open(&[OutFile(folder.join("run.json"))]).err().unwrap().to_string();
         assert!(refused.contains("cannot write there"), "{refused}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// `--junit /dev/stdout > junit.xml`
+    #[test]
+    fn an_open_file_is_written_and_not_replaced() {
+        let path = std::env::temp_dir().join(format!("outputs-open-{}", std::process::id()));
+        fs::write(&path, "text\n").unwrap();
+        let open = OpenOptions::new().write(true).open(&path).unwrap();
+        let name = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        Replaced::open("--junit", &name).unwrap().write(b"ours").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"text\nours");
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_does_not_keep_others_from_being_written() {
+        let folder = std::env::temp_dir().join(format!("outputs-all-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let (first, second) = (folder.join("run.json"), folder.join("run.html"));
+        let outputs = Outputs::open(&[OutFile(first.clone()), OutFile(second.clone())]).unwrap();
+        // A file does not replace a folder.
+        fs::create_dir(&first).unwrap();
+        let failed = outputs.write_bytes(&|_| b"ours".to_vec()).err().unwrap().to_string();
+        assert!(failed.contains("run.json"), "{failed}");
+        assert_eq!(fs::read(&second).unwrap(), b"ours");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

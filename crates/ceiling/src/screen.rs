@@ -163,6 +163,12 @@ impl Drop for Screen {
     }
 }
 
+/// Writes a line to stderr. A closed stderr, or a terminal that is gone, must not end the program:
+/// results still have to be written.
+pub fn to_stderr(line: &str) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
 fn terminal_columns() -> usize {
     rustix::termios::tcgetwinsize(stderr())
         .ok()

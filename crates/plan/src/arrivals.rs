@@ -9,6 +9,9 @@ use model::load::{Arrival, Spacing};
 use model::rate_syntax;
 use model::units::show_ns;
 
+/// Longest window over which a wave is drawn, nanoseconds: 2000 hours.
+const WAVES_MAX_NS: u64 = 7_200_000_000_000_000;
+
 /// How due instants are spread, and what happens when requests wait.
 #[derive(Debug, Args)]
 pub struct Spread {
@@ -114,8 +117,14 @@ pub struct Shaped {
 }
 
 impl RateOptions {
-    /// The requested curve, over a window of `duration_ns` where it has no end.
-    pub fn shape(&self, duration_ns: u64, machine: &dyn Machine) -> Result<Shaped, Usage> {
+    /// The requested curve, over a window of `duration_ns`, or of a number of requests, where it
+    /// has no end.
+    pub fn shape(
+        &self,
+        duration_ns: u64,
+        requests: Option<u64>,
+        machine: &dyn Machine,
+    ) -> Result<Shaped, Usage> {
         let usage = |option: &str, error: String| Usage(format!("{option}: {error}"));
         let endless = |curve, option| Shaped { curve: Some(curve), ends_after_ns: None, option };
         let ending = |curve: Curve, option| {
@@ -132,20 +141,11 @@ impl RateOptions {
             return Ok(ending(curve.clone(), "--ramp"));
         }
         if let Some(Spike(curve)) = &self.spike {
-            if curve.duration_ns() > duration_ns {
-                let (ends, window) = (curve.duration_ns() as f64, duration_ns as f64);
-                let text = format!(
-                    "the burst ends after {}, beyond the window of {}; for example -d 60s",
-                    show_ns(ends),
-                    show_ns(window)
-                );
-                return Err(usage("--spike", text));
-            }
+            check_burst(curve, duration_ns, requests).map_err(|why| usage("--spike", why))?;
             return Ok(endless(curve.clone(), "--spike"));
         }
         if let Some(Sine(text)) = &self.sine {
-            let curve = rate_syntax::parse_sine(text, duration_ns);
-            let curve = curve.map_err(|e| usage("--sine", e.to_string()))?;
+            let curve = wave(text, duration_ns, requests).map_err(|why| usage("--sine", why))?;
             return Ok(endless(curve, "--sine"));
         }
         let Some(RecordingFile(path)) = &self.replay else {
@@ -157,5 +157,78 @@ impl RateOptions {
         let curve = rate_syntax::parse_recording(&text)
             .map_err(|error| usage("--replay", format!("{shown}, {error}")))?;
         Ok(ending(curve, "--replay"))
+    }
+}
+
+/// Refuses a burst beyond the window, and one after which a number of requests is never reached.
+fn check_burst(curve: &Curve, duration_ns: u64, requests: Option<u64>) -> Result<(), String> {
+    if requests.is_some() {
+        let goes_on = curve.legs().last().is_some_and(|leg| leg.to > 0.0);
+        return if goes_on {
+            Ok(())
+        } else {
+            Err("no request is due after the burst, so --requests may never be reached; for \
+                 example --spike 1:20k/2s@5s"
+                .to_string())
+        };
+    }
+    if curve.duration_ns() <= duration_ns {
+        return Ok(());
+    }
+    let (ends, window) = (curve.duration_ns() as f64, duration_ns as f64);
+    Err(format!(
+        "the burst ends after {}, beyond the window of {}; for example -d 60s",
+        show_ns(ends),
+        show_ns(window)
+    ))
+}
+
+/// A wave over the window. For a number of requests it is drawn until more than that many are due,
+/// because arrivals at random may come later than planned.
+fn wave(text: &str, duration_ns: u64, requests: Option<u64>) -> Result<Curve, String> {
+    let due = requests.map_or(0.0, |count| 1.1 * count as f64 + 1000.0);
+    let mut curve =
+        rate_syntax::parse_sine(text, duration_ns).map_err(|error| error.to_string())?;
+    let mut window_ns = duration_ns;
+    while curve.planned_until(window_ns) < due {
+        window_ns *= 2;
+        let longer = rate_syntax::parse_sine(text, window_ns).ok();
+        curve = longer.filter(|_| window_ns <= WAVES_MAX_NS).ok_or_else(|| {
+            format!(
+                "'{text}' has too many waves before all of --requests are due; give a longer \
+                 period or a higher rate, or a time instead of --requests; for example -d 60s"
+            )
+        })?;
+    }
+    Ok(curve)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_wave_lasts_until_all_requests_are_due() {
+        let curve = wave("1k:5k/10s", 10 * S, Some(100_000)).unwrap();
+        let at =
+            |second: u64| curve.planned_until((second + 1) * S) - curve.planned_until(second * S);
+        assert!((at(22) - at(2)).abs() < 1.0 && (at(27) - at(7)).abs() < 1.0);
+        let refused = wave("1k:5k/10ms", 10 * S, Some(4_000_000_000)).unwrap_err();
+        assert!(refused.contains("too many waves"), "{refused}");
+        assert!(wave("1:2/1000h", 10 * S, Some(4_000_000_000)).is_err());
+        assert!(wave("1k:5k/10s", 10 * S, None).is_ok());
+    }
+
+    #[test]
+    fn a_burst_is_inside_the_window_and_does_not_end_the_load() {
+        let burst = |text: &str, requests| {
+            check_burst(&rate_syntax::parse_spike(text).unwrap(), 10 * S, requests)
+        };
+        assert_eq!(burst("0:1k/1s@1s", None), Ok(()));
+        assert_eq!(burst("1:1k/1s@20s", Some(5000)), Ok(()), "the window has no such end");
+        assert!(burst("1:1k/1s@20s", None).unwrap_err().contains("beyond the window"));
+        assert!(burst("0:1k/1s@1s", Some(5000)).unwrap_err().contains("never be reached"));
     }
 }

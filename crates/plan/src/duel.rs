@@ -3,7 +3,7 @@
 use crate::SCHEMA;
 use crate::explain::one_line;
 use crate::kinds::kinds;
-use crate::load::command;
+use crate::load::{OURS, command};
 use crate::usage::Usage;
 use clap::parser::ValueSource;
 use model::advice::Candidate;
@@ -90,7 +90,7 @@ pub fn proposed(
     best: &Candidate,
     change: Change,
 ) -> Result<String, Usage> {
-    let mut load = keys_of(record)?;
+    let mut load = keys_of(&record.id, &record.command)?;
     let server = server_of(record, server, &mut load);
     let prediction = &best.prediction;
     let predicted = Foretold {
@@ -109,13 +109,12 @@ pub fn proposed(
     Ok(Duel { question, server, load, change, predicted }.text(&best.name))
 }
 
-/// The options of a run as keys of a plan.
-fn keys_of(record: &Record) -> Result<Table, Usage> {
-    let unreadable = |why: String| {
-        Usage(format!("--plan: the command of run {} cannot be read: {why}", record.id))
-    };
+/// The options of a run as keys of a plan, without those that `ceiling run` sets itself.
+fn keys_of(id: &str, words: &[String]) -> Result<Table, Usage> {
+    let unreadable =
+        |why: String| Usage(format!("--plan: the command of run {id} cannot be read: {why}"));
     let commands = command();
-    let words = Secrets::command(&record.command);
+    let words = Secrets::command(words);
     let matches = commands
         .clone()
         .try_get_matches_from(words)
@@ -125,12 +124,11 @@ fn keys_of(record: &Record) -> Result<Table, Usage> {
     };
     let mut load = Table::from_iter([("command".to_string(), Value::String(name.to_string()))]);
     let Some(command) = commands.find_subcommand(name) else { return Ok(load) };
-    let ours = ["server-pid", "runs", "json", "out", "quiet", "color"];
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
         let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(long) = argument.get_long().filter(|_| is_given) else { continue };
-        if ours.contains(&long) {
+        if OURS.contains(&long) {
             continue;
         }
         let value = if argument.get_action().takes_values() {
@@ -166,4 +164,19 @@ fn quoted(text: &str) -> String {
 
 fn lines(table: &Table) -> String {
     table.iter().map(|(key, value)| format!("{key} = {value}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::read;
+
+    #[test]
+    fn a_plan_has_no_option_that_ceiling_run_sets_itself() {
+        let typed = "ceiling load http://h/ -c 8 -q --json --live --junit j.xml --summary s.md \
+                     --runs out --keep-runs 9 -o r.html --server-pid 7";
+        let words: Vec<String> = typed.split(' ').map(str::to_string).collect();
+        let load = read(&keys_of("1", &words).unwrap()).unwrap();
+        assert_eq!(load.options, ["--connections=8"]);
+    }
 }

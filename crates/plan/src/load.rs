@@ -27,7 +27,7 @@ pub struct Load {
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
 /// Options that the executor sets itself.
-const OURS: [&str; 10] =
+pub(crate) const OURS: [&str; 10] =
     ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet", "live", "tui"];
 
 /// The commands that make load, as the command line has them.

@@ -3,7 +3,7 @@
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::rerun;
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use clap::Args;
 use lab::experiment::{Rehearsed, server_of, way};
 use model::advice::{Advice, By, Candidate};
@@ -72,7 +72,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
         let server = server_of(&run.record, &path);
         fs::write(&file.0, plan::proposed(&run.record, server, best, change)?)
             .map_err(|error| Failure::File(format!("{}: {error}", file.display())))?;
-        eprintln!("ceiling: try it: {}", to_try(file, &run.record));
+        to_stderr(&format!("ceiling: try it: {}", to_try(file, &run.record)));
     }
     let text = if command.json {
         String::from_utf8(report::json::json(&advice)).unwrap_or_default()
@@ -230,7 +230,9 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
         let Ok(document) = fs::read(&file) else { continue };
         match serde_json::from_slice(&document) {
             Ok(experiment) => experiments.push(experiment),
-            Err(error) => eprintln!("ceiling: {} is left out: {error}", file.display()),
+            Err(error) => {
+                to_stderr(&format!("ceiling: {} is left out: {error}", file.display()));
+            }
         }
     }
     let record = judge::prediction::calibration(&experiments);

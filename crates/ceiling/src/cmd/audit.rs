@@ -115,9 +115,10 @@ pub fn run(command: Audit) -> Result<Code, Failure> {
     Ok(if is_refuted { Code::Unmet } else { Code::Good })
 }
 
-/// The command line without its secrets, for printing.
+/// The command line without its secrets, for printing. Quotes hold the words of a header together,
+/// so secrets are looked for in the whole line before it is split.
 fn without_secrets(line: &str) -> String {
-    let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+    let words: Vec<String> = secret::text(line).split_whitespace().map(String::from).collect();
     secret::words(&words).join(" ")
 }
 
@@ -128,4 +129,23 @@ fn read(file: &ForeignFile, beside: &Beside) -> Result<Vec<(String, Foreign)>, U
         false => Box::new(File::open(&file.0)?),
     };
     beside.read(&mut source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_header_leaves_no_part_of_its_secret() {
+        for line in [
+            "wrk -H 'Authorization: Bearer abcd' -c 50 http://h/",
+            "wrk -H \"X-Api-Key: zyxw abcd\" -c 50 http://h/",
+            "wrk --header='Cookie: zyxw; abcd' -c 50 http://h/",
+            "curl -u me:abcd -c 50 http://h/",
+        ] {
+            let kept = without_secrets(line);
+            assert!(!kept.contains("abcd") && !kept.contains("zyxw"), "{kept}");
+            assert!(kept.ends_with(" -c 50 http://h/"), "{kept}");
+        }
+    }
 }

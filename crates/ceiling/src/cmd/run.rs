@@ -7,7 +7,7 @@ use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::onlookers::OfExperiment;
 use crate::outputs::Outputs;
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use crate::signals;
 use analysis::Looks;
 use clap::Args;
@@ -207,23 +207,36 @@ pub fn carry_out(
         false => report::text_experiment(&experiment, &runs, style(&command.colour)),
     };
     // stdout comes first: a full disk cannot lose it.
-    to_stdout(&text)?;
-    folder.write("experiment.json", &report::json::json(&experiment)).map_err(Failure::File)?;
-    folder
-        .write("report.html", report::html_experiment(&experiment, &runs).as_bytes())
-        .map_err(Failure::File)?;
-    outputs.write_bytes(&|format| match format {
-        Format::Json => report::json::json(&experiment),
-        _ => report::html_experiment(&experiment, &runs).into_bytes(),
-    })?;
+    let printed = to_stdout(&text);
+    let written = write_all((&experiment, &runs), &folder, outputs, ci);
     onlookers.end(&experiment, &runs);
-    let report = Report::of_experiment(&experiment, &runs);
-    ci.write(&report, &markdown::of_experiment(&experiment, &report))?;
+    printed.and(written)?;
     if !command.quiet {
-        eprintln!("ceiling: kept in {}", folder.path.display());
+        to_stderr(&format!("ceiling: kept in {}", folder.path.display()));
     }
     let was_stopped = stop.load(Ordering::Relaxed);
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
+}
+
+/// Writes every file of an experiment. After a failure the others are still written; the first
+/// failure is returned.
+fn write_all(
+    (experiment, runs): (&Experiment, &[Option<Kept>]),
+    folder: &Folder,
+    outputs: Outputs,
+    ci: Ci,
+) -> Result<(), Failure> {
+    let json = report::json::json(experiment);
+    let html = report::html_experiment(experiment, runs).into_bytes();
+    let document = folder.write("experiment.json", &json).map_err(Failure::File);
+    let page = folder.write("report.html", &html).map_err(Failure::File);
+    let written = outputs.write_bytes(&|format| match format {
+        Format::Json => json.clone(),
+        _ => html.clone(),
+    });
+    let report = Report::of_experiment(experiment, runs);
+    let of_ci = ci.write(&report, &markdown::of_experiment(experiment, &report));
+    document.and(page).and(written).and(of_ci)
 }
 
 /// The hosts of a plan, from the options and from the file next to the plan.
@@ -400,12 +413,13 @@ fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
                 Some(block) => format!(", block {block}"),
             };
             let left = left.at(at).map_or(String::new(), |left| format!(", about {left} left"));
-            eprintln!("ceiling: {}/{count} {}{block}{left}", at + 1, plan.cells[visit.cell].name);
+            let (number, name) = (at + 1, &plan.cells[visit.cell].name);
+            to_stderr(&format!("ceiling: {number}/{count} {name}{block}{left}"));
         }
-        Progress::Starting(name) => eprintln!("ceiling: starting {name}"),
+        Progress::Starting(name) => to_stderr(&format!("ceiling: starting {name}")),
         Progress::Ended(result, _) => {
             if let Fate::Failed { why } = &result.fate {
-                eprintln!("ceiling: failed: {why}");
+                to_stderr(&format!("ceiling: failed: {why}"));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Wrong command lines: one line that says what is wrong, what is accepted and an example; exit
 //! code 2.
 
-use crate::harness::{Folder, run, turn};
+use crate::harness::{Folder, ceiling, run, turn};
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -17,6 +18,16 @@ fn refuses(arguments: &[&str], words: &[&str]) -> String {
         assert!(said.stderr.contains(word), "{arguments:?}: '{word}' in {}", said.stderr);
     }
     said.stderr
+}
+
+/// A closed pipe or a terminal that is gone takes no line either.
+#[test]
+fn a_stderr_that_takes_no_line_does_not_change_the_exit_code() {
+    for words in [&["laod"][..], &["show", "no-such-run"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = ceiling(words).stderr(full).status().unwrap();
+        assert_eq!(ended.code(), Some(2), "{words:?}");
+    }
 }
 
 #[test]

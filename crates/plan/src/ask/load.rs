@@ -80,7 +80,8 @@ impl Asking for Load {
 
     fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let duration_ns = self.duration.as_ref().map_or(DURATION_NS, |time| time.0);
-        let shaped = self.asked.shape(duration_ns, machine)?;
+        let requests = self.requests.as_ref().map(|count| count.0);
+        let shaped = self.asked.shape(duration_ns, requests, machine)?;
         let stop = match (&self.requests, shaped.ends_after_ns) {
             (Some(requests), None) => Stop::AfterRequests(requests.0),
             (None, None) => Stop::AfterNs(duration_ns),

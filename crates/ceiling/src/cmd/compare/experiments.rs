@@ -4,7 +4,7 @@ use super::Compare;
 use crate::cmd::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use judge::experiment::analysed;
 use model::across::{Across, Outcome};
 use model::experiment::{Experiment, Fate};
@@ -56,7 +56,7 @@ fn code(command: &Compare, of: &Across) -> Code {
         return Code::Unmet;
     }
     if is(Outcome::Undecided) {
-        eprintln!("ceiling: a bound of --fail-if is undecided; more visits (blocks) decide it");
+        to_stderr("ceiling: a bound of --fail-if is undecided; more visits (blocks) decide it");
         return if command.strict { Code::Unmet } else { Code::Good };
     }
     Code::Good

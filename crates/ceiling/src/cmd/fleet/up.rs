@@ -2,7 +2,7 @@
 
 use super::{Many, PatternText, Program};
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use agents::keys::{self, BROKER, CONFIGURATION, CONTROLLER, Made, Wish};
 use clap::Args;
@@ -238,7 +238,7 @@ fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
     all.retain_mut(|(name, kept)| {
         let is_there = kept.ended().is_none() && !kept.is_lost();
         if !is_there {
-            eprintln!("ceiling fleet: {}", end_of(name, folder));
+            to_stderr(&format!("ceiling fleet: {}", end_of(name, folder)));
         }
         is_there
     });

@@ -3,7 +3,7 @@
 use super::pages::{Pages, pages};
 use super::words::{Place, SiteFolder};
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::{to_stderr, to_stdout};
 use clap::Args;
 use journal::Journal;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -50,7 +50,7 @@ pub fn run(command: &Build) -> Result<Code, Failure> {
     let pages = pages(&journal)?;
     write(&place, &pages.files)?;
     for complaint in &pages.complaints {
-        eprintln!("ceiling: {complaint}");
+        to_stderr(&format!("ceiling: {complaint}"));
     }
     to_stdout(&told(command, &pages))?;
     Ok(Code::Good)

@@ -2,7 +2,7 @@
 
 use super::words::Place;
 use crate::exit::{Code, Failure};
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use clap::Args;
 use journal::{About, EntryFolder, Journal, Listing};
 use plan::Colour;
@@ -39,7 +39,7 @@ pub fn run(command: &List) -> Result<Code, Failure> {
     };
     to_stdout(&text.unwrap_or_default())?;
     for broken in &listing.broken {
-        eprintln!("ceiling: {broken}");
+        to_stderr(&format!("ceiling: {broken}"));
     }
     Ok(if listing.broken.is_empty() { Code::Good } else { Code::Usage })
 }

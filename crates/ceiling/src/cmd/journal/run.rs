@@ -3,6 +3,7 @@
 use super::words::{Place, SlugWord};
 use crate::cmd::run::{RunOptions, carry_out};
 use crate::exit::{Code, Failure};
+use crate::screen::to_stderr;
 use clap::Args;
 use journal::{EntryFolder, Status};
 use plan::values::ExperimentFolder;
@@ -62,13 +63,14 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     let written = entry.write_status(status.word());
     if let (Err(why), Err(_)) = (&written, &ended) {
         // The failure of the run is reported first; a full disk fails both writes.
-        eprintln!("ceiling: the status is still running: {why}");
+        to_stderr(&format!("ceiling: the status is still running: {why}"));
         return ended;
     }
     written?;
     if status == Status::Done && entry.entry.answer.is_none() && !command.options.quiet {
         let file = entry.path.join("entry.toml");
-        eprintln!("ceiling: the status is done; write the answer in {}", file.display());
+        let file = file.display();
+        to_stderr(&format!("ceiling: the status is done; write the answer in {file}"));
     }
     ended
 }

@@ -4,6 +4,7 @@ use super::pages::pages;
 use super::words::Place;
 use crate::exit::{Code, Failure};
 use crate::onlookers::{OF_JOURNAL, warning};
+use crate::screen::to_stderr;
 use crate::signals;
 use clap::Args;
 use journal::Journal;
@@ -57,13 +58,13 @@ pub fn run(command: &Serve) -> Result<Code, Failure> {
     })?;
     show.show(first.files);
     if let Some(warning) = warning(address) {
-        eprintln!("ceiling: {warning}");
+        to_stderr(&format!("ceiling: {warning}"));
     }
     let url = show.url();
-    eprintln!(
+    to_stderr(&format!(
         "ceiling: journal at {url}, current run at {}",
         url.trim_end_matches('/').to_string() + LIVE
-    );
+    ));
     follow(&journal, &changes, &show, &stop).map_err(unwatched)?;
     Ok(Code::Good)
 }
@@ -87,9 +88,9 @@ fn follow(
         match pages(journal) {
             Ok(pages) => {
                 show.show(pages.files);
-                eprintln!("ceiling: the site was rebuilt");
+                to_stderr("ceiling: the site was rebuilt");
             }
-            Err(why) => eprintln!("ceiling: the site was not rebuilt: {why}"),
+            Err(why) => to_stderr(&format!("ceiling: the site was not rebuilt: {why}")),
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ mod scratch;
 
 use super::words::{Archive, NewFolder, PublicKey};
 use crate::exit::{Code, Failure};
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use ::pack::signature::{Signed, Trusted, check};
 use ::pack::{Limits, Opened, read};
 use clap::Args;
@@ -94,7 +94,7 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     if let Some(folder) = command.extract.as_ref().filter(|_| is_authentic) {
         scratch.keep(slug.as_str(), folder)?;
     } else if command.extract.is_some() {
-        eprintln!("ceiling: --extract: nothing was kept, because the archive failed the checks");
+        to_stderr("ceiling: --extract: nothing was kept, because the archive failed the checks");
     }
     let is_good = is_authentic && !verified.differs();
     Ok(if is_good { Code::Good } else { Code::Unmet })
