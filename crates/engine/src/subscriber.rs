@@ -79,6 +79,8 @@ pub struct Subscriber<D, S: Session = Events> {
     stage: Stage,
     /// Start of a window that was ordered and has not started.
     window: Option<(u64, Stage)>,
+    /// Whether a level was ordered and is not over.
+    is_level_on: bool,
     is_warm: bool,
     turn_begin_ns: u64,
     next_tick_ns: u64,
@@ -119,6 +121,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             load: 0,
             stage: Stage::Rest,
             window: None,
+            is_level_on: false,
             is_warm: false,
             turn_begin_ns: now_ns,
             next_tick_ns: now_ns + TICK_NS,
@@ -241,7 +244,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     fn begin_level(&mut self, connections: u32, now_ns: u64) {
         self.hand_over(now_ns);
         self.pool.begin_level(connections);
-        self.is_warm = false;
+        (self.is_level_on, self.is_warm) = (true, false);
         for slot in self.pool.all() {
             let duty = self.pool.duty(slot);
             let stream = self.pool.state(slot);
@@ -277,11 +280,12 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
                 self.hand_over(now_ns);
                 self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
             }
-            Stage::Rest => {
+            Stage::Rest if self.is_level_on => {
                 self.window = None;
                 self.finish(now_ns);
             }
-            Stage::Drain { .. } | Stage::Report => {}
+            // After the level, requests of the writers may still be in flight.
+            Stage::Rest | Stage::Drain { .. } | Stage::Report => {}
         }
     }
 
@@ -293,6 +297,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             tick.subscriptions.push(stream.seen);
         }
         tick.last = true;
+        self.is_level_on = false;
         self.stage = Stage::Report;
         self.report(now_ns);
     }

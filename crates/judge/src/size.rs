@@ -1,10 +1,10 @@
 //! From the cost of a request to machines: how many clients make the server the wall at a rate.
 //!
 //! Everything is a product of measured figures: rate x CPU time per request = CPUs, rate x bytes =
-//! bandwidth. CPU time covers every response, good or not; in a valid run at most one response in a
-//! thousand is not good. The interval is that of the cost, over the levels that were at least half
-//! as fast as the best one: cost falls as load rises, because work comes in batches, so measure a
-//! level near the planned load.
+//! bandwidth. CPU time and bytes are per response, good or not, and per request that was sent. The
+//! interval is that of the cost, over the levels that were at least half as fast as the best one:
+//! cost falls as load rises, because work comes in batches, so measure a level near the planned
+//! load.
 
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
@@ -109,14 +109,17 @@ fn cost(best: &Point, busy: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Op
     Some(Estimate { value, low, high })
 }
 
-/// The fewest frames that hold the bytes; requests that leave together share frames.
+/// The fewest frames that hold the bytes; requests that leave together share frames. The bytes of a
+/// point are those of all its requests and of all their responses, good or not.
 fn traffic(point: &Point, mtu: u32) -> Traffic {
-    let requests = point.requests.completed.max(1) as f64;
+    let requests = point.requests.sent.max(1) as f64;
+    let (answered, good) = point.responses();
+    let responses = answered.max(good).max(1) as f64;
     let depth = f64::from(point.load.depth.max(1));
     let room = (f64::from(mtu) - HEADERS_BYTES).max(1.0);
     let packets = |bytes: f64| (bytes * depth / room).ceil().max(1.0) / depth;
     let (sent, received) =
-        (point.bytes.sent as f64 / requests, point.bytes.received as f64 / requests);
+        (point.bytes.sent as f64 / requests, point.bytes.received as f64 / responses);
     let (request_packets, answer_packets) = (packets(sent), packets(received));
     let framed = |bytes: f64, packets: f64| bytes + packets * (HEADERS_BYTES + FRAME_BYTES);
     Traffic {
@@ -551,6 +554,26 @@ mod tests {
         point.cpu.responses = Some((4000.0 * point.load.duration_s) as u64);
         let sizing = size(&record, wish(1e6, 4)).unwrap();
         assert!((sizing.client_us_per_request.value - 7.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_request_is_as_large_as_all_requests_also_where_many_failed() {
+        let good = traffic_of(&record().points[2]);
+        assert_eq!(good, (140.0, 220.0));
+        let mut failing = record().points.remove(2);
+        // As many responses again, which failed.
+        let again = failing.requests.completed;
+        (failing.requests.sent, failing.requests.failed) = (2 * again, again);
+        failing.status.insert("5xx".to_string(), again);
+        failing.bytes.sent *= 2;
+        failing.bytes.received *= 2;
+        assert_eq!(traffic_of(&failing), good);
+    }
+
+    /// Bytes on the wire of a request and of a response.
+    fn traffic_of(point: &Point) -> (f64, f64) {
+        let of = super::traffic(point, MTU);
+        (of.request_bytes, of.answer_bytes)
     }
 
     #[test]

@@ -22,6 +22,8 @@ use wire::tape::Tape;
 
 /// A wall clock that moved by more than this in a visit was set, nanoseconds.
 const CLOCK_STEP_NS: u64 = NS_PER_MS;
+/// How often both clocks are read to compare them.
+const CLOCK_LOOKS: u32 = 5;
 
 /// The clock that stamps events, where it is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,10 +114,17 @@ impl Stamps {
     }
 }
 
-/// What the wall clock shows when the monotonic one shows zero, nanoseconds.
+/// What the wall clock shows when the monotonic one shows zero, nanoseconds. This thread may be
+/// stopped between two clocks, so of several looks the shortest counts.
 fn wall_clock_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (since.as_nanos() as i64).saturating_sub_unsigned(clock::now_ns())
+    let look = |_| {
+        let begin_ns = clock::now_ns();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let took_ns = clock::now_ns().saturating_sub(begin_ns);
+        let shown_ns = since.as_nanos() as i64;
+        (took_ns, shown_ns.saturating_sub_unsigned(begin_ns + took_ns / 2))
+    };
+    (0..CLOCK_LOOKS).map(look).min().map_or(0, |(_, zero_ns)| zero_ns)
 }
 
 /// Starts the workers that listen, in a fan-out, with the same means as those that write.

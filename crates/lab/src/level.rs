@@ -121,6 +121,8 @@ struct LevelRun<'a, 'b, 'c> {
     begin_cpu_ns: u64,
     told_ns: u64,
     alive_ns: u64,
+    /// Connections established at the last look.
+    established: u64,
     /// End of the window, as requested or as fitted to its latency.
     until: Stop,
     /// Requests in flight, added up over the warm-up, request-nanoseconds.
@@ -159,6 +161,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             begin_cpu_ns,
             told_ns: now_ns,
             alive_ns: now_ns,
+            established: 0,
             until,
             warm_in_flight_ns: 0,
             is_stopping: false,
@@ -203,7 +206,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             self.gathered.most_open = connections.open;
             self.gathered.resident_bytes = self.context.setting.resident_bytes();
         }
-        if connections.open > 0 || connections.opening > 0 && self.gathered.connect.is_empty() {
+        let established = self.gathered.connect.count();
+        let before = std::mem::replace(&mut self.established, established);
+        if is_alive(&connections, before, established) {
             self.alive_ns = now_ns;
         }
         let refusals = |gathered: &Gathered| {
@@ -217,7 +222,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         Ok(now_ns)
     }
 
-    /// Whether no connection has been open for so long that the target is lost. A window that ends
+    /// Whether the target has shown no life for so long that it is lost. A window that ends
     /// without one needs less time: nothing will arrive that could show otherwise. Devices that
     /// have ended are not lost.
     fn is_lost(&self, now_ns: u64) -> bool {
@@ -574,6 +579,13 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     }
 }
 
+/// Whether the target shows that it accepts connections: one is open, the first is being opened, or
+/// some were established since the last look. Devices can come and go between two ticks.
+fn is_alive(connections: &Connections, before: u64, established: u64) -> bool {
+    let is_first = connections.opening > 0 && established == 0;
+    connections.open > 0 || is_first || established > before
+}
+
 /// How long a window of `ns` should be: ten times the latency, at most `most_ns`, in whole seconds.
 fn fitting_window_ns(ns: u64, latency_ns: f64, most_ns: u64) -> u64 {
     let wanted_ns = LATENCIES_PER_WINDOW * latency_ns;
@@ -608,6 +620,17 @@ mod tests {
         assert_eq!((window_s(301.0), window_s(1234.0)), (4, 13), "ten latencies");
         assert_eq!((window_s(5000.0), window_s(f64::INFINITY)), (30, 30), "the limit");
         assert_eq!(fitting_window_ns(60 * second, f64::INFINITY, most), 60 * second);
+    }
+
+    #[test]
+    fn devices_that_come_and_go_between_two_ticks_show_a_target_that_is_alive() {
+        let none = Connections::default();
+        let (open, opening) = (Connections { open: 1, ..none }, Connections { opening: 1, ..none });
+        assert!(is_alive(&open, 5, 5) && is_alive(&opening, 0, 0));
+        assert!(is_alive(&none, 5, 6), "one came and went");
+        for connections in [none, opening] {
+            assert!(!is_alive(&connections, 5, 5), "nothing is accepted: {connections:?}");
+        }
     }
 
     #[test]

@@ -10,10 +10,11 @@ use model::series::Opening;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// When a SYN without a response is sent again, seconds after the first: every second for the first
-/// four with Linux since 6.5 (tcp_syn_linear_timeouts), doubling from one second before, see
-/// tcp_retransmit_timer in net/ipv4/tcp_timer.c and RFC 6298.
-const SYN_RETRIES_S: [u64; 8] = [1, 2, 3, 4, 5, 7, 15, 31];
+/// When a SYN without a response is sent again, seconds after the first. Before Linux 6.5 the
+/// timeout doubles from one second: 1, 3, 7, 15, 31. Since then it first stays one second for four
+/// more (tcp_syn_linear_timeouts): 1, 2, 3, 4, 5, 7, 11, 19, 35. See tcp_retransmit_timer in
+/// net/ipv4/tcp_timer.c and RFC 6298.
+const SYN_RETRIES_S: [u64; 11] = [1, 2, 3, 4, 5, 7, 11, 15, 19, 31, 35];
 /// A connect belongs to a mode when it took at most this much longer, nanoseconds.
 const MODE_WIDTH_NS: u64 = 150_000_000;
 
@@ -113,7 +114,9 @@ mod tests {
         assert!(syn_retries(&connect).is_empty(), "slow, but at no retry");
         connect.record_n(1_003_000_000, 30);
         connect.record_n(3_060_000_000, 4);
-        let expected = [("1s".to_string(), 30), ("3s".to_string(), 4)];
+        connect.record_n(11_010_000_000, 2);
+        let expected = [("1s", 30), ("3s", 4), ("11s", 2)];
+        let expected = expected.map(|(at, count)| (at.to_string(), count));
         assert_eq!(syn_retries(&connect), BTreeMap::from(expected));
     }
 

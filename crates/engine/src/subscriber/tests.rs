@@ -444,6 +444,31 @@ fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
     }
 }
 
+#[test]
+fn a_stop_does_not_report_a_level_again_that_is_over() {
+    let job = job(1);
+    let (recorder, mut feed) = road(0, job.routes.len());
+    let (mut orders, orders_out) = RingBuffer::new(8);
+    let hub = Hub::new(1, Whims { resets: 0, repeats: 0 });
+    let listens = (recorder, orders_out);
+    let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
+    let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
+    let (connections, connections_max) = (SLOTS, SLOTS);
+    orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
+    let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
+    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+    let (mut told, mut is_stopped) = (0, false);
+    while worker.driver().now_ns() < OVER_NS + 250 * MS {
+        assert!(worker.turn());
+        feed.drain(|tick| told += tick.subscriptions.len());
+        if told > 0 && !is_stopped {
+            orders.push(Order::Stop).unwrap();
+            is_stopped = true;
+        }
+    }
+    assert_eq!((told, is_stopped), (SLOTS as usize, true));
+}
+
 /// Numbers that other subscribers of a stream saw in the window, and that did not arrive before the
 /// end of the drain, counted one by one.
 fn really_missing(account: &Account) -> u64 {

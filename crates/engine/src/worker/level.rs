@@ -145,7 +145,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 self.stage = Stage::Drain { until_ns: now_ns };
                 self.change_stage(now_ns);
             }
-            (Stage::Warmup | Stage::Idle, _) => {
+            // A worker whose level is over has reported that, while others still await responses.
+            (Stage::Warmup | Stage::Idle, _) if self.is_level_on => {
                 self.window = None;
                 self.finish(now_ns);
             }

@@ -170,10 +170,8 @@ fn job() -> Job {
     }
 }
 
-#[test]
-fn responses_in_any_order_land_on_their_own_requests() {
-    let job = job();
-    let driver = Shuffler {
+fn shuffler(job: &Job) -> Shuffler {
+    Shuffler {
         now_ns: 0,
         random: 7,
         tape: Arc::clone(&job.tape),
@@ -182,16 +180,27 @@ fn responses_in_any_order_land_on_their_own_requests() {
         bytes: vec![Vec::new(); SLOTS as usize],
         took_ns: Vec::new(),
         most: 0,
-    };
-    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    }
+}
+
+/// The orders of a level.
+fn level() -> [Order; 2] {
     let (pace, life) = (Pace::Closed, Life::default());
     let (connections, connections_max) = (SLOTS, SLOTS);
     let connect =
         Order::Connect { load: 1, connections, connections_max, depth: DEPTH, pace, life };
     let (begin_ns, end_ns, budget) = (BEGIN_NS, u64::MAX, Some(BUDGET));
     let measure = Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000 };
-    [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
+    [connect, measure]
+}
+
+#[test]
+fn responses_in_any_order_land_on_their_own_requests() {
+    let job = job();
+    let driver = shuffler(&job);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    level().into_iter().for_each(|order| orders.push(order).unwrap());
     let (mut latency, mut completed) = (model::histogram::Histogram::new(), 0);
     let mut is_over = false;
     while !is_over {
@@ -209,4 +218,25 @@ fn responses_in_any_order_land_on_their_own_requests() {
     let mut truth = model::histogram::Histogram::new();
     driver.took_ns.iter().for_each(|took_ns| truth.record_n(*took_ns, 1));
     assert_eq!(latency.summary(0), truth.summary(0), "each has the latency of its own request");
+}
+
+#[test]
+fn a_stop_does_not_end_a_level_again_that_is_over() {
+    let job = job();
+    let driver = shuffler(&job);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    level().into_iter().for_each(|order| orders.push(order).unwrap());
+    let mut ends = 0;
+    while ends == 0 {
+        worker.turn();
+        feed.drain(|tick| ends += u32::from(tick.last));
+    }
+    // Another worker still awaits responses, and the level is stopped.
+    orders.push(Order::Stop).unwrap();
+    for _ in 0..10 {
+        worker.turn();
+        feed.drain(|tick| ends += u32::from(tick.last));
+    }
+    assert_eq!(ends, 1);
 }
