@@ -150,7 +150,7 @@ impl<'a> Case<'a> {
     /// CPUs the workers may run on.
     pub fn client_cpus(&self) -> Vec<u32> {
         if self.trial.cpus.is_empty() {
-            return self.host.cpus_allowed.clone();
+            return online(self.host.cpus_allowed.clone(), Some(self.host));
         }
         self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
     }
@@ -167,7 +167,8 @@ impl<'a> Case<'a> {
         let mut cpus: Vec<u32> = threads.iter().filter(works).flat_map(mask).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        Some(if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus })
+        let cpus = if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus };
+        Some(online(cpus, self.server_host))
     }
 
     /// Shares of a set of CPUs; none if one of them was not read, or if the CPU states of that host
@@ -392,6 +393,16 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Those of a set of CPUs that are online: a mask also lists CPUs that are switched off. The whole
+/// set if none of it is known to be online.
+fn online(mut cpus: Vec<u32>, host: Option<&HostFacts>) -> Vec<u32> {
+    let is_online = |cpu: &u32| host.is_none_or(|host| host.cpus_online.contains(cpu));
+    if cpus.iter().any(is_online) {
+        cpus.retain(is_online);
+    }
+    cpus
+}
+
 fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
     threads.into_iter().max_by(|left, right| left.wanted().total_cmp(&right.wanted()))
 }
@@ -399,4 +410,24 @@ fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
 /// A share as a percentage, for evidence.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Whose;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn cpus_that_are_switched_off_do_no_work_and_are_not_spare() {
+        let mut fixture = Fixture::good();
+        fixture.host.cpus_allowed = vec![0, 1, 2, 3];
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
+        fixture.server_threads(&[(7, 0.9), (7, 0.9)]);
+        let case = fixture.case();
+        assert_eq!((case.client_cpus(), case.server_cpus()), (vec![0, 1], Some(vec![0, 1])));
+        assert!(case.busy(Whose::Server, &case.server_cpus().unwrap()).is_some());
+        assert_eq!(case.server_utilisation(), Some(0.9), "of two CPUs, not of four");
+        fixture.host.cpus_online = Vec::new();
+        assert_eq!(fixture.case().client_cpus(), [0, 1, 2, 3], "it was not read");
+    }
 }
