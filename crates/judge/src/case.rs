@@ -290,20 +290,21 @@ impl<'a> Case<'a> {
         Some(self.server_utilisation()? < SLACK && hottest < SLACK)
     }
 
-    /// Share of the server's CPUs used by others than the server, the generator and interrupts.
-    /// None if no probe watches the server.
+    /// Share of the server's CPUs used by other processes: not by the server, the generator,
+    /// interrupts or the hypervisor. None if no probe watches the server.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
         let shares = self.cpus(Whose::Server, &cpus)?;
         let count = shares.len() as f64;
         let busy: f64 = shares.iter().map(CpuShare::busy).sum();
-        let interrupts: f64 = shares.iter().map(|cpu| cpu.shares.softirq + cpu.shares.irq).sum();
+        let of_none = |cpu: &CpuShare| cpu.shares.softirq + cpu.shares.irq + cpu.shares.steal;
+        let of_none: f64 = shares.iter().map(of_none).sum();
         let run = |threads: &Option<Vec<ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let client = if self.shares_cpus() { run(&self.observed.client_threads) } else { 0.0 };
         let server = run(&self.far().server_threads);
-        Some(((busy - interrupts - server - client) / count).max(0.0))
+        Some(((busy - of_none - server - client) / count).max(0.0))
     }
 
     /// Increase of a TCP counter of the generator's namespace over the window.
