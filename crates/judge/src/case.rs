@@ -150,7 +150,7 @@ impl<'a> Case<'a> {
     /// CPUs the workers may run on.
     pub fn client_cpus(&self) -> Vec<u32> {
         if self.trial.cpus.is_empty() {
-            return self.host.cpus_allowed.clone();
+            return online(self.host.cpus_allowed.clone(), Some(self.host));
         }
         self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
     }
@@ -167,7 +167,8 @@ impl<'a> Case<'a> {
         let mut cpus: Vec<u32> = threads.iter().filter(works).flat_map(mask).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        Some(if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus })
+        let cpus = if cpus.is_empty() { server.cpus_allowed.clone() } else { cpus };
+        Some(online(cpus, self.server_host))
     }
 
     /// Shares of a set of CPUs; none if one of them was not read, or if the CPU states of that host
@@ -289,20 +290,21 @@ impl<'a> Case<'a> {
         Some(self.server_utilisation()? < SLACK && hottest < SLACK)
     }
 
-    /// Share of the server's CPUs used by others than the server, the generator and interrupts.
-    /// None if no probe watches the server.
+    /// Share of the server's CPUs used by other processes: not by the server, the generator,
+    /// interrupts or the hypervisor. None if no probe watches the server.
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
         let shares = self.cpus(Whose::Server, &cpus)?;
         let count = shares.len() as f64;
         let busy: f64 = shares.iter().map(CpuShare::busy).sum();
-        let interrupts: f64 = shares.iter().map(|cpu| cpu.shares.softirq + cpu.shares.irq).sum();
+        let of_none = |cpu: &CpuShare| cpu.shares.softirq + cpu.shares.irq + cpu.shares.steal;
+        let of_none: f64 = shares.iter().map(of_none).sum();
         let run = |threads: &Option<Vec<ThreadShare>>| {
             threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
         };
         let client = if self.shares_cpus() { run(&self.observed.client_threads) } else { 0.0 };
         let server = run(&self.far().server_threads);
-        Some(((busy - interrupts - server - client) / count).max(0.0))
+        Some(((busy - of_none - server - client) / count).max(0.0))
     }
 
     /// Increase of a TCP counter of the generator's namespace over the window.
@@ -392,6 +394,16 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Those of a set of CPUs that are online: a mask also lists CPUs that are switched off. The whole
+/// set if none of it is known to be online.
+fn online(mut cpus: Vec<u32>, host: Option<&HostFacts>) -> Vec<u32> {
+    let is_online = |cpu: &u32| host.is_none_or(|host| host.cpus_online.contains(cpu));
+    if cpus.iter().any(is_online) {
+        cpus.retain(is_online);
+    }
+    cpus
+}
+
 fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
     threads.into_iter().max_by(|left, right| left.wanted().total_cmp(&right.wanted()))
 }
@@ -399,4 +411,24 @@ fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
 /// A share as a percentage, for evidence.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Whose;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn cpus_that_are_switched_off_do_no_work_and_are_not_spare() {
+        let mut fixture = Fixture::good();
+        fixture.host.cpus_allowed = vec![0, 1, 2, 3];
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
+        fixture.server_threads(&[(7, 0.9), (7, 0.9)]);
+        let case = fixture.case();
+        assert_eq!((case.client_cpus(), case.server_cpus()), (vec![0, 1], Some(vec![0, 1])));
+        assert!(case.busy(Whose::Server, &case.server_cpus().unwrap()).is_some());
+        assert_eq!(case.server_utilisation(), Some(0.9), "of two CPUs, not of four");
+        fixture.host.cpus_online = Vec::new();
+        assert_eq!(fixture.case().client_cpus(), [0, 1, 2, 3], "it was not read");
+    }
 }

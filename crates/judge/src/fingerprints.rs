@@ -163,6 +163,10 @@ fn cfs_period(latency: &Histogram) -> Option<Fingerprint> {
 }
 
 fn burst(point: &Point) -> Option<Fingerprint> {
+    if point.load.curve.is_some() {
+        // The plan changes the rate.
+        return None;
+    }
     let Steadiness::Shifted { at_s, ratio } = steadiness(&point.per_100ms) else { return None };
     let at = (at_s * 10.0).round() as usize;
     // The last tenth is cut off by the end of the window.

@@ -281,7 +281,12 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
             (points[*knee], points[plateau[plateau.len() - 1]])
         }
         Trend::Flat { knee, .. } => (points[*knee], points[points.len() - 1]),
-        _ => (points[points.len() - 2], points[points.len() - 1]),
+        _ => {
+            // The last points may be visits of one load.
+            let to = points[points.len() - 1];
+            let before = points.iter().rev().find(|point| load_of(point) < load_of(to));
+            (before.copied().unwrap_or(points[points.len() - 2]), to)
+        }
     };
     let rates = (from.headline_rate(), to.headline_rate());
     let change = match rates.0 > 0.0 {
@@ -538,7 +543,10 @@ mod tests {
         let mut visits = [(100, 1000.0), (200, 2000.0), (400, 3900.0), (400, 4100.0)]
             .map(|(connections, rate)| Fixture::point(connections, rate));
         visits[3].attempt = 2;
-        let ceiling = ramp_of(&Fixture::good(), visits.to_vec()).ceiling.unwrap();
+        let verdict = ramp_of(&Fixture::good(), visits.to_vec());
+        let mut values = verdict.evidence.iter().map(|one| one.value.as_str());
+        assert!(values.any(|value| value == "+105.0 % from 200 to 400 in flight"));
+        let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 4000.0));
         assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
     }

@@ -84,6 +84,9 @@ fn a_step_down_is_recognised_and_a_warm_up_is_not() {
     let found = of_point(&point, &Histogram::new());
     assert_eq!(ids(&found), ["burst"]);
     assert!(found[0].measured.contains("from 3.0 s on"), "{found:?}");
+    point.load.curve = Some(model::curve::Curve::constant(2000.0));
+    assert_eq!(ids(&of_point(&point, &Histogram::new())), [""; 0], "the plan says so");
+    point.load.curve = None;
     point.per_100ms = series(1000, 2000);
     assert_eq!(ids(&of_point(&point, &Histogram::new())), [""; 0]);
 }

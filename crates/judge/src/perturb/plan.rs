@@ -7,6 +7,7 @@ use crate::ramp::last_visits;
 use crate::verdict::Context;
 use crate::walls::Predicts;
 use model::curve::Curve;
+use model::facts::ClockOffset;
 use model::load::{Arrival, Level};
 use model::perturbation::{Confirm, Resource, Touch};
 use model::route::Address;
@@ -108,10 +109,13 @@ impl Facts {
     }
 }
 
-/// Whether the server may run on a CPU of the workers: burning there would slow both.
+/// Whether the server may run on a CPU of the workers: burning there would slow both. Clocks that
+/// differ by more than the error are those of two machines, whose CPUs have the same numbers.
 fn may_meet(case: &Case<'_>) -> bool {
     let is_local = case.trial.addresses.iter().any(Address::is_loopback);
+    let is_off = |clock: &ClockOffset| clock.offset_ns.unsigned_abs() > clock.error_ns;
     match case.server_cpus() {
+        Some(_) if case.clock.is_some_and(is_off) => false,
         Some(cpus) => case.client_cpus().iter().any(|cpu| cpus.contains(cpu)),
         None => is_local || case.trial.addresses.is_empty(),
     }

@@ -164,6 +164,27 @@ fn cpu_is_burned_only_where_the_server_is_not() {
 }
 
 #[test]
+fn cpus_of_two_machines_have_the_same_numbers() {
+    let mut fixture = Fixture::good();
+    fixture.apart();
+    let at = |offset_ns| {
+        let clock = model::facts::ClockOffset { offset_ns, error_ns: 50_000, round_trips: 9 };
+        let probe = model::facts::FarHost {
+            address: "10.0.0.2:9200".to_string(),
+            host: fixture.host.clone(),
+            server: fixture.server.clone(),
+            privilege: model::facts::Privilege::Root,
+            clock,
+            lost: None,
+        };
+        let target = model::run::Target { probe: Some(probe), ..Default::default() };
+        facts_with(&fixture, target).burnable_cpus
+    };
+    assert_eq!(at(20_000), [0u32; 0], "another namespace of one machine");
+    assert_eq!(at(-9_000_000_000), [0, 1], "another machine");
+}
+
+#[test]
 fn the_capacity_of_a_server_is_what_would_stop_it_first() {
     let capacity = |fixture: &Fixture| facts_of(fixture).server_capacity.unwrap();
     let mut fixture = Fixture::good();

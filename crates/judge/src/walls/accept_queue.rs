@@ -15,7 +15,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
-use model::load::LoadModel;
+use model::load::{LoadModel, Stop};
 use model::tick::ErrorClass;
 use model::units::show_ns;
 
@@ -68,10 +68,20 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
     )
 }
 
-/// Connections that are open and never got a response.
-fn unserved(case: &Case<'_>) -> u64 {
-    let connections = &case.point.connections;
-    if case.point.is_churn() { 0 } else { connections.opened.saturating_sub(connections.served) }
+/// Connections that are open and never got a response, of those that got a request.
+pub(super) fn unserved(case: &Case<'_>) -> u64 {
+    let point = case.point;
+    if point.is_churn() {
+        return 0;
+    }
+    let is_timed = matches!(case.trial.stop, Stop::AfterNs(_));
+    let opened = point.connections.opened;
+    // In closed loop every connection sends; with few requests, some connections have none.
+    let asking = match point.load.model == LoadModel::Closed && is_timed {
+        true => opened,
+        false => opened.min(point.requests.sent),
+    };
+    asking.saturating_sub(point.connections.served)
 }
 
 fn with_unserved(case: &Case<'_>, seen: Seen) -> Seen {
@@ -126,6 +136,7 @@ pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::load::LoadModel;
 
     #[test]
     fn overflows_with_slow_connects_are_seen() {
@@ -145,6 +156,9 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing overflowed");
         fixture.tcp("TcpExt.ListenOverflows", 42);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.load.model = LoadModel::Open;
+        fixture.point.requests.sent = fixture.point.connections.served;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it had no request");
     }
 
     #[test]

@@ -19,6 +19,10 @@ use crate::case::{Case, HOT, WARM, Whose, percent};
 const WAITS: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
+    if !case.point.agents.is_empty() {
+        // The readings are those of the controller. Each agent judges its own host.
+        return Test::Untested;
+    }
     if let Some(seen) =
         super::cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client")
     {
@@ -65,6 +69,7 @@ pub fn test(case: &Case<'_>) -> Test {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::fleet::AgentPoint;
 
     #[test]
     fn busy_cpus_and_a_worker_that_never_sleeps_are_seen() {
@@ -98,6 +103,18 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.throttle_client(0.9, 0.7);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+
+    #[test]
+    fn the_cpus_of_a_controller_are_not_those_of_its_agents() {
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.trial.threads = 2;
+        fixture.throttle_client(0.9, 0.7);
+        let busy = AgentPoint { worker_busy: Some(0.99), ..AgentPoint::default() };
+        fixture.point.agents = vec![busy];
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
     }
 
     #[test]

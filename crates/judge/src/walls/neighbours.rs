@@ -74,6 +74,7 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::facts::ClockOffset;
+    use model::reading::CpuShares;
 
     #[test]
     fn a_neighbour_on_the_servers_only_cpu_is_seen() {
@@ -120,6 +121,19 @@ mod tests {
             Test::NotSeen,
             "it needs little CPU: A2, for example"
         );
+    }
+
+    #[test]
+    fn time_that_the_hypervisor_takes_is_no_neighbours() {
+        let mut fixture = Fixture::good();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.server_thread(0.50, 0.49);
+        for share in fixture.observed.cpus.iter_mut().flatten() {
+            share.shares = CpuShares { user: 0.5, steal: 0.5, ..CpuShares::default() };
+        }
+        assert_eq!(fixture.case().neighbours(), Some(0.0));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
     }
 
     #[test]

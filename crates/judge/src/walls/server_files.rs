@@ -9,7 +9,7 @@
 //! Confirm: prlimit raises the limit of the running process and the queue empties.
 //! Source: accept(2), prlimit(1), getrlimit(2).
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -19,7 +19,8 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let connections = &case.point.connections;
-    let starved = connections.asked.saturating_sub(connections.served);
+    let unopened = connections.asked.saturating_sub(connections.opened);
+    let starved = unopened + accept_queue::unserved(case);
     let overflows = case.server_tcp("TcpExt.ListenOverflows").unwrap_or(0);
     let queued = case.far().listeners.map_or(0, |queue| queue.queued);
     if starved == 0 && overflows == 0 && queued == 0 {
@@ -50,6 +51,7 @@ pub fn test(case: &Case<'_>) -> Test {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::load::{Hold, Life, LoadModel};
     use model::reading::OpenFiles;
 
     #[test]
@@ -61,5 +63,20 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 32, limit: 64 });
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the table has room");
+    }
+
+    #[test]
+    fn connections_without_a_request_are_not_starved() {
+        let mut fixture = Fixture::good();
+        fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
+        (fixture.point.connections.served, fixture.point.requests.sent) = (0, 0);
+        fixture.point.load.life = Some(Life { hold: Some(Hold::Forever), ..Life::default() });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "devices hold a connection");
+        fixture.point.load.life = None;
+        fixture.point.load.model = LoadModel::Open;
+        (fixture.point.connections.served, fixture.point.requests.sent) = (3, 3);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "three requests were due");
+        fixture.point.connections.opened -= 1;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "one was not opened");
     }
 }

@@ -203,6 +203,7 @@ mod tests {
         fixture.doing(&[busy(1, 0.99), busy(2, 0.98), busy(3, 0.01)]);
         fixture.point.connections.opened = 2;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S1: they use both CPUs");
+        fixture.host.cpus_online = vec![0, 1, 2, 3];
         fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.point.connections.opened = 3;
