@@ -186,7 +186,8 @@ fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
     let table = table.unwrap_or_default();
     let mut devices: Vec<Device> = names_in(&net)
         .into_iter()
-        .filter(|name| name != "lo")
+        // Files such as bonding_masters are among the folders.
+        .filter(|name| name != "lo" && net.join(name).is_dir())
         .map(|name| device(&net.join(&name), name, &table, online))
         .collect();
     devices.sort_by(|left, right| left.name.cmp(&right.name));
@@ -251,6 +252,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::MadeUp;
 
     #[test]
     fn this_host_has_cpus_and_a_boot() {
@@ -258,6 +260,14 @@ mod tests {
         assert!(!host.usable_cpus().is_empty() && !host.boot_id.is_empty(), "{host:?}");
         assert!(host.namespace.starts_with("net:["), "{}", host.namespace);
         assert!(host.devices.iter().all(|device| device.name != "lo"));
+    }
+
+    #[test]
+    fn files_among_the_devices_are_none() {
+        let made = MadeUp::two_cpus();
+        made.write("/sys/class/net/bonding_masters", "");
+        let names: Vec<String> = made.host().devices.into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["eth0"]);
     }
 
     #[test]
