@@ -186,7 +186,8 @@ fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
     let table = table.unwrap_or_default();
     let mut devices: Vec<Device> = names_in(&net)
         .into_iter()
-        .filter(|name| name != "lo")
+        // Files such as bonding_masters are among the folders.
+        .filter(|name| name != "lo" && net.join(name).is_dir())
         .map(|name| device(&net.join(&name), name, &table, online))
         .collect();
     devices.sort_by(|left, right| left.name.cmp(&right.name));
@@ -226,6 +227,12 @@ fn interrupts(folder: &Path, table: &[Entry]) -> Vec<Interrupt> {
         .filter(|interrupt| !only_manages(&interrupt.name))
         .collect();
     found.sort_by_key(|interrupt| interrupt.irq);
+    // Drivers of Intel name queues after the device, and the interrupt for all else like it.
+    let own = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_queue = |interrupt: &Interrupt| *interrupt.name != *own;
+    if found.iter().any(is_queue) {
+        found.retain(is_queue);
+    }
     found
 }
 
@@ -238,9 +245,13 @@ fn name_of(table: &[Entry], irq: u32) -> String {
 
 /// Whether an interrupt carries no packets: configuration, events, management.
 fn only_manages(name: &str) -> bool {
+    const ENDS: [&str; 5] = ["-config", "-event", "-control", ":misc", ":mbx"];
+    const STARTS: [&str; 4] = ["mlx4-async", "mlx5_async", "mlx5_cmd", "mlx5_pages"];
+    const WORDS: [&str; 3] = ["mgmnt", "mgmt", "-event-"];
     name.is_empty()
-        || ["-config", "-event", "-control"].iter().any(|end| name.ends_with(end))
-        || ["mgmnt", "mgmt"].iter().any(|word| name.contains(word))
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || WORDS.iter().any(|word| name.contains(word))
 }
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -251,6 +262,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::MadeUp;
 
     #[test]
     fn this_host_has_cpus_and_a_boot() {
@@ -261,12 +273,53 @@ mod tests {
     }
 
     #[test]
+    fn files_among_the_devices_are_none() {
+        let made = MadeUp::two_cpus();
+        made.write("/sys/class/net/bonding_masters", "");
+        let names: Vec<String> = made.host().devices.into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["eth0"]);
+    }
+
+    #[test]
     fn management_interrupts_are_left_out() {
-        for name in ["virtio3-config", "ena-mgmnt@pci:0000:00:05.0", "virtio3-event", ""] {
+        for name in [
+            "virtio3-config",
+            "ena-mgmnt@pci:0000:00:05.0",
+            "virtio3-event",
+            "eth0-event-4",
+            "mlx5_async0@pci:0000:81:00.0",
+            "i40e-0000:81:00.0:misc",
+            "iavf-0000:81:02.0:mbx",
+            "",
+        ] {
             assert!(only_manages(name), "{name}");
         }
-        for name in ["virtio3-rx", "eth0-Tx-Rx-7", "ens5-TxRx-0"] {
+        for name in [
+            "virtio3-rx",
+            "eth0-Tx-Rx-7",
+            "ens5-TxRx-0",
+            "mlx5_comp0@pci:0000:81:00.0",
+            "i40e-eth0-TxRx-0",
+            "eth0-rxtx-0",
+        ] {
             assert!(!only_manages(name), "{name}");
         }
+    }
+
+    #[test]
+    fn an_interrupt_with_the_name_of_its_device_is_a_queue_when_there_is_no_other() {
+        let names = |handlers: &[&str]| {
+            let made = MadeUp::new("intel", 1).device("eth0", 1);
+            let mut table = "            CPU0".to_string();
+            for (irq, handler) in (40..).zip(handlers) {
+                made.write(&format!("/sys/class/net/eth0/device/msi_irqs/{irq}"), "msix");
+                table += &format!("\n  {irq}:          7 PCI-MSI 1048576-edge      {handler}");
+            }
+            made.write("/proc/interrupts", &table);
+            let found = made.host().devices.remove(0).interrupts;
+            found.into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["eth0-TxRx-0", "eth0-TxRx-1", "eth0"]), ["eth0-TxRx-0", "eth0-TxRx-1"]);
+        assert_eq!(names(&["eth0"]), ["eth0"]);
     }
 }

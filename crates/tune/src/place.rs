@@ -273,6 +273,7 @@ impl Place {
     pub fn settles_to(&self, value: &str) -> String {
         match self {
             Self::File { format, .. } => format.settles_to(value),
+            Self::Threads { .. } => Format::List.settles_to(value),
             _ => value.to_string(),
         }
     }

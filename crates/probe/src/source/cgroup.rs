@@ -152,14 +152,21 @@ impl GroupFiles {
         Ok(Quota { quota_us, period_us })
     }
 
-    fn quota_use(&mut self, buffer: &mut Buffer) -> Result<QuotaUse, Unreadable> {
-        let stat = self.stat.parse(buffer, parse)?;
+    /// What the group has used; nothing for a root that reports nothing.
+    fn quota_use(&mut self, buffer: &mut Buffer) -> Result<Option<QuotaUse>, Unreadable> {
+        let stat = if self.version == 2 && self.path == "/" {
+            // Before Linux 5.8 the root has no such file. It has no quota either.
+            let Some(stat) = if_there(&mut self.stat, buffer, parse)? else { return Ok(None) };
+            stat
+        } else {
+            self.stat.parse(buffer, parse)?
+        };
         let quota = self.quota(buffer)?;
         let usage_ns = match self.version {
             1 => if_there(&mut self.usage, buffer, parse_v1_us)?.flatten(),
             _ => stat.usage_ns,
         };
-        Ok(QuotaUse {
+        Ok(Some(QuotaUse {
             group: self.path.clone(),
             quota_us: quota.quota_us,
             period_us: quota.period_us,
@@ -167,7 +174,7 @@ impl GroupFiles {
             throttled_periods: stat.throttled_periods,
             throttled_ns: stat.throttled_ns,
             usage_ns,
-        })
+        }))
     }
 }
 
@@ -236,7 +243,7 @@ impl Source for Cgroups {
             self.chain_due_ns = round.due_ns + NS_PER_S;
         }
         let buffer = &mut self.buffer;
-        let uses = self.files.iter_mut().map(|files| files.quota_use(buffer));
+        let uses = self.files.iter_mut().filter_map(|files| files.quota_use(buffer).transpose());
         let uses = uses.collect::<Result<Vec<_>, _>>();
         if uses.is_err() {
             // The group may have been removed after the process moved: look again next time.
@@ -252,7 +259,7 @@ impl Source for Cgroups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::fixture;
+    use crate::testing::{Folder, fixture};
 
     #[test]
     fn version_1_counts_nanoseconds() {
@@ -288,6 +295,19 @@ mod tests {
     fn version_2_without_the_controller_tells_usage_only() {
         let stat = parse(&fixture("cgroup2-systemd/root.cpu.stat")).unwrap();
         assert_eq!((stat.periods, stat.usage_ns), (0, Some(7_110_220_414_000)));
+    }
+
+    #[test]
+    fn a_root_that_reports_nothing_hides_no_group_below_it() {
+        let host = Folder::new("quota-root");
+        host.write("a/cpu.stat", "usage_usec 5\n");
+        let read = |path: &str, folder: &str| {
+            let (path, folder) = (path.to_string(), host.path().join(folder));
+            GroupFiles::of(&Group { version: 2, path, folder }).quota_use(&mut Buffer::new())
+        };
+        assert_eq!(read("/a", "a").unwrap().map(|used| used.usage_ns), Some(Some(5000)));
+        assert_eq!(read("/", ""), Ok(None));
+        assert!(read("/b", "b").is_err(), "a group that was removed");
     }
 
     #[test]

@@ -177,6 +177,8 @@ impl Downstreams {
             place.ours += usize::from(known.is_ours);
             place.all += 1;
         }
+        // Each client of another service on this host has an address of its own.
+        self.places.retain(|_, place| place.all > 0 || place.short > 0);
         Ok(())
     }
 
@@ -433,6 +435,27 @@ mod tests {
         assert_eq!(read(), Some((2, 1)), "connections live for one request");
         drop((next, kept, accepted));
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn addresses_without_connections_are_forgotten() {
+        let mut downstreams = Downstreams {
+            root: Root::default(),
+            port: None,
+            known: BTreeMap::new(),
+            places: BTreeMap::new(),
+            search_due_ns: 0,
+            chunk: Vec::new(),
+        };
+        for round in 1..=3 {
+            let to = format!("192.0.2.7:{round}");
+            let all = [Connection { inode: round, to, from: None, state: State::Read }];
+            let now_ns = u64::from(round) * SEARCH_NS;
+            downstreams.forget(&all, now_ns);
+            downstreams.learn(&all, &[], now_ns).unwrap();
+        }
+        let left: Vec<&str> = downstreams.places.keys().map(String::as_str).collect();
+        assert_eq!(left, ["192.0.2.7:3"]);
     }
 
     #[test]

@@ -59,13 +59,18 @@ impl Format {
         }
     }
 
-    /// What a normalised value reads as once the kernel has taken it.
+    /// What a value reads as once the kernel has taken it.
     pub fn settles_to(self, value: &str) -> String {
         let power = value.parse::<u64>().ok().filter(|_| self == Self::NumberToPowerOfTwo);
-        match power {
-            Some(number) if number > 0 => number.next_power_of_two().to_string(),
-            _ => value.to_string(),
-        }
+        let same = match (self, power) {
+            (_, Some(number)) if number > 0 => Ok(number.next_power_of_two().to_string()),
+            // A plan may give one in another notation than ours, such as 0,1 for 0-1; the value of
+            // a mask is a list too.
+            (Self::Mask | Self::List, _) => Self::List.normalise(value),
+            (Self::Number | Self::Numbers, _) => self.normalise(value),
+            _ => Ok(value.to_string()),
+        };
+        same.unwrap_or_else(|_| value.to_string())
     }
 }
 
@@ -135,6 +140,21 @@ mod tests {
         assert_eq!(Format::NumberToPowerOfTwo.settles_to("1000"), "1024");
         assert_eq!(Format::NumberToPowerOfTwo.settles_to("0"), "0");
         assert_eq!(Format::Mask.bytes("0-1", "00000000,00000000"), "00000000,00000003");
+    }
+
+    #[test]
+    fn a_value_in_another_notation_settles_to_ours() {
+        for (format, given, value) in [
+            (Format::Mask, "0,1,3", "0-1,3"),
+            (Format::List, "3,2", "2-3"),
+            (Format::Number, "007", "7"),
+            (Format::Numbers, "1024  65535", "1024 65535"),
+            (Format::Mask, "", ""),
+            (Format::Mask, "0x3", "0x3"),
+            (Format::Word, "fq", "fq"),
+        ] {
+            assert_eq!(format.settles_to(given), value, "{given}");
+        }
     }
 
     #[test]
