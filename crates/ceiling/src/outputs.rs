@@ -57,8 +57,12 @@ impl Outputs {
     /// Writes every file with what `render` makes for its format. After a failure the others are
     /// still written; the first failure is returned.
     pub fn write_bytes(self, render: &dyn Fn(Format) -> Vec<u8>) -> Result<(), Failure> {
-        let written = self.0.into_iter().map(|(format, file)| file.write(&render(format)));
-        written.fold(Ok(()), |all, one| all.and(one))
+        let mut all = Ok(());
+        for (format, file) in self.0 {
+            let written = file.write(&render(format));
+            all = all.and(written);
+        }
+        all
     }
 }
 
