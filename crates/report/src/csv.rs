@@ -7,7 +7,7 @@
 use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gates};
 use model::fanout::EventInfo;
 use model::histogram::Summary;
-use model::run::{Point, Run};
+use model::run::{Point, Run, StartInfo, TurnoverInfo};
 use model::tick::ERROR_CLASSES;
 
 /// A column of the file.
@@ -69,6 +69,7 @@ pub fn columns() -> Vec<Column> {
     columns.extend(events());
     columns.extend(traffic());
     columns.push(not_known());
+    columns.extend(devices());
     columns
 }
 
@@ -323,6 +324,46 @@ fn not_known() -> Column {
     })
 }
 
+fn devices() -> Vec<Column> {
+    type PickCount = fn(&TurnoverInfo) -> Option<u64>;
+    type PickRate = fn(&TurnoverInfo) -> Option<f64>;
+    let rates: [(&str, &str, PickRate); 2] = [
+        ("devices_rate", "connections of devices established per second", |t| Some(t.rate)),
+        ("devices_asked_rate", "such connections asked for per second", |t| t.planned_rate),
+    ];
+    let counts: [(&str, &str, PickCount); 6] = [
+        ("devices_established", "attempts to connect that succeeded in the window", |t| {
+            Some(t.established)
+        }),
+        ("devices_failed", "attempts to connect that failed in the window", |t| Some(t.failed)),
+        ("devices_closed_by_us", "connections that the generator closed first", |t| {
+            Some(t.closed_by_us)
+        }),
+        ("devices_closed_by_peer", "connections that the server closed first", |t| {
+            Some(t.closed_by_peer)
+        }),
+        ("devices_due", "connections due in the window; open loop only", |t| {
+            t.starts.as_ref().map(StartInfo::due)
+        }),
+        ("devices_missed", "connections due and never open; open loop only", |t| {
+            t.starts.as_ref().map(StartInfo::missed)
+        }),
+    ];
+    let rates = rates.map(|(name, meaning, pick)| {
+        of_point(name, meaning, move |p| p.turnover.as_ref().and_then(pick).and_then(finite))
+    });
+    let counts = counts.map(|(name, meaning, pick)| {
+        of_point(name, meaning, move |p| p.turnover.as_ref().and_then(pick))
+    });
+    let mut columns: Vec<Column> = rates.into_iter().chain(counts).collect();
+    let of = "time to connect of devices, attempts of the window";
+    columns.extend(distribution("devices_connect", of, |p| Some(&p.turnover.as_ref()?.connect_ns)));
+    let of = "time to connect from the planned instant; open loop only";
+    let planned: PickSummary = |p| Some(&p.turnover.as_ref()?.starts.as_ref()?.connect_ns);
+    columns.extend(distribution("devices_planned_connect", of, planned));
+    columns
+}
+
 fn judgement() -> Vec<Column> {
     vec![
         of_point("valid", "yes unless the rate is not known or is that of the generator", |p| {
@@ -401,6 +442,18 @@ mod tests {
         let rows = parsed(&csv(&run));
         assert_eq!(cell(&rows, 1, "url"), run.record.target.url);
         assert!(run.record.target.url.contains([',', '"', '\n']), "the fixture is hostile");
+    }
+
+    #[test]
+    fn devices_have_their_own_rate() {
+        let run = fixtures::churn_turnover();
+        let rows = parsed(&csv(&run));
+        let turnover = run.record.points[0].turnover.as_ref().unwrap();
+        assert_eq!(cell(&rows, 1, "devices_rate"), turnover.rate.to_string());
+        assert_eq!(cell(&rows, 1, "devices_established"), turnover.established.to_string());
+        let p99 = turnover.connect_ns.p99.unwrap().to_string();
+        assert_eq!(cell(&rows, 1, "devices_connect_p99_ns"), p99);
+        assert_eq!(cell(&parsed(&csv(&fixtures::load_unwatched())), 1, "devices_rate"), "");
     }
 
     #[test]
