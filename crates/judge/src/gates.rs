@@ -11,7 +11,7 @@ mod bytes;
 mod checks;
 mod connections;
 mod conservation;
-mod cpu_states;
+pub(crate) mod cpu_states;
 mod delivery;
 mod littles_law;
 mod percentiles;

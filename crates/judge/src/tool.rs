@@ -7,7 +7,7 @@
 
 use crate::case::Case;
 use crate::decide::decide;
-use crate::gates::GATES;
+use crate::gates::{GATES, cpu_states};
 use crate::verdict::Context;
 use crate::walls::Test;
 use model::audit::{Finding, Foreign, Latencies, Loop, Outcome, Since};
@@ -74,17 +74,19 @@ pub fn judge_tool(
     let mut point = sparse(context, &run);
     point.gates.clone_from(&run.gates);
     point.gates.extend(of_hosts(&context.case(&point, observed)));
-    let of_hosts: Vec<&Gate> = point.gates.iter().filter(|gate| gate.ok == Some(false)).collect();
-    let struck = [(GateId::CpuStates, Figure::ClientHost), (GateId::CpuStates, Figure::ServerHost)];
-    let strikes: Vec<(Figure, String)> = struck
-        .into_iter()
-        .filter_map(|(id, figure)| {
-            let gate = of_hosts.iter().find(|gate| gate.id == id)?;
-            Some((figure, gate.why.clone()))
-        })
-        .collect();
-    for (figure, why) in strikes {
-        point.standing.add(figure, Standing::NotKnown { why });
+    let broken = point
+        .gates
+        .iter()
+        .find(|gate| gate.id == GateId::CpuStates && gate.ok == Some(false))
+        .map(|gate| gate.why.clone());
+    if let Some(why) = broken {
+        // Of one host alone, if the states of the other add up.
+        let mut hosts = vec![Figure::ClientHost, Figure::ServerHost];
+        let case = context.case(&point, observed);
+        hosts.retain(|host| cpu_states::leaves(&case, *host).is_none());
+        for host in hosts {
+            point.standing.add(host, Standing::NotKnown { why: why.clone() });
+        }
     }
     run.gates.clone_from(&point.gates);
     point.residence = crate::residence::of(&context.case(&point, observed));
