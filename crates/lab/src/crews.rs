@@ -71,3 +71,31 @@ impl CrewSize {
         }
     }
 }
+
+/// Connections and worker threads of the crew whose workers hold the most connections each.
+pub fn fullest(trial: &Trial) -> (u32, u32) {
+    let crews = Crews::of_all(trial);
+    let most = |of: fn(&Crews) -> u32| crews.iter().map(of).max().unwrap_or(1);
+    let asking = most(|crews| crews.asking.connections_max());
+    let listening = most(|crews| crews.listening.as_ref().map_or(1, Level::connections_max));
+    fuller([asking, listening], trial.threads)
+}
+
+fn fuller(crews: [u32; 2], threads: u32) -> (u32, u32) {
+    let size = |connections: u32| (connections.max(1), threads.clamp(1, connections.max(1)));
+    let [asking, listening] = crews.map(size);
+    let each = |(connections, threads): (u32, u32)| connections.div_ceil(threads);
+    if each(asking) < each(listening) { listening } else { asking }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fuller_crew_is_that_with_more_connections_for_each_worker() {
+        assert_eq!(fuller([1, 100_000], 8), (100_000, 8), "one writer");
+        assert_eq!(fuller([50, 1], 2), (50, 2), "no fan-out");
+        assert_eq!(fuller([0, 0], 4), (1, 1));
+    }
+}

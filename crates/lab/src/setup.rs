@@ -1,6 +1,6 @@
 //! Before any load: raises limits, tries the target once, finds the server's process.
 
-use crate::crews::{CrewSize, Crews};
+use crate::crews::{self, Crews};
 use crate::error::LabError;
 use crate::limits::{self, Tables};
 use crate::preflight::Manners;
@@ -41,7 +41,11 @@ impl<'a> RunBuilder<'a> {
         }
         let levels: Vec<Level> = Crews::of_all(trial).iter().map(Crews::both).collect();
         let connections = levels.iter().map(Level::connections_max).max().unwrap_or(1);
-        let tables = Tables::of(trial.driver, CrewSize::of(trial).threads);
+        let (connections, threads) = match trial.driver {
+            DriverKind::Uring => crews::fullest(trial),
+            _ => (connections, 1),
+        };
+        let tables = Tables::of(trial.driver, threads);
         if let Some(raised) = limits::allow_files(u64::from(connections), tables)? {
             run.notice(raised, notify);
         }
