@@ -4,6 +4,7 @@ use crate::claim::Claim;
 use crate::objective::ObjectiveStanding;
 use crate::run::{Outcome, Point, Record};
 use crate::verdict::Named;
+use crate::visit::best_point;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub enum Strictness {
 impl Record {
     /// How the run ended. The measurement is invalid only when the main figure of the command is
     /// not known or is that of the generator; with [`Strictness::EveryGate`] also when any gate of
-    /// a level is broken.
+    /// a level is broken, or of the trial that shows the result of a search.
     pub fn ending(&self, strictness: Strictness) -> Ending {
         let is_strict = strictness == Strictness::EveryGate;
         match self.outcome {
@@ -49,6 +50,9 @@ impl Record {
             return match (rate, self.claim()) {
                 (None, _) => Ending::NoAnswer,
                 (_, Claim::OfGenerator | Claim::NotKnown(_)) => Ending::NotValid,
+                (Some(Some(_)), _) if is_strict && !self.holds_gates_of_answer() => {
+                    Ending::NotValid
+                }
                 (Some(Some(_)), Claim::Known) => Ending::Good,
                 (Some(None), Claim::Known) => Ending::Unmet,
             };
@@ -59,6 +63,11 @@ impl Record {
             ObjectiveStanding::Met => Ending::Good,
             ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Ending::Unmet,
         }
+    }
+
+    fn holds_gates_of_answer(&self) -> bool {
+        let trial = best_point(self).map(|(_, point)| point);
+        trial.is_some_and(|point| point.gates.iter().all(|gate| gate.ok != Some(false)))
     }
 
     /// Whether no response came at all, good or bad, and no limit explains it.

@@ -89,12 +89,13 @@ fn has_reports(ci: &CiOptions) -> bool {
 /// Shows several runs side by side; refuses options that only fit one run.
 fn side_by_side(command: &Show) -> Result<Code, Failure> {
     let other = command.out.iter().find(|path| Format::of(path.as_path()) != Ok(Format::Html));
-    let is_of_one = command.json || command.hosts || has_reports(&command.ci);
+    let is_of_one = command.json || command.hosts || command.latency || has_reports(&command.ci);
     if is_of_one || other.is_some() {
         let flag = match other {
             Some(path) => format!("-o {}", path.display()),
             None if command.json => "--json".to_string(),
             None if command.hosts => "--hosts".to_string(),
+            None if command.latency => "-L".to_string(),
             None if command.ci.junit.is_some() => "--junit".to_string(),
             None => "--summary".to_string(),
         };

@@ -128,10 +128,20 @@ fn check(command: &Fanout) -> Result<(), Usage> {
 /// Makes the request of each stream, and of its writes, from the request that the options describe.
 fn spread(trial: &mut Trial, command: &Fanout) {
     let Some(typed) = trial.requests.first().cloned() else { return };
-    let prefix = typed.path.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let (prefix, query) = match typed.path.split_once('?') {
+        Some((prefix, query)) => (prefix, Some(query)),
+        None => (typed.path.as_str(), None),
+    };
+    let prefix = prefix.trim_end_matches('/');
     let of = |path: &str, stream: u32| {
         let number = stream.to_string();
-        STREAM.iter().fold(format!("{prefix}{path}"), |path, name| path.replace(name, &number))
+        let whole = format!("{prefix}{path}");
+        let path = STREAM.iter().fold(whole, |path, name| path.replace(name, &number));
+        match query {
+            Some(query) if path.contains('?') => format!("{path}&{query}"),
+            Some(query) => format!("{path}?{query}"),
+            None => path,
+        }
     };
     let method = command.options.method.as_ref().map_or("POST", |method| method.0.as_str());
     let write = |stream| {
@@ -156,4 +166,26 @@ fn spread(trial: &mut Trial, command: &Fanout) {
     let checks = trial.targets.first().map(|target| target.checks.clone()).unwrap_or_default();
     let name = format!("{method} {}", command.write_path.0);
     trial.targets = vec![MixTarget { name, weight: 1, checks }];
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::trial_of;
+    use crate::machine::Nowhere;
+
+    #[test]
+    fn the_query_of_the_url_stays_in_every_path() {
+        let words = "fanout http://127.0.0.1:1/hub/?token=1 --streams 2 --events /s{stream}?all=1 \
+                     --write-path /w{stream} --write-rate 10";
+        let words: Vec<String> = words.split_whitespace().map(String::from).collect();
+        let trial = trial_of(&words, &Nowhere).unwrap();
+        let streams = trial.fanout.unwrap().streams;
+        let paths: Vec<&str> = streams.iter().map(|one| one.path.as_str()).collect();
+        assert!(
+            paths[0].starts_with("/hub/s") && paths[0].ends_with("?all=1&token=1"),
+            "{paths:?}"
+        );
+        let writes = &trial.requests[0].path;
+        assert!(writes.starts_with("/hub/w") && writes.ends_with("?token=1"), "{writes}");
+    }
 }

@@ -205,6 +205,8 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::verdict::{Gate, GateId};
+    use model::visit::best_point;
 
     /// There are failures or errors exactly when the exit code is not zero.
     #[test]
@@ -223,6 +225,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Trials that miss break gates, so those of the others do not count.
+    #[test]
+    fn a_strict_search_needs_the_gates_of_its_result() {
+        let mut run = fixtures::find_answer();
+        let ending = |run: &Run| run.record.ending(Strictness::EveryGate);
+        let broken = || Gate {
+            id: GateId::CpuStates,
+            ok: Some(false),
+            measured: None,
+            bound: String::new(),
+            why: String::new(),
+        };
+        run.record.points[1].gates.push(broken());
+        assert_eq!(ending(&run), Ending::Good);
+        let (at, _) = best_point(&run.record).unwrap();
+        run.record.points[at].gates.push(broken());
+        assert_eq!(ending(&run), Ending::NotValid);
+        assert_eq!(run.record.ending(Strictness::OfFigure), Ending::Good);
     }
 
     #[test]

@@ -107,14 +107,19 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     // Measured once for all agents: if they all measured at the same time they would disturb each
     // other.
     let rate = agents::capacity::of_a_worker(&stop).ok();
-    for name in &names {
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    for name in names.iter().take_while(|_| !is_stopped()) {
         let order = agent(name, rate, &command, (&made, &wish))?;
         all.push((name.clone(), start(&order, &folder.0, name)?));
     }
     let url = format!("nats://{listen}/{NAME}");
-    await_agents(&url, &folder.0, &mut all, &stop)?;
-    to_stdout(&next(&url, &folder.0, names.len()))?;
-    while !stop.load(Ordering::Relaxed) {
+    if !is_stopped() {
+        await_agents(&url, &folder.0, &mut all, &stop)?;
+    }
+    if !is_stopped() {
+        to_stdout(&next(&url, &folder.0, names.len()))?;
+    }
+    while !is_stopped() {
         watch(&mut all, &folder.0)?;
         thread::sleep(LOOK);
     }
@@ -254,7 +259,10 @@ fn await_listening(
     let begin = Instant::now();
     while std::net::TcpStream::connect(listen).is_err() {
         look(all, folder)?;
-        if stop.load(Ordering::Relaxed) || begin.elapsed() > READY_WITHIN {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if begin.elapsed() > READY_WITHIN {
             return Err(Failure::File("nats-server does not listen".to_string()));
         }
         thread::sleep(LOOK);
@@ -270,9 +278,9 @@ fn await_agents(
 ) -> Result<(), Failure> {
     let controller = crate::fleet::connected(url, &folder.join(CONTROLLER))?;
     let begin = Instant::now();
-    while controller.list().len() + 1 < all.len() {
+    while !stop.load(Ordering::Relaxed) && controller.list().len() + 1 < all.len() {
         look(all, folder)?;
-        if stop.load(Ordering::Relaxed) || begin.elapsed() > READY_WITHIN {
+        if begin.elapsed() > READY_WITHIN {
             return Err(Failure::File("not all agents have announced themselves".to_string()));
         }
     }
