@@ -72,6 +72,8 @@ pub struct Subscriber<D, S: Session = Events> {
     pool: Pool<Stream<S>>,
     recorder: Recorder,
     orders: Consumer<Order>,
+    /// Highest number of each stream in the window, known from its end on.
+    highest: Vec<u64>,
     /// What the clock that stamps events shows when ours shows zero; `None` if that is not known.
     stamps_ns: Option<i64>,
 
@@ -117,6 +119,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             pool: Pool::new(job, (slots, &shard), TICK_NS, now_ns, fresh),
             recorder,
             orders,
+            highest: vec![0; job.tape.period() as usize],
             stamps_ns,
             load: 0,
             stage: Stage::Rest,
@@ -232,8 +235,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
                 self.next_tick_ns = begin_ns + TICK_NS;
             }
             (Stage::Measure { end_ns, drain_ns }, _) if now_ns >= end_ns => {
-                self.hand_over(now_ns);
-                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+                self.begin_drain(now_ns, drain_ns);
             }
             (Stage::Drain { until_ns }, _) if now_ns >= until_ns => self.finish(now_ns),
             (Stage::Report, _) => self.report(now_ns),
@@ -274,11 +276,21 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         self.stage = measure;
     }
 
+    fn begin_drain(&mut self, now_ns: u64, drain_ns: u64) {
+        self.hand_over(now_ns);
+        self.highest.fill(0);
+        for slot in self.pool.all() {
+            let seen = &self.pool.state(slot).seen;
+            let highest = &mut self.highest[seen.stream as usize];
+            *highest = seen.highest.unwrap_or(0).max(*highest);
+        }
+        self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+    }
+
     fn stop(&mut self, now_ns: u64) {
         match self.stage {
             Stage::Measure { drain_ns, .. } => {
-                self.hand_over(now_ns);
-                self.stage = Stage::Drain { until_ns: now_ns + drain_ns };
+                self.begin_drain(now_ns, drain_ns);
             }
             Stage::Rest if self.is_level_on => {
                 self.window = None;
@@ -351,8 +363,9 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         let Stream { session, is_stream, is_counted, last, seen } = self.pool.state(slot);
         let expect = self.tape.expect(seen.stream);
         let arrival_ns = self.stamps_ns.map(|zero_ns| at_ns.saturating_add_signed(zero_ns));
+        let (stage, highest) = (self.stage, self.highest[seen.stream as usize]);
         let mut books =
-            Books { tick, is_stream: &mut *is_stream, last, seen, stage: self.stage, arrival_ns };
+            Books { tick, is_stream: &mut *is_stream, last, seen, stage, highest, arrival_ns };
         let received = session.receive(&mut input, expect, &mut self.memory, &mut books);
         if *is_stream && !std::mem::replace(is_counted, true) {
             seen.is_accepted = true;

@@ -51,10 +51,13 @@ pub struct Subscription {
     pub received: u64,
     /// Highest number in the window.
     pub highest: Option<u64>,
-    /// Such events in the drain after the window.
+    /// Such events in the drain after the window, up to the highest number that any subscriber of
+    /// the same stream and worker saw in the window.
     pub late: u64,
-    /// The first number in the drain.
-    pub late_first: u64,
+    /// Those in the drain above that number.
+    pub later: u64,
+    /// The first number of those.
+    pub later_first: u64,
 }
 
 /// What the numbers say about delivery. `meant = received + late + missing`, exactly.
@@ -84,8 +87,10 @@ impl Delivery {
             let before = one.before.or(begin.filter(|_| one.is_accepted));
             let Some(before) = before else { continue };
             let meant = highest.saturating_sub(before);
-            let is_late = one.late > 0 && one.late_first <= *highest;
-            let late = if is_late { one.late.min(highest - one.late_first + 1) } else { 0 };
+            // Up to the highest number that a subscriber of another worker saw.
+            let is_late = one.later > 0 && one.later_first <= *highest;
+            let later = if is_late { one.later.min(highest - one.later_first + 1) } else { 0 };
+            let late = one.late + later;
             delivery.meant += meant;
             delivery.received += one.received;
             delivery.late += late;
@@ -211,11 +216,21 @@ mod tests {
 
     #[test]
     fn what_came_in_the_drain_was_late_up_to_the_highest_of_the_window() {
-        let late = |late: u64| Subscription { late, late_first: 16, ..saw(0, 10, 5, 15) };
-        assert_eq!(of(&[saw(0, 10, 10, 20), late(5)]), (20, 15, 5, 0));
-        assert_eq!(of(&[saw(0, 10, 10, 20), late(9)]), (20, 15, 5, 0), "the rest is of no window");
-        assert_eq!(of(&[saw(0, 10, 10, 20), late(2)]), (20, 15, 2, 3));
-        assert_eq!(of(&[late(9)]), (5, 5, 0, 0));
+        let all = saw(0, 10, 10, 20);
+        let late = |late| Subscription { late, ..saw(0, 10, 5, 15) };
+        assert_eq!(of(&[all, late(5)]), (20, 15, 5, 0));
+        assert_eq!(of(&[all, late(2)]), (20, 15, 2, 3));
+        let later = |later| Subscription { later, later_first: 16, ..saw(0, 10, 5, 15) };
+        assert_eq!(of(&[all, later(5)]), (20, 15, 5, 0), "another worker saw them in the window");
+        assert_eq!(of(&[all, later(9)]), (20, 15, 5, 0), "the rest is of no window");
+        assert_eq!(of(&[later(9)]), (5, 5, 0, 0));
+    }
+
+    #[test]
+    fn events_of_the_drain_do_not_stand_for_events_that_were_dropped() {
+        // The server dropped 16 to 20 for a slow subscriber, and sent 21 to 26 in the drain.
+        let slow = Subscription { late: 1, later: 6, later_first: 21, ..saw(0, 10, 4, 14) };
+        assert_eq!(of(&[saw(0, 10, 10, 20), slow]), (20, 14, 1, 5));
     }
 
     #[test]

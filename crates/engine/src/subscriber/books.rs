@@ -20,6 +20,8 @@ pub(super) struct Books<'a> {
     pub last: &'a mut Option<u64>,
     pub seen: &'a mut Subscription,
     pub stage: Stage,
+    /// Highest number of the stream in the window, among the subscribers of this worker.
+    pub highest: u64,
     /// On the clock that stamps events.
     pub arrival_ns: Option<u64>,
 }
@@ -38,10 +40,14 @@ impl Witness for Books<'_> {
             Stage::Measure { .. } => self.measure(event, is_new),
             Stage::Drain { .. } => {
                 if let Some(seq) = event.seq.filter(|_| is_new) {
-                    if self.seen.late == 0 {
-                        self.seen.late_first = seq;
+                    if seq <= self.highest {
+                        self.seen.late += 1;
+                    } else {
+                        if self.seen.later == 0 {
+                            self.seen.later_first = seq;
+                        }
+                        self.seen.later += 1;
                     }
-                    self.seen.late += 1;
                 }
                 self.tick.unmeasured.completed += 1;
             }

@@ -309,7 +309,8 @@ fn put_subscription(writer: &mut Writer, one: &Subscription) {
     let marks = marks.iter().enumerate().map(|(place, mark)| u8::from(*mark) << place).sum();
     writer.byte(marks);
     one.before.into_iter().chain(one.highest).for_each(|number| writer.number(number));
-    [one.received, one.late, one.late_first].into_iter().for_each(|number| writer.number(number));
+    let counts = [one.received, one.late, one.later, one.later_first];
+    counts.into_iter().for_each(|number| writer.number(number));
 }
 
 fn take_subscription(reader: &mut Reader<'_>) -> Result<Subscription, Malformed> {
@@ -330,7 +331,8 @@ fn take_subscription(reader: &mut Reader<'_>) -> Result<Subscription, Malformed>
         highest,
         received: reader.up_to(COUNT_MAX, "a count")?,
         late: reader.up_to(COUNT_MAX, "a count")?,
-        late_first: reader.up_to(INSTANT_MAX_NS, "the number of an event")?,
+        later: reader.up_to(COUNT_MAX, "a count")?,
+        later_first: reader.up_to(INSTANT_MAX_NS, "the number of an event")?,
     })
 }
 

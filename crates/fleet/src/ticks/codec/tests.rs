@@ -59,7 +59,8 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
             received: random.between(0, largest),
             highest: (random.between(0, 1) == 1).then(|| random.between(0, 1 << 60)),
             late: random.between(0, largest),
-            late_first: random.between(0, 1 << 60),
+            later: random.between(0, largest),
+            later_first: random.between(0, 1 << 60),
         });
     }
     tick
