@@ -177,14 +177,14 @@ impl Controller {
     ///
     /// Some of them did not acknowledge the order, for example because another key signs theirs.
     pub fn stop(&self, why: &str) -> Result<Vec<String>, AgentsError> {
-        let names = self.list().into_iter().map(|seen| seen.name).collect();
+        let names: Vec<String> = self.list().into_iter().map(|seen| seen.name).collect();
         self.shared.desk().session.stop(clock::now_ns(), why);
         self.shared.wake();
-        let is_delivered = |desk: &mut Desk| desk.undelivered().is_empty().then_some(());
+        let is_delivered = |desk: &mut Desk| desk.undelivered(&names).is_empty().then_some(());
         if self.shared.wait(STOPPED_WITHIN, is_delivered).is_some() {
             return Ok(names);
         }
-        Err(AgentsError::NotStopped(self.shared.desk().undelivered().join(" ")))
+        Err(AgentsError::NotStopped(self.shared.desk().undelivered(&names).join(" ")))
     }
 
     /// Waits until the agents that a user chose respond and are idle, and returns them.
@@ -343,9 +343,10 @@ fn told(event: &Event) -> Option<String> {
 }
 
 impl Desk {
-    /// Names of agents that respond, but have not acknowledged everything.
-    fn undelivered(&self) -> Vec<String> {
-        self.session.undelivered(clock::now_ns()).map(str::to_string).collect()
+    /// Those of the named agents that have not acknowledged everything.
+    fn undelivered(&self, names: &[String]) -> Vec<String> {
+        let all = self.session.undelivered().map(str::to_string);
+        all.filter(|name| names.contains(name)).collect()
     }
 
     fn note(&mut self, text: String) {

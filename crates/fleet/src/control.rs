@@ -398,10 +398,9 @@ impl Session {
         self.flush(now_ns);
     }
 
-    /// Agents that respond, but have not acknowledged everything that was sent to them.
-    pub fn undelivered(&self, now_ns: u64) -> impl Iterator<Item = &str> {
-        let is_open = move |agent: &&Agent| !agent.is_silent(now_ns) && !agent.has_taken_all();
-        self.agents.values().filter(is_open).map(Agent::name)
+    /// Agents that have not acknowledged everything that was sent to them.
+    pub fn undelivered(&self) -> impl Iterator<Item = &str> {
+        self.agents.values().filter(|agent| !agent.has_taken_all()).map(Agent::name)
     }
 
     fn hello(&mut self, now_ns: u64, name: &str, bytes: &[u8]) {

@@ -17,26 +17,40 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many tests are making load, and the wait for a turn.
-static LOADS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+/// How many tests are making load, how many wait to make it alone, and the wait for a turn.
+static LOADS: (Mutex<(usize, usize)>, Condvar) = (Mutex::new((0, 0)), Condvar::new());
 
-/// The turn of a test that makes load; dropping it ends it.
-pub struct Turn(());
+/// The turn of a test that makes load, as so many loads; dropping it ends it.
+pub struct Turn(usize);
 
 /// Waits until this test may make load. Its tier limits how many tests make load at once.
 pub fn turn() -> Turn {
     let (loads, fewer) = &LOADS;
     let loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_full = |loads: &mut usize| *loads >= crate::LOADS_AT_ONCE;
-    *fewer.wait_while(loads, is_full).unwrap_or_else(PoisonError::into_inner) += 1;
-    Turn(())
+    let is_full =
+        |(running, alone): &mut (usize, usize)| *running >= crate::LOADS_AT_ONCE || *alone > 0;
+    fewer.wait_while(loads, is_full).unwrap_or_else(PoisonError::into_inner).0 += 1;
+    Turn(1)
+}
+
+/// Waits until no other test makes load: for tests with processes that must hear of each other in
+/// time, such as the agents of a fleet.
+pub fn turn_alone() -> Turn {
+    let (loads, fewer) = &LOADS;
+    let mut loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
+    loads.1 += 1;
+    let is_taken = |(running, _): &mut (usize, usize)| *running > 0;
+    let mut loads = fewer.wait_while(loads, is_taken).unwrap_or_else(PoisonError::into_inner);
+    loads.1 -= 1;
+    loads.0 += crate::LOADS_AT_ONCE;
+    Turn(crate::LOADS_AT_ONCE)
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let (loads, fewer) = &LOADS;
-        *loads.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        fewer.notify_one();
+        loads.lock().unwrap_or_else(PoisonError::into_inner).0 -= self.0;
+        fewer.notify_all();
     }
 }
 
