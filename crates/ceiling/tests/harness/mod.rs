@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many tests are making load, how many wait to make it alone, and the wait for a turn.
+/// How many loads tests are making, how many tests wait for a large turn, and the wait for a turn.
 static LOADS: (Mutex<(usize, usize)>, Condvar) = (Mutex::new((0, 0)), Condvar::new());
 
 /// The turn of a test that makes load, as so many loads; dropping it ends it.
@@ -28,22 +28,24 @@ pub fn turn() -> Turn {
     let (loads, fewer) = &LOADS;
     let loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
     let is_full =
-        |(running, alone): &mut (usize, usize)| *running >= crate::LOADS_AT_ONCE || *alone > 0;
+        |(running, large): &mut (usize, usize)| *running >= crate::LOADS_AT_ONCE || *large > 0;
     fewer.wait_while(loads, is_full).unwrap_or_else(PoisonError::into_inner).0 += 1;
     Turn(1)
 }
 
-/// Waits until no other test makes load: for tests with processes that must hear of each other in
-/// time, such as the agents of a fleet.
-pub fn turn_alone() -> Turn {
+/// The same for a test whose processes must hear of each other in time, such as the agents of a
+/// fleet: it counts as two loads.
+pub fn large_turn() -> Turn {
+    let size = crate::LOADS_AT_ONCE.min(2);
     let (loads, fewer) = &LOADS;
     let mut loads = loads.lock().unwrap_or_else(PoisonError::into_inner);
     loads.1 += 1;
-    let is_taken = |(running, _): &mut (usize, usize)| *running > 0;
-    let mut loads = fewer.wait_while(loads, is_taken).unwrap_or_else(PoisonError::into_inner);
+    let is_full = |(running, _): &mut (usize, usize)| *running + size > crate::LOADS_AT_ONCE;
+    let mut loads = fewer.wait_while(loads, is_full).unwrap_or_else(PoisonError::into_inner);
     loads.1 -= 1;
-    loads.0 += crate::LOADS_AT_ONCE;
-    Turn(crate::LOADS_AT_ONCE)
+    loads.0 += size;
+    fewer.notify_all();
+    Turn(size)
 }
 
 impl Drop for Turn {

@@ -5,7 +5,7 @@
 use crate::harness::certificates::Certificates;
 use crate::harness::fleets::Fleet;
 use crate::harness::{
-    Folder, PATIENCE, Said, Server, ceiling, count, run, targets_file, turn_alone, wait_until,
+    Folder, PATIENCE, Said, Server, ceiling, count, large_turn, run, targets_file, wait_until,
 };
 use nats::{Client, Credentials, Event, Settings, Subject};
 use serde_json::Value;
@@ -71,7 +71,7 @@ fn seen(stopped: &Value) -> u64 {
 
 #[test]
 fn a_budget_and_a_plan_are_dealt_out_and_add_up() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let fleet = Fleet::start("adds-up", 3, &[]);
     let server = sink();
     let load = ["load", &server.url("/"), "-c", "8", "-n", "1000", "--warmup", "0"];
@@ -100,7 +100,7 @@ fn a_budget_and_a_plan_are_dealt_out_and_add_up() {
 
 #[test]
 fn agents_trust_the_authority_that_the_controller_names() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let allow = ["--allow", "https://127.0.0.1:*"];
     let fleet = Fleet::start("tls", 2, &allow);
     let certificates = Certificates::new("fleet-authority");
@@ -128,7 +128,7 @@ fn agents_trust_the_authority_that_the_controller_names() {
 
 #[test]
 fn every_kind_of_load_is_made_by_a_fleet() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let fleet = Fleet::start("kinds", 2, &[]);
     let server = sink();
     let stage = Server::start("target-stage", &["--thread-per-connection"]);
@@ -230,7 +230,7 @@ fn agent_of<'a>(record: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn an_agent_that_is_killed_is_lost_and_named_and_the_rest_goes_on() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let loading = Loading::start("killed", 3, "6");
     loading.fleet.signal("a2", "KILL");
     let (record, seen, _fleet) = loading.end();
@@ -244,7 +244,7 @@ fn an_agent_that_is_killed_is_lost_and_named_and_the_rest_goes_on() {
 
 #[test]
 fn an_agent_that_is_stopped_for_two_seconds_is_counted_whole() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let loading = Loading::start("stopped", 2, "6");
     loading.fleet.signal("a1", "STOP");
     std::thread::sleep(Duration::from_secs(2));
@@ -261,7 +261,7 @@ fn an_agent_that_is_stopped_for_two_seconds_is_counted_whole() {
 
 #[test]
 fn a_broker_that_restarts_loses_no_request_from_the_account() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let mut loading = Loading::start("restart", 2, "6");
     loading.fleet.restart_broker();
     let (record, seen, fleet) = loading.end();
@@ -277,7 +277,7 @@ fn a_broker_that_restarts_loses_no_request_from_the_account() {
 
 #[test]
 fn load_ends_when_its_controller_is_killed() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let mut loading = Loading::start("orphaned", 2, "120");
     loading.child.kill().unwrap();
     let killed_ns = monotonic_ns();
@@ -312,7 +312,7 @@ fn monotonic_ns() -> u64 {
 
 #[test]
 fn stop_ends_the_load_of_all_agents() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let mut loading = Loading::start("stop", 2, "120");
     let words = with_fleet(&loading.fleet, &["fleet", "stop"]);
     let said = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -357,7 +357,7 @@ fn refusals(fleet: &Fleet, credentials: &str, publish: &[&str], subscribe: &[&st
 
 #[test]
 fn an_agent_speaks_for_itself_alone_and_orders_nobody() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let fleet = Fleet::without_agents("permissions", 2);
     let file = fleet.credentials("a1");
     let of = |agent: &str, end: &str| format!("ceiling.test.agent.{agent}.{end}");
@@ -381,7 +381,7 @@ fn an_agent_speaks_for_itself_alone_and_orders_nobody() {
 
 #[test]
 fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let allow = ["--allow", "http://127.0.0.1:1", "--max-rate", "100"];
     let fleet = Fleet::start("refused", 1, &allow);
     let server = sink();
@@ -404,7 +404,7 @@ fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
 
 #[test]
 fn orders_of_another_key_are_nobodys() {
-    let _turn = turn_alone();
+    let _turn = large_turn();
     let fleet = Fleet::start("forged", 1, &[]);
     let server = sink();
     // A user with the controller's credentials for the broker, but not the key that agents pin.
