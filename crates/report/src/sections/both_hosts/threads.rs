@@ -56,7 +56,7 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     if !others.is_empty() {
         rows.push(rest(&others, doing.as_ref()));
     }
-    let mut columns = vec![Column::numbers("demand %")];
+    let mut columns = vec![Column::numbers("needs %")];
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
