@@ -60,7 +60,7 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
     Drawn::Blocks(vec![Block::Grid(Grid {
         note: format!(
-            "Bars: share of the time on a CPU, and waiting for one, {when}. Demand is their sum. \
+            "Bars: share of the time on a CPU, and waiting for one, {when}; a thread needs both. \
              Cells: share on a CPU over the run."
         ),
         rows_are: "thread".to_string(),
