@@ -365,8 +365,8 @@ fn an_agent_that_cannot_prepare_a_halted_job_is_free_again() {
         let mut rig = rig();
         assert!(is_prepared(&rig.offer(&offer(10.0))));
         halt(&mut rig);
-        rig.agent.refuse(rig.now_ns, "nobody listens there".to_string().into());
-        assert_eq!(refusals(&rig.outputs()), ["nobody listens there"]);
+        rig.agent.refuse(rig.now_ns, "connection refused".to_string().into());
+        assert_eq!(refusals(&rig.outputs()), ["connection refused"]);
         assert_eq!(rig.agent.job(), None);
         assert!(is_prepared(&rig.offer(&offer(10.0))), "it takes the next job");
     }

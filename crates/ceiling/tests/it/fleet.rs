@@ -422,7 +422,7 @@ fn orders_of_another_key_are_nobodys() {
     let told = fleet.said("a1");
     assert!(told.to_lowercase().contains("sign"), "{told}");
     assert_eq!(seen(&server.stop()), 0, "nothing was sent");
-    // An agent that is slow to respond is not among those that are told to stop.
+    // A slow agent is not listed, and gets no order to stop.
     let stop = |_| run(&["fleet", "stop", "--fleet", &fleet.url, "--fleet-keys", &other]);
     let said = (0..20).map(stop).find(|said| !said.stdout.contains("no agent")).unwrap();
     assert_eq!(said.code, 5, "{}", said.stdout);

@@ -47,9 +47,8 @@ impl Folder {
         }
     }
 
-    /// The folder of an interrupted experiment, with what it measured. What followed from these
-    /// visits alone is left out, so that it never stands beside more of them. Only one program at a
-    /// time may continue it.
+    /// The folder of an interrupted experiment, with what it measured. The analysis is left out,
+    /// because it would not cover the visits to come. Only one program at a time may continue it.
     pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
         let document = path.join("experiment.json");
         let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;

@@ -298,7 +298,7 @@ fn read_lines(output: Lines) -> Receiver<String> {
 /// whatever its encoding, because a closed pipe would end a target that writes a line for each
 /// request; and little of it is kept.
 fn pass_on(mut output: impl BufRead, sender: &Sender<String>) {
-    // If nobody waits for a line, that changes nothing.
+    // A closed channel changes nothing: the output is still read to its end.
     let send = |line: &[u8]| {
         let _ = sender.send(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
     };
