@@ -93,7 +93,7 @@ impl Waiting {
                 *by_doing.entry(*state).or_default() += mean;
             }
         }
-        // A tool opens the connections in its command line, and does not count them.
+        // A tool opens as many connections as its command line says, and does not count them.
         let opened = match case.is_told() {
             true => u64::from(case.point.load.connections),
             false => case.point.connections.opened,
