@@ -132,8 +132,8 @@ fn measured(
     rerun::complete(&mut run.record);
     // The record alone needs no readings.
     if !options.json || !options.out.is_empty() || onlookers.are_any() {
-        run.readings = logs.near.load()?;
-        run.server_readings = logs.far.as_ref().map_or(Ok(Vec::new()), Readings::load)?;
+        let far = logs.far.as_ref();
+        (run.readings, run.server_readings) = store::readings_of(&run.record, &logs.near, far)?;
     }
     let code = delivered((&run, drawn), options, outputs, writer, store_failure);
     onlookers.end(Ok(&run));
@@ -187,7 +187,7 @@ fn name(run: &mut Run, writer: Option<&Writer>) {
 /// Prints a run as the options say.
 pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     let text = if options.json {
-        String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
+        model::json::pretty(&run.record)
     } else if options.quiet {
         return Ok(());
     } else {

@@ -3,10 +3,14 @@
 use crate::files::{self, DOCUMENT, RUN, checked, folders};
 use crate::folder::EntryFolder;
 use crate::{JournalError, wrong};
+use judge::rejudge;
 use model::audit::Audit;
 use model::experiment::{CellResult, Experiment, Fate, SCHEMA};
+use model::json::Document;
 use model::run::{Record, Run};
+use observe::{Observed, Raw};
 use std::path::{Path, PathBuf};
+use store::{Readings, StoreError};
 
 /// The document of a result.
 const EXPERIMENT: &str = "experiment.json";
@@ -41,7 +45,7 @@ impl EntryFolder {
         let path = self.result_path(id).join(EXPERIMENT);
         let bytes = files::bytes(self.root(), &path, DOCUMENT)?
             .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not start"))?;
-        let of: Experiment = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
+        let of = Experiment::from_json(&bytes).map_err(|error| wrong(&path, error))?;
         match of.schema == SCHEMA {
             true => Ok(of),
             false => Err(wrong(&path, format!("its schema is not '{SCHEMA}'"))),
@@ -109,6 +113,22 @@ impl EntryFolder {
             return Ok(Run { record, readings, server_readings, latencies });
         }
         store::read(&kept.path).map_err(|error| wrong(&kept.path, error))
+    }
+
+    /// A run that was read with its readings, judged again with the rules of this version, from all
+    /// its readings: those of a long run are read from its logs once more, because the run itself
+    /// holds only some of them.
+    pub fn judged_again(&self, kept: &RunKept, run: &Run) -> Result<Record, JournalError> {
+        let unread = |error: StoreError| wrong(&kept.path, error);
+        let (near, far) = store::logs(&kept.path).map_err(unread)?;
+        let (held, held_far) = (run.readings.len() as u64, run.server_readings.len() as u64);
+        if near.count() == held && far.as_ref().map_or(0, Readings::count) == held_far {
+            return Ok(rejudge::again(run.record.clone(), Raw::from(run)));
+        }
+        let windows_ns = rejudge::windows(&run.record);
+        let far = far.iter().flat_map(|far| far.since(0));
+        let observed = Observed::in_windows(&run.record, &windows_ns, near.since(0), far);
+        Ok(rejudge::again_from(run.record.clone(), &observed.map_err(unread)?))
     }
 
     fn record(&self, folder: &Path) -> Result<Record, JournalError> {

@@ -3,6 +3,7 @@
 use crate::{EntryFolder, Journal, Skeleton, Slug};
 use model::analysis::{Analysis, HostSeen};
 use model::experiment::{CellResult, CellSummary, Experiment, Fate, Figure, SCHEMA};
+use model::reading::Reading;
 use model::run::Record;
 use serde_json::Value;
 use std::fs;
@@ -41,6 +42,12 @@ pub fn record(rate: f64) -> Record {
     record.points[0].standing = Default::default();
     record.verdict.ceiling = None;
     record
+}
+
+/// The raw readings of that run.
+pub fn readings() -> Vec<Reading> {
+    let kept: Value = serde_json::from_str(KEPT).unwrap();
+    serde_json::from_value(kept["readings"].clone()).unwrap()
 }
 
 pub fn visit(name: &str, block: u32, fate: Fate) -> CellResult {

@@ -150,7 +150,7 @@ impl<'a> Case<'a> {
     /// CPUs the workers may run on.
     pub fn client_cpus(&self) -> Vec<u32> {
         if self.trial.cpus.is_empty() {
-            return online(self.host.cpus_allowed.clone(), Some(self.host));
+            return usable_cpus(self.host);
         }
         self.trial.cpus.iter().map(|cpu| *cpu as u32).collect()
     }
@@ -394,9 +394,14 @@ impl<'a> Case<'a> {
     }
 }
 
+/// CPUs of a host that we may use: allowed and online.
+pub fn usable_cpus(host: &HostFacts) -> Vec<u32> {
+    online(host.cpus_allowed.clone(), Some(host))
+}
+
 /// Those of a set of CPUs that are online: a mask also lists CPUs that are switched off. The whole
 /// set if none of it is known to be online.
-fn online(mut cpus: Vec<u32>, host: Option<&HostFacts>) -> Vec<u32> {
+pub(crate) fn online(mut cpus: Vec<u32>, host: Option<&HostFacts>) -> Vec<u32> {
     let is_online = |cpu: &u32| host.is_none_or(|host| host.cpus_online.contains(cpu));
     if cpus.iter().any(is_online) {
         cpus.retain(is_online);

@@ -2,6 +2,7 @@
 //! on, the condition costs something; from the second on, figures would describe the host and not
 //! the server.
 
+use crate::case::usable_cpus;
 use model::checkup::{Checked, Checkup, Fitness, Observed, SCHEMA};
 use model::reading::CpuTimes;
 use model::units::{NS_PER_S, show_ns};
@@ -64,7 +65,7 @@ fn below(value: f64, (caution, unfit): (f64, f64)) -> Fitness {
 }
 
 fn cpus(of: &Observed) -> Checked {
-    let (allowed, online) = (of.facts.cpus_allowed.len(), of.facts.cpus_online.len());
+    let (allowed, online) = (usable_cpus(&of.facts).len(), of.facts.cpus_online.len());
     let fitness = if allowed < 2 { Fitness::Caution } else { Fitness::Fit };
     let found = format!("{allowed} of {online} may be used");
     let cost = "a server on this host and the generator take turns on one CPU";
@@ -244,8 +245,9 @@ mod tests {
             of
         };
         type Trouble = fn(&mut Observed);
-        let cases: [(&str, Trouble, Fitness); 14] = [
+        let cases: [(&str, Trouble, Fitness); 15] = [
             ("CPUs", |of| of.facts.cpus_allowed = vec![1], Fitness::Caution),
+            ("CPUs", |of| of.facts.cpus_allowed = vec![1, 2, 3], Fitness::Caution),
             ("CPU clock", |of| of.governors = vec!["powersave".into()], Fitness::Caution),
             ("steal", |of| of.cpus.1[0].steal = 20, Fitness::Caution),
             ("steal", |of| of.cpus.1[0].steal = 200, Fitness::Unfit),

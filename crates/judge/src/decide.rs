@@ -233,6 +233,7 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
 
 /// Two walls show the same signals: neither is named.
 fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
+    let (own, shown) = (verdict.side, verdict.name.clone());
     let (other, name) = match rival.wall {
         Named::Wall(rival) => (rival.side(), format!("{} ({rival})", rival.name())),
         _ => (Side::None, "no wall".to_string()),
@@ -245,8 +246,8 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
     verdict.against.insert(0, what);
     Verdict {
         wall: Named::Unknown,
-        name: format!("{} ({wall}) or {name}", wall.name()),
-        side: if other == wall.side() { other } else { Side::Unknown },
+        name: format!("{shown} ({wall}) or {name}"),
+        side: if other == own { other } else { Side::Unknown },
         confidence: Confidence::Unknown,
         ceiling: verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::AtLeast, ..one }),
         ..verdict
@@ -283,8 +284,8 @@ fn add_queue(mut seen: Seen, case: &Case<'_>) -> Seen {
 }
 
 /// Whether the other side is known to have had slack.
-fn rival_is_contradicted(case: &Case<'_>, wall: WallId) -> bool {
-    let slack = match wall.side() {
+fn rival_is_contradicted(case: &Case<'_>, side: Side) -> bool {
+    let slack = match side {
         Side::Client => case.server_has_slack(),
         _ => case.client_has_slack(),
     };
@@ -300,9 +301,10 @@ fn reservations(case: &Case<'_>) -> Vec<String> {
 
 fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     seen.against.extend(reservations(case));
-    let sure = rival_is_contradicted(case, wall);
+    let (side, name) = (seen.side(wall), seen.name(wall));
+    let sure = rival_is_contradicted(case, side);
     if !sure {
-        let rival = if wall.side() == Side::Client { "server" } else { "generator" };
+        let rival = if side == Side::Client { "server" } else { "generator" };
         seen.against.push(format!("the {rival} is not known to have had slack"));
     }
     let confidence = if sure && seen.families() >= 2 && seen.against.is_empty() {
@@ -310,14 +312,14 @@ fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     } else {
         Confidence::Suspected
     };
-    let kind = match wall.side() {
+    let kind = match side {
         Side::Client => CeilingKind::AtLeast,
         _ => CeilingKind::Ceiling,
     };
     Verdict {
         wall: Named::Wall(wall),
-        name: wall.name().to_string(),
-        side: wall.side(),
+        name: name.to_string(),
+        side,
         confidence,
         ceiling: ceiling(&[case.point], kind),
         ..empty(case, seen)

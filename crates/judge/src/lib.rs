@@ -66,6 +66,7 @@ pub mod perturb;
 pub mod signals;
 pub use signals::signals;
 
+pub use case::usable_cpus;
 pub use decide::undecided;
 pub use ramp::last_visits;
 pub use verdict::{Context, judge_point, judge_run, worker_load};

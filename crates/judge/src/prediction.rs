@@ -4,11 +4,16 @@
 //! With three pairs or more the interval is that of a contrast, which includes the difference from
 //! run to run. With fewer pairs it is that of the rates inside their windows, which does not
 //! include it; `why` says so.
+//!
+//! The measured change is that of the rates. Where a rate is only a lower bound of the ceiling, the
+//! change of the ceiling may be larger (the changed cell did not reach its ceiling), smaller (the
+//! baseline did not) or either, and the prediction is decided by the end that is known.
 
 use crate::contrast::Contrast;
 use model::advice::{CALIBRATION_SCHEMA, Calibration, Remembered, Tally};
 use model::experiment::{Experiment, Foretold, Kept};
 use model::run::Record;
+use model::verdict::CeilingKind;
 use std::collections::BTreeMap;
 
 /// A cell by name, with its run if it was measured.
@@ -45,7 +50,6 @@ pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
     }
     let logs: Vec<f64> = pairs.iter().map(|(one, other)| (other.value / one.value).ln()).collect();
     let ratio = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    kept.measured = Some(ratio - 1.0);
     let (interval, how) = match Contrast::of_logs(&logs) {
         Some(contrast) => {
             (Some((contrast.low, contrast.high)), format!("mean of {} pairs", pairs.len()))
@@ -55,27 +59,90 @@ pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
             (inside_windows(&pairs, ratio), how)
         }
     };
+    kept.measured = Some(ratio - 1.0);
     (kept.low, kept.high) = (interval.map(|one| one.0 - 1.0), interval.map(|one| one.1 - 1.0));
+    let known = Known::of(&pairs);
+    let (low, high) = match known {
+        Known::Change => (kept.low, kept.high),
+        Known::AtLeast(_) => (kept.low, None),
+        Known::AtMost(_) => (None, kept.high),
+        Known::Nothing => (None, None),
+    };
+    kept.why = how + &known.why(low.or(high), pairs.len());
     if pairs.len() < whole {
-        kept.why = format!("{how}; {} of {whole} pairs have no valid number", whole - pairs.len());
+        let missing = whole - pairs.len();
+        kept.why += &format!("; {missing} of {whole} pairs have no valid number");
         return kept;
     }
-    kept.inside = kept.low.zip(kept.high).and_then(|interval| is_inside(predicted, interval));
-    kept.why = how;
+    kept.inside = is_inside(predicted, (low, high));
     kept
+}
+
+/// What pairs say about the change of the ceiling: rates that are only lower bounds leave an end
+/// open. Each with the number of pairs in which a side has such a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// The change itself.
+    Change,
+    /// Its lower bound: changed cells did not reach their ceiling.
+    AtLeast(usize),
+    /// Its upper bound: baselines did not.
+    AtMost(usize),
+    /// Neither.
+    Nothing,
+}
+
+impl Known {
+    fn of(pairs: &[(Rate, Rate)]) -> Self {
+        let before = pairs.iter().filter(|(one, _)| one.is_bound).count();
+        let after = pairs.iter().filter(|(_, other)| other.is_bound).count();
+        match (before, after) {
+            (0, 0) => Self::Change,
+            (0, after) => Self::AtLeast(after),
+            (before, 0) => Self::AtMost(before),
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Which side did not reach its ceiling, and what follows; `end` is the known end.
+    fn why(self, end: Option<f64>, of: usize) -> String {
+        let told = |side: &str, missed: usize, bound: &str, at: &str| {
+            let known = end.map_or(" would be known".to_string(), |end| {
+                format!(" is known: at {at} {:+.1} %", 100.0 * end)
+            });
+            format!(
+                "; the {side} did not reach its ceiling in {missed} of {of} pairs, so only {bound} \
+                 bound of the ceiling's change{known}"
+            )
+        };
+        match self {
+            Self::Change => String::new(),
+            Self::AtLeast(missed) => told("change", missed, "a lower", "least"),
+            Self::AtMost(missed) => told("baseline", missed, "an upper", "most"),
+            Self::Nothing => {
+                let what = "; neither the baseline nor the change reached its ceiling in every \
+                            pair, so the ceiling's change is not known";
+                what.to_string()
+            }
+        }
+    }
 }
 
 fn count(pairs: usize) -> String {
     if pairs == 1 { "one pair".to_string() } else { format!("{pairs} pairs") }
 }
 
-/// None if the interval crosses a bound: the value may be on either side.
-fn is_inside(predicted: &Foretold, (low, high): (f64, f64)) -> Option<bool> {
-    let most = predicted.high.unwrap_or(f64::INFINITY);
-    if low >= predicted.low && high <= most {
-        return Some(true);
+/// None if the interval crosses a bound, or has no end where it would decide: the value may be on
+/// either side.
+fn is_inside(predicted: &Foretold, (low, high): (Option<f64>, Option<f64>)) -> Option<bool> {
+    let is_under = high.is_some_and(|high| high < predicted.low);
+    let is_over = low.zip(predicted.high).is_some_and(|(low, most)| low > most);
+    if is_under || is_over {
+        return Some(false);
     }
-    (high < predicted.low || low > most).then_some(false)
+    let is_enough = low.is_some_and(|low| low >= predicted.low);
+    let is_bounded = predicted.high.is_none_or(|most| high.is_some_and(|high| high <= most));
+    (is_enough && is_bounded).then_some(true)
 }
 
 /// The rate of a cell and half its interval.
@@ -83,19 +150,23 @@ fn is_inside(predicted: &Foretold, (low, high): (f64, f64)) -> Option<bool> {
 struct Rate {
     value: f64,
     half: Option<f64>,
+    /// Whether no limit was reached, so that the ceiling is at least this.
+    is_bound: bool,
 }
 
 /// The result of a search; otherwise the ceiling, if the measurement is valid.
 fn rate(record: &Record) -> Option<Rate> {
     let found = match &record.search {
         Some(search) => {
-            let value = search.answer.as_ref()?.rate?;
-            Rate { value, half: None }
+            let answer = search.answer.as_ref()?;
+            let is_bound = answer.kind == CeilingKind::AtLeast;
+            Rate { value: answer.rate?, half: None, is_bound }
         }
         None => {
             let ceiling = record.verdict.ceiling.as_ref()?;
             let half = ceiling.low.zip(ceiling.high).map(|(low, high)| (high - low) / 2.0);
-            Rate { value: ceiling.rate, half }
+            let is_bound = ceiling.kind == CeilingKind::AtLeast;
+            Rate { value: ceiling.rate, half, is_bound }
         }
     };
     (found.value > 0.0).then_some(found)
@@ -153,7 +224,7 @@ mod tests {
     use super::*;
 
     fn rates(of: &[(f64, f64)]) -> Vec<(Rate, Rate)> {
-        let rate = |value| Rate { value, half: Some(value * 0.01) };
+        let rate = |value| Rate { value, half: Some(value * 0.01), is_bound: false };
         of.iter().map(|(one, other)| (rate(*one), rate(*other))).collect()
     }
 
@@ -235,6 +306,89 @@ mod tests {
         assert!((held.high.unwrap() - 0.1 - half).abs() < 1e-9, "{held:?}");
         assert!(held.why.contains("one pair"), "{}", held.why);
         assert_eq!(inside_windows(&rates(&[(1.0, 1.0)]), 1.0).map(|one| one.0 < 1.0), Some(true));
+    }
+
+    /// The pairs, and whether the ceiling of each baseline and each changed cell is a lower bound.
+    fn kept_of_bounds(predicted: &Foretold, bounds: &[(bool, bool)]) -> Kept {
+        let cell = |name: String, rate, is_bound| {
+            let mut record = record(Some(rate));
+            if is_bound {
+                record.verdict.ceiling.as_mut().unwrap().kind = CeilingKind::AtLeast;
+            }
+            (name, record)
+        };
+        let pair = |(nth, (before, after)): (usize, &(bool, bool))| {
+            let rate = 1100.0 + 10.0 * nth as f64;
+            [
+                cell(format!("plain, {nth}"), 1000.0, *before),
+                cell(format!("rps, {nth}"), rate, *after),
+            ]
+        };
+        let records: Vec<_> = bounds.iter().enumerate().flat_map(pair).collect();
+        let cells: Vec<_> =
+            records.iter().map(|(name, run)| Cell { name, run: Some(run) }).collect();
+        keep(predicted, &cells)
+    }
+
+    #[test]
+    fn a_change_that_did_not_reach_its_ceiling_is_a_lower_bound() {
+        // About 11 % more, or any change above that.
+        let bounds = [(false, true), (false, false), (false, true)];
+        let of = |low, high| kept_of_bounds(&predicted(low, high), &bounds);
+        let held = of(0.0, Some(0.2));
+        assert_eq!((held.inside, held.high.is_some()), (None, true), "it may be 50 %");
+        let low = held.low.unwrap();
+        assert!(low > 0.08 && low < 0.11, "{held:?}");
+        let why = "mean of 3 pairs; the change did not reach its ceiling in 2 of 3 pairs, so only \
+                   a lower bound of the ceiling's change is known: at least +8.";
+        assert!(held.why.starts_with(why), "{}", held.why);
+        assert_eq!(of(0.0, None).inside, Some(true), "more is inside too");
+        assert_eq!(of(-0.02, Some(0.02)).inside, Some(false), "it is above in any case");
+        assert_eq!(of(0.3, None).inside, None, "it may be 50 %");
+        assert_eq!(of(0.3, Some(0.6)).inside, None, "it may be 50 %");
+    }
+
+    #[test]
+    fn a_baseline_that_did_not_reach_its_ceiling_is_an_upper_bound() {
+        let bounds = [(true, false), (true, false), (true, false)];
+        let of = |low, high| kept_of_bounds(&predicted(low, high), &bounds);
+        let held = of(0.0, Some(0.2));
+        assert_eq!((held.inside, held.low.is_some()), (None, true), "it may be -50 %");
+        let why = "the baseline did not reach its ceiling in 3 of 3 pairs, so only an upper bound";
+        assert!(held.high.unwrap() > 0.11 && held.why.contains(why), "{held:?}");
+        assert_eq!(of(0.0, None).inside, None);
+        assert_eq!(of(-0.02, Some(0.02)).inside, None, "it may be 0 %");
+        assert_eq!(of(0.3, None).inside, Some(false), "it is below in any case");
+    }
+
+    #[test]
+    fn two_lower_bounds_decide_nothing() {
+        for bounds in [[(true, true); 3], [(true, false), (false, true), (false, false)]] {
+            for (low, high) in [(0.0, None), (0.3, None), (-0.02, Some(0.02)), (0.0, Some(0.2))] {
+                let held = kept_of_bounds(&predicted(low, high), &bounds);
+                assert_eq!((held.inside, held.measured.is_some()), (None, true));
+                assert!(held.why.contains("neither the baseline nor the change"), "{}", held.why);
+            }
+        }
+        let one = kept_of_bounds(&predicted(0.0, Some(0.2)), &[(false, true)]);
+        assert!(one.why.contains("in 1 of 1 pairs"), "{}", one.why);
+    }
+
+    #[test]
+    fn a_search_that_found_no_limit_is_a_lower_bound() {
+        let of = |kind: &str| {
+            let mut document = serde_json::to_value(record(None)).unwrap();
+            document["search"] = serde_json::json!({
+                "config": {"lowest": 1.0, "highest": 9000.0, "precision": 0.02, "budget_ns": 1,
+                           "trial_ns": 1, "answers_min": 1, "confidence": 0.95},
+                "trials": [],
+                "answer": {"rate": 1000.0, "kind": kind, "misses_at": null, "width": null,
+                           "ended": "client-limited", "confidence": "unknown", "below": null,
+                           "above": null, "notes": []},
+            });
+            rate(&serde_json::from_value(document).unwrap()).unwrap().is_bound
+        };
+        assert_eq!((of("at-least"), of("ceiling")), (true, false));
     }
 
     #[test]

@@ -11,22 +11,36 @@ use model::run::{Point, Record};
 use observe::{Observed, Raw};
 
 /// Judges a run again.
-pub fn again(mut record: Record, raw: Raw<'_>) -> Record {
+pub fn again(record: Record, raw: Raw<'_>) -> Record {
+    let each = windows(&record).into_iter().map(|window_ns| raw.observed_in(&record, window_ns));
+    let observed: Vec<Observed> = each.collect();
+    again_from(record, &observed)
+}
+
+/// The windows by whose readings a run is judged, monotonic nanoseconds of the generator's host.
+pub fn windows(record: &Record) -> Vec<(u64, u64)> {
+    match &record.tool {
+        Some(tool) => vec![tool.window_ns],
+        None => record.points.iter().map(|point| point.window_ns).collect(),
+    }
+}
+
+/// Judges a run again from what was observed in each of its [`windows`].
+pub fn again_from(mut record: Record, observed: &[Observed]) -> Record {
     if let Some(tool) = record.tool.take() {
-        let observed = raw.observed_in(&record, tool.window_ns);
-        let (tool, verdict) = judge_tool(context_of(&record), tool, &observed);
+        let nothing = Observed::default();
+        let observed = observed.first().unwrap_or(&nothing);
+        let (tool, verdict) = judge_tool(context_of(&record), tool, observed);
         return Record { tool: Some(tool), verdict, ..record };
     }
-    let observed: Vec<Observed> =
-        record.points.iter().map(|point| raw.observed(&record, point)).collect();
     let points = std::mem::take(&mut record.points);
     let context = context_of(&record);
     let points: Vec<Point> = points
         .into_iter()
-        .zip(&observed)
+        .zip(observed)
         .map(|(point, observed)| judge_point(context, point, observed))
         .collect();
-    let verdict = judge_run(context, &points, &observed);
+    let verdict = judge_run(context, &points, observed);
     record.points = points;
     record.verdict = verdict;
     record

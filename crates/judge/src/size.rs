@@ -6,6 +6,7 @@
 //! cost falls as load rises, because work comes in batches, so measure a level near the planned
 //! load.
 
+use crate::case::{online, usable_cpus};
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
 use model::facts::CpuQuota;
@@ -33,7 +34,7 @@ pub fn defaults(record: &Record) -> (u32, Option<f64>) {
     let host = &record.host;
     let stated = record.trial.links.client.and_then(|limits| limits.bits_s);
     let fastest = host.nics.iter().filter_map(|nic| nic.speed_mbps).max();
-    let cpus = usable(host.cpus_allowed.len(), &host.quotas).floor().max(1.0);
+    let cpus = usable(usable_cpus(host).len(), &host.quotas).floor().max(1.0);
     let bits_s = stated.or(fastest.map(|mbps| u64::from(mbps) * 1_000_000));
     (cpus as u32, bits_s.map(|bits| bits as f64))
 }
@@ -215,7 +216,9 @@ fn scaled(estimate: Estimate, factor: f64) -> Estimate {
 fn full_at(record: &Record, server: Option<Estimate>) -> Option<Estimate> {
     let probe = record.target.probe.as_ref();
     let facts = record.target.server.as_ref().or_else(|| probe?.server.as_ref())?;
-    let cpus = usable(facts.cpus_allowed.len(), &facts.quotas);
+    let host = probe.map_or(&record.host, |probe| &probe.host);
+    let allowed = online(facts.cpus_allowed.clone(), Some(host));
+    let cpus = usable(allowed.len(), &facts.quotas);
     let at = |us: f64| cpus * 1e6 / us.max(f64::MIN_POSITIVE);
     server.map(|us| Estimate { value: at(us.value), low: at(us.high), high: at(us.low) })
 }
@@ -517,6 +520,21 @@ mod tests {
         let times = "500 times the measured rate";
         assert!(sizing.cautions[0].starts_with(times), "{:?}", sizing.cautions);
         assert!(sizing.cautions[1].contains("full before the asked rate"), "{:?}", sizing.cautions);
+    }
+
+    #[test]
+    fn cpus_that_are_switched_off_are_no_capacity() {
+        let mut record = record();
+        record.host.quotas.clear();
+        let server = record.target.server.as_mut().unwrap();
+        server.quotas.clear();
+        let full =
+            |record: &Record| size(record, wish(1e6, 4)).unwrap().server_full_at.unwrap().value;
+        let before = (defaults(&record).0, full(&record));
+        assert!((before.1 - 100_000.0).abs() < 1.0, "two CPUs, 20 us");
+        record.host.cpus_allowed = vec![0, 1, 2, 3];
+        record.target.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
+        assert_eq!((defaults(&record).0, full(&record)), before);
     }
 
     #[test]

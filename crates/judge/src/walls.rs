@@ -73,7 +73,7 @@ use crate::case::{Case, WARM, percent};
 use crate::tool;
 use model::perturbation::Resource;
 use model::verdict::Evidence;
-use model::wall::WallId;
+use model::wall::{Side, WallId};
 use predicts::{CLIENT_CPU, CLIENT_LOOPS, OTHER_SIDE};
 
 /// Kinds of evidence. Ten figures of one kind are not ten witnesses.
@@ -128,6 +128,8 @@ pub struct Seen {
     pub against: Vec<String>,
     /// What would settle the wall, or move it.
     pub next: Vec<String>,
+    /// The side and the name, when the wall can be on either host and it is not on the usual one.
+    pub elsewhere: Option<(Side, &'static str)>,
 }
 
 impl Seen {
@@ -162,6 +164,21 @@ impl Seen {
     pub fn next(mut self, step: impl Into<String>) -> Self {
         self.next.push(step.into());
         self
+    }
+
+    /// Says that the wall is on this side, under this name.
+    pub fn at(self, side: Side, name: &'static str) -> Self {
+        Self { elsewhere: Some((side, name)), ..self }
+    }
+
+    /// On which side this wall was seen.
+    pub fn side(&self, wall: WallId) -> Side {
+        self.elsewhere.map_or(wall.side(), |(side, _)| side)
+    }
+
+    /// The name of this wall where it was seen.
+    pub fn name(&self, wall: WallId) -> &'static str {
+        self.elsewhere.map_or(wall.name(), |(_, name)| name)
     }
 
     /// Number of different families.

@@ -6,6 +6,10 @@
 //! happened in the window. The thread shares nothing with the workers, and without a change it only
 //! reads the names in one folder.
 //!
+//! While another process makes changes or puts them back, a part of them is done and the journal
+//! does not say so yet. A look waits until that process is ready, so what it says does not depend
+//! on the moment.
+//!
 //! A journal without read permission is reported as such, because changes on the host are then
 //! unknown.
 
@@ -14,16 +18,22 @@ use model::reading::{Data, Reading, TuningNow};
 use model::root::Root;
 use model::tuning::{Fate, Row};
 use rustix::time::{ClockId, clock_gettime};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tune::{Host, Journal};
 
 /// How often the places are read again.
 const PERIOD: Duration = Duration::from_millis(500);
+/// How long a look waits for a process that makes changes, while others wait for the look.
+const BRIEFLY: Duration = Duration::from_millis(100);
+/// The same in a thread of its own.
+const PATIENTLY: Duration = Duration::from_secs(3);
+/// How often it tries again meanwhile.
+const STEP: Duration = Duration::from_millis(5);
 
 /// The changes on this host now; `None` without a journal, or when it cannot be read.
 pub fn tuned() -> Option<Vec<TunedValue>> {
@@ -37,7 +47,8 @@ pub fn tuned() -> Option<Vec<TunedValue>> {
         wanted: one.row.wanted.unwrap_or_default(),
         now: one.row.now,
     };
-    Some(find(&Root::default(), &folder).ok()?.into_iter().map(value).collect())
+    let found = find(&Root::default(), &folder, PATIENTLY).ok()?;
+    Some(found.into_iter().map(value).collect())
 }
 
 /// A change that was made and not put back.
@@ -54,13 +65,14 @@ impl InForce {
 }
 
 /// Changes of this namespace and host; those of others cannot be read from here.
-fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
+fn find(root: &Root, folder: &Path, patience: Duration) -> Result<Vec<InForce>, String> {
     match has_transactions(folder) {
         Ok(true) => {}
         Ok(false) => return Ok(Vec::new()),
         Err(error) => return Err(format!("{}: {error}", folder.display())),
     }
     let journal = Journal::open(folder).map_err(|error| error.to_string())?;
+    let _quiet = quiet(folder, patience)?;
     let standing = tune::standing(&Host::look(root.clone()), &journal);
     let of = |one: tune::InForce| {
         let transaction = one.transaction;
@@ -71,6 +83,29 @@ fn find(root: &Root, folder: &Path) -> Result<Vec<InForce>, String> {
     let mut all: Vec<_> = standing.filter(|one| one.held_by.is_none()).flat_map(of).collect();
     all.retain(|one| one.row.fate != Fate::Refused);
     Ok(all)
+}
+
+/// Waits until no process makes changes, and keeps others from it while the result lives: they hold
+/// the same lock, and wait for it. Nothing for a journal that never had a lock.
+fn quiet(folder: &Path, patience: Duration) -> Result<Option<File>, String> {
+    let path = folder.join("lock");
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let lock = match File::open(&path) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(told(error)),
+    };
+    let begin = Instant::now();
+    loop {
+        match lock.try_lock_shared() {
+            Ok(()) => return Ok(Some(lock)),
+            Err(TryLockError::Error(error)) => return Err(told(error)),
+            Err(TryLockError::WouldBlock) if begin.elapsed() < patience => thread::sleep(STEP),
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!("{}: another process is making changes", path.display()));
+            }
+        }
+    }
 }
 
 /// Whether a journal has an open transaction: checked twice a second on every host.
@@ -89,20 +124,22 @@ fn has_transactions(folder: &Path) -> std::io::Result<bool> {
 pub struct Looks {
     root: Root,
     folder: PathBuf,
+    patience: Duration,
     first: Option<Vec<InForce>>,
 }
 
 impl Looks {
-    /// For the changes in the journal of this folder.
+    /// For the changes in the journal of this folder. A look waits only briefly for a process that
+    /// is making changes, and is then reported as one that failed.
     pub fn at(folder: PathBuf) -> Self {
-        Self { root: Root::default(), folder, first: None }
+        Self { root: Root::default(), folder, patience: BRIEFLY, first: None }
     }
 
     /// The current changes, and those that differ from the first look; `None` when nothing is or
     /// was changed.
     pub fn look(&mut self) -> Option<Reading> {
         let begin_ns = now_ns();
-        let data = match find(&self.root, &self.folder) {
+        let data = match find(&self.root, &self.folder, self.patience) {
             Ok(found) => Data::Tuning(self.compare(found)?),
             Err(why) => Data::Unreadable(Unreadable { source: TuningNow::SOURCE.to_string(), why }),
         };
@@ -148,7 +185,7 @@ pub struct DriftWatch {
 impl DriftWatch {
     /// Looks from now on; `None` when no thread can be started.
     pub fn start() -> Option<Self> {
-        let mut looks = Looks::at(tune::journal_folder());
+        let mut looks = Looks { patience: PATIENTLY, ..Looks::at(tune::journal_folder()) };
         let (orders, ordered) = channel::<Sender<()>>();
         let (sender, readings) = channel();
         // Before the caller continues: a change from now on counts as one after the start.

@@ -86,7 +86,7 @@ impl Followed {
     /// What it did in each visit, for the record of the fleet.
     pub fn points(&self, agent: &str) -> Vec<(u32, AgentPoint)> {
         let record = &self.run.record;
-        let cpus = record.host.cpus_allowed.len() as u32;
+        let cpus = judge::usable_cpus(&record.host).len() as u32;
         let points = record.points.iter().zip(&self.workers_busy);
         let points = points.map(|(point, busy)| AgentPoint::of(agent, point, cpus, *busy));
         self.loads.iter().copied().zip(points).collect()

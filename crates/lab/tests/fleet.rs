@@ -540,11 +540,16 @@ fn an_agent_that_loses_its_orders_stops_at_once_and_accounts_for_all() {
     }
     pass(&mut follower, S);
     assert_eq!(alone.world.account().len(), account.len(), "no order counts any more");
-    let followed = follower.finish(&[], &mut |_| {});
+    let mut followed = follower.finish(&[], &mut |_| {});
     let points = followed.points("a2");
     let (load, point) = &points[0];
     assert_eq!((*load, point.sent), (1, account.len() as u64));
     assert_eq!(point.sent, point.completed + point.failed + point.unanswered);
     assert_eq!(point.planned, Some(point.sent + point.unsent));
     assert!(point.sent.abs_diff(1_500) < 30, "a quarter of 3000 a second for two seconds");
+    let record = &mut followed.run.record;
+    (record.host.cpus_online, record.host.cpus_allowed) = (vec![0, 1], vec![0, 1, 2, 3]);
+    record.points[0].cpu.client_cpus = Some(1.0);
+    let busy = followed.points("a2")[0].1.cpu_busy;
+    assert_eq!(busy, Some(0.5), "of the CPUs that are not switched off");
 }

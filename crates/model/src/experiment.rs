@@ -250,8 +250,8 @@ pub struct Kept {
     pub high: Option<f64>,
     /// Number of pairs of cells in the mean.
     pub pairs: u64,
-    /// Whether it is inside the prediction; `null` when the interval does not decide, or when
-    /// nothing was measured.
+    /// Whether it is inside the prediction; `null` when the interval does not decide, when rates
+    /// are lower bounds that leave the change of the ceiling open, or when nothing was measured.
     pub inside: Option<bool>,
     /// One sentence: how it was compared, or why it could not be.
     pub why: String,

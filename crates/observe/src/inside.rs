@@ -19,12 +19,18 @@ impl Observed {
         host: &HostFacts,
         target: &Target,
     ) -> Self {
-        let mut observed = Self::of(near, host.clock_tick_ns);
+        let near = Self::of(near, host.clock_tick_ns);
+        let far = target.probe.as_ref().zip(far);
+        let far = far.map(|(probe, readings)| Self::of(readings, probe.host.clock_tick_ns));
+        near.beside(far, target)
+    }
+
+    /// Both sides together: the generator's host, and the server's when a probe there was read.
+    pub(crate) fn beside(self, far: Option<Self>, target: &Target) -> Self {
+        let mut observed = self;
         let is_inside = target.server.as_ref().is_some_and(|server| server.network.is_some());
-        let probe = target.probe.as_ref();
-        observed.far = match probe.zip(far) {
-            Some((probe, readings)) => {
-                let far = Self::of(readings, probe.host.clock_tick_ns);
+        observed.far = match target.probe.as_ref().zip(far) {
+            Some((probe, far)) => {
                 let is_inside =
                     probe.server.as_ref().is_some_and(|server| server.network.is_some());
                 Some(Box::new(if is_inside { far.with_inside() } else { far }))

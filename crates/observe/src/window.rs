@@ -1,6 +1,6 @@
 //! The readings of a point, on each host in the times of its own clock.
 
-use crate::Observed;
+use crate::{Observed, Tracked};
 use model::reading::{Data, Reading, TuningNow};
 use model::run::{Point, Record, Run};
 
@@ -48,6 +48,49 @@ impl<'a> Raw<'a> {
         let far = probe.map(|probe| inside(self.far, probe.clock.carry(window_ns)).cloned());
         Observed::of_both(near, far, &record.host, &record.target)
     }
+}
+
+impl Observed {
+    /// What was observed in each window, monotonic nanoseconds of the generator's host, on both
+    /// hosts. The readings of each host are taken in one after the other in time order, so their
+    /// number does not matter.
+    pub fn in_windows<E>(
+        record: &Record,
+        windows_ns: &[(u64, u64)],
+        near: impl IntoIterator<Item = Result<Reading, E>>,
+        far: impl IntoIterator<Item = Result<Reading, E>>,
+    ) -> Result<Vec<Self>, E> {
+        let near = each(near, windows_ns, record.host.clock_tick_ns)?;
+        let far: Vec<Option<Self>> = match &record.target.probe {
+            None => near.iter().map(|_| None).collect(),
+            Some(probe) => {
+                let carried: Vec<_> =
+                    windows_ns.iter().map(|one| probe.clock.carry(*one)).collect();
+                each(far, &carried, probe.host.clock_tick_ns)?.into_iter().map(Some).collect()
+            }
+        };
+        let both = near.into_iter().zip(far);
+        Ok(both.map(|(near, far)| near.beside(far, &record.target)).collect())
+    }
+}
+
+/// What the readings of one host say about each window, in times of that host.
+fn each<E>(
+    readings: impl IntoIterator<Item = Result<Reading, E>>,
+    windows_ns: &[(u64, u64)],
+    clock_tick_ns: u64,
+) -> Result<Vec<Observed>, E> {
+    let new = |one: &(u64, u64)| (Window::new(*one), Tracked::default());
+    let mut all: Vec<_> = windows_ns.iter().map(new).collect();
+    for reading in readings {
+        let reading = reading?;
+        for (window, seen) in &mut all {
+            if window.has(&reading) {
+                seen.add(reading.clone());
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(_, seen)| seen.finish(clock_tick_ns)).collect())
 }
 
 fn inside(readings: &[Reading], window_ns: (u64, u64)) -> impl Iterator<Item = &Reading> {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::Deserializer;
 use model::histogram::{Histogram, VALUE_MAX_NS};
+use model::json::Document;
 use model::reading::Reading;
 use model::run::{Record, Run, SCHEMA};
 use serde::Deserialize;
@@ -36,17 +37,32 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
         return Err(StoreError::Unfinished { path: path.to_path_buf(), points });
     }
     let record = read_record(&record_path)?;
-    Ok(Run {
-        record,
-        readings: Readings::open(&path.join(READINGS))?.load()?,
-        server_readings: read_of_server(&path.join(SERVER_READINGS))?,
-        latencies: read_latencies(&path.join(LATENCIES))?,
-    })
+    let (near, far) = logs(path)?;
+    let (readings, server_readings) = readings_of(&record, &near, far.as_ref())?;
+    let latencies = read_latencies(&path.join(LATENCIES))?;
+    Ok(Run { record, readings, server_readings, latencies })
 }
 
-/// `None` without a probe on the server's host.
-fn read_of_server(path: &Path) -> Result<Vec<Reading>, StoreError> {
-    if path.exists() { Readings::open(path)?.load() } else { Ok(Vec::new()) }
+/// The readings of both hosts that pages are drawn from, from the logs of a run: see
+/// [`Readings::load`].
+pub fn readings_of(
+    record: &Record,
+    near: &Readings,
+    far: Option<&Readings>,
+) -> Result<(Vec<Reading>, Vec<Reading>), StoreError> {
+    let points = record.points.iter().map(|point| point.window_ns);
+    let windows: Vec<_> = points.chain(record.tool.as_ref().map(|tool| tool.window_ns)).collect();
+    let clock = record.target.probe.as_ref().map(|probe| probe.clock).unwrap_or_default();
+    let carried: Vec<_> = windows.iter().map(|window_ns| clock.carry(*window_ns)).collect();
+    Ok((near.load(&windows)?, far.map_or(Ok(Vec::new()), |far| far.load(&carried))?))
+}
+
+/// The raw readings of a run, in its directory: of the generator's host, and of the server's if
+/// there was a probe on it. A run that was read holds only some of very many.
+pub fn logs(path: &Path) -> Result<(Readings, Option<Readings>), StoreError> {
+    let near = Readings::open(&path.join(READINGS))?;
+    let far = path.join(SERVER_READINGS);
+    Ok((near, if far.exists() { Some(Readings::open(&far)?) } else { None }))
 }
 
 /// Reads a lone record, `run.json` of a run or one written with `--json`.
@@ -61,7 +77,7 @@ pub fn read_record(path: &Path) -> Result<Record, StoreError> {
         let (path, found) = (path.to_path_buf(), stamp.schema);
         return Err(StoreError::Schema { path, found, known: SCHEMA });
     }
-    serde_json::from_slice(&text).map_err(|error| malformed(path, error))
+    Record::from_json(&text).map_err(|error| malformed(path, error))
 }
 
 fn read_latencies(path: &Path) -> Result<Vec<Histogram>, StoreError> {

@@ -2,6 +2,7 @@
 //! the program.
 
 use crate::{FILE_MODE, StoreError, io_error, malformed};
+use model::json::Document;
 use model::reading::{Data, Reading};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -75,8 +76,7 @@ impl Readings {
     fn try_add(&mut self, readings: &[Reading]) -> Result<(), StoreError> {
         let mut text = Vec::new();
         for reading in readings {
-            serde_json::to_writer(&mut text, reading)
-                .map_err(|error| malformed(&self.path, error))?;
+            reading.append_json(&mut text);
             text.push(b'\n');
         }
         if let Err(error) = self.file.write_all_at(&text, self.length) {
@@ -103,24 +103,31 @@ impl Readings {
     pub fn since(&self, place: u64) -> impl Iterator<Item = Result<Reading, StoreError>> {
         let parse = |(number, line): (usize, io::Result<Vec<u8>>)| {
             let line = line.map_err(io_error(&self.path))?;
-            serde_json::from_slice(&line)
+            Reading::from_json(&line)
                 .map_err(|error| malformed(&self.path, format!("line {}: {error}", number + 1)))
         };
         self.reader(place).split(b'\n').enumerate().map(parse)
     }
 
     /// All readings, or evenly chosen ones of each source when there are very many: counters are
-    /// cumulative, so rates between them stay true.
-    pub fn load(&self) -> Result<Vec<Reading>, StoreError> {
-        let every = self.lines.div_ceil(LOADED_MAX).max(1);
-        let mut seen: HashMap<(String, bool), u64> = HashMap::new();
-        let mut is_chosen = |reading: &Reading| {
-            let (data, is_inside) = reading.data.opened();
-            let seen = seen.entry((data.source().to_string(), is_inside)).or_default();
-            *seen += 1;
-            (*seen - 1).is_multiple_of(every) || matches!(data, Data::Unreadable(_))
-        };
-        self.since(0).filter(|reading| reading.as_ref().map_or(true, &mut is_chosen)).collect()
+    /// cumulative, so rates between them stay true. The first and the last reading of each source
+    /// inside each of these windows are always there, so that counters grow in a window by as much
+    /// as they do in all its readings.
+    pub fn load(&self, windows_ns: &[(u64, u64)]) -> Result<Vec<Reading>, StoreError> {
+        let every = self.lines.div_ceil(LOADED_MAX);
+        if every <= 1 {
+            return self.since(0).collect();
+        }
+        let mut thinned = Thinned { every, windows_ns, ..Thinned::default() };
+        for reading in self.since(0) {
+            thinned.add(reading?);
+        }
+        Ok(thinned.finish())
+    }
+
+    /// Number of readings.
+    pub fn count(&self) -> u64 {
+        self.lines
     }
 
     /// The part of the log from a position of [`Readings::end`] until now, for another thread to
@@ -133,6 +140,59 @@ impl Readings {
     fn reader(&self, offset: u64) -> BufReader<Tail<'_>> {
         let end = self.length.max(offset);
         BufReader::with_capacity(64 * 1024, Tail { file: &self.file, offset, end })
+    }
+}
+
+/// A source, and whether it was read in the server's own namespace.
+type Source = (String, bool);
+
+/// Readings that are chosen of very many.
+#[derive(Default)]
+struct Thinned<'a> {
+    /// One of this many is chosen.
+    every: u64,
+    windows_ns: &'a [(u64, u64)],
+    /// Readings so far, of each source.
+    seen: HashMap<Source, u64>,
+    /// The last reading of each source in each window; none if it was chosen.
+    last: HashMap<(usize, Source), Option<(u64, Reading)>>,
+    /// Each with its number.
+    chosen: Vec<(u64, Reading)>,
+    read: u64,
+}
+
+impl Thinned<'_> {
+    fn add(&mut self, reading: Reading) {
+        self.read += 1;
+        let (data, is_inside) = reading.data.opened();
+        let source = (data.source().to_string(), is_inside);
+        let seen = self.seen.entry(source.clone()).or_default();
+        // A failed read and a look at changes say what happened once.
+        let mut is_chosen = seen.is_multiple_of(self.every)
+            || matches!(data, Data::Unreadable(_) | Data::Tuning(_));
+        *seen += 1;
+        let is_in = |(begin_ns, end_ns): &(u64, u64)| {
+            reading.begin_ns >= *begin_ns && reading.end_ns <= *end_ns
+        };
+        let windows = self.windows_ns.iter().enumerate().filter(|(_, one)| is_in(one));
+        let windows: Vec<usize> = windows.map(|(nth, _)| nth).collect();
+        let key = |nth: &usize| (*nth, source.clone());
+        is_chosen |= windows.iter().any(|nth| !self.last.contains_key(&key(nth)));
+        for nth in &windows {
+            let left_out = (!is_chosen).then(|| (self.read, reading.clone()));
+            self.last.insert(key(nth), left_out);
+        }
+        if is_chosen {
+            self.chosen.push((self.read, reading));
+        }
+    }
+
+    /// In their order.
+    fn finish(mut self) -> Vec<Reading> {
+        self.chosen.extend(self.last.into_values().flatten());
+        self.chosen.sort_by_key(|(number, _)| *number);
+        self.chosen.dedup_by_key(|(number, _)| *number);
+        self.chosen.into_iter().map(|(_, reading)| reading).collect()
     }
 }
 
@@ -152,7 +212,7 @@ impl ReadingsPart {
         let lines = BufReader::with_capacity(64 * 1024, tail).split(b'\n');
         lines.map(|line| {
             let line = line.map_err(io_error(&self.path))?;
-            serde_json::from_slice(&line).map_err(|error| malformed(&self.path, error))
+            Reading::from_json(&line).map_err(|error| malformed(&self.path, error))
         })
     }
 }
@@ -177,7 +237,7 @@ impl Read for Tail<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::reading::OpenFiles;
+    use model::reading::{OpenFiles, TuningNow};
 
     fn files(round: u64) -> Reading {
         let data = Data::ClientFiles(OpenFiles { pid: 1, open: round, limit: 9 });
@@ -202,7 +262,7 @@ mod tests {
         log.add(&[]);
         let place = log.end();
         log.add(&both[1..]);
-        assert_eq!(log.load().unwrap(), both);
+        assert_eq!(log.load(&[]).unwrap(), both);
         assert_eq!(log.since(place).next().unwrap().unwrap(), both[1]);
         assert!(log.failure().is_none());
     }
@@ -227,12 +287,43 @@ mod tests {
             log.add(&[files(round), cost(round)]);
         }
         log.add(&[other(1)]);
-        let loaded = log.load().unwrap();
+        let loaded = log.load(&[]).unwrap();
         // One more reading makes it one of three; what was read once is kept.
         assert_eq!(loaded.len() as u64, 2 * rounds.div_ceil(3) + 1, "each of three sources");
         assert_eq!(loaded.last(), Some(&other(1)));
         assert_eq!(loaded[..3], [files(0), cost(0), files(3)]);
         assert_eq!(log.since(0).count() as u64, 2 * rounds + 1);
+    }
+
+    #[test]
+    fn thinning_keeps_both_ends_of_each_window_and_what_happened_once() {
+        let mut log = Readings::nameless().unwrap();
+        let look = |round: u64| {
+            let data = Data::Tuning(TuningNow { places: 1, drifted: vec![] });
+            Reading { begin_ns: round, end_ns: round, data }
+        };
+        let rounds = 2 * LOADED_MAX;
+        let inside = |round| {
+            let cost = cost(round);
+            Reading { data: Data::Inside(Box::new(cost.data)), ..cost }
+        };
+        for round in 0..rounds {
+            log.add(&[cost(round), inside(round)]);
+        }
+        log.add(&[look(rounds), look(rounds + 1)]);
+        let windows = [(5, 20_006), (20_008, 20_009), (20_010, 20_010), (30_007, 30_014)];
+        let loaded = log.load(&windows).unwrap();
+        for of in [cost, inside] {
+            let at = |round: u64| loaded.iter().filter(|one| **one == of(round)).count();
+            for round in [5, 20_006, 20_008, 20_009, 20_010, 30_007, 30_014] {
+                assert_eq!(at(round), 1, "{round}");
+            }
+            assert_eq!((at(6), at(20_007), at(30_008)), (0, 0, 0), "one of five is left");
+        }
+        assert!(loaded.is_sorted_by_key(|one| one.begin_ns));
+        assert_eq!(loaded[loaded.len() - 2..], [look(rounds), look(rounds + 1)]);
+        assert!((loaded.len() as u64) < 2 * rounds / 5 + 40, "{}", loaded.len());
+        assert_eq!(log.count(), 2 * rounds + 2);
     }
 
     #[test]

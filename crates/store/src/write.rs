@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use model::histogram::Histogram;
+use model::json::pretty;
 use model::run::{Point, Run};
 use serde::Serialize;
 use std::fs::{self, DirBuilder, File};
@@ -99,10 +100,7 @@ impl Writer {
 
         let path = self.directory.join(RECORD);
         let draft = self.directory.join("run.json.part");
-        let mut text = serde_json::to_vec_pretty(&run.record)
-            .map_err(|error| crate::malformed(&path, error))?;
-        text.push(b'\n');
-        write(&draft, &text).map_err(io_error(&draft))?;
+        write(&draft, pretty(&run.record).as_bytes()).map_err(io_error(&draft))?;
         fs::rename(&draft, &path).map_err(io_error(&path))?;
         Ok(path)
     }

@@ -3,10 +3,8 @@
 use super::{Kind, Remark, remark};
 use crate::data::RunKept;
 use crate::folder::EntryFolder;
-use judge::rejudge;
 use model::claim::Claim;
 use model::run::{Point, Record, Run};
-use observe::Raw;
 
 /// Runs of the chosen result, and runs that were added, whose gates or verdict change.
 pub fn check(entry: &EntryFolder) -> Vec<Remark> {
@@ -33,7 +31,12 @@ fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
             vec![remark(entry, Kind::NotJudged, about(""), why)]
         }
         Ok(run) => {
-            let again = rejudge::again(run.record.clone(), Raw::from(&run));
+            let again = match entry.judged_again(kept, &run) {
+                Ok(again) => again,
+                Err(error) => {
+                    return vec![remark(entry, Kind::NotJudged, about(""), error.to_string())];
+                }
+            };
             let verdict = verdicts(&run, &again);
             let verdict = verdict.map(|why| remark(entry, Kind::Rejudged, about(""), why));
             let gates = gates(&run.record, &again);

@@ -1,8 +1,12 @@
 //! Remarks on synthetic journals.
 
 use super::*;
-use crate::fixture::{Folder, entry, finding, of_rate, slug};
+use crate::fixture::{Folder, entry, finding, of_rate, readings, record, slug};
 use crate::{Journal, World};
+use judge::rejudge;
+use model::facts::{ClockOffset, FarHost, Privilege};
+use model::reading::{Data, Reading};
+use observe::Raw;
 use std::fs;
 
 /// The kinds of all remarks on one entry, except those on runs, which have no readings here.
@@ -173,4 +177,70 @@ fn a_hostile_document_names_no_file_outside() {
     assert_eq!(kinds(&journal, "a"), [Kind::Undecided]);
     fs::write(&document, "{").unwrap();
     assert!(kinds(&journal, "a").contains(&Kind::Dangling));
+}
+
+/// Such a run is held in memory with a part of its readings, and was judged with all of them.
+#[test]
+fn a_run_with_very_many_readings_is_judged_again_by_all_of_them() {
+    let folder = Folder::new("check-long");
+    let journal = Journal::open_or_make(&folder.0.join("journal")).unwrap();
+    let made = entry(&journal, "long", "", Some(of_rate(100.0, "6.1")));
+    let kept = made.visits("20260101T000000-a").unwrap()[0].clone().unwrap();
+    let mut all = readings();
+    // In one reading, which a part of them leaves out, all requests wait unread at the server.
+    let samples = all.iter_mut().filter_map(|one| match &mut one.data {
+        Data::Connections(sockets) => Some(sockets),
+        _ => None,
+    });
+    for socket in samples.skip(1).take(1).flatten() {
+        socket.receive_queue = 1000;
+    }
+    let end_ns = record(100.0).points[0].window_ns.1;
+    all.extend((1..=40_000).map(|nth| {
+        let (begin_ns, values) = (end_ns + nth, [("rounds".to_string(), nth)]);
+        Reading { begin_ns, end_ns: begin_ns, data: Data::values("cost", values) }
+    }));
+    // By a clock that is ahead of ours.
+    let ahead_ns = 7_000_000_000;
+    let there = |one: &Reading| Reading {
+        begin_ns: one.begin_ns + ahead_ns,
+        end_ns: one.end_ns + ahead_ns,
+        ..one.clone()
+    };
+    let of_server: Vec<Reading> = all.iter().map(there).collect();
+    let mut watched = record(100.0);
+    let clock = ClockOffset { offset_ns: ahead_ns as i64, error_ns: 1_000, round_trips: 9 };
+    watched.target.probe = Some(FarHost {
+        address: "10.0.0.2:9417".to_string(),
+        host: watched.host.clone(),
+        server: watched.target.server.take(),
+        privilege: Privilege::None,
+        clock,
+        lost: None,
+    });
+    for (record, far) in [(record(100.0), &[][..]), (watched, &of_server)] {
+        let live = rejudge::again(record, Raw { near: &all, far });
+        let json = serde_json::to_string(&live).unwrap();
+        let lines = |all: &[Reading]| -> String {
+            all.iter().map(|one| serde_json::to_string(one).unwrap() + "\n").collect()
+        };
+        for (name, text) in [
+            ("run.json", json),
+            ("readings.ndjson", lines(&all)),
+            ("server-readings.ndjson", lines(far)),
+            ("points.ndjson", String::new()),
+            ("latencies.json", "[]".to_string()),
+        ] {
+            fs::write(kept.path.join(name), text).unwrap();
+        }
+        let run = made.whole_run(&kept).unwrap();
+        assert!(run.readings.len() < all.len() * 2 / 3, "{}", run.readings.len());
+        let again = made.judged_again(&kept, &run).unwrap();
+        assert!(again == live, "{:?}", crate::check::again::gates(&live, &again));
+        let of_part = rejudge::again(live, Raw::from(&run));
+        assert!(of_part != again, "a part of them says something else");
+        let remarks = remarks(&journal);
+        let of_run = |one: &&Remark| one.about.contains("block 1");
+        assert_eq!(remarks.iter().filter(of_run).collect::<Vec<_>>(), [] as [&Remark; 0]);
+    }
 }

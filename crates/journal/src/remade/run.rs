@@ -4,10 +4,8 @@ use super::{Line, Outcome};
 use crate::check::again::{gates, verdicts};
 use crate::data::RunKept;
 use crate::folder::EntryFolder;
-use judge::rejudge;
 use model::histogram::{Histogram, Summary};
 use model::run::{Point, Run};
-use observe::Raw;
 
 /// A run that was judged again.
 pub struct Again {
@@ -33,7 +31,10 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
     if run.readings.is_empty() {
         return open(value, "its raw readings are missing".to_string(), Some(run));
     }
-    let mut record = rejudge::again(run.record.clone(), Raw::from(&run));
+    let mut record = match entry.judged_again(kept, &run) {
+        Ok(record) => record,
+        Err(error) => return open(value, error.to_string(), Some(run)),
+    };
     let told = [verdicts(&run, &record), gates(&run.record, &record), percentiles(&run)];
     let told: Vec<String> = told.into_iter().flatten().collect();
     for (point, whole) in record.points.iter_mut().zip(&run.latencies) {

@@ -10,7 +10,8 @@ fn made_up() -> (MadeUp, Looks) {
     let made = MadeUp::new();
     made.write(SOMAXCONN, "4096");
     made.write(BACKLOG, "1000");
-    let looks = Looks { root: made.root(), folder: made.journal(), first: None };
+    let (root, folder) = (made.root(), made.journal());
+    let looks = Looks { root, folder, patience: Duration::ZERO, first: None };
     (made, looks)
 }
 
@@ -36,6 +37,52 @@ fn what_is_put_back_while_it_is_watched_has_drifted() {
     made.apply("somaxconn").unwrap();
     let both = [gone, vec![(SOMAXCONN.to_string(), Fate::Applied)]].concat();
     assert_eq!(seen(&mut looks), Some((1, both)));
+}
+
+/// While it is put back, the value is as before and the journal still has the change: that looks
+/// like the work of another program.
+#[test]
+fn a_look_in_the_middle_of_a_revert_does_not_say_who_changed_a_value() {
+    let (made, mut looks) = made_up();
+    made.apply("somaxconn").unwrap();
+    made.apply("netdev-max-backlog").unwrap();
+    assert_eq!(seen(&mut looks), Some((2, vec![])));
+    let lock = File::open(made.journal().join("lock")).unwrap();
+    lock.lock().unwrap();
+    made.write(BACKLOG, "1000");
+    let Some(Data::Unreadable(Unreadable { source, why })) = looks.look().map(|one| one.data)
+    else {
+        panic!("what is half done was read")
+    };
+    assert!(source == TuningNow::SOURCE && why.contains("another process is making changes"));
+    lock.unlock().unwrap();
+    made.revert();
+    let gone = |place: &str| (place.to_string(), Fate::Reverted);
+    assert_eq!(seen(&mut looks), Some((0, vec![gone(BACKLOG), gone(SOMAXCONN)])));
+}
+
+#[test]
+fn a_look_waits_for_the_end_of_a_revert() {
+    let (made, mut looks) = made_up();
+    made.apply("somaxconn").unwrap();
+    made.apply("netdev-max-backlog").unwrap();
+    assert_eq!(seen(&mut looks), Some((2, vec![])));
+    looks.patience = Duration::from_secs(600);
+    let journal = Journal::open(&made.journal()).unwrap();
+    let found = thread::scope(|scope| {
+        let (begun, has_begun) = channel();
+        let looker = scope.spawn(move || {
+            has_begun.recv().unwrap();
+            seen(&mut looks)
+        });
+        // Told of each place while the others are not put back yet.
+        let mut tell = |_: &Row| begun.send(()).unwrap_or(());
+        tune::revert(&made.host(), &journal, &tune::Which::All, &mut tell).unwrap();
+        looker.join().unwrap()
+    });
+    let (places, drifted) = found.unwrap();
+    assert_eq!((places, drifted.len()), (0, 2), "{drifted:?}");
+    assert!(drifted.iter().all(|(_, fate)| *fate == Fate::Reverted), "{drifted:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::Places;
 use model::experiment::{CellResult, Experiment, Fate};
+use model::json::Document;
 use model::run::Record;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -52,7 +53,7 @@ impl Folder {
     pub fn again(path: &Path) -> Result<(Self, Experiment), String> {
         let document = path.join("experiment.json");
         let bytes = fs::read(&document).map_err(|error| file_error(&document, &error))?;
-        let experiment: Experiment = serde_json::from_slice(&bytes)
+        let experiment = Experiment::from_json(&bytes)
             .map_err(|error| format!("{}: {error}", document.display()))?;
         let lock = Lock::take(path).map_err(|error| file_error(path, &error))?;
         let folder = Self { id: experiment.id.clone(), path: path.to_path_buf(), _lock: lock };
@@ -133,7 +134,7 @@ fn name_of(plan: &Path) -> String {
 pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
     let folder = fs::canonicalize(path).ok()?.parent()?.parent()?.to_path_buf();
     let document = fs::read(folder.join("experiment.json")).ok()?;
-    let experiment: Experiment = serde_json::from_slice(&document).ok()?;
+    let experiment = Experiment::from_json(&document).ok()?;
     let mine = |cell: &&CellResult| match &cell.fate {
         Fate::Measured { run } => *run == record.id,
         Fate::Failed { .. } | Fate::NotReached => false,

@@ -232,6 +232,24 @@ mod tests {
         assert!(!path.exists());
     }
 
+    /// In a container each process may have the number of the one before.
+    #[test]
+    fn folders_that_a_killed_process_left_are_passed_over() {
+        let first = Folder::make("left").unwrap();
+        let path = first.path().to_str().unwrap();
+        let (name, number) = path.rsplit_once('-').unwrap();
+        let number: u32 = number.parse().unwrap();
+        // Other tests of this process take numbers, too.
+        let left: Vec<Folder> = (number + 1..number + 100)
+            .map(|next| Folder(format!("{name}-{next}").into()))
+            .collect();
+        left.iter().for_each(|folder| fs::create_dir(folder.path()).unwrap());
+        let made = Folder::make("left").unwrap();
+        assert!(left.iter().all(|folder| folder.path() != made.path()), "{:?}", made.path());
+        let mode = fs::metadata(made.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
     #[test]
     fn one_that_hangs_is_killed_with_its_children() {
         let folder = Folder::make("test").unwrap();
