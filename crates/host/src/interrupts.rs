@@ -8,8 +8,13 @@
 use crate::scan::{self, ParseError, Words};
 use model::reading::Interrupt;
 
-/// The device interrupts, in the order of the file.
+/// The device interrupts, in the order of the file. CPUs that are offline have zeros.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Interrupt>, ParseError> {
+    Ok(parse_table(bytes)?.1)
+}
+
+/// The CPUs that are online, and the device interrupts, in the order of the file.
+pub fn parse_table(bytes: &[u8]) -> Result<(Vec<usize>, Vec<Interrupt>), ParseError> {
     let mut lines = scan::lines(bytes);
     let columns = scan::cpu_columns(lines.next().unwrap_or_default())?;
     let mut devices = Vec::new();
@@ -24,7 +29,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Interrupt>, ParseError> {
         let (irq, device) = (scan::text(irq), device(words));
         devices.push(Interrupt { irq, device, per_cpu, allowed: None });
     }
-    Ok(devices)
+    Ok((columns, devices))
 }
 
 /// What follows the controller and the trigger, which kernels print in three ways:

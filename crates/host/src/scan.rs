@@ -127,7 +127,7 @@ pub fn cpu_columns(header: &[u8]) -> Result<Vec<usize>, ParseError> {
 }
 
 /// Takes one number per column from `words` into a vector indexed by CPU number. A CPU without a
-/// column is offline and has served nothing, so its zero is true.
+/// column is offline and has a zero, whatever it counted before it went.
 pub fn per_cpu(words: &mut Words<'_>, columns: &[usize]) -> Result<Vec<u64>, ParseError> {
     let length = columns.iter().max().map_or(0, |cpu| cpu + 1);
     let mut counts = vec![0; length];

@@ -25,13 +25,31 @@ struct MetricValues<'a> {
     count: u64,
 }
 
+/// How much a counter grew; nothing when it began anew, as that of a device that was added again.
+///
+/// One of 32 bits that stepped back has wrapped, if that makes it grow by less than half of its
+/// range: in the time between two reads no counter grows by more. This holds as well for a sum of
+/// such counters of which one has wrapped.
+pub(crate) fn growth(kind: Kind, first: f64, last: f64) -> Option<f64> {
+    let grown = last - first;
+    let wrapped = grown + 2f64.powi(32);
+    match kind {
+        _ if grown >= 0.0 => Some(grown),
+        Kind::Counter32 => (0.0..2f64.powi(31)).contains(&wrapped).then_some(wrapped),
+        _ => None,
+    }
+}
+
+/// The same for a counter of 32 bits.
+pub(crate) fn growth32(first: u64, last: u64) -> Option<u64> {
+    growth(Kind::Counter32, first as f64, last as f64).map(|grown| grown as u64)
+}
+
 impl MetricValues<'_> {
-    fn growth(&self) -> f64 {
-        let growth = self.last - self.first;
-        match self.metric.kind {
-            Kind::Counter32 if growth < 0.0 => growth + 2f64.powi(32),
-            _ => growth.max(0.0),
-        }
+    /// Nothing for a counter of 32 bits that began anew. Others have not grown then.
+    fn growth(&self) -> Option<f64> {
+        let growth = growth(self.metric.kind, self.first, self.last);
+        if self.metric.kind == Kind::Counter32 { growth } else { growth.or(Some(0.0)) }
     }
 }
 
@@ -69,7 +87,7 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
         if row.metric.kind.is_difference() && row.count < 2 {
             continue;
         }
-        let growth = row.growth();
+        let Some(growth) = row.growth() else { continue };
         match figures.get_mut(&(place, shown.clone())) {
             None => {
                 figures.insert((place, shown), (row, growth));
@@ -119,6 +137,8 @@ mod tests {
         let reads = [read([u32::MAX, 10]), read([1, 11]), read([4, 12])];
         assert_eq!(values(&declared, &reads), [(vec![], 7.0)]);
         assert_eq!(values(&declared, &reads[..1]), [], "one read shows no growth");
+        let anew = [read([900, 10]), read([3, 12])];
+        assert_eq!(values(&declared, &anew), [(vec![], 2.0)], "how far one of them got is unknown");
     }
 
     #[test]

@@ -401,7 +401,7 @@ impl Tracked {
             server_cpus_series: seen.server_cpus.cpus,
             downstreams: seen.downstreams.finish(),
             tuning: seen.tuning,
-            disk_busy: seen.disks.between(server::disk_busy),
+            disk_busy: seen.disks.between(server::disk_busy).flatten(),
             memory: values(Values::MEMORY).and_then(|ends| ends.between(increase)).map(
                 |mut counters| {
                     // Bytes in use are not a counter.

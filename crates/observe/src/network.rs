@@ -2,6 +2,7 @@
 
 use super::Pair;
 use crate::capacity::FRAME_EXTRA_BYTES;
+use crate::figures::growth32;
 use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
 use std::collections::BTreeMap;
 
@@ -91,10 +92,13 @@ pub(crate) fn interrupts(pair: &Pair<'_, Vec<Interrupt>>) -> Vec<InterruptUse> {
     let of_interrupt = |last: &Interrupt| {
         let first = pair.first.iter().find(|first| first.irq == last.irq)?;
         let on_cpu = |(cpu, last): (usize, &u64)| {
+            // A CPU that came since then counts from zero; see the source.
             let first = first.per_cpu.get(cpu).copied().unwrap_or(0);
-            last.saturating_sub(first) as f64 / pair.seconds
+            Some(growth32(first, *last)? as f64 / pair.seconds)
         };
-        let per_cpu_s: Vec<f64> = last.per_cpu.iter().enumerate().map(on_cpu).collect();
+        // One that began anew, as with its device, has an unknown growth.
+        let per_cpu_s: Option<Vec<f64>> = last.per_cpu.iter().enumerate().map(on_cpu).collect();
+        let per_cpu_s = per_cpu_s?;
         Some(InterruptUse {
             irq: last.irq.clone(),
             device: last.device.clone(),
@@ -186,11 +190,13 @@ pub(crate) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<Qdis
     let of_qdisc = |last: &Qdisc| {
         let is_same = |one: &&Qdisc| (&one.interface, one.handle) == (&last.interface, last.handle);
         let first = pair.first.iter().find(is_same)?;
+        // One that is made again with its device begins anew, and its growth is unknown.
+        let grown = |first: u32, last: u32| growth32(first.into(), last.into()).map(|n| n as u32);
         Some(QdiscUse {
             interface: last.interface.clone(),
             kind: last.kind.clone(),
-            drops: last.drops.wrapping_sub(first.drops),
-            overlimits: last.overlimits.wrapping_sub(first.overlimits),
+            drops: grown(first.drops, last.drops)?,
+            overlimits: grown(first.overlimits, last.overlimits)?,
             bytes_s: last.bytes.saturating_sub(first.bytes) as f64 / pair.seconds,
             packets_s: last.packets.saturating_sub(first.packets) as f64 / pair.seconds,
             waiting: waiting.share(last),
@@ -203,8 +209,8 @@ pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse 
     ConntrackUse {
         count,
         max: pair.last.max,
-        dropped: pair.last.dropped.saturating_sub(pair.first.dropped),
-        early_dropped: pair.last.early_dropped.saturating_sub(pair.first.early_dropped),
+        dropped: growth32(pair.first.dropped, pair.last.dropped).unwrap_or(0),
+        early_dropped: growth32(pair.first.early_dropped, pair.last.early_dropped).unwrap_or(0),
     }
 }
 
@@ -241,6 +247,39 @@ mod tests {
         let row = |dropped| vec![Softnet { dropped, ..Softnet::default() }];
         let (first, last) = (row(u32::MAX), row(4));
         assert_eq!(softnet(&Pair { first: &first, last: &last, seconds: 1.0 })[0].dropped, 5);
+        let row = |count| {
+            let (irq, device) = ("24".to_string(), "eth0-0".to_string());
+            vec![Interrupt { irq, device, per_cpu: vec![7, count], allowed: None }]
+        };
+        let rates = |first, last| {
+            let (first, last) = (row(first), row(last));
+            let all = interrupts(&Pair { first: &first, last: &last, seconds: 2.0 });
+            all.into_iter().map(|one| one.per_cpu_s).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(u64::from(u32::MAX), 9), [[0.0, 5.0]]);
+        assert_eq!(rates(u64::from(u32::MAX - 10), u64::from(u32::MAX)), [[0.0, 5.0]]);
+        assert_eq!(rates(5000, 9), [] as [Vec<f64>; 0], "it began anew: unknown");
+    }
+
+    #[test]
+    fn a_discipline_that_was_made_again_has_dropped_an_unknown_number() {
+        let row = |drops| vec![Qdisc { drops, ..Qdisc::default() }];
+        let seen = |first, last| {
+            let (first, last) = (row(first), row(last));
+            let pair = Pair { first: &first, last: &last, seconds: 1.0 };
+            qdiscs(&pair, &Waiting::default()).first().map(|one| one.drops)
+        };
+        assert_eq!(seen(5, 0), None);
+        assert_eq!(seen(u32::MAX, 4), Some(5));
+    }
+
+    #[test]
+    fn drops_of_the_table_wrap_on_one_cpu() {
+        let sum = |dropped| Conntrack { dropped, ..Conntrack::default() };
+        // Two CPUs; one wraps from 2^32 - 1 to 4.
+        let (first, last) = (sum(u64::from(u32::MAX) + 100), sum(4 + 100));
+        let used = conntrack(&Pair { first: &first, last: &last, seconds: 1.0 }, 0);
+        assert_eq!(used.dropped, 5);
     }
 
     #[test]

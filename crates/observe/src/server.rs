@@ -1,6 +1,7 @@
 //! What the threads of the server were doing, and where its connections waited.
 
 use super::Pair;
+use crate::figures::growth32;
 use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};
 use std::collections::BTreeMap;
 
@@ -288,18 +289,36 @@ impl DownstreamSum {
     }
 }
 
-/// Share of the window in which the busiest disk had requests in flight.
-pub(crate) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> f64 {
+/// Share of the window in which the busiest disk had requests in flight. Nothing when there are
+/// disks and all of them are new, or began anew.
+pub(crate) fn disk_busy(pair: &Pair<'_, Vec<Disk>>) -> Option<f64> {
     let busy = |last: &Disk| {
         let first = pair.first.iter().find(|first| first.name == last.name)?;
-        Some(last.busy_ms.saturating_sub(first.busy_ms) as f64 / 1e3 / pair.seconds)
+        Some(growth32(first.busy_ms, last.busy_ms)? as f64 / 1e3 / pair.seconds)
     };
-    pair.last.iter().filter_map(busy).fold(0.0, f64::max)
+    let known: Vec<f64> = pair.last.iter().filter_map(busy).collect();
+    let is_known = pair.last.is_empty() || !known.is_empty();
+    is_known.then(|| known.into_iter().fold(0.0, f64::max))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn milliseconds_of_a_disk_wrap_and_a_disk_that_began_anew_is_unknown() {
+        let busy = |first, last| {
+            let disk = |busy_ms| {
+                let name = "sda".to_string();
+                vec![Disk { name, reads: 1, writes: 1, busy_ms, waiting_ms: 0 }]
+            };
+            let (first, last) = (disk(first), disk(last));
+            disk_busy(&Pair { first: &first, last: &last, seconds: 10.0 })
+        };
+        assert_eq!(busy(u64::from(u32::MAX) - 999, 4000), Some(0.5));
+        assert_eq!(busy(90_000, 95_000), Some(0.5));
+        assert_eq!(busy(90_000, 5000), None);
+    }
 
     #[test]
     fn limited_time_is_that_of_sockets_seen_twice() {

@@ -4,6 +4,7 @@
 //! next reading of its source. Either is a mean over each part that it overlaps, so a source may be
 //! read less often than there are parts. A part in which nothing was known is absent.
 
+use crate::figures::growth;
 use crate::{Pair, Process, Shares, cpu_shares, mean_shares, thread_shares};
 use model::metric::Kind;
 use model::reading::{Data, Reading};
@@ -133,12 +134,8 @@ impl Timeline {
         self.derived(of, source, |first, last, seconds| {
             let before: BTreeMap<K, f64> = pick(first).into_iter().collect();
             let grown = |(key, now): (K, f64)| {
-                let growth = now - before.get(&key)?;
-                let growth = match kind {
-                    Kind::Counter32 if growth < 0.0 => growth + 2f64.powi(32),
-                    _ => growth,
-                };
-                (growth >= 0.0).then(|| (key, growth / seconds))
+                let growth = growth(kind, *before.get(&key)?, now)?;
+                Some((key, growth / seconds))
             };
             pick(last).into_iter().filter_map(grown).collect()
         })
@@ -310,6 +307,9 @@ mod tests {
         assert_eq!(lines["a"][2], Some(20.0));
         let lines = ten_seconds().growth(of, ("tcp", Kind::Counter), picked);
         assert!(lines.is_empty(), "a counter that stepped back began anew");
+        let readings = [at(2, count("a", 5000)), at(3, count("a", 15))];
+        let lines = ten_seconds().growth(clocked(&readings), ("tcp", Kind::Counter32), picked);
+        assert!(lines.is_empty(), "too much for a wrap: {lines:?}");
     }
 
     #[test]

@@ -49,9 +49,9 @@ pub(super) fn declared() -> Declaration {
     Declaration::new("conntrack", "nf_conntrack_{count,max} and its statistics")
         .max("count", Unit::Count, "Entries of the connection tracking table.")
         .max("max", Unit::Count, "Entries that the table may have.")
-        .counter("dropped", Unit::Count, "Packets dropped for want of an entry.")
-        .counter("early_dropped", Unit::Count, "Entries removed early to make room.")
-        .counter("insert_failed", Unit::Count, "Entries that could not be inserted.")
+        .counter32("dropped", Unit::Count, "Packets dropped for want of an entry.")
+        .counter32("early_dropped", Unit::Count, "Entries removed early to make room.")
+        .counter32("insert_failed", Unit::Count, "Entries that could not be inserted.")
 }
 
 struct ConntrackTable {

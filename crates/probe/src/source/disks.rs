@@ -5,8 +5,8 @@
 //! having been used (`loop`, `ram`) are left out.
 //!
 //! Caveats. Since Linux 5.0 the time with requests in flight is sampled at the tick. A disk that
-//! serves many requests at once can be busy all the time and far from its limit. Host-wide, also
-//! inside a container.
+//! serves many requests at once can be busy all the time and far from its limit. Both times are
+//! printed as 32 bits and wrap. Host-wide, also inside a container.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
@@ -48,8 +48,8 @@ pub(super) fn declared() -> Declaration {
         .each("name")
         .counter("reads", Unit::Count, "Reads completed.")
         .counter("writes", Unit::Count, "Writes completed.")
-        .counter("busy_ms", Unit::Ms, "Time with requests in flight.")
-        .counter("waiting_ms", Unit::Ms, "Time of all requests together.")
+        .counter32("busy_ms", Unit::Ms, "Time with requests in flight; 32 bits wide.")
+        .counter32("waiting_ms", Unit::Ms, "Time of all requests together; 32 bits wide.")
 }
 
 struct Disks {

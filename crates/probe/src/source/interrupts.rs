@@ -5,15 +5,17 @@
 //! architecture and are left out. Kernel: `kernel/irq/proc.c`, `show_interrupts`.
 //!
 //! Caveats. Network drivers that poll raise few interrupts under load, so the counts show *where* a
-//! queue is served, not how much. Offline CPUs have no column. The text grows as interrupts x CPUs,
-//! about 400 kB on a host with 128 CPUs and 300 interrupts, hence the slow cadence. Host-wide, also
-//! inside a network namespace.
+//! queue is served, not how much. The counts are 32 bits wide and wrap (`struct irqstat`). Offline
+//! CPUs have no column, and the kernel keeps their counts until they are back. Here a CPU that is
+//! offline keeps its last count, and one that was offline at the first read counts from zero when
+//! it comes. The text grows as interrupts x CPUs, about 400 kB on a host with 128 CPUs and 300
+//! interrupts, hence the slow cadence. Host-wide, also inside a network namespace.
 //!
 //! Which CPUs may serve an interrupt is in `/proc/irq/N/smp_affinity_list`, a file for each: those
 //! of the busiest interrupts are read, once in a while.
 
 use super::{Round, Scope, Source};
-use crate::interrupts::parse;
+use crate::interrupts::parse_table;
 use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -21,15 +23,15 @@ use model::reading::{Data, Interrupt};
 use model::root::Root;
 use model::units::NS_PER_S;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").counter(
+    Declaration::new("interrupts", "/proc/interrupts").each("device").over("irq").counter32(
         "per_cpu",
         Unit::Count,
-        "Device interrupts, all CPUs.",
+        "Device interrupts, all CPUs; 32 bits wide on each.",
     )
 }
 
@@ -45,6 +47,7 @@ struct Interrupts {
     /// Masks by interrupt, as they were read last.
     masks: BTreeMap<String, String>,
     masks_due_ns: u64,
+    coming: ComingAndGoing,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -54,18 +57,66 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
         buffer: Buffer::new(),
         masks: BTreeMap::new(),
         masks_due_ns: 0,
+        coming: ComingAndGoing::default(),
     }))
 }
 
 impl Source for Interrupts {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let mut rows = self.file.parse(&mut self.buffer, parse)?;
+        let (online, mut rows) = self.file.parse(&mut self.buffer, parse_table)?;
+        self.coming.settle(&online, &mut rows);
         if round.due_ns >= self.masks_due_ns {
             self.masks_due_ns = round.due_ns + MASKS_EVERY_NS;
             self.masks = masks(&self.root, &rows);
         }
         rows.iter_mut().for_each(|row| row.allowed = self.masks.get(&row.irq).cloned());
         Ok(Data::Interrupts(rows))
+    }
+}
+
+/// Counts of CPUs that go offline or come online between reads. Without it, all that a CPU ever
+/// counted would seem to happen, or to be undone, between two reads.
+#[derive(Debug, Default)]
+struct ComingAndGoing {
+    /// CPUs that were online at the first read.
+    first: Option<BTreeSet<usize>>,
+    /// CPUs that came later.
+    later: BTreeSet<usize>,
+    /// What is taken off the counts of those CPUs, by interrupt and CPU.
+    bases: BTreeMap<(String, usize), u64>,
+    /// The rows of the last read.
+    last: Vec<Interrupt>,
+}
+
+impl ComingAndGoing {
+    fn settle(&mut self, online: &[usize], rows: &mut [Interrupt]) {
+        let online: BTreeSet<usize> = online.iter().copied().collect();
+        let first = self.first.get_or_insert_with(|| online.clone());
+        if *first != online || !self.later.is_empty() {
+            let mut came: BTreeSet<usize> = online.difference(first).copied().collect();
+            came.retain(|cpu| self.later.insert(*cpu));
+            let last: BTreeMap<&str, &[u64]> =
+                self.last.iter().map(|row| (row.irq.as_str(), &row.per_cpu[..])).collect();
+            for row in rows.iter_mut() {
+                let last = last.get(row.irq.as_str()).copied().unwrap_or_default();
+                row.per_cpu.resize(row.per_cpu.len().max(last.len()), 0);
+                for (cpu, count) in row.per_cpu.iter_mut().enumerate() {
+                    let last = last.get(cpu).copied().unwrap_or(0);
+                    if !online.contains(&cpu) {
+                        *count = last;
+                    } else if self.later.contains(&cpu) {
+                        let zero = if came.contains(&cpu) { *count } else { 0 };
+                        let base = self.bases.entry((row.irq.clone(), cpu)).or_insert(zero);
+                        // One that went back, as at a wrap, goes on from its last count.
+                        if count.wrapping_sub(*base).wrapping_sub(last) > u64::from(u32::MAX) {
+                            *base = count.wrapping_sub(last);
+                        }
+                        *count = count.wrapping_sub(*base);
+                    }
+                }
+            }
+        }
+        self.last = rows.to_vec();
     }
 }
 
@@ -109,8 +160,36 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_comes_or_goes_counts_only_what_it_served_meanwhile() {
+        let host = testing::Folder::new("interrupt-cpus");
+        let root = Root::below(host.path());
+        let mut source = open(&Scope { root, ..Scope::default() }).unwrap();
+        let mut counts = |cpus: &str, counts: [&str; 2]| {
+            let [first, second] = counts;
+            let table =
+                format!("{cpus}\n 24: {first} PCI-MSI 1-edge a\n 25: {second} PCI-MSI 2-edge b\n");
+            host.write("proc/interrupts", &table);
+            let data = source.read(&Round { due_ns: 0, server: None }).unwrap();
+            let Data::Interrupts(rows) = data else { panic!("{data:?}") };
+            rows.into_iter().map(|row| row.per_cpu).collect::<Vec<_>>()
+        };
+        // CPUs 1 and 3 served before they were switched off.
+        assert_eq!(counts("CPU0 CPU2", ["5 7", "1 1"]), [[5, 0, 7], [1, 0, 1]]);
+        assert_eq!(counts("CPU0 CPU1 CPU2", ["6 900 7", "1 80 1"]), [[6, 0, 7], [1, 0, 1]]);
+        assert_eq!(counts("CPU0 CPU1 CPU2", ["6 903 8", "1 80 1"]), [[6, 3, 8], [1, 0, 1]]);
+        let four = "CPU0 CPU1 CPU2 CPU3";
+        assert_eq!(counts(four, ["6 904 8 70", "1 80 1 9"]), [[6, 4, 8, 0], [1, 0, 1, 0]]);
+        assert_eq!(counts("CPU0 CPU3", ["7 71", "1 9"]), [[7, 4, 8, 1], [1, 0, 1, 0]]);
+        assert_eq!(counts("CPU0 CPU2", ["7 9", "2 1"]), [[7, 4, 9, 1], [2, 0, 1, 0]]);
+        assert_eq!(counts(four, ["7 905 9 72", "2 81 1 9"]), [[7, 5, 9, 2], [2, 1, 1, 0]]);
+        // One that began anew, or wrapped, makes no leap.
+        assert_eq!(counts(four, ["7 1 9 73", "2 81 1 9"]), [[7, 5, 9, 3], [2, 1, 1, 0]]);
+        assert_eq!(counts(four, ["7 4 9 73", "2 81 1 9"]), [[7, 8, 9, 3], [2, 1, 1, 0]]);
+    }
+
+    #[test]
     fn a_large_host_with_a_cpu_offline() {
-        let devices = parse(testing::interrupts_text(128, 64, &[5]).as_bytes()).unwrap();
+        let (_, devices) = parse_table(testing::interrupts_text(128, 64, &[5]).as_bytes()).unwrap();
         assert_eq!(devices.len(), 64);
         let named = |name: &str| devices.iter().find(|interrupt| interrupt.device == name);
         let queue = named("mlx5_comp63@pci:0000:81:00.0").unwrap();

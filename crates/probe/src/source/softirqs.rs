@@ -5,7 +5,8 @@
 //!
 //! Caveats. A count is one run of the handler, which may poll up to `netdev_budget` packets: the
 //! skew between CPUs means something, the number does not. Columns are *possible* CPUs, so there
-//! are more than online ones. Host-wide, also inside a network namespace.
+//! are more than online ones. They are 32 bits wide and wrap (`struct kernel_stat`). Host-wide,
+//! also inside a network namespace.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
@@ -31,10 +32,10 @@ fn parse_line(line: &[u8], columns: &[usize]) -> Result<(String, Vec<u64>), Pars
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new("softirqs", "/proc/softirqs").counter(
+    Declaration::new("softirqs", "/proc/softirqs").counter32(
         "{kind}",
         Unit::Count,
-        "Runs of a soft interrupt handler, all CPUs.",
+        "Runs of a soft interrupt handler, all CPUs; 32 bits wide on each.",
     )
 }
 

@@ -98,7 +98,7 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
     };
     let lands = CpuSet::parse_list(effective).unwrap_or_default();
     let is_there = !lands.is_empty() && lands.without(&wanted).is_empty();
-    let came = |cpu: u32| counts(now, cpu).saturating_sub(counts(before, cpu));
+    let came = |cpu: u32| came(counts(before, cpu), counts(now, cpu));
     let meant: u64 = wanted.iter().map(came).sum();
     let elsewhere: u64 = lands.without(&wanted).iter().map(came).sum();
     match is_there {
@@ -115,7 +115,14 @@ fn judge(before: &str, now: &str, wanted: &str) -> Effect {
     }
 }
 
-fn counts(text: &str, cpu: u32) -> u64 {
+/// How many interrupts came between two counts. They are 32 bits wide in the kernel and wrap; one
+/// that would have grown by half of that began anew when a driver set its interrupts up again.
+fn came(before: u32, now: u32) -> u64 {
+    let grown = now.wrapping_sub(before);
+    u64::from(if now < before && grown >= 1 << 31 { now } else { grown })
+}
+
+fn counts(text: &str, cpu: u32) -> u32 {
     let (_, counts) = text.split_once('|').unwrap_or_default();
     let pairs = counts.split(' ').filter_map(|pair| pair.split_once(':'));
     let mut of = pairs.filter(|(number, _)| number.parse() == Ok(cpu));
@@ -164,6 +171,20 @@ mod tests {
         assert!(matches!(judge("0|0:5", "0|0:5", "3"), Effect::NotYet(_)));
         assert!(matches!(judge("0|0:5", "0|0:13", "3"), Effect::NotYet(_)));
         assert!(matches!(judge("0|0:5", "0|0:900", "3"), Effect::Missing(_)));
+    }
+
+    #[test]
+    fn counts_that_wrapped_or_began_anew_are_interrupts_that_came() {
+        let seen = |before, now| match judge(before, now, "3") {
+            Effect::Seen(what) => what,
+            other => panic!("{other:?}"),
+        };
+        let wrapped = seen("3|3:4294967290", "3|3:4");
+        assert!(wrapped.ends_with(", 10 interrupts came there"), "{wrapped}");
+        let anew = seen("3|3:5000", "3|3:7");
+        assert!(anew.ends_with(", 7 interrupts came there"), "{anew}");
+        assert!(matches!(judge("0|0:4294967290", "0|0:4", "3"), Effect::NotYet(_)));
+        assert!(matches!(judge("0|0:4294967290", "0|0:900", "3"), Effect::Missing(_)));
     }
 
     #[test]

@@ -17,12 +17,13 @@ pub(super) const CHART: HostChart = HostChart {
 };
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
-    // Milliseconds per second; a tenth of that is percent.
     let busy = |data: &Data| {
         let Data::Disks(disks) = data else { return Vec::new() };
-        disks.iter().map(|disk| (disk.name.clone(), disk.busy_ms as f64 / 10.0)).collect()
+        disks.iter().map(|disk| (disk.name.clone(), disk.busy_ms as f64)).collect()
     };
-    let lines = side.time.growth(side.clocked, ("disks", Kind::Counter), busy);
+    let mut lines = side.time.growth(side.clocked, ("disks", Kind::Counter32), busy);
+    // Milliseconds per second; a tenth of that is percent.
+    lines.values_mut().flatten().flatten().for_each(|busy| *busy /= 10.0);
     let y = Axis::linear("time in use", Unit::Percent);
     side.lines(chart, Lines::new(lines, y, "Time with requests in flight."))
 }

@@ -29,7 +29,7 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     if full <= 0.0 {
         return if taken.is_empty() { Drawn::Absent } else { Drawn::Zero };
     }
-    let runs = side.time.growth(side.clocked, ("softirqs", Kind::Counter), received);
+    let runs = side.time.growth(side.clocked, ("softirqs", Kind::Counter32), received);
     let (seen, when) = side.seen(|of| of.softnet.clone()).unwrap_or_default();
     let row = |(cpu, cells): (u32, Line)| {
         let used = seen.iter().find(|used| used.cpu == cpu);
