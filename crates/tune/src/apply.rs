@@ -8,7 +8,7 @@ use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story,
 use crate::knob::{Act, Effect, Sign};
 use crate::link;
 use crate::namespace;
-use crate::place::{Place, Seen};
+use crate::place::{DriverSetting, Place, Seen};
 use crate::plan::{Change, Planned, find};
 use crate::revert::{self, Absent, shown};
 use model::tuning::{Fate, Row, Scope};
@@ -170,10 +170,33 @@ fn look<'a>(
             }
         }
     }
-    // A daemon that would move these values is paused first, so it is resumed last, after
-    // everything else is put back.
-    todo.sort_by_key(|todo| !matches!(todo.change.place, Place::Daemon { .. }));
+    todo.sort_by_key(|todo| stage(&todo.change.place));
     if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
+}
+
+/// When a change is made; changes of the same stage stay in the order of the plan. They are put
+/// back in the reverse order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// A daemon that would move the values below is paused first, so it is resumed last, after
+    /// everything else is put back.
+    Daemons,
+    /// Drivers restart their queues for some of these, and then set interrupts, steering and tables
+    /// up again.
+    Restarts,
+    Others,
+    /// Where interrupts go, which a restart would undo.
+    Pins,
+}
+
+fn stage(place: &Place) -> Stage {
+    match place {
+        Place::Daemon { .. } => Stage::Daemons,
+        Place::Ethtool { setting: DriverSetting::Indirection, .. } => Stage::Others,
+        Place::Ethtool { .. } => Stage::Restarts,
+        Place::File { path, .. } if path.starts_with("/proc/irq/") => Stage::Pins,
+        _ => Stage::Others,
+    }
 }
 
 /// Whether a place can be changed now.
@@ -333,11 +356,18 @@ impl Under<'_, '_> {
         (now, Ok(format!("was {}", shown(&was))))
     }
 
-    /// Whether the changes work, beyond their values. All changes are made by now.
+    /// Whether the values are still as written, and whether the changes work beyond their values.
+    /// All changes are made by now.
     fn judge(&mut self, todo: &[Todo<'_>]) -> Result<(), String> {
         let mut failed = Vec::new();
         for (todo, recorded) in todo.iter().zip(&self.open.story.changes) {
             let row = &mut self.rows[todo.index];
+            if let Some((now, why)) = lost(self.host, recorded) {
+                (row.now, row.fate, row.note) = (now, Fate::Failed, why.clone());
+                (self.tell)(row);
+                failed.push(format!("{}: {why}", row.place));
+                continue;
+            }
             match effect(self.host, &recorded.begin) {
                 None => {}
                 Some(Effect::Seen(what) | Effect::NotYet(what)) => {
@@ -351,6 +381,22 @@ impl Under<'_, '_> {
             }
         }
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+}
+
+/// What a place has in place of the value that was written and read back, and why that matters;
+/// nothing when the value stands.
+fn lost(host: &Host, recorded: &Recorded) -> Option<(Option<String>, String)> {
+    let later = "a later change of this plan or another program did that; apply one at a time, \
+                 with --only";
+    match recorded.begin.place.read_back(host) {
+        Ok(Some(now)) if recorded.is_ours(&now) => None,
+        Ok(Some(now)) => {
+            let why = format!("it was written and is '{}' now: {later}", now.value);
+            Some((Some(now.value), why))
+        }
+        Ok(None) => Some((None, format!("it was written and is gone now: {later}"))),
+        Err(error) => Some((None, error.why())),
     }
 }
 

@@ -493,6 +493,77 @@ fn who_moves_interrupts_is_paused_before_and_goes_on_after_they_are_put_back() {
     assert_eq!(ground.values(), BEFORE);
 }
 
+/// A device whose driver sets its interrupts up again whenever its queues restart.
+fn with_hardware() -> (Ground, Vec<Planned>) {
+    let mut ground = Ground::new();
+    ground.made = MadeUp::new("change", 4).device("eth0", 2).hardware("eth0", 30, &[3, 2]);
+    ground.made.write(SOMAXCONN, "4096");
+    let ethtool = |setting: &str| format!("/ethtool/eth0/{setting}");
+    ground.made.write(&ethtool("channels.most"), "combined 4");
+    ground.made.write(&ethtool("coalescing"), "adaptive-rx 0 rx-usecs 8 tx-usecs 64");
+    let only = ["T1", "T3", "T16", "T17", "T29"].map(str::to_string).to_vec();
+    let profile = crate::host::Profile::Throughput;
+    let wish = Wish { only, profile, ..Wish::default() };
+    let planned = plan(&ground.host(), &wish, None);
+    assert_eq!(planned[0].row.knob, "T1", "pins stand first in the catalogue");
+    (ground, planned)
+}
+
+const PINS: [&str; 2] = ["/proc/irq/30/smp_affinity_list", "/proc/irq/31/smp_affinity_list"];
+
+/// Applies with a driver that puts pins back to its own CPUs when one of these knobs is set.
+fn apply_with_restarts(
+    ground: &Ground,
+    planned: &[Planned],
+    restarts: &[&str],
+    order: &mut Vec<String>,
+) -> Result<crate::Applied, TuneError> {
+    let mut tell = |row: &Row| {
+        order.push(row.knob.clone());
+        if restarts.contains(&row.knob.as_str()) {
+            PINS.iter().zip(["3", "2"]).for_each(|(pin, cpu)| {
+                ground.made.write(pin, cpu);
+            });
+        }
+    };
+    let watch = |_: &str| Ok(());
+    let options = ApplyOptions {
+        disruption: Disruption::Allowed,
+        watch: Some(&watch),
+        ..ApplyOptions::default()
+    };
+    apply(&ground.host(), &ground.journal(), planned, &options, &mut tell)
+}
+
+#[test]
+fn interrupts_are_pinned_after_everything_that_restarts_queues() {
+    let (ground, planned) = with_hardware();
+    let mut order = Vec::new();
+    apply_with_restarts(&ground, &planned, &["T3", "T16", "T17"], &mut order).unwrap();
+    assert_eq!(order, ["T3", "T16", "T17", "T29", "T1", "T1"]);
+    assert_eq!(PINS.map(|pin| ground.text(pin)), ["0", "1"]);
+    order.clear();
+    let mut tell = |row: &Row| order.push(row.knob.clone());
+    revert(&ground.host(), &ground.journal(), &Which::All, &mut tell).unwrap();
+    assert_eq!(order, ["T1", "T1", "T29", "T17", "T16", "T3"]);
+    assert_eq!(PINS.map(|pin| ground.text(pin)), ["3", "2"]);
+    assert_eq!(ground.text("/ethtool/eth0/channels"), "combined 2");
+}
+
+#[test]
+fn a_pin_that_a_later_change_undoes_fails_the_apply() {
+    let (ground, mut planned) = with_hardware();
+    // The second pin restarts the queues of this driver, and the first is lost.
+    planned.retain(|planned| planned.row.knob == "T1");
+    planned[1].row.knob = "T1 last".to_string();
+    let mut order = Vec::new();
+    let done = apply_with_restarts(&ground, &planned, &["T1 last"], &mut order);
+    let Err(TuneError::RolledBack { rows, why, left, .. }) = done else { panic!("{done:?}") };
+    assert!(why.contains(PINS[0]) && why.contains("it was written and is '3' now"), "{why}");
+    assert_eq!(fates(&rows), [Fate::Failed, Fate::Failed]);
+    assert_eq!((left, PINS.map(|pin| ground.text(pin))), (0, ["3", "2"].map(str::to_string)));
+}
+
 /// The order for a driver that has both: a governor of `performance` moves the preference to
 /// `performance` and refuses another one.
 #[test]
