@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of plain text read at once.
 const PIECE_BYTES: usize = 16 << 10;
@@ -36,6 +36,31 @@ pub struct Line {
     tls: Connection,
     frames: Frames,
     end: Option<LineEnd>,
+    /// Bytes that the socket accepted, and that came from it.
+    sent: u64,
+    received: u64,
+}
+
+/// How long no bytes have moved. A message that takes long is no silence while its bytes move.
+#[derive(Debug)]
+pub struct Stillness {
+    bytes: u64,
+    since: Instant,
+}
+
+impl Stillness {
+    /// Since an instant, at which this many bytes had moved.
+    pub fn new(bytes: u64, since: Instant) -> Self {
+        Self { bytes, since }
+    }
+
+    /// How long there has been no change of the bytes that have moved.
+    pub fn lasted(&mut self, bytes: u64, now: Instant) -> Duration {
+        if bytes != self.bytes {
+            *self = Self::new(bytes, now);
+        }
+        now.saturating_duration_since(self.since)
+    }
 }
 
 impl Line {
@@ -49,7 +74,18 @@ impl Line {
         socket.set_nodelay(true)?;
         // Senders wait while `is_blocked`; the limit would cut a message in two.
         tls.set_buffer_limit(None);
-        Ok(Self { socket, tls, frames: Frames::new(message_bytes_max), end: None })
+        let frames = Frames::new(message_bytes_max);
+        Ok(Self { socket, tls, frames, end: None, sent: 0, received: 0 })
+    }
+
+    /// Bytes that the socket has accepted so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes that have come so far, also of messages that are not whole yet.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Sends a message as far as the socket accepts it at once; the rest is kept.
@@ -122,7 +158,7 @@ impl Line {
     fn try_read(&mut self) -> Result<(), LineEnd> {
         match self.tls.read_tls(&mut self.socket) {
             Ok(0) => return Err(LineEnd::Closed),
-            Ok(_) => {}
+            Ok(count) => self.received += count as u64,
             Err(error) if is_passing(&error) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
@@ -145,7 +181,7 @@ impl Line {
     fn write(&mut self) {
         while self.end.is_none() && self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {
-                Ok(1..) => {}
+                Ok(count @ 1..) => self.sent += count as u64,
                 Ok(0) => self.end = Some(LineEnd::Closed),
                 Err(error) if is_passing(&error) => return,
                 Err(error) => self.end = Some(error.into()),
@@ -162,15 +198,20 @@ fn is_passing(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::certificate::{Identity, Pinned};
-    use crate::message::ToProbe;
+    use crate::message::{FromProbe, ToProbe};
+    use rustix::net::sockopt;
     use rustls::pki_types::ServerName;
     use rustls::{ClientConnection, ServerConnection};
     use std::net::TcpListener;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Both ends of a line, after the handshake.
     fn pair() -> (Line, Line) {
-        let folder = std::env::temp_dir().join(format!("remote-line-{}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("remote-line-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         let identity = Identity::read_or_make(&folder.join("probe.pem")).unwrap();
@@ -188,6 +229,41 @@ mod tests {
             assert_eq!(near.next::<ToProbe>(turn).unwrap(), None);
         }
         (near, far)
+    }
+
+    /// A large reading over a slow link: a part of it is enough to see that the line is not dead.
+    #[test]
+    fn bytes_of_a_message_that_is_not_whole_yet_are_seen_to_move() {
+        let (mut near, mut far) = pair();
+        let turn = Duration::from_millis(10);
+        let begin = Instant::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        sockopt::set_socket_send_buffer_size(&far.socket, 64 << 10).unwrap();
+        sockopt::set_socket_recv_buffer_size(&near.socket, 64 << 10).unwrap();
+        let reading = FromProbe::Line { text: "x".repeat(1_000_000) };
+        // More than both sockets hold.
+        while !far.is_blocked() {
+            far.send(&reading);
+        }
+        (0..8).for_each(|_| far.send(&reading));
+        let mut still = Stillness::new(far.sent(), begin);
+        assert_eq!(still.lasted(far.sent(), after(9)), Duration::from_secs(9));
+        let (mut sent, mut seconds) = (far.sent(), 9);
+        let mut still_there = Stillness::new(near.received(), begin);
+        for _ in 0..5 {
+            while far.sent() == sent {
+                let received = near.received();
+                near.next_bytes(turn).unwrap();
+                if near.received() != received {
+                    assert_eq!(still_there.lasted(near.received(), after(99)), Duration::ZERO);
+                }
+                far.flush(Duration::ZERO).unwrap();
+            }
+            assert!(far.is_blocked(), "most of it is still on its way");
+            (sent, seconds) = (far.sent(), seconds + 9);
+            assert_eq!(still.lasted(sent, after(seconds)), Duration::ZERO);
+        }
+        assert_eq!(still.lasted(sent, after(seconds + 11)), Duration::from_secs(11), "stuck");
     }
 
     #[test]

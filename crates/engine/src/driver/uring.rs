@@ -318,7 +318,9 @@ impl Uring {
 
     fn enter(&mut self, now_ns: u64, until_ns: u64) {
         self.feed();
-        let may_wait = self.failed.is_empty() && self.starved.is_empty();
+        // Events that are here already are not waited for.
+        let has_events = !self.failed.is_empty() || !self.reaped.is_empty();
+        let may_wait = !has_events && self.starved.is_empty();
         let left_ns = if may_wait { until_ns.saturating_sub(now_ns) } else { 0 };
         let entered = if left_ns == 0 {
             self.poll()

@@ -2,7 +2,7 @@
 
 use super::{STOP_WITHIN, Shared, lock};
 use crate::SILENCE_MAX;
-use crate::line::{Line, LineEnd};
+use crate::line::{Line, LineEnd, Stillness};
 use crate::message::{Farewell, FromProbe, Pong, ToProbe};
 use crate::offset::{Part, RoundTrip};
 use probe::monotonic_ns;
@@ -58,7 +58,7 @@ pub struct Listener {
     stop: Arc<AtomicBool>,
     entrance: Entrance,
     trips_after: u32,
-    heard: Instant,
+    silence: Stillness,
 }
 
 impl Listener {
@@ -68,7 +68,8 @@ impl Listener {
         stop: Arc<AtomicBool>,
         entrance: Entrance,
     ) -> Self {
-        Self { line, shared, stop, entrance, trips_after: 0, heard: Instant::now() }
+        let silence = Stillness::new(line.received(), Instant::now());
+        Self { line, shared, stop, entrance, trips_after: 0, silence }
     }
 
     /// Reads until `stop` is set or the connection ends.
@@ -103,16 +104,16 @@ impl Listener {
     fn turn(&mut self, part: Part) -> Result<(), Over> {
         if self.entrance.is_filling() {
             // The queue is full; the other end is not silent.
-            self.heard = Instant::now();
+            self.silence = Stillness::new(self.line.received(), Instant::now());
             thread::sleep(TURN);
             return Ok(());
         }
         match self.line.next(TURN) {
             Ok(Some(message)) => {
-                self.heard = Instant::now();
+                self.silence = Stillness::new(self.line.received(), Instant::now());
                 self.take(part, message)
             }
-            Ok(None) if self.heard.elapsed() > SILENCE_MAX => {
+            Ok(None) if self.is_silent() => {
                 Err(Over::Lost(format!("it sent nothing for {} s", SILENCE_MAX.as_secs())))
             }
             Ok(None) => Ok(()),
@@ -122,6 +123,10 @@ impl Listener {
             }
             Err(end) => Err(Over::Lost(end.to_string())),
         }
+    }
+
+    fn is_silent(&mut self) -> bool {
+        self.silence.lasted(self.line.received(), Instant::now()) > SILENCE_MAX
     }
 
     fn take(&mut self, part: Part, message: FromProbe) -> Result<(), Over> {
@@ -142,7 +147,7 @@ impl Listener {
     /// Compares the clocks once more, one ping at a time, and reads the last readings.
     fn last_words(&mut self) -> Result<(), Over> {
         let begin = Instant::now();
-        self.heard = begin;
+        self.silence = Stillness::new(self.line.received(), begin);
         for asked in 0..TRIPS_AFTER {
             self.ping();
             while self.trips_after <= asked && begin.elapsed() < STOP_WITHIN {

@@ -5,7 +5,7 @@ use super::last_words::{LAST_WORDS, TURN, say};
 use super::starting::Attendant;
 use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
-use crate::line::{Line, LineEnd};
+use crate::line::{Line, LineEnd, Stillness};
 use crate::listening::find;
 use crate::message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A client that reads nothing for this long is gone.
+/// A client that takes no byte for this long, while there are some for it, is gone.
 const STUCK_MAX: Duration = Duration::from_secs(10);
 /// How often changed settings of the host are checked, while a client observes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -263,7 +263,7 @@ impl Stream {
         ends_after: Option<Duration>,
     ) -> Result<Farewell, LineEnd> {
         let begin = Instant::now();
-        let (mut heard, mut taken) = (begin, begin);
+        let (mut heard, mut still) = (begin, Stillness::new(self.line.sent(), begin));
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Ok(Farewell::Stopped);
@@ -274,12 +274,15 @@ impl Stream {
             // Read nothing from a client that does not read: responses would pile up.
             if self.line.is_blocked() {
                 self.line.flush(TURN)?;
-                if taken.elapsed() > STUCK_MAX {
+                let now = Instant::now();
+                if still.lasted(self.line.sent(), now) > STUCK_MAX {
                     return Ok(Farewell::Untaken);
                 }
+                // What it sends meanwhile is not read.
+                heard = now;
                 continue;
             }
-            taken = Instant::now();
+            still = Stillness::new(self.line.sent(), Instant::now());
             match self.line.next(TURN)? {
                 Some(ToProbe::Ping { sent_ns }) => {
                     self.line.send(&FromProbe::Pong(Pong::now(sent_ns)));

@@ -82,6 +82,23 @@ fn a_farewell_goes_to_the_connection_that_it_ends() {
     assert_eq!(&heard, b"farewell");
 }
 
+/// Completions that were taken to make room in the middle of a turn are events of the next one.
+#[test]
+fn a_wait_does_not_sleep_on_completions_that_were_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    driver.push(opcode::Nop::new().build().user_data(Operation::Receive.tag(0, 0)));
+    driver.hand_over(0);
+    driver.make_room();
+    assert_eq!(driver.reaped.len(), 1);
+    let now_ns = driver.now_ns();
+    driver.wait(now_ns, now_ns + 1_000_000_000);
+    // A wait of that length arms the timer before it sleeps.
+    assert_eq!(driver.armed_until_ns, u64::MAX);
+    assert!(matches!(driver.next(), Some(Event::Ended { slot: 0, .. })));
+    assert!(driver.next().is_none());
+}
+
 /// More completions than the kernel has room for: none is lost, and submitting continues.
 #[test]
 fn completions_without_room_are_kept() {
