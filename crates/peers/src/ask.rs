@@ -4,6 +4,7 @@
 use model::check::Checks;
 use model::load::{Arrival, DriverKind, Level, Life, Question, Spacing, Stop, Trial, Warmup};
 use model::route::Lookup;
+use std::collections::BTreeSet;
 
 /// A load that a tool may make.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +105,20 @@ impl Ask {
             ));
         }
         Ok(Some(whole as u64))
+    }
+
+    /// Refuses several headers of one name, for a tool that sends only the last of them.
+    pub fn one_of_each_header(&self, tool: &str) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let mut names = self.headers.iter().map(|(name, _)| name);
+        match names.find(|name| !seen.insert(name.to_ascii_lowercase())) {
+            Some(name) => Err(format!(
+                "{tool} sends only the last of several headers of one name, and {name} is there \
+                 twice; give one header with both values, for example -H '{name}: a, b', or use \
+                 h2load or vegeta"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a rate.

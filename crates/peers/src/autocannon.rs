@@ -15,6 +15,7 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.one_of_each_header("autocannon")?;
     let ends = match ask.stop {
         Stop::AfterNs(_) => format!("-d {}", ask.whole_seconds("autocannon")?),
         Stop::AfterRequests(count) => format!("-a {count}"),

@@ -16,6 +16,7 @@ pub(crate) const PEER: Peer = Peer {
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("hey")?;
+    ask.one_of_each_header("hey")?;
     let ends = match ask.stop {
         Stop::AfterNs(ns) => format!("-z {}", Ask::time(ns)),
         // It gives each worker the same number, and does not send the rest.
@@ -27,7 +28,12 @@ fn order(ask: &Ask) -> Result<Order, String> {
         }
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
-    let mut words = words(&format!("-c {} {ends} -t {}", ask.connections, ask.timeout_s()));
+    // By itself it asks for compressed bodies and follows redirects.
+    let mut words = words(&format!(
+        "-disable-compression -disable-redirects -c {} {ends} -t {}",
+        ask.connections,
+        ask.timeout_s()
+    ));
     if let Some(rate) = ask.rate {
         words.extend(["-q".to_string(), format!("{}", rate / f64::from(ask.connections))]);
     }
@@ -55,10 +61,12 @@ mod tests {
 
     #[test]
     fn a_load_is_asked_like_this() {
-        assert_eq!(order(&ask()).unwrap().shown(), "-c 16 -z 3s -t 10 http://127.0.0.1:8083/read");
-        let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(96), ..more() };
-        let expected = "-c 16 -n 96 -t 10 -q 31.25 -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
+        let expected = "-disable-compression -disable-redirects -c 16 -z 3s -t 10 \
                         http://127.0.0.1:8083/read";
+        assert_eq!(order(&ask()).unwrap().shown(), expected);
+        let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(96), ..more() };
+        let expected = "-disable-compression -disable-redirects -c 16 -n 96 -t 10 -q 31.25 -m PUT \
+                        -H Accept: text/plain; q=\"1\" -d a\"b http://127.0.0.1:8083/read";
         assert_eq!(order(&all).unwrap().shown(), expected);
     }
 
@@ -71,7 +79,8 @@ mod tests {
     #[test]
     fn another_host_is_sent() {
         let other = Ask { headers: vec![("Host".into(), "shop.example".into())], ..ask() };
-        let expected = "-c 16 -z 3s -t 10 -host shop.example http://127.0.0.1:8083/read";
+        let expected = "-disable-compression -disable-redirects -c 16 -z 3s -t 10 -host \
+                        shop.example http://127.0.0.1:8083/read";
         assert_eq!(order(&other).unwrap().shown(), expected);
     }
 }

@@ -19,6 +19,7 @@ const SUMMARY: &str = "k6.json";
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("k6")?;
+    ask.one_of_each_header("k6")?;
     let line = format!(
         "run --quiet --no-color --no-usage-report --summary-export {FOLDER}/{SUMMARY} \
          {FOLDER}/load.js"
@@ -28,7 +29,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
 }
 
 fn script(ask: &Ask) -> Result<String, String> {
-    let options = match (ask.whole_rate("k6")?, ask.stop) {
+    let mut options = match (ask.whole_rate("k6")?, ask.stop) {
         (Some(rate), Stop::AfterNs(ns)) => json!({ "scenarios": { "load": {
             "executor": "constant-arrival-rate", "rate": rate, "timeUnit": "1s",
             "duration": Ask::time(ns), "preAllocatedVUs": ask.connections,
@@ -42,6 +43,9 @@ fn script(ask: &Ask) -> Result<String, String> {
             return Err("k6 at a rate stops after a time; for example --duration 10s".to_string());
         }
     };
+    // By itself it follows redirects, and makes a text of each body for the script.
+    options["maxRedirects"] = json!(0);
+    options["discardResponseBodies"] = json!(true);
     let headers: serde_json::Map<String, Value> =
         ask.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let params = json!({ "headers": headers, "timeout": format!("{}s", ask.timeout_s()) });

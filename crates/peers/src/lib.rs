@@ -86,6 +86,32 @@ mod tests {
     use super::*;
     use model::tool::TOOLS;
 
+    /// One that keeps only the last would make another load than ours.
+    #[test]
+    fn a_header_that_is_there_twice_is_sent_twice_or_refused() {
+        let header = |name: &str, value: &str| (name.to_string(), value.to_string());
+        let twice = vec![header("X-Tag", "one"), header("x-tag", "two")];
+        let rate = Some(100.0);
+        for peer in PEERS {
+            let asked = |rate| Ask { headers: twice.clone(), rate, ..ask::tests::ask() };
+            let rate = if peer.tool == Tool::Wrk2 { rate } else { None };
+            let ordered = (peer.order)(&asked(rate)).map(|order| order.shown());
+            let name = peer.tool.name();
+            match peer.tool {
+                Tool::H2load | Tool::Vegeta => {
+                    let shown = ordered.unwrap();
+                    assert!(shown.contains("X-Tag: one"), "{name}: {shown}");
+                    assert!(shown.contains("x-tag: two"), "{name}: {shown}");
+                }
+                _ => {
+                    let why = ordered.unwrap_err();
+                    assert!(why.starts_with(name) && why.contains("x-tag is there twice"), "{why}");
+                    assert!(why.contains("for example -H 'x-tag: a, b'"), "{why}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_tool_is_listed_once() {
         let listed: Vec<Tool> = PEERS.iter().map(|peer| peer.tool).collect();

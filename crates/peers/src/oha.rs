@@ -16,11 +16,16 @@ pub(crate) const PEER: Peer = Peer {
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("oha")?;
+    ask.one_of_each_header("oha")?;
     let ends = match ask.stop {
         Stop::AfterNs(ns) => format!("-z {}", Ask::time(ns)),
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
-    let first = format!("--no-tui --output-format json -c {} {ends}", ask.connections);
+    // By itself it asks for compressed bodies, and versions before 1.15 follow redirects.
+    let first = format!(
+        "--no-tui --output-format json --redirect 0 --disable-compression -c {} {ends}",
+        ask.connections
+    );
     let mut words = words(&first);
     if let Some(rate) = ask.whole_rate("oha")? {
         words.extend(["-q".to_string(), rate.to_string()]);
@@ -46,12 +51,13 @@ mod tests {
 
     #[test]
     fn a_load_is_asked_like_this() {
-        let expected = "--no-tui --output-format json -c 16 -z 3s -t 10s \
-                        http://127.0.0.1:8083/read";
+        let expected = "--no-tui --output-format json --redirect 0 --disable-compression -c 16 -z \
+                        3s -t 10s http://127.0.0.1:8083/read";
         assert_eq!(order(&ask()).unwrap().shown(), expected);
         let all = Ask { rate: Some(500.0), stop: Stop::AfterRequests(99), ..more() };
-        let expected = "--no-tui --output-format json -c 16 -n 99 -q 500 -t 10s -m PUT -H Accept: \
-                        text/plain; q=\"1\" -d a\"b http://127.0.0.1:8083/read";
+        let expected = "--no-tui --output-format json --redirect 0 --disable-compression -c 16 -n \
+                        99 -q 500 -t 10s -m PUT -H Accept: text/plain; q=\"1\" -d a\"b \
+                        http://127.0.0.1:8083/read";
         assert_eq!(order(&all).unwrap().shown(), expected);
         assert!(order(&Ask { depth: 2, ..ask() }).is_err());
     }

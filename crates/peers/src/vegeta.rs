@@ -15,6 +15,8 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const RESULTS: &str = "vegeta.bin";
+/// The header that asks for compressed bodies.
+const ENCODING: &str = "Accept-Encoding";
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("vegeta")?;
@@ -26,15 +28,22 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Some(rate) => format!("-rate {rate}/1s"),
         None => format!("-rate 0 -workers {0} -max-workers {0}", ask.connections),
     };
+    // By itself it follows redirects; with -1 it does not, and they count as good.
     let line = format!(
-        "attack -targets {FOLDER}/target.txt {pace} -duration {} -timeout {}s \
+        "attack -targets {FOLDER}/target.txt {pace} -redirects=-1 -duration {} -timeout {}s \
          -output {FOLDER}/{RESULTS}",
         Ask::time(ns),
         ask.timeout_s()
     );
     let mut target = format!("{} {}\n", ask.method, ask.url);
     for (name, value) in &ask.headers {
+        // Spelled otherwise it would not find it, and would ask for gzip as well.
+        let name = if name.eq_ignore_ascii_case(ENCODING) { ENCODING } else { name };
         target += &format!("{name}: {value}\n");
+    }
+    if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(ENCODING)) {
+        // It has no option for this, and by itself asks for gzip.
+        target += &format!("{ENCODING}: identity\n");
     }
     let mut files = Vec::new();
     if !ask.body.is_empty() {
@@ -63,5 +72,13 @@ mod tests {
         insta::assert_snapshot!(order(&ask()).unwrap().shown());
         let open = Ask { rate: Some(500.0), ..more() };
         insta::assert_snapshot!("open", order(&open).unwrap().shown());
+    }
+
+    #[test]
+    fn an_encoding_that_was_asked_for_is_the_only_one() {
+        let headers = vec![("accept-encoding".into(), "br".into())];
+        let shown = order(&Ask { headers, ..ask() }).unwrap().shown();
+        assert!(shown.ends_with("\nAccept-Encoding: br\n"), "{shown}");
+        assert!(!shown.contains("identity"), "{shown}");
     }
 }

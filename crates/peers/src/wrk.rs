@@ -15,6 +15,7 @@ pub(crate) const PEER: Peer = Peer {
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
+    ask.one_of_each_header("wrk")?;
     let seconds = ask.whole_seconds("wrk")?;
     Ok(lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections)))
 }

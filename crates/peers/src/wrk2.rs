@@ -15,6 +15,7 @@ pub(crate) const PEER: Peer = Peer {
 
 fn order(ask: &Ask) -> Result<Order, String> {
     let rate = ask.whole_rate("wrk2")?.ok_or("wrk2 needs a rate; for example -R 1k")?;
+    ask.one_of_each_header("wrk2")?;
     let seconds = ask.whole_seconds("wrk2")?;
     let (threads, connections) = (ask.threads, ask.connections);
     let first = format!("-t{threads} -c{connections} -d{seconds}s -R{rate} --latency");
