@@ -16,7 +16,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,8 @@ const CREDENTIALS: &str = "controller.creds";
 const AUTHORITY: &str = "authority.pem";
 const CERTIFICATE: &str = "server.pem";
 const CERTIFICATE_KEY: &str = "server.key";
+/// Where a new broker listens when nothing says otherwise.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 4222);
 /// Names and addresses of the broker on its own host.
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Size limit of a credentials file in bytes.
@@ -49,8 +51,8 @@ pub struct Wish {
     pub agents: Vec<String>,
     /// Names and addresses of the broker, for its certificate.
     pub hosts: Vec<String>,
-    /// Where the broker listens.
-    pub listen: SocketAddr,
+    /// Where the broker listens; where its configuration has it, else [`LISTEN`], when not given.
+    pub listen: Option<SocketAddr>,
 }
 
 /// The keys that were made.
@@ -62,6 +64,8 @@ pub struct Made {
     pub new: Vec<String>,
     /// Agents that had keys already.
     pub kept: Vec<String>,
+    /// Where the broker listens.
+    pub listen: SocketAddr,
 }
 
 /// Why keys could not be made or read.
@@ -95,6 +99,15 @@ pub enum KeysError {
         /// The fleet in it.
         fleet: String,
     },
+    /// The configuration of the broker does not tell where it listens.
+    #[error(
+        "{}: there is no address of the broker in it that can be kept, such as listen: \
+         \"0.0.0.0:4222\"; give it, for example --listen 0.0.0.0:4222", path.display()
+    )]
+    NoListen {
+        /// The broker's configuration.
+        path: PathBuf,
+    },
     /// No certificate could be made.
     #[error("no certificate could be made: {0}")]
     NoCertificate(#[from] rcgen::Error),
@@ -120,20 +133,25 @@ fn io_error(path: &Path) -> impl Fn(io::Error) -> KeysError {
 ///
 /// # Errors
 ///
-/// Hosts are given and the certificate exists already; the folder is another fleet's; or a file
-/// cannot be read or made.
+/// Hosts are given and the certificate exists already; the folder is another fleet's; no address is
+/// given and the configuration has none; or a file cannot be read or made.
 pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     let of = |part: &str| wish.folder.join(part);
     let path = of(BROKER).join(CONFIGURATION);
-    match fs::read_to_string(&path) {
-        Ok(text) => {
-            if let Some(fleet) = fleet_of(&text).filter(|fleet| *fleet != wish.fleet) {
-                return Err(KeysError::OtherFleet { fleet: fleet.to_string(), path });
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+    let before = match fs::read_to_string(&path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io_error(&path)(error)),
+    };
+    let fleet = before.as_deref().and_then(fleet_of).filter(|fleet| *fleet != wish.fleet);
+    if let Some(fleet) = fleet.map(str::to_string) {
+        return Err(KeysError::OtherFleet { fleet, path });
     }
+    let listen = match (wish.listen, &before) {
+        (Some(listen), _) => listen,
+        (None, None) => LISTEN,
+        (None, Some(text)) => listen_of(text).ok_or(KeysError::NoListen { path })?,
+    };
     for part in [BROKER, CONTROLLER, AGENTS] {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(of(part));
         made.map_err(io_error(&of(part)))?;
@@ -157,9 +175,9 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
         users.push(of_agent(&wish.fleet, name, &user_of(&path, &remark, &authority)?));
     }
     let path = of(BROKER).join(CONFIGURATION);
-    fs::write(&path, configuration(wish, &users)).map_err(io_error(&path))?;
+    fs::write(&path, configuration(&wish.fleet, listen, &users)).map_err(io_error(&path))?;
     let new = all.iter().filter(|name| !kept.contains(*name)).cloned().collect();
-    Ok(Made { controller, new, kept: kept.into_iter().collect() })
+    Ok(Made { controller, new, kept: kept.into_iter().collect(), listen })
 }
 
 /// Credentials of the controller, and its key, from a folder that [`make`] filled or from its part
@@ -289,8 +307,13 @@ fn fleet_of(text: &str) -> Option<&str> {
     rest.split_once('.').map(|(fleet, _)| fleet)
 }
 
-fn configuration(wish: &Wish, users: &[String]) -> String {
-    let Wish { fleet, listen, .. } = wish;
+/// Where the broker of such a configuration listens.
+fn listen_of(text: &str) -> Option<SocketAddr> {
+    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("listen:"));
+    lines.next()?.trim().trim_matches('"').parse().ok()
+}
+
+fn configuration(fleet: &str, listen: SocketAddr, users: &[String]) -> String {
     format!(
         "# The broker of the fleet '{fleet}'. ceiling fleet keys rewrites this file when agents \
          are\n# added. Paths are relative to this folder, so start the broker here:\n\
@@ -315,7 +338,7 @@ mod tests {
             fleet: "staging".to_string(),
             agents: agents.iter().map(ToString::to_string).collect(),
             hosts: Vec::new(),
-            listen: "127.0.0.1:4222".parse().unwrap(),
+            listen: None,
         }
     }
 
@@ -355,6 +378,39 @@ mod tests {
         let refused = make(&other).unwrap_err();
         assert!(refused.to_string().contains("--name staging"), "{refused}");
         assert_eq!(file("nats/nats.conf"), configuration, "it is as it was");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_broker_keeps_its_address_when_agents_are_added() {
+        let folder = std::env::temp_dir().join(format!("agents-listen-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let path = folder.join("nats/nats.conf");
+        let made = |listen: Option<&str>, agents: &[&str]| {
+            let listen = listen.map(|text| text.parse().unwrap());
+            make(&Wish { listen, ..wish(&folder, agents) }).map(|made| made.listen.to_string())
+        };
+        let is_written = |listen: &str| {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains(&format!("\nlisten: \"{listen}\"\n")), "{listen}: {text}");
+        };
+        for (asked, agents, listen) in [
+            (None, "a1", "0.0.0.0:4222"),
+            (Some("10.0.0.5:4333"), "a1", "10.0.0.5:4333"),
+            (None, "a2", "10.0.0.5:4333"),
+            (Some("[::1]:4444"), "a2", "[::1]:4444"),
+            (None, "a3", "[::1]:4444"),
+        ] {
+            assert_eq!(made(asked, &[agents]).unwrap(), listen);
+            is_written(listen);
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let edited = text.replace("listen: \"[::1]:4444\"", "port: 4555");
+        fs::write(&path, &edited).unwrap();
+        let refused = made(None, &["a4"]).unwrap_err().to_string();
+        assert!(refused.contains("nats.conf") && refused.contains("--listen"), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), edited, "it is as it was");
+        assert!(!folder.join("agents/a4.creds").exists());
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -111,7 +111,9 @@ fn decoded(bytes: &[u8]) -> String {
 /// A header line without its secret.
 fn masked(line: &str) -> String {
     match line.split_once(':') {
-        Some((name, _)) if secret::is_secret(name) => format!("{name}: {}", secret::MASK),
+        Some((name, _)) if secret::is_secret_header(name.trim()) => {
+            format!("{name}: {}", secret::MASK)
+        }
         _ => secret::text(line),
     }
 }

@@ -20,22 +20,17 @@ const WITHIN: &[&str] = &[
     "credential",
     "cookie",
     "authorization",
+    "sessid",
+    "sessionid",
 ];
 /// Any name with one of these as a word of its own.
-const WORDS: &[&str] = &[
-    "auth",
-    "bearer",
-    "jwt",
-    "pass",
-    "passwd",
-    "pw",
-    "pwd",
-    "sessid",
-    "session",
-    "sid",
-    "sig",
-    "signature",
-];
+const WORDS: &[&str] =
+    &["auth", "bearer", "jwt", "pass", "passwd", "pw", "pwd", "session", "sid", "sig", "signature"];
+/// Words of headers that mean something else in the names of options and variables, which have keys
+/// of other kinds: files, columns.
+const IN_HEADERS: &[&str] = &["authentication", "key", "keys"];
+/// Headers with a key that is no secret, as one word.
+const OPEN_KEYS: &[&str] = &["cachekey", "idempotencykey", "surrogatekey", "websocketkey"];
 /// Parameters of a query whose names mean something else as the name of an option.
 const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
 /// Names with these endings are about a secret, for example its place, and their values are not
@@ -50,7 +45,7 @@ const OPEN: &[&str] = &["auth-env", "connect-to", "probe", "resolve", "sni"];
 /// A shorter secret is not searched for in our messages: any text may contain it.
 const SOUGHT_MIN_BYTES: usize = 4;
 
-/// Whether a header, an option or a variable of this name has a secret for a value.
+/// Whether an option, a variable or a parameter of this name has a secret for a value.
 pub fn is_secret(name: &str) -> bool {
     let words = words_of(name);
     if words.last().is_some_and(|last| ABOUT.contains(&last.as_str())) {
@@ -59,6 +54,15 @@ pub fn is_secret(name: &str) -> bool {
     let whole = words.concat();
     WITHIN.iter().any(|part| whole.contains(part))
         || words.iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// Whether a header of this name has a secret for a value.
+pub fn is_secret_header(name: &str) -> bool {
+    let words = words_of(name);
+    let is_about = words.last().is_some_and(|last| ABOUT.contains(&last.as_str()));
+    let is_open = OPEN_KEYS.iter().any(|open| words.concat().ends_with(open));
+    let has_key = words.iter().any(|word| IN_HEADERS.contains(&word.as_str()));
+    is_secret(name) || (has_key && !is_about && !is_open)
 }
 
 /// The words of a name in lower case: `xApi-Key_2` is x, api, key, 2.
@@ -153,8 +157,9 @@ impl Secrets {
     }
 
     fn is_header(&self, name: &str) -> bool {
-        let name = name.trim().to_ascii_lowercase();
-        self.headers.contains(&name) || is_secret(&name)
+        let (name, small) = (name.trim(), name.trim().to_ascii_lowercase());
+        // Capitals may begin a word or not: a mask may hide too much.
+        self.headers.contains(&small) || is_secret_header(name) || is_secret_header(&small)
     }
 
     /// A command line of ceiling without its secrets, including those of the body.

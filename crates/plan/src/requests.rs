@@ -63,6 +63,37 @@ pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
     })
 }
 
+/// Refuses options about requests for a URL of TCP, which has none.
+pub fn none_for_tcp(options: &Options, url: &Url) -> Result<(), Usage> {
+    let checks = &options.checks;
+    let given = [
+        (options.targets.is_some(), "--targets"),
+        (options.method.is_some(), "--method"),
+        (!options.headers.is_empty(), "--header"),
+        (options.auth_env.is_some(), "--auth-env"),
+        (options.bearer_file.is_some(), "--bearer-file"),
+        (!options.secret_headers.is_empty(), "--secret-header"),
+        (options.body.is_some(), "--body"),
+        (options.body_file.is_some(), "--body-file"),
+        (options.depth.0 > 1, "--depth"),
+        (options.expand.is_some(), "--expand"),
+        (checks.status.is_some(), "--check-status"),
+        (checks.length.is_some(), "--check-length"),
+        (checks.body.is_some(), "--check-body"),
+        (checks.sha256.is_some(), "--check-sha256"),
+        (options.sample_failures, "--sample-failures"),
+        (options.keep_requests, "--keep-requests"),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => Err(Usage(format!(
+            "{option} is about requests, which {} does not have; leave it out, or use an http or \
+             https URL; for example http://{}/",
+            url.text, url.authority
+        ))),
+    }
+}
+
 fn checks(options: &Options) -> Checks {
     let checks = &options.checks;
     Checks {

@@ -403,6 +403,19 @@ fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
 }
 
 #[test]
+fn keys_of_more_agents_leave_the_broker_where_it_listens() {
+    let folder = Folder::new("fleet-listen");
+    let keys = folder.file("keys");
+    for (agent, more) in [("a1", &["--listen", "10.0.0.5:4333"][..]), ("a2", &[])] {
+        let said = run(&[&["fleet", "keys", &keys, "--agents", agent][..], more].concat());
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(said.stdout.contains("--nats nats://HOST:4333/default"), "{}", said.stdout);
+        let text = fs::read_to_string(folder.path.join("keys/nats/nats.conf")).unwrap();
+        assert!(text.contains("\nlisten: \"10.0.0.5:4333\"\n"), "{agent}: {text}");
+    }
+}
+
+#[test]
 fn orders_of_another_key_are_nobodys() {
     let _turn = large_turn();
     let fleet = Fleet::start("forged", 1, &[]);

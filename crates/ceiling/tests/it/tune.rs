@@ -1,6 +1,7 @@
 //! Wrong arguments about knobs are refused before anything is changed.
 
-use crate::harness::{Folder, Said, root};
+use crate::harness::{Folder, Said, ceiling, root, turn};
+use std::fs;
 use std::process::Command;
 
 #[test]
@@ -23,6 +24,24 @@ fn wrong_words_get_an_example() {
         assert!(output.stderr.contains(said), "{words:?}: {}", output.stderr);
         assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
     }
+}
+
+/// A watchdog runs in another directory, and must find the same journal.
+#[test]
+fn a_journal_may_be_named_from_where_the_user_is() {
+    let _turn = turn();
+    let folder = Folder::new("tune-relative");
+    let journal = folder.path.join("journal");
+    fs::create_dir(&journal).unwrap();
+    fs::write(journal.join("3.jsonl"), "{}\n").unwrap();
+    let load = ["load", "http://null/", "--driver", "null", "-n", "10", "-c", "1", "-t", "1"];
+    let mut command = ceiling(&[&load[..], &["--runs", "none", "-q"]].concat());
+    command.current_dir(&folder.path).env("CEILING_TUNE_JOURNAL", "journal");
+    let said = Said::of(command.output().unwrap());
+    let told = said.stderr.lines().find(|line| line.contains("a journal of changes"));
+    let told = told.unwrap_or_else(|| panic!("it is read: {}", said.stderr));
+    let whole = fs::canonicalize(&journal).unwrap().join("3.jsonl").display().to_string();
+    assert!(told.contains(&whole), "{told}");
 }
 
 #[test]

@@ -125,6 +125,16 @@ fn a_run_is_shown_by_its_id_and_a_lone_record_has_no_histograms() {
     refuses(&["show", "/nonexistent/run"], &["/nonexistent/run", "for example"]);
 }
 
+/// What can be shown of one run only is not left out in silence.
+#[test]
+fn options_of_one_run_are_refused_for_several() {
+    for option in ["-L", "--latency", "--json", "--hosts", "--junit=x.xml", "--summary=x.md"] {
+        let name = if option == "--latency" { "-L" } else { option };
+        let name = name.split('=').next().unwrap();
+        refuses(&["show", "a", "b", option], &[name, "for one run only", "for example"]);
+    }
+}
+
 #[test]
 fn a_scheme_may_be_in_any_case() {
     let said = run(&["load", "HTTP://127.0.0.1:1/"]);
@@ -245,6 +255,15 @@ fn wrong_holds_and_devices_say_what_is_wrong() {
     refuses(&["churn", tcp, "--arrivals", "poisson"], &["--rate"]);
     let find = ["find", tcp, "--slo", "connect.p99<5ms"];
     refuses(&find, &["is not HTTP", "find --hold"]);
+    let held = [&find[..], &["--hold", "100ms"]].concat();
+    for (option, value) in [("--header", "Accept: a/b"), ("--method", "PUT"), ("--body", "x")] {
+        let words = [option, "is about requests", tcp, "http or https", "for example"];
+        refuses(&["churn", tcp, option, value], &words);
+        refuses(&[&held[..], &[option, value]].concat(), &words);
+        for command in ["load", "ramp", "fanout"] {
+            refuses(&[command, tcp, option, value], &["is not HTTP", "churn", "for example"]);
+        }
+    }
     refuses(&[&find[..], &["--hold", "forever"]].concat(), &["--hold", "for example --hold 100ms"]);
     refuses(&["find", URL, "--slo", "p99<1s", "--requests-per-conn", "5"], &["--hold"]);
     refuses(&["find", tcp, "--slo", "connects.p99<1s"], &["names no figure", "connect.p99"]);

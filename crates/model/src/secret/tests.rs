@@ -51,6 +51,63 @@ fn names_tell_secrets() {
 }
 
 #[test]
+fn names_of_headers_tell_secrets() {
+    for name in [
+        "X-Functions-Key",
+        "Ocp-Apim-Subscription-Key",
+        "DD-API-KEY",
+        "DD-APPLICATION-KEY",
+        "X-Auth-Token",
+        "X-Auth-Key",
+        "X-Amz-Security-Token",
+        "Private-Token",
+        "X-Vault-Token",
+        "X-Gitlab-Token",
+        "X-Goog-Api-Key",
+        "x_api_keys",
+        "Key",
+        "Cookie",
+        "Authentication",
+        "X-Hub-Signature-256",
+        "X-Session",
+        "X-SessionId",
+        "x-sessionid",
+        "X-Client-Secret",
+        "X-Credential",
+        "X-Password",
+    ] {
+        assert!(is_secret_header(name), "{name}");
+        for name in [name.to_lowercase(), name.to_uppercase()] {
+            let word = format!("-H{name}: QZX");
+            let kept = Secrets::command(&list(&["ceiling", "load", &word]));
+            assert_eq!(kept[2], format!("-H{name}: ***"));
+        }
+    }
+    for name in [
+        "Idempotency-Key",
+        "X-Idempotency-Key",
+        "Sec-WebSocket-Key",
+        "sec-websocket-key",
+        "X-Cache-Key",
+        "Surrogate-Key",
+        "X-Key-Type",
+        "X-Monkey",
+        "Keep-Alive",
+        "Accept",
+        "Author",
+        "Content-Length",
+        "X-Request-Id",
+        "Tokyo",
+        "",
+    ] {
+        assert!(!is_secret_header(name), "{name}");
+    }
+    let shown = ["ceiling", "load", "-H", "Idempotency-Key: a1", "-HX-MasterKey: QZX"];
+    let kept = Secrets::command(&list(&shown));
+    assert_eq!(kept[3..], ["Idempotency-Key: a1", "-HX-MasterKey: ***"]);
+}
+
+#[test]
 fn urls_and_assignments_are_masked_and_the_rest_stays() {
     for (typed, kept) in [
         ("-x", "-x"),
@@ -68,6 +125,16 @@ fn urls_and_assignments_are_masked_and_the_rest_stays() {
         ("/x?key=a&page=2", "/x?key=***&page=2"),
         ("/x?a=1&access_token=a;b&sig=c%20d#e", "/x?a=1&access_token=***&sig=***"),
         ("/x?tokens[]=a", "/x?tokens[]=***"),
+        (
+            "/x?subscription-key=a&application_key=b&n=1",
+            "/x?subscription-key=***&application_key=***&n=1",
+        ),
+        (
+            "/x?X-Amz-Credential=a&X-Amz-Security-Token=b",
+            "/x?X-Amz-Credential=***&X-Amz-Security-Token=***",
+        ),
+        ("/x?PHPSESSID=a&sessionid=b&page=2", "/x?PHPSESSID=***&sessionid=***&page=2"),
+        ("/x;jsessionid=a", "/x;jsessionid=***"),
         ("host=db user=me password=pw dbname=x", "host=db user=me password=*** dbname=x"),
         ("password = 'a \\' b' dbname=x", "password = '***' dbname=x"),
         (r#"{"password": "a\"b", "n": 1}"#, r#"{"password": "***", "n": 1}"#),

@@ -198,6 +198,7 @@ fn devices_needed(rate: f64, hold: Hold) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::trial_of;
     use crate::machine::Nowhere;
     use clap::Parser;
 
@@ -222,6 +223,42 @@ mod tests {
         // 5000 per second, unless they are held for a while.
         assert_eq!(levels[2].life.ramp_up_ns, 40_000_000);
         assert_eq!(levels[2].life.ramp_down_ns, 40_000_000);
+    }
+
+    /// They were accepted, and nothing of them was sent.
+    #[test]
+    fn options_about_requests_are_refused_where_there_are_none() {
+        let options = [
+            "-H=Accept:a/b",
+            "--secret-header=x-mine",
+            "-X=PUT",
+            "-b=text",
+            "-p=8",
+            "--check-status=200",
+            "--check-length=5",
+            "--check-body=ok",
+            "--sample-failures",
+            "--keep-requests",
+        ];
+        for (command, words) in
+            [("churn", &[][..]), ("find", &["--hold", "100ms", "--slo", "connect.p99<5ms"])]
+        {
+            let asked = |url: &str, option: Option<&str>| {
+                let words = [&[command, url][..], words, option.as_slice()].concat();
+                let words: Vec<String> = words.into_iter().map(String::from).collect();
+                trial_of(&words, &Nowhere).map(|trial| trial.url)
+            };
+            let (tcp, http) = ("tcp://127.0.0.1:1", "http://127.0.0.1:1");
+            assert!(asked(tcp, None).is_ok() && asked(tcp, Some("-p=1")).is_ok(), "{command}");
+            for option in options {
+                let why = asked(tcp, Some(option)).unwrap_err();
+                for part in [" is about requests, which tcp://127.0.0.1:1 does", "for example http"]
+                {
+                    assert!(why.contains(part), "{command} {option}: {why}");
+                }
+                assert!(asked(http, Some(option)).is_ok(), "{command} {option}");
+            }
+        }
     }
 
     #[test]

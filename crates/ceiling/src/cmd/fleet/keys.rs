@@ -40,9 +40,9 @@ pub struct Keys {
     #[arg(long = "host", value_name = "HOST", value_delimiter = ',')]
     hosts: Vec<HostName>,
 
-    /// Where the broker listens
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:4222")]
-    listen: Socket,
+    /// Where the broker listens [default: where it listened before; 0.0.0.0:4222 if it is new]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<Socket>,
 }
 
 pub fn run(command: Keys) -> Result<Code, Failure> {
@@ -51,7 +51,7 @@ pub fn run(command: Keys) -> Result<Code, Failure> {
         fleet: command.name.0.clone(),
         agents: command.agents.iter().map(|name| name.0.clone()).collect(),
         hosts: command.hosts.iter().map(|host| host.0.clone()).collect(),
-        listen: command.listen.0,
+        listen: command.listen.as_ref().map(|listen| listen.0),
     };
     let made = make(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
     to_stdout(&told(&wish, &made))?;
@@ -76,6 +76,6 @@ fn told(wish: &Wish, made: &Made) -> String {
         wish.fleet,
         made.controller,
         wish.fleet,
-        port = wish.listen.port(),
+        port = made.listen.port(),
     )
 }

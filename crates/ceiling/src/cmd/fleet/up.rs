@@ -98,7 +98,7 @@ pub fn run(command: Up) -> Result<Code, Failure> {
         fleet: NAME.to_string(),
         agents: names.clone(),
         hosts: Vec::new(),
-        listen,
+        listen: Some(listen),
     };
     let made = keys::make(&wish).map_err(|error| Failure::File(error.to_string()))?;
     let mut all =
@@ -195,7 +195,7 @@ fn agent(
     let words = [
         program.display().to_string(),
         "agent".to_string(),
-        format!("--nats=nats://{}/{NAME}", wish.listen),
+        format!("--nats=nats://{}/{NAME}", made.listen),
         format!("--name={name}"),
         format!("--credentials={}", credentials.display()),
         format!("--controller={}", made.controller),
