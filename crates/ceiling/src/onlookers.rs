@@ -200,7 +200,7 @@ impl OfExperiment {
     pub fn end(self, experiment: &Experiment, runs: &[Option<Run>]) {
         if let Some(live) = self.live {
             let page = report::html_experiment(experiment, runs).into_bytes();
-            live.end_experiment(page, report::json::json(experiment));
+            live.end_experiment(page, model::json::pretty(experiment).into_bytes());
         }
     }
 }

@@ -143,7 +143,7 @@ impl Live {
                 let is_watched = self.server.is_some() && self.feed.hub.watchers() > 0;
                 if is_watched {
                     let report = report::html::html(run).into_bytes().into();
-                    let record = report::json::json(&run.record).into();
+                    let record = model::json::pretty(&run.record).into_bytes().into();
                     self.feed.keep(Files { report, record });
                 }
                 self.publish(&composer.end(run));

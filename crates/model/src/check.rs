@@ -84,6 +84,7 @@ pub struct Statuses {
 
 impl Statuses {
     /// Whether `status` is one of them.
+    #[inline]
     pub fn holds(&self, status: u16) -> bool {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }

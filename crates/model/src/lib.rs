@@ -56,6 +56,7 @@ pub mod audit;
 pub mod conclusion;
 pub mod experiment;
 pub mod inventory;
+pub mod json;
 pub mod starting;
 pub mod tuning;
 

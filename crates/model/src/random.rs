@@ -13,6 +13,7 @@ impl Random {
     }
 
     /// The next 64 bits.
+    #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -23,12 +24,14 @@ impl Random {
 
     /// A number from `least` to `most`, both included. Multiplication instead of a remainder: the
     /// bias is below one in 2^64 times the range.
+    #[inline]
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         let range = u128::from(most - least) + 1;
         least + ((u128::from(self.draw()) * range) >> 64) as u64
     }
 
     /// A number from 0 to below 1, all equally likely.
+    #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.draw() >> 11) as f64 / (1u64 << 53) as f64
     }

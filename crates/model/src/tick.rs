@@ -159,6 +159,7 @@ impl Default for StatusCodes {
 
 impl StatusCodes {
     /// Adds responses with one status.
+    #[inline]
     pub fn add(&mut self, status: u16, responses: u64) {
         let place = status.checked_sub(FIRST_CODE).map(usize::from);
         if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {

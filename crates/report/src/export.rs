@@ -1,6 +1,6 @@
 //! File formats, chosen by the suffix.
 
-use crate::{csv, hlog, html, json};
+use crate::{csv, hlog, html};
 use model::run::Run;
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub struct UnknownSuffix {
 /// A run as the content of a file.
 pub fn render(run: &Run, format: Format) -> Vec<u8> {
     match format {
-        Format::Json => json::json(&run.record),
+        Format::Json => model::json::pretty(&run.record).into_bytes(),
         Format::Csv => csv::csv(run).into_bytes(),
         Format::Hlog => hlog::hlog(run),
         Format::Html => html::html(run).into_bytes(),

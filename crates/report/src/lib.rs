@@ -16,7 +16,8 @@ pub mod html;
 pub mod ci;
 pub mod csv;
 pub mod hlog;
-pub mod json;
+#[cfg(test)]
+mod names;
 
 pub mod progress;
 

@@ -9,6 +9,7 @@ use lab::experiment::{Rehearsed, server_of, way};
 use model::advice::{Advice, By, Candidate};
 use model::claim::Claim;
 use model::experiment::Experiment;
+use model::json::Document;
 use model::root::Root;
 use model::run::{Record, Run};
 use model::secret::{self, Secrets};
@@ -75,7 +76,7 @@ pub fn run(command: Advise) -> Result<Code, Failure> {
         to_stderr(&format!("ceiling: try it: {}", to_try(file, &run.record)));
     }
     let text = if command.json {
-        String::from_utf8(report::json::json(&advice)).unwrap_or_default()
+        model::json::pretty(&advice)
     } else {
         report::text_advice(&advice, style(&command.colour))
     };
@@ -228,7 +229,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     for entry in entries {
         let file = entry.path().join("experiment.json");
         let Ok(document) = fs::read(&file) else { continue };
-        match serde_json::from_slice(&document) {
+        match Experiment::from_json(&document) {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
                 to_stderr(&format!("ceiling: {} is left out: {error}", file.display()));
@@ -237,7 +238,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
     }
     let record = judge::prediction::calibration(&experiments);
     let text = if command.json {
-        String::from_utf8(report::json::json(&record)).unwrap_or_default()
+        model::json::pretty(&record)
     } else if record.entries.is_empty() {
         format!(
             "No prediction is kept in {}: ceiling advise RUN --plan FILE writes a plan with one, \

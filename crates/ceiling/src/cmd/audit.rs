@@ -104,8 +104,7 @@ pub fn run(command: Audit) -> Result<Code, Failure> {
     }
     let audited = audit::audit(told, &given);
     let text = if command.json {
-        let text = serde_json::to_string_pretty(&audited);
-        text.map_err(|error| Failure::File(error.to_string()))? + "\n"
+        model::json::pretty(&audited)
     } else {
         report::text_audit(&audited, style(&command.colour))
     };

@@ -86,15 +86,15 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     let (a, b) = (a?, b?);
     let outputs = Outputs::open(&command.out)?;
     let compared = judge::compare::compare(&a.record, &b.record);
-    let json = || report::json::json(&compared);
+    let json = || model::json::pretty(&compared);
     let text = if command.json {
-        String::from_utf8(json()).unwrap_or_default()
+        json()
     } else {
         report::text_compared(&compared, &a, &b, style(&command.colour))
     };
     to_stdout(&text)?;
     outputs.write_bytes(&|format| match format {
-        Format::Json => json(),
+        Format::Json => json().into_bytes(),
         _ => report::html_compared(&compared, &a, &b).into_bytes(),
     })?;
     Ok(Code::Good)

@@ -41,7 +41,7 @@ pub fn run(command: &Doctor) -> Result<Code, Failure> {
     }
     let checkup = judge::checkup(&observed);
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&checkup)).unwrap_or_default(),
+        true => model::json::pretty(&checkup),
         false => report::text_checkup(&checkup, style(&command.colour)),
     };
     to_stdout(&text)?;

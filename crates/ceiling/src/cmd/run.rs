@@ -203,7 +203,7 @@ pub fn carry_out(
     let experiment =
         Experiment { predictions: kept_predictions(&plan, &experiment, &runs), ..experiment };
     let text = match command.json {
-        true => String::from_utf8_lossy(&report::json::json(&experiment)).into_owned(),
+        true => model::json::pretty(&experiment),
         false => report::text_experiment(&experiment, &runs, style(&command.colour)),
     };
     // stdout comes first: a full disk cannot lose it.
@@ -226,7 +226,7 @@ fn write_all(
     outputs: Outputs,
     ci: Ci,
 ) -> Result<(), Failure> {
-    let json = report::json::json(experiment);
+    let json = model::json::pretty(experiment).into_bytes();
     let html = report::html_experiment(experiment, runs).into_bytes();
     let document = folder.write("experiment.json", &json).map_err(Failure::File);
     let page = folder.write("report.html", &html).map_err(Failure::File);
@@ -367,7 +367,7 @@ fn conduct(
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
             // A full disk is reported at the end, after the table was shown.
-            let _ = folder.write("experiment.json", &report::json::json(&experiment));
+            let _ = folder.write("experiment.json", model::json::pretty(&experiment).as_bytes());
         }
     };
     let mut looks = Looks::new(plan.design.clone(), &runs);

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use model::experiment::Experiment;
 use model::inventory::{Inventory, Item, SCHEMA, State};
+use model::json::Document;
 use model::run::Run;
 use model::units::show_bytes;
 use plan::values::{Age, Kept, Listed, Space};
@@ -103,7 +104,7 @@ pub fn run(command: Runs) -> Result<Code, Failure> {
     }
     let of = inventory(&directory(&command.runs)?, command.limit.0)?;
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&of)).unwrap_or_default(),
+        true => model::json::pretty(&of),
         false => report::text_inventory(&of, Timestamp::now(), style(&command.colour)),
     };
     to_stdout(&text)?;
@@ -157,9 +158,8 @@ fn item(entry: &Entry) -> Item {
         };
     }
     let text = fs::read(&document).map_err(|error| error.to_string());
-    let read = text.and_then(|text| {
-        serde_json::from_slice::<Experiment>(&text).map_err(|error| error.to_string())
-    });
+    let read =
+        text.and_then(|text| Experiment::from_json(&text).map_err(|error| error.to_string()));
     match read {
         Ok(experiment) => item.of_experiment(&experiment),
         Err(why) => Item { unreadable: unreadable(why), ..item },
@@ -279,7 +279,7 @@ impl Removal {
             "count": count,
             "bytes": bytes,
         });
-        String::from_utf8(report::json::json(&document)).unwrap_or_default()
+        model::json::pretty(&document)
     }
 }
 

@@ -67,7 +67,7 @@ pub fn run(command: Show) -> Result<Code, Failure> {
     let least = if command.latency { Detail::Latency } else { Detail::Summary };
     let detail = detail(&command.verbosity, least);
     let text = if command.json {
-        String::from_utf8(report::json::json(&run.record)).unwrap_or_default()
+        model::json::pretty(&run.record)
     } else if command.hosts {
         report::text_hosts(&run, style(&command.colour))
     } else {

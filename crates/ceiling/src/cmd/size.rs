@@ -73,8 +73,7 @@ pub fn run(command: Size) -> Result<Code, Failure> {
         judge::size::with_fleet(&mut sizing, &seen.iter().map(agent).collect::<Vec<_>>());
     }
     let text = if command.json {
-        let text = serde_json::to_string_pretty(&sizing);
-        text.map_err(|error| Failure::File(error.to_string()))? + "\n"
+        model::json::pretty(&sizing)
     } else {
         let detail = detail(&command.verbosity, Detail::Summary);
         report::text_sizing(&sizing, &run, detail, style(&command.colour))

@@ -176,7 +176,6 @@ fn export(command: &Export) -> Result<Code, Failure> {
 
 /// Prints one document on stdout.
 fn print(document: &Value) -> Result<Code, Failure> {
-    let text = serde_json::to_string_pretty(document);
-    to_stdout(&(text.map_err(|error| Failure::File(error.to_string()))? + "\n"))?;
+    to_stdout(&model::json::pretty(document))?;
     Ok(Code::Good)
 }

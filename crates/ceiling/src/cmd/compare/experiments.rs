@@ -8,6 +8,7 @@ use crate::screen::{style, to_stderr, to_stdout};
 use judge::experiment::analysed;
 use model::across::{Across, Outcome};
 use model::experiment::{Experiment, Fate};
+use model::json::Document;
 use model::run::Run;
 use report::Format;
 use serde_json::Value;
@@ -36,14 +37,14 @@ pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
     };
     let outputs = Outputs::open(&command.out)?;
     let compared = judge::across::across(&a, &b, &command.fail_if);
-    let json = || report::json::json(&compared);
+    let json = || model::json::pretty(&compared);
     let text = match command.json {
-        true => String::from_utf8(json()).unwrap_or_default(),
+        true => json(),
         false => report::text_across(&compared, style(&command.colour)),
     };
     to_stdout(&text)?;
     outputs.write_bytes(&|format| match format {
-        Format::Json => json(),
+        Format::Json => json().into_bytes(),
         _ => report::html_across(&compared).into_bytes(),
     })?;
     Ok(Some(code(command, &compared)))
@@ -73,8 +74,7 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
     if !value.as_ref().is_some_and(is_one) {
         return Ok(None);
     }
-    let of: Experiment =
-        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let of = Experiment::from_json(&bytes).map_err(|error| wrong(error.to_string()))?;
     if of.analysis.is_some() {
         return Ok(Some(of));
     }

@@ -69,7 +69,7 @@ fn told(command: &Build, pages: &Pages) -> String {
             "feed": pages.has_feed,
             "complaints": pages.complaints,
         });
-        return String::from_utf8(report::json::json(&document)).unwrap_or_default();
+        return model::json::pretty(&document);
     }
     let entries = match pages.entries {
         1 => "1 entry".to_string(),

@@ -66,7 +66,7 @@ pub fn run(command: &Check) -> Result<Code, Failure> {
     let ci = Ci::open(&command.ci)?;
     let checked = check(&listing, is_asked);
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&document(&checked))).unwrap_or_default(),
+        true => model::json::pretty(&document(&checked)),
         false => draw(&page(&about.title, &checked), style(&command.colour)),
     };
     to_stdout(&text)?;

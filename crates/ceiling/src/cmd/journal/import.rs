@@ -63,7 +63,7 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
     let audit = audit::audit(told.collect(), &command.beside.given());
     fs::create_dir_all(&folder).map_err(|error| wrong(&folder, &error))?;
     write(&copy, &bytes)?;
-    write(&audited, &report::json::json(&audit)).inspect_err(|_| {
+    write(&audited, model::json::pretty(&audit).as_bytes()).inspect_err(|_| {
         // Both files or none: otherwise a second attempt would find the name taken.
         let _ = fs::remove_file(&copy);
     })?;

@@ -34,10 +34,10 @@ pub fn run(command: &List) -> Result<Code, Failure> {
     let journal = Journal::open(&command.place.journal)?;
     let (about, listing) = (journal.about()?, journal.entries()?);
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&document(&about, &listing))),
-        false => Ok(draw(&page(&about, &listing), style(&command.colour))),
+        true => model::json::pretty(&document(&about, &listing)),
+        false => draw(&page(&about, &listing), style(&command.colour)),
     };
-    to_stdout(&text.unwrap_or_default())?;
+    to_stdout(&text)?;
     for broken in &listing.broken {
         to_stderr(&format!("ceiling: {broken}"));
     }

@@ -87,10 +87,10 @@ pub fn run(command: &Pack) -> Result<Code, Failure> {
         false => Some(write(command, &packing)?),
     };
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&document(&packing, written.as_ref()))),
-        false => Ok(draw(&page(command, &packing, written.as_ref()), style(&command.colour))),
+        true => model::json::pretty(&document(&packing, written.as_ref())),
+        false => draw(&page(command, &packing, written.as_ref()), style(&command.colour)),
     };
-    to_stdout(&text.unwrap_or_default())?;
+    to_stdout(&text)?;
     Ok(Code::Good)
 }
 

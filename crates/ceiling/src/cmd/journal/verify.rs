@@ -87,10 +87,10 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     let is_authentic = is_signed && opened.is_whole && opened.changed.is_empty();
     let verified = Verified { opened, signed, is_authentic, remade };
     let text = match command.json {
-        true => String::from_utf8(report::json::json(&drawn::document(&verified))),
-        false => Ok(draw(&drawn::page(&verified), style(&command.colour))),
+        true => model::json::pretty(&drawn::document(&verified)),
+        false => draw(&drawn::page(&verified), style(&command.colour)),
     };
-    to_stdout(&scratch.without(&text.unwrap_or_default()))?;
+    to_stdout(&scratch.without(&text))?;
     if let Some(folder) = command.extract.as_ref().filter(|_| is_authentic) {
         scratch.keep(slug.as_str(), folder)?;
     } else if command.extract.is_some() {

@@ -1,0 +1,132 @@
+//! Documents as JSON.
+//!
+//! What this room is for: the code that reads and writes a record, an experiment and a reading,
+//! once in a program. serde's code is generic, so that otherwise each crate which reads a record
+//! has a copy of its own, of some 100 kB.
+//! In: bytes, and documents. Out: documents, and bytes. Never: files.
+
+use crate::experiment::Experiment;
+use crate::reading::Reading;
+use crate::run::Record;
+use serde::Serialize;
+
+/// A document that several crates read or write.
+pub trait Document: Sized {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// When the bytes are no JSON, or JSON of something else.
+    fn from_json(bytes: &[u8]) -> serde_json::Result<Self>;
+
+    /// Appends the document as one line, without the line's end.
+    fn append_json(&self, to: &mut Vec<u8>);
+}
+
+/// Keys of our documents are text, and writing to memory does not fail.
+const WRITABLE: &str = "a document has a JSON form";
+
+macro_rules! documents {
+    ($($document:ty),*) => {
+        $(impl Document for $document {
+            fn from_json(bytes: &[u8]) -> serde_json::Result<Self> {
+                serde_json::from_slice(bytes)
+            }
+
+            fn append_json(&self, to: &mut Vec<u8>) {
+                serde_json::to_writer(to, self).expect(WRITABLE);
+            }
+        })*
+    };
+}
+
+documents!(Record, Experiment, Reading);
+
+/// A document in lines for people, as `serde_json::to_string_pretty` writes it, with a line's end.
+/// Figures that are not finite become `null`. Lines are made from the compact form, because
+/// serde_json's own way is a second copy of the code that writes each type.
+pub fn pretty(document: &impl Serialize) -> String {
+    let mut text = in_lines(&serde_json::to_string(document).expect(WRITABLE));
+    text.push('\n');
+    text
+}
+
+/// JSON without white space between values, as one line for each value.
+fn in_lines(compact: &str) -> String {
+    let mut text = String::with_capacity(2 * compact.len());
+    let mut depth = 0;
+    let mut rest = compact.chars().peekable();
+    while let Some(next) = rest.next() {
+        match next {
+            '"' => {
+                text.push(next);
+                while let Some(next) = rest.next() {
+                    text.push(next);
+                    match next {
+                        '"' => break,
+                        '\\' => text.extend(rest.next()),
+                        _ => {}
+                    }
+                }
+            }
+            '{' | '[' => {
+                text.push(next);
+                match rest.next_if(|next| matches!(next, '}' | ']')) {
+                    Some(end) => text.push(end),
+                    None => {
+                        depth += 1;
+                        begin_line(&mut text, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth -= 1;
+                begin_line(&mut text, depth);
+                text.push(next);
+            }
+            ',' => {
+                text.push(next);
+                begin_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            _ => text.push(next),
+        }
+    }
+    text
+}
+
+fn begin_line(text: &mut String, depth: usize) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[\\\\\"{}\\[\\],: a\\n\u{e9}]{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 5, |value| {
+            let key = "[\\\\\"{}\\[\\],: a\\n]{0,4}";
+            prop_oneof![
+                prop::collection::vec(value.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map(key, value, 0..5)
+                    .prop_map(|fields| fields.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_serde_json(value in any_value()) {
+            prop_assert_eq!(pretty(&value), serde_json::to_string_pretty(&value).unwrap() + "\n");
+        }
+    }
+}
