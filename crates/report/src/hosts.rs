@@ -13,12 +13,16 @@ pub(crate) struct Host<'a> {
     pub(crate) points: Vec<(&'a Point, Observed)>,
 }
 
-/// Name of the host that the generator's probe reads.
+/// Name of the host that the probe of this process reads: the generator's, or in a fleet the
+/// controller's.
 pub(crate) fn near(run: &Run) -> &'static str {
     let target = &run.record.target;
-    match (&target.probe, &target.server) {
-        (None, Some(_)) => "the host of client and server",
-        _ => "the client's host",
+    let is_shared = target.probe.is_none() && target.server.is_some();
+    match (run.record.fleet.is_some(), is_shared) {
+        (false, true) => "the host of client and server",
+        (false, false) => "the client's host",
+        (true, true) => "the host of controller and server",
+        (true, false) => "the controller's host",
     }
 }
 

@@ -47,7 +47,11 @@ fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
         _ => &run.record.host,
     };
     let online = facts.cpus_online.len();
-    let processes = if is_near { "; the last two columns are the two processes alone" } else { "" };
+    let processes = match (is_near, &run.record.fleet) {
+        (false, _) => "",
+        (true, None) => "; the last two columns are the two processes alone",
+        (true, Some(_)) => "; the last two columns are the agents, on their hosts, and the server",
+    };
     table.notes.push(format!(
         "States are percentages of all {online} CPUs of this host and sum to 100. They include \
          everything that runs on it{processes}."

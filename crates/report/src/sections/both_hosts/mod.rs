@@ -32,6 +32,7 @@ mod threads;
 mod throttling;
 
 use super::network::link_phrase;
+use crate::hosts::near;
 use crate::page::{Block, Fact, List, ListKind};
 use crate::wording::best_point;
 use model::facts::HostFacts;
@@ -209,8 +210,8 @@ fn heads(run: &Run, sides: &[Side<'_>]) -> Vec<Fact> {
     let clock = clock.map_or(String::new(), |clock| {
         let ahead = if clock.offset_ns < 0 { "behind" } else { "ahead" };
         format!(
-            " by the clock of the client's host; the clock of the server's host is {} {ahead}, \
-             known to within {}",
+            " by the clock of {}; the clock of the server's host is {} {ahead}, known to within {}",
+            near(run),
             show_ns(clock.offset_ns.unsigned_abs() as f64),
             show_ns(clock.error_ns as f64)
         )
@@ -326,6 +327,24 @@ mod tests {
         assert!(charts.windows(2).all(|two| two[0].views[0].x == two[1].views[0].x));
         let tcp = |id| charts.iter().any(|chart| chart.id == id);
         assert!(tcp("tcp-client") && tcp("tcp-server"), "each its own namespace");
+    }
+
+    /// Its agents are the clients, and no probe reads their hosts.
+    #[test]
+    fn the_host_of_a_fleet_is_the_controllers() {
+        for mut run in [fixtures::ramp_two_hosts(), fixtures::ramp_quota()] {
+            let words = |run: &Run| format!("{:?}", page(run)).to_lowercase();
+            let is_shared = run.record.target.probe.is_none();
+            assert!(words(&run).contains("client"), "it is read");
+            run.record.fleet = fixtures::load_fleet().record.fleet;
+            let words = words(&run);
+            for wrong in ["client's host", "host of client"] {
+                assert!(!words.contains(wrong), "{wrong}: {words}");
+            }
+            let whose = near(&run);
+            assert!(titles(&page(&run)).iter().any(|title| title.ends_with(whose)), "{words}");
+            assert_eq!(whose.ends_with("controller and server"), is_shared, "{whose}");
+        }
     }
 
     #[test]

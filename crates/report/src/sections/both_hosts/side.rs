@@ -128,10 +128,13 @@ impl Side<'_> {
 
     /// Its name in a list of hosts.
     pub(super) fn name(&self) -> &'static str {
+        let is_fleet = self.run.record.fleet.is_some();
         match self.id {
+            SHARED if is_fleet => "Controller and server",
             SHARED => "One host for both",
             SERVER => "Server's host",
             INSIDE => "Server's network",
+            _ if is_fleet => "Controller's host",
             _ => "Client's host",
         }
     }
