@@ -15,6 +15,7 @@ use fleet::allow::{Allow, Pattern};
 use fleet::key::PublicKey;
 use fleet::message::{Ended, Facts, Id};
 use fleet::subject;
+use model::maps::IntoMap;
 use model::tick::ThreadKind;
 use nats::{Credentials, Failure, Servers, Waker};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -297,7 +298,7 @@ fn facts(settings: &Settings, allow: &Allow) -> Facts {
         addresses: Vec::new(),
         ports,
         link_mbps: host.nics.iter().filter_map(|nic| nic.speed_mbps).max(),
-        labels: settings.labels.iter().cloned().collect(),
+        labels: settings.labels.iter().cloned().into_map(),
         capacity: None,
         rate_max: settings.rate_max,
         allow: allow.typed(),

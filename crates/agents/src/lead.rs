@@ -19,6 +19,7 @@ use model::fleet::{
 };
 use model::link::Links;
 use model::load::{Level, ServerProcess, Trial};
+use model::maps::IntoMap;
 use model::tick::{ThreadKind, Tick};
 use model::tls::Trust;
 use std::collections::BTreeMap;
@@ -162,7 +163,7 @@ impl<'a> Lead<'a> {
             notices: report.as_ref().map_or(Vec::new(), |one| one.record.notices.clone()),
         };
         let mut told: BTreeMap<u32, AgentPoint> =
-            report.into_iter().flat_map(|report| report.points).collect();
+            report.into_iter().flat_map(|report| report.points).into_map();
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         let points = visits.iter().map(|(load, visit)| {
             let told = told.remove(load).unwrap_or_default();

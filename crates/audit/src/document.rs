@@ -2,6 +2,7 @@
 
 use crate::printed::{digits, scaled};
 use model::audit::Figure;
+use model::maps::IntoMap;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ impl<'a> Node<'a> {
     pub fn object(self) -> Option<Object<'a>> {
         let raw: BTreeMap<String, &'a RawValue> = serde_json::from_str(self.text).ok()?;
         let node = |raw: &'a RawValue| Node { text: raw.get(), root: self.root };
-        Some(Object { entries: raw.into_iter().map(|(key, raw)| (key, node(raw))).collect() })
+        Some(Object { entries: raw.into_iter().map(|(key, raw)| (key, node(raw))).into_map() })
     }
 
     /// Its elements, if it is a list.

@@ -104,7 +104,7 @@ fn foreign(figures: &[Told], since: Since) -> Option<Foreign> {
                 (Some(figure.clone()), Some(Figure::exact(1.0, figure.line)));
         }
     }
-    latency.percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut latency.percentiles);
     latency.percentiles.dedup_by(|a, b| a.share == b.share);
     let has_latency =
         !latency.percentiles.is_empty() || latency.mean.is_some() || latency.max.is_some();

@@ -23,6 +23,7 @@ use crate::{AGENTS_MAX, HELLO_BYTES_MAX, LATE_NS, PROTOCOL};
 use engine::job::Order;
 use member::{Answer, Member};
 use merge::{Merger, Presence};
+use model::maps::IntoMap;
 use model::tick::{ThreadKind, Tick};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -238,7 +239,7 @@ impl Session {
             members.push(Member::new(name, agent, offer.shares));
         }
         let name = |(index, member): (usize, &Member)| (member.name.clone(), index);
-        let places = members.iter().enumerate().map(name).collect();
+        let places = members.iter().enumerate().map(name).into_map();
         let mergers = [Merger::new(), Merger::new()];
         let stage = Stage::Offered;
         self.job = Some(Job { id, stage, members, places, mergers, finish_ns: 0 });

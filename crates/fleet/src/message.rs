@@ -5,6 +5,7 @@ use model::curve::Curve;
 use model::facts::ClockOffset;
 use model::fleet::Shares;
 use model::load::{Life, Spacing, Trial};
+use model::maps::IntoMap;
 use model::tick::ThreadKind;
 use remote::printable;
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,7 @@ impl Facts {
             hostname: safe(self.hostname),
             kernel: safe(self.kernel),
             addresses: all(self.addresses),
-            labels: labels.collect(),
+            labels: labels.into_map(),
             allow: all(self.allow),
             ..self
         }

@@ -5,6 +5,7 @@ use crate::kept::{is_gone, unreadable};
 use crate::process;
 use crate::scan;
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::root::Root;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet as Bits, sched_setaffinity};
@@ -28,7 +29,7 @@ pub fn cpus(root: &Root, pid: u32) -> BTreeMap<u32, CpuSet> {
         let list = process::parse_status(&status, "Cpus_allowed_list")?;
         Some((tid, CpuSet::parse_list(&scan::text(list)).ok()?))
     };
-    of(root, pid).unwrap_or_default().into_iter().filter_map(of_thread).collect()
+    of(root, pid).unwrap_or_default().into_iter().filter_map(of_thread).into_map()
 }
 
 /// Lets a thread run on these CPUs. A thread that has ended is an error for which [`is_gone`] is

@@ -227,13 +227,16 @@ fn status(raw: &EntryText) -> Result<Status, String> {
 
 fn hypothesis(raw: HypothesisText) -> Result<Hypothesis, String> {
     check_text("hypothesis.text", raw.text.as_deref())?;
-    let wall = |(cell, id): (String, String)| match WallId::parse(&id) {
-        Some(wall) => Ok((cell, wall)),
-        None => Err(format!(
-            "hypothesis.walls: '{id}' of cell '{cell}' is not a wall (docs/reference/walls.md); \
-             for example walls = {{ {cell:?} = \"S1\" }}"
-        )),
-    };
+    let mut walls = BTreeMap::new();
+    for (cell, id) in raw.walls {
+        let wall = WallId::parse(&id).ok_or_else(|| {
+            format!(
+                "hypothesis.walls: '{id}' of cell '{cell}' is not a wall \
+                 (docs/reference/walls.md); for example walls = {{ {cell:?} = \"S1\" }}"
+            )
+        })?;
+        walls.insert(cell, wall);
+    }
     let prediction = |(at, one): (usize, PredictionText)| {
         let place = |why| format!("prediction {}: {why}", at + 1);
         check_text("text", one.text.as_deref()).map_err(place)?;
@@ -242,7 +245,7 @@ fn hypothesis(raw: HypothesisText) -> Result<Hypothesis, String> {
     };
     Ok(Hypothesis {
         text: raw.text,
-        walls: raw.walls.into_iter().map(wall).collect::<Result<_, _>>()?,
+        walls,
         predictions: raw
             .prediction
             .into_iter()

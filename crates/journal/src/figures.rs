@@ -7,6 +7,7 @@ use crate::language::{Basis, Figure, Unit, Value};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
 use model::experiment::{CellResult, Conclusion, Contrast, Experiment, Fate, Figure as Measured};
+use model::maps::IntoMap;
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
 use model::tool::ToolRun;
@@ -142,7 +143,7 @@ pub const NAMES: [&str; 8] =
     ["rate", "p50", "p99", "p999", "errors", "cpu_client", "cpu_server", "wall"];
 
 fn unknown(why: &str) -> Named {
-    NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).collect()
+    NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).into_map()
 }
 
 /// The summary in the document if it has one; else the summary of these values, one per visit.
@@ -332,12 +333,12 @@ fn of_contrast(of: &Contrast) -> Named {
         Conclusion::Undecided => "undecided",
     });
     let conclusion = match word {
-        Some(word) => Value::Word([(word.to_string(), 1)].into()),
+        Some(word) => Value::Word([(word.to_string(), 1)].into_map()),
         None => {
             Value::Unknown(format!("it takes three pairs of visits, and there are {}", of.pairs))
         }
     };
-    [("ratio".to_string(), ratio), ("conclusion".to_string(), conclusion)].into()
+    [("ratio".to_string(), ratio), ("conclusion".to_string(), conclusion)].into_map()
 }
 
 #[cfg(test)]

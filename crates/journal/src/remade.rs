@@ -16,6 +16,7 @@ use crate::language::{Figure, Path, Truth, Value, shown_value};
 use crate::world::World;
 use judge::experiment::analysed;
 use model::experiment::{CellSummary, Experiment};
+use model::maps::IntoMap;
 use model::run::Record;
 use run::Again;
 use serde::Serialize;
@@ -91,7 +92,7 @@ impl ResultAgain {
             return self.open_cells.clone();
         }
         let why = "the experiment did not end".to_string();
-        of.cells.iter().map(|cell| (cell.name.clone(), why.clone())).collect()
+        of.cells.iter().map(|cell| (cell.name.clone(), why.clone())).into_map()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::language::{Basis, Figure, Figures, Path, Unit, Value};
 use crate::slug::Slug;
 use model::audit::{self, Audit, Claim, Outcome};
 use model::experiment::Experiment;
+use model::maps::IntoMap;
 use model::run::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -239,7 +240,7 @@ fn claimed(audit: &Audit, wanted: &str) -> Found {
             Outcome::CannotTell => "cannot_tell",
             Outcome::CannotBe => "cannot_be",
         };
-        return Ok(Value::Word([(word.to_string(), 1)].into()));
+        return Ok(Value::Word([(word.to_string(), 1)].into_map()));
     }
     Err(none("claim", wanted, all.iter().map(|(name, _)| name.as_str())))
 }

@@ -6,6 +6,7 @@ use model::comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
     ProfileDifference, Ratios, WaitChange,
 };
+use model::maps::IntoMap;
 use model::profile::{MergedProfile, ProfileKind, Waiter};
 use model::run::{Outcome, Point, Record};
 use model::standing::{Figure, Standing};
@@ -304,7 +305,7 @@ fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
     }
     let shares = |merged: &MergedProfile| -> BTreeMap<(String, String), Option<f64>> {
         let of_requests = merged.waits.iter().filter(|wait| wait.waiter == Waiter::Request);
-        of_requests.map(|wait| ((wait.site.clone(), wait.call.clone()), wait.share)).collect()
+        of_requests.map(|wait| ((wait.site.clone(), wait.call.clone()), wait.share)).into_map()
     };
     let (a, b) = (shares(a), shares(b));
     let sites: BTreeSet<_> = a.keys().chain(b.keys()).cloned().collect();

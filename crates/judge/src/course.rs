@@ -10,6 +10,7 @@ use crate::stats;
 use crate::visited::{Logs, Visited};
 use model::analysis::{Course, Serial, Trend};
 use model::experiment::{Design, Figure};
+use model::maps::IntoMap;
 use model::random::Random;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ fn block_means(logs: &Logs<'_>) -> Vec<f64> {
         of_cells.entry(cell).or_default().push(*value);
     }
     let means: BTreeMap<&str, f64> =
-        of_cells.iter().filter_map(|(cell, values)| Some((*cell, stats::mean(values)?))).collect();
+        of_cells.iter().filter_map(|(cell, values)| Some((*cell, stats::mean(values)?))).into_map();
     let of_block = |(_, cells): (u32, &BTreeMap<&str, f64>)| {
         let apart: Vec<f64> = cells.iter().map(|(cell, value)| value - means[cell]).collect();
         stats::mean(&apart)

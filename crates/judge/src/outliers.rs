@@ -9,6 +9,7 @@ use crate::stats;
 use crate::visited::Visited;
 use model::analysis::{Conditions, Outlier};
 use model::experiment::Figure;
+use model::maps::IntoMap;
 use model::units::show_ns;
 use std::collections::BTreeMap;
 
@@ -69,7 +70,7 @@ fn without<K: Ord + Copy>(values: &[f64], groups: impl Iterator<Item = K>) -> Ve
         of.entry(*group).or_default().push(*value);
     }
     let medians: BTreeMap<K, f64> =
-        of.iter().filter_map(|(group, values)| Some((*group, stats::median(values)?))).collect();
+        of.iter().filter_map(|(group, values)| Some((*group, stats::median(values)?))).into_map();
     groups.iter().zip(values).map(|(group, value)| value - medians[group]).collect()
 }
 

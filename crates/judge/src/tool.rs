@@ -13,6 +13,7 @@ use crate::walls::Test;
 use model::audit::{Finding, Foreign, Latencies, Loop, Outcome, Since};
 use model::histogram::Summary;
 use model::load::{Arrival, LoadModel};
+use model::maps::IntoMap;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
     Unmeasured,
@@ -195,7 +196,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
             unanswered: 0,
             arrived: None,
         },
-        status: BTreeMap::from([("2xx".to_string(), count(&told.good))]),
+        status: [("2xx".to_string(), count(&told.good))].into_map(),
         status_codes: BTreeMap::new(),
         error_codes: BTreeMap::new(),
         samples: Vec::new(),

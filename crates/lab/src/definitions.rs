@@ -1,6 +1,7 @@
 //! What each figure of the record means. The record contains this text, so that no number is stored
 //! without its definition.
 
+use model::maps::IntoMap;
 use std::collections::BTreeMap;
 
 const DEFINITIONS: &[(&str, &str)] = &[
@@ -583,5 +584,5 @@ const DEFINITIONS: &[(&str, &str)] = &[
 
 /// All definitions by path.
 pub fn all() -> BTreeMap<String, String> {
-    DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).collect()
+    DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).into_map()
 }

@@ -4,6 +4,7 @@ use crate::gather::Gathered;
 use crate::visit::Visit;
 use model::histogram::Histogram;
 use model::load::{Arrival, Hold, Level};
+use model::maps::IntoMap;
 use model::punctual::{Window, punctual};
 use model::run::{StartInfo, TurnoverInfo};
 use model::series::Opening;
@@ -91,7 +92,7 @@ fn syn_retries(connect: &Histogram) -> BTreeMap<String, u64> {
         up_to - connect.count_up_to(begin_ns - begin_ns / 500)
     };
     let modes = SYN_RETRIES_S.into_iter().map(|second| (format!("{second}s"), near(second)));
-    modes.filter(|(_, count)| *count > 0).collect()
+    modes.filter(|(_, count)| *count > 0).into_map()
 }
 
 /// Resident memory of this process, bytes; `None` when it cannot be read.

@@ -4,6 +4,7 @@ use crate::feed::Feed;
 use crate::http::{Answer, Pages, Served, Server};
 use crate::page::RunPages;
 use crate::relay::Inlet;
+use model::maps::IntoMap;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -49,7 +50,7 @@ impl Showcase {
     pub fn show(&self, files: impl IntoIterator<Item = (String, Vec<u8>)>) {
         let files = files.into_iter().map(|(path, bytes)| (path, Arc::from(bytes)));
         let mut shown = self.site.files.lock().unwrap_or_else(PoisonError::into_inner);
-        *shown = Arc::new(files.collect());
+        *shown = Arc::new(files.into_map());
     }
 
     /// Whether a run is being measured now, which nothing should disturb.

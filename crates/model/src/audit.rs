@@ -400,6 +400,11 @@ impl Latencies {
 }
 
 impl Percentile {
+    /// Puts percentiles in the order of their share.
+    pub fn sort(percentiles: &mut [Self]) {
+        percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    }
+
     /// `p50`, `p99_9`.
     pub fn name(&self) -> String {
         let percent = format!("{:.6}", self.share * 100.0);

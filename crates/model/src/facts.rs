@@ -319,11 +319,11 @@ fn by_number<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<u32, Vec<u32>>, D::Error> {
     let texts = BTreeMap::<String, Vec<u32>>::deserialize(deserializer)?;
-    let number = |(key, list): (String, Vec<u32>)| {
-        let key = key.parse().map_err(serde::de::Error::custom)?;
-        Ok((key, list))
-    };
-    texts.into_iter().map(number).collect()
+    let mut numbers = BTreeMap::new();
+    for (key, list) in texts {
+        numbers.insert(key.parse().map_err(serde::de::Error::custom)?, list);
+    }
+    Ok(numbers)
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ pub mod conclusion;
 pub mod experiment;
 pub mod inventory;
 pub mod json;
+pub mod maps;
 pub mod starting;
 pub mod tuning;
 

@@ -4,6 +4,7 @@
 //! two readings, and a later version can derive them again.
 
 use crate::facts::Unreadable;
+use crate::maps::IntoMap;
 use crate::metric::Declaration;
 use crate::tuning::Row;
 use serde::{Deserialize, Serialize};
@@ -189,7 +190,7 @@ impl Values {
         source: &str,
         values: impl IntoIterator<Item = (String, V)>,
     ) -> Self {
-        let values = values.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let values = values.into_iter().map(|(name, value)| (name, value.into())).into_map();
         Self { source: source.to_string(), values }
     }
 }

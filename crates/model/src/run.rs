@@ -12,6 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, LoadModel, Spacing, Trial};
+use crate::maps::IntoMap;
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
@@ -689,18 +690,18 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
 /// Status classes by name.
 pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
     let names = ["2xx", "3xx", "4xx", "5xx"];
-    names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).collect()
+    names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).into_map()
 }
 
 /// Responses by code.
 pub fn count_codes(codes: &StatusCodes) -> BTreeMap<String, u64> {
-    codes.counted().map(|(code, count)| (code.to_string(), count)).collect()
+    codes.counted().map(|(code, count)| (code.to_string(), count)).into_map()
 }
 
 /// Mismatches by check.
 pub fn count_mismatches(counters: &Counters) -> BTreeMap<String, u64> {
     let count = |check: Check| (check.name().to_string(), counters.mismatches.get(check));
-    CHECKS.into_iter().map(count).collect()
+    CHECKS.into_iter().map(count).into_map()
 }
 
 /// Results of one target.
@@ -720,7 +721,7 @@ pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetRes
         },
         status: count_status(counters),
         mismatched: counters.mismatches.sum(),
-        errors: ERROR_CLASSES.into_iter().filter(of_requests).map(count).collect(),
+        errors: ERROR_CLASSES.into_iter().filter(of_requests).map(count).into_map(),
         bytes_received: counters.bytes_received,
         latency_ns: tally.latency.summary(censored),
         latency_good_ns: Some(tally.latency.summary(0)),
@@ -730,5 +731,5 @@ pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetRes
 /// Error classes by name.
 pub fn count_errors(counters: &Counters) -> BTreeMap<String, u64> {
     let count = |class: ErrorClass| (class.name().to_string(), counters.errors.get(class));
-    ERROR_CLASSES.into_iter().map(count).collect()
+    ERROR_CLASSES.into_iter().map(count).into_map()
 }

@@ -1,5 +1,6 @@
 //! TLS and proxies as plain values: what is requested, what was negotiated, why it fails.
 
+use crate::maps::IntoMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -235,7 +236,7 @@ impl TlsTally {
     /// Failures that happened, by the name of their cause.
     pub fn causes(&self) -> BTreeMap<String, u64> {
         let counted = TLS_CAUSES.into_iter().zip(self.failures).filter(|(_, count)| *count > 0);
-        counted.map(|(cause, count)| (cause.name().to_string(), count)).collect()
+        counted.map(|(cause, count)| (cause.name().to_string(), count)).into_map()
     }
 }
 

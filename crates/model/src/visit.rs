@@ -4,6 +4,7 @@
 use crate::claim::Claim;
 use crate::experiment::Figure;
 use crate::histogram::Summary;
+use crate::maps::IntoMap;
 use crate::objective::ObjectiveStanding;
 use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
@@ -25,12 +26,12 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
     let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
     if let Some(tool) = &of.tool {
         let value = |figure| Some((figure, tool.figure(figure).filter(is_valid)?));
-        return FIGURES.into_iter().filter_map(value).collect();
+        return FIGURES.into_iter().filter_map(value).into_map();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
     let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
-    FIGURES.into_iter().filter(is_known).filter_map(value).collect()
+    FIGURES.into_iter().filter(is_known).filter_map(value).into_map()
 }
 
 /// How far a figure of a point holds.

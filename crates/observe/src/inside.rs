@@ -6,6 +6,7 @@
 
 use crate::{Drivers, Observed};
 use model::facts::HostFacts;
+use model::maps::IntoMap;
 use model::reading::Reading;
 use model::run::Target;
 use std::collections::BTreeSet;
@@ -85,7 +86,7 @@ impl Observed {
         Self {
             links,
             qdiscs,
-            drivers: drivers.map(Drivers::from_iter),
+            drivers: drivers.map(IntoMap::into_map),
             // Published ports need address translation, which is tracked outside.
             conntrack: inside.conntrack.or(outside.conntrack),
             tuning: outside.tuning,

@@ -23,6 +23,7 @@ pub use timeline::{Clocked, Line, Place, ThreadKey, Timeline};
 pub use window::{Raw, Window};
 
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::reading::{
     Conntrack, CpuShares, CpuTimes, Data, Disk, Interface, Interrupt, Listener, OpenFiles,
     ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow, Value, Values,
@@ -300,7 +301,7 @@ struct CpuSeries {
 impl CpuSeries {
     fn add(&mut self, at_ns: u64, threads: &[ThreadTimes]) {
         let now: BTreeMap<u32, u64> =
-            threads.iter().map(|thread| (thread.tid, thread.run_ns)).collect();
+            threads.iter().map(|thread| (thread.tid, thread.run_ns)).into_map();
         if let Some((before_ns, before)) = &self.last {
             let run_ns = |(tid, run_ns): (&u32, &u64)| {
                 run_ns.saturating_sub(before.get(tid).copied().unwrap_or(0))
@@ -496,12 +497,12 @@ fn increase(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, u64> {
         let first = pair.first.get(name)?.count()?;
         Some((name.clone(), value.count()?.saturating_sub(first)))
     };
-    pair.last.iter().filter_map(delta).collect()
+    pair.last.iter().filter_map(delta).into_map()
 }
 
 fn pressure_shares(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
     let stalls = increase(pair);
-    stalls.into_iter().map(|(name, us)| (name, us as f64 / 1e6 / pair.seconds)).collect()
+    stalls.into_iter().map(|(name, us)| (name, us as f64 / 1e6 / pair.seconds)).into_map()
 }
 
 fn keep_fuller(kept: &mut Option<OpenFiles>, files: OpenFiles) {
@@ -536,7 +537,7 @@ fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
     let of_figure = |(name, last): (&String, &Value)| {
         Some((name.clone(), last.real()? - pair.first.get(name)?.real()?))
     };
-    pair.last.iter().filter_map(of_figure).collect()
+    pair.last.iter().filter_map(of_figure).into_map()
 }
 
 #[cfg(test)]

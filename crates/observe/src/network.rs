@@ -3,6 +3,7 @@
 use super::Pair;
 use crate::capacity::FRAME_EXTRA_BYTES;
 use crate::figures::growth32;
+use model::maps::IntoMap;
 use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
 use std::collections::BTreeMap;
 
@@ -223,9 +224,9 @@ pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> super::Driver
         let delta = |(name, value): (&String, &u64)| {
             Some((name.clone(), value.saturating_sub(*first.get(name)?)))
         };
-        Some((name.clone(), last.iter().filter_map(delta).collect()))
+        Some((name.clone(), last.iter().filter_map(delta).into_map()))
     };
-    pair.last.iter().filter_map(of_link).collect()
+    pair.last.iter().filter_map(of_link).into_map()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use crate::figures::growth;
 use crate::{Pair, Process, Shares, cpu_shares, mean_shares, thread_shares};
+use model::maps::IntoMap;
 use model::metric::Kind;
 use model::reading::{Data, Reading};
 use model::units::NS_PER_S;
@@ -132,7 +133,7 @@ impl Timeline {
         pick: impl Fn(&Data) -> Vec<(K, f64)>,
     ) -> BTreeMap<K, Line> {
         self.derived(of, source, |first, last, seconds| {
-            let before: BTreeMap<K, f64> = pick(first).into_iter().collect();
+            let before: BTreeMap<K, f64> = pick(first).into_map();
             let grown = |(key, now): (K, f64)| {
                 let growth = growth(kind, *before.get(&key)?, now)?;
                 Some((key, growth / seconds))
@@ -249,7 +250,7 @@ impl<K: Ord> Sums<K> {
             _ => Some(sum / weight),
         };
         let line = |(key, parts): (K, Vec<_>)| (key, parts.into_iter().map(value).collect());
-        self.parts.into_iter().map(line).collect()
+        self.parts.into_iter().map(line).into_map()
     }
 }
 

@@ -46,8 +46,10 @@ fn script(ask: &Ask) -> Result<String, String> {
     // By itself it follows redirects, and makes a text of each body for the script.
     options["maxRedirects"] = json!(0);
     options["discardResponseBodies"] = json!(true);
-    let headers: serde_json::Map<String, Value> =
-        ask.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let mut headers = serde_json::Map::new();
+    for (name, value) in &ask.headers {
+        headers.insert(name.clone(), json!(value));
+    }
     let params = json!({ "headers": headers, "timeout": format!("{}s", ask.timeout_s()) });
     let body = match ask.body.is_empty() {
         true => Value::Null,

@@ -11,6 +11,7 @@ use crate::tune::Tables;
 use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::{Design, Foretold};
+use model::maps::IntoMap;
 use model::secret::Secrets;
 use model::starting::Limits;
 use model::units::{parse_count, parse_cpus};
@@ -244,11 +245,12 @@ fn check(one: &Foretold, names: &BTreeSet<String>) -> Result<(), String> {
 }
 
 fn drafts(plan: &PlanText) -> Result<Vec<Draft>, PlanError> {
-    let base = BTreeMap::from([
+    let base = [
         ("server", plan.server.clone()),
         ("client", plan.client.clone()),
         ("load", plan.load.clone()),
-    ]);
+    ]
+    .into_map();
     let tune = |cell: &str, value: Option<&Value>| {
         Tables::of(value).map_err(|why| PlanError::Cell { cell: cell.to_string(), why })
     };

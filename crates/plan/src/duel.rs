@@ -122,7 +122,8 @@ fn keys_of(id: &str, words: &[String]) -> Result<Table, Usage> {
     let Some((name, matches)) = matches.subcommand() else {
         return Err(unreadable("it has no sub-command".to_string()));
     };
-    let mut load = Table::from_iter([("command".to_string(), Value::String(name.to_string()))]);
+    let mut load = Table::new();
+    load.insert("command".to_string(), Value::String(name.to_string()));
     let Some(command) = commands.find_subcommand(name) else { return Ok(load) };
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
@@ -151,7 +152,9 @@ fn server_of(record: &Record, server: Option<Table>, load: &mut Table) -> Table 
     let url = format!("{scheme}://{{addr}}/{path_of_url}");
     load.insert("url".to_string(), Value::String(url));
     let Some(mut server) = server else {
-        return Table::from_iter([("addr".to_string(), Value::String(address.to_string()))]);
+        let mut server = Table::new();
+        server.insert("addr".to_string(), Value::String(address.to_string()));
+        return server;
     };
     // Only what was measured on one host can be advised on here.
     server.remove("host");

@@ -55,7 +55,8 @@ impl Tune {
     /// Knobs as written in a plan.
     pub fn table(&self) -> Table {
         let only = self.only.iter().cloned().map(Value::String).collect();
-        let mut table = Table::from_iter([("only".to_string(), Value::Array(only))]);
+        let mut table = Table::new();
+        table.insert("only".to_string(), Value::Array(only));
         for (key, text) in [("profile", &self.profile), ("cpus", &self.cpus)] {
             if !text.is_empty() {
                 table.insert(key.to_string(), Value::String(text.clone()));

@@ -19,6 +19,7 @@ use crate::tree;
 use crate::{namespace, process, published};
 use ::host::addresses;
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -237,7 +238,7 @@ pub fn listened_by(pids: &[u32]) -> Result<BTreeMap<SocketAddr, u32>, Unreadable
     };
     let address = |socket: &Socket| Some(SocketAddr::new(reach(socket.local)?, socket.local_port));
     let by_inode: BTreeMap<u32, SocketAddr> =
-        sockets.iter().filter_map(|socket| Some((socket.inode, address(socket)?))).collect();
+        sockets.iter().filter_map(|socket| Some((socket.inode, address(socket)?))).into_map();
     let mut found = BTreeMap::new();
     // Children come later in a tree, so a parent wins over children that inherited its socket.
     for pid in pids.iter().rev() {

@@ -9,6 +9,7 @@ use crate::tree::Tree;
 use crate::{container, limits, namespace, process, published};
 use ::host::addresses;
 use model::facts::{ProcessFacts, ServerFacts, ServerNetwork, Unreadable};
+use model::maps::IntoMap;
 use model::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -195,7 +196,7 @@ fn pinned_threads(pids: &[u32], of_root: &[u32]) -> BTreeMap<u32, Vec<u32>> {
         .flatten()
         .take(THREADS_MAX)
         .filter_map(|tid| Some((tid, process::cpus_allowed(tid).ok()?)));
-    masks.filter(|(_, cpus)| cpus != of_root).collect()
+    masks.filter(|(_, cpus)| cpus != of_root).into_map()
 }
 
 fn keep<T>(result: Result<T, Unreadable>, unreadable: &mut Vec<Unreadable>) -> Option<T> {

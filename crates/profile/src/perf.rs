@@ -5,6 +5,7 @@
 //! Other lines are skipped: newer versions may print more.
 
 use crate::samples::{Samples, Spot, Sum, TooDeep};
+use model::maps::IntoMap;
 use std::collections::BTreeMap;
 
 /// Fields to request from `perf script`.
@@ -39,7 +40,7 @@ pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooD
             }
         }
     }
-    Ok(sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).collect())
+    Ok(sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).into_map())
 }
 
 /// The process of a line such as `two words 17/18 48345.869379: cpu-clock:`.

@@ -3,6 +3,7 @@
 use crate::frame::{FEED, INDEX, page_of};
 use crate::markup::{escape, joined};
 use crate::{Drawn, Listed, Site};
+use model::maps::IntoMap;
 use std::collections::BTreeMap;
 
 /// Time of the last change of a journal without entries.
@@ -12,7 +13,7 @@ const NEVER: &str = "1970-01-01T00:00:00Z";
 pub fn feed(url: &str, site: &Site, drawn: &[Drawn]) -> String {
     let url = url.trim_end_matches('/');
     let updated: BTreeMap<_, _> =
-        drawn.iter().map(|one| (&one.slug, one.updated.as_str())).collect();
+        drawn.iter().map(|one| (&one.slug, one.updated.as_str())).into_map();
     let mut dated: Vec<(String, &Listed)> = site
         .entries
         .iter()

@@ -9,6 +9,7 @@ use crate::frame::{Frame, page_of};
 use crate::markup::{counted, escape, link};
 use crate::{Contents, Listed, Measured};
 use model::experiment::{CellResult, Figure};
+use model::maps::IntoMap;
 use model::run::Run;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
@@ -112,12 +113,12 @@ fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
         let value = |one: &model::experiment::CellSummary| {
             (one.figure, Value { middle: one.median, within: one.low.zip(one.high) })
         };
-        return summaries.map(value).filter(|(_, value)| value.middle.is_finite()).collect();
+        return summaries.map(value).filter(|(_, value)| value.middle.is_finite()).into_map();
     }
     let run = experiment.cells.iter().zip(&of.runs).find(|(cell, _)| cell.name == name);
     let Some(run) = run.and_then(|(_, run)| run.as_ref()) else { return BTreeMap::new() };
     let value = |(figure, middle)| (figure, Value { middle, within: None });
-    report::figures(run).into_iter().map(value).collect()
+    report::figures(run).into_iter().map(value).into_map()
 }
 
 /// The walls of the visits of a cell, the most frequent first.

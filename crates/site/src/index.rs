@@ -4,6 +4,7 @@ use crate::frame::Frame;
 use crate::listing;
 use crate::markup::{counted, escape, paragraphs};
 use crate::{Drawn, Site};
+use model::maps::IntoMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most bytes of searchable words of one entry.
@@ -51,7 +52,7 @@ fn filters(site: &Site) -> String {
 
 /// The words of each entry, by its name: lower case, without duplicates.
 fn words(site: &Site, drawn: &[Drawn]) -> BTreeMap<String, String> {
-    let notes: BTreeMap<_, _> = drawn.iter().map(|one| (&one.slug, one.words.as_str())).collect();
+    let notes: BTreeMap<_, _> = drawn.iter().map(|one| (&one.slug, one.words.as_str())).into_map();
     let of_entry = |one: &crate::Listed| {
         let entry = &one.entry;
         let own = [
@@ -68,7 +69,7 @@ fn words(site: &Site, drawn: &[Drawn]) -> BTreeMap<String, String> {
         let all = own.into_iter().chain(tags).chain(findings).chain(notes);
         (one.slug.to_string(), bag(all))
     };
-    site.entries.iter().map(of_entry).collect()
+    site.entries.iter().map(of_entry).into_map()
 }
 
 /// Words without duplicates, in order of first use; words after the limit are dropped.

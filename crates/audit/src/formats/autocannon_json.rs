@@ -134,7 +134,7 @@ fn latencies(of: &Object<'_>, responses: &Figure) -> Latencies {
         Some(Percentile { share: share / 100.0, value: node.scaled(1e-3)? })
     };
     let mut percentiles: Vec<Percentile> = of.entries().filter_map(rank).collect();
-    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut percentiles);
     let kept = of.count("totalCount");
     let has_added = kept.as_ref().is_some_and(|kept| kept.value > responses.value * 1.001 + 10.0);
     Latencies {

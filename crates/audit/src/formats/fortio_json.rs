@@ -85,7 +85,7 @@ fn latencies(histogram: &Object<'_>, all: &Figure) -> Latencies {
         (0.0..=1.0).contains(&share).then_some(Percentile { share, value })
     };
     let mut percentiles: Vec<Percentile> = listed.into_iter().filter_map(rank).collect();
-    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut percentiles);
     Latencies {
         since: Since::Send,
         mean: histogram.scaled("Avg", 1.0),

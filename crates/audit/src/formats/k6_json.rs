@@ -8,6 +8,7 @@
 use super::{Format, Reader, Told};
 use crate::document::{Node, Object};
 use model::audit::{Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, Since};
+use model::maps::IntoMap;
 use std::collections::BTreeMap;
 
 pub(super) const FORMAT: Format = Format {
@@ -32,11 +33,11 @@ fn metrics<'a>(root: &Object<'a>) -> Metrics<'a> {
             let object = node.object()?;
             Some((object.words("name")?, values(object)))
         };
-        return list.list().into_iter().take(METRICS_MAX).filter_map(named).collect();
+        return list.list().into_iter().take(METRICS_MAX).filter_map(named).into_map();
     }
     let holder = root.object("metrics").unwrap_or_else(|| root.clone());
     let entries = holder.entries().take(METRICS_MAX);
-    entries.filter_map(|(name, node)| Some((name.to_string(), values(node.object()?)))).collect()
+    entries.filter_map(|(name, node)| Some((name.to_string(), values(node.object()?)))).into_map()
 }
 
 const METRICS_MAX: usize = 10_000;
@@ -92,7 +93,7 @@ fn latencies(of: &Object<'_>, requests: &Figure) -> Latencies {
     if percentiles.iter().all(|one| one.share != 0.5) {
         percentiles.extend(median);
     }
-    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut percentiles);
     Latencies {
         since: Since::Send,
         mean: of.scaled("avg", 1e-3),

@@ -88,7 +88,7 @@ fn latencies(row: Spot<'_>, requests: &Figure) -> Latencies {
     if percentiles.iter().all(|one| one.share != 0.5) {
         percentiles.extend(of("med").map(|value| Percentile { share: 0.5, value }));
     }
-    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut percentiles);
     Latencies {
         since: Since::Send,
         mean: of("avg"),

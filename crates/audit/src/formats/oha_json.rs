@@ -74,7 +74,7 @@ fn latencies(root: &Object<'_>, summary: &Object<'_>, samples: Figure) -> Latenc
     };
     let mut percentiles: Vec<Percentile> =
         ranks.iter().flat_map(Object::entries).filter_map(percentile).collect();
-    percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+    Percentile::sort(&mut percentiles);
     Latencies {
         since: Since::Unknown,
         mean: summary.scaled("average", 1.0),

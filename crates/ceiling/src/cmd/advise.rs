@@ -187,7 +187,9 @@ fn choose<'a>(
         // The generator's own size is not a knob of a host.
         one if one.knob == tune::GENERATOR.id => {
             let threads = 2 * i64::from(record.trial.threads);
-            Ok(Change::Load(Table::from_iter([("threads".to_string(), Value::Integer(threads))])))
+            let mut load = Table::new();
+            load.insert("threads".to_string(), Value::Integer(threads));
+            Ok(Change::Load(load))
         }
         one if one.is_disruptive => {
             Err("it can cut connections, which a plan must not do".to_string())

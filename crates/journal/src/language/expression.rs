@@ -4,6 +4,7 @@ use super::Figures;
 use super::figure::{Figure, Value};
 use super::path::Path;
 use super::read::Reader;
+use model::maps::IntoMap;
 use std::fmt;
 
 /// Arithmetic over figures: `cells.free.rate / (2 * cells.starved.rate)`.
@@ -67,7 +68,7 @@ impl Expression {
         match self {
             Self::Number(figure) => Ok(Value::Figure(*figure)),
             Self::Path(path) => match path.word() {
-                Some(word) => Ok(Value::Word([(word.to_string(), 1)].into())),
+                Some(word) => Ok(Value::Word([(word.to_string(), 1)].into_map())),
                 None => figures
                     .find(path)
                     .map_err(|why| Fault::Dangling { path: path.to_string(), why }),

@@ -6,6 +6,7 @@
 
 use judge::observe::ThreadShare;
 use model::facts::{ProcessFacts, ServerFacts};
+use model::maps::IntoMap;
 use model::profile::ProfileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ impl Serving {
             .iter()
             .filter(|one| listens(one))
             .map(|one| (one.pid, one.name.as_str()))
-            .collect();
+            .into_map();
         let programs: BTreeSet<&str> = listening.values().copied().collect();
         let mut seen: BTreeMap<u32, (&str, f64)> = BTreeMap::new();
         for one in &server.processes {
@@ -75,7 +76,7 @@ impl Serving {
             .into_iter()
             .filter(|(pid, (name, run))| serves(*pid, name, *run))
             .map(|(pid, (name, _))| (pid, name.to_string()))
-            .collect();
+            .into_map();
         if names.is_empty() {
             return Err("it is not known which of the server's processes serve".to_string());
         }

@@ -1,6 +1,7 @@
 //! The sources of profiles of the server.
 
 use model::load::Trial;
+use model::maps::IntoMap;
 use model::profile::ProfileChoice;
 use model::run::Target;
 use probe::ask::{self, Patience};
@@ -73,7 +74,7 @@ fn endpoints(pids: &[u32], tested: &BTreeSet<u16>) -> Result<BTreeMap<SocketAddr
         format!("listening sockets cannot be read ({}: {})", failed.source, failed.why)
     })?;
     let asked = found.into_iter().filter(|(address, _)| !tested.contains(&address.port()));
-    Ok(asked.take(ADDRESSES_MAX).filter(|(address, _)| has_profiles(*address)).collect())
+    Ok(asked.take(ADDRESSES_MAX).filter(|(address, _)| has_profiles(*address)).into_map())
 }
 
 fn has_profiles(address: SocketAddr) -> bool {

@@ -24,6 +24,7 @@ use crate::netlink::CHUNK_BYTES;
 use crate::network::Network;
 use crate::unix_diag::{self, UnixSocket};
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Downstream};
 use model::root::Root;
@@ -291,7 +292,7 @@ fn of_tcp(socket: &Socket) -> Option<Connection> {
 /// neither end of a socket pair has one.
 fn of_unix(streams: &[UnixSocket]) -> Vec<Connection> {
     let by_inode: BTreeMap<u32, &UnixSocket> =
-        streams.iter().map(|socket| (socket.inode, socket)).collect();
+        streams.iter().map(|socket| (socket.inode, socket)).into_map();
     let mut pending = BTreeMap::new();
     for listener in streams {
         pending.extend(listener.pending.iter().map(|inode| (*inode, listener.name.as_deref())));

@@ -16,6 +16,7 @@ use crate::ethtool::{Ethtool, parse_names, parse_values};
 use crate::process;
 use crate::scan::ParseError;
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Interface, Values};
 use model::units::NS_PER_S;
@@ -157,7 +158,7 @@ fn sums(kept: &[DriverCounter], values: &[u64]) -> BTreeMap<String, u64> {
         let values = kept.indexes.iter().filter_map(|&index| values.get(index));
         (kept.name.clone(), values.fold(0, |sum: u64, value| sum.wrapping_add(*value)))
     };
-    kept.iter().map(sum).collect()
+    kept.iter().map(sum).into_map()
 }
 
 fn scan(

@@ -18,6 +18,7 @@ use super::{Round, Scope, Source};
 use crate::interrupts::parse_table;
 use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Interrupt};
 use model::root::Root;
@@ -96,7 +97,7 @@ impl ComingAndGoing {
             let mut came: BTreeSet<usize> = online.difference(first).copied().collect();
             came.retain(|cpu| self.later.insert(*cpu));
             let last: BTreeMap<&str, &[u64]> =
-                self.last.iter().map(|row| (row.irq.as_str(), &row.per_cpu[..])).collect();
+                self.last.iter().map(|row| (row.irq.as_str(), &row.per_cpu[..])).into_map();
             for row in rows.iter_mut() {
                 let last = last.get(row.irq.as_str()).copied().unwrap_or_default();
                 row.per_cpu.resize(row.per_cpu.len().max(last.len()), 0);
@@ -129,7 +130,7 @@ fn masks(root: &Root, rows: &[Interrupt]) -> BTreeMap<String, String> {
         let path = root.path(format!("/proc/irq/{}/smp_affinity_list", row.irq));
         Some((row.irq.clone(), fs::read_to_string(path).ok()?.trim().to_string()))
     };
-    busiest.iter().take(MASKS_MAX).filter_map(mask).collect()
+    busiest.iter().take(MASKS_MAX).filter_map(mask).into_map()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::kept::unreadable;
 use crate::process::parse_status;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::root::Root;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -49,7 +50,7 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, f64>, ParseError> {
     }
     let (paused, frequency) = paused.zip(frequency.filter(|&hertz| hertz > 0)).ok_or_else(error)?;
     let paused_s = paused as f64 / frequency as f64;
-    Ok(BTreeMap::from([("safepoint_pause_seconds".to_string(), paused_s)]))
+    Ok([("safepoint_pause_seconds".to_string(), paused_s)].into_map())
 }
 
 /// Reads the file and parses it. Any user may put one in its place, because it is below `/tmp`: so

@@ -16,6 +16,7 @@ use crate::cgroup_path::{self, Group};
 use crate::kept::{Buffer, Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
+use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
 use model::reading::{Data, Values};
 use model::root::Root;
@@ -167,7 +168,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Memory {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let counters = self.vmstat.parse(&mut self.buffer, parse)?;
-        let mut all: BTreeMap<String, u64> = counters.into_iter().collect();
+        let mut all: BTreeMap<String, u64> = counters.into_map();
         // The host's counters go on when the server has ended.
         if let Some(Ok(tree)) = round.server {
             if round.due_ns >= self.group_due_ns {

@@ -20,7 +20,12 @@ use std::collections::BTreeMap;
 pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Vec<u64>>, ParseError> {
     let mut lines = scan::lines(bytes);
     let columns = scan::cpu_columns(lines.next().unwrap_or_default())?;
-    lines.map(|line| parse_line(line, &columns)).collect()
+    let mut kinds = BTreeMap::new();
+    for line in lines {
+        let (kind, per_cpu) = parse_line(line, &columns)?;
+        kinds.insert(kind, per_cpu);
+    }
+    Ok(kinds)
 }
 
 fn parse_line(line: &[u8], columns: &[usize]) -> Result<(String, Vec<u64>), ParseError> {

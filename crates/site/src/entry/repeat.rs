@@ -4,15 +4,14 @@ use super::Scene;
 use crate::Files;
 use crate::frame::file_of;
 use crate::markup::{escape, lines, link};
+use model::maps::IntoMap;
 
 const PLAN: &str = "plan.toml";
 
 /// The plan as a file next to the page.
 pub fn files(scene: &Scene<'_>) -> Files {
     let plan = scene.of.plan.as_ref();
-    plan.map(|plan| (file_of(&scene.listed.slug, PLAN), plan.clone().into_bytes()))
-        .into_iter()
-        .collect()
+    plan.map(|plan| (file_of(&scene.listed.slug, PLAN), plan.clone().into_bytes())).into_map()
 }
 
 /// The text of the plan.

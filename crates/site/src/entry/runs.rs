@@ -5,6 +5,7 @@ use crate::frame::file_of;
 use crate::markup::{escape, link};
 use crate::{Added, Files};
 use model::experiment::Figure;
+use model::maps::IntoMap;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
 use report::sections::{Detail, page_of};
@@ -17,7 +18,7 @@ pub fn files(scene: &Scene<'_>) -> Files {
         let bytes = result::own_page(scene, &name, &page, &added.run.record);
         (file_of(&scene.listed.slug, &name), bytes)
     };
-    scene.of.runs.iter().enumerate().map(file).collect()
+    scene.of.runs.iter().enumerate().map(file).into_map()
 }
 
 /// A table with links to the pages.

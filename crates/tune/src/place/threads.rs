@@ -9,6 +9,7 @@ use crate::host::Host;
 use crate::process;
 use ::host::kept::is_gone;
 use ::host::threads;
+use model::maps::IntoMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -23,7 +24,7 @@ pub(super) fn show(pid: u32) -> String {
 
 /// The list of CPUs of each thread.
 fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
-    threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).collect()
+    threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).into_map()
 }
 
 pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {

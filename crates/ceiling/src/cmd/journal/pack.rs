@@ -10,6 +10,7 @@ use ::pack::{File as Listed, MANIFEST, Manifest, SCHEMA};
 use clap::Args;
 use journal::{Content, Contents, EntryFolder, Journal};
 use model::inventory::State;
+use model::maps::IntoMap;
 use model::units::show_bytes;
 use plan::Colour;
 use report::page::{Block, Column, Fact, Mark, Page, Table};
@@ -120,7 +121,7 @@ fn gather(entry: &EntryFolder, contents: Contents) -> Result<Packing, Failure> {
         Failure::Usage(format!("{}: it cannot be packed: {why}", entry.path.display()))
     };
     manifest.check(&::pack::Limits::default()).map_err(|why| refused(&why))?;
-    let places = contents.files.into_iter().map(|file| (file.name, file.path)).collect();
+    let places = contents.files.into_iter().map(|file| (file.name, file.path)).into_map();
     Ok(Packing { manifest, places, left_out: contents.left_out })
 }
 

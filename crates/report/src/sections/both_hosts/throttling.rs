@@ -3,6 +3,7 @@
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
 use crate::page::{Axis, Unit};
+use model::maps::IntoMap;
 use model::metric::Kind;
 use model::reading::{Data, QuotaUse};
 use observe::Line;
@@ -50,5 +51,5 @@ fn of(side: &Side<'_>, source: &str, whose: &str) -> BTreeMap<String, Line> {
         let throttled = throttled.get(&group)?;
         Some((format!("{whose}: {group}"), throttled.iter().zip(&of).map(share).collect()))
     };
-    grown(|group| group.periods).into_iter().filter_map(line).collect()
+    grown(|group| group.periods).into_iter().filter_map(line).into_map()
 }
