@@ -94,12 +94,17 @@ impl Contender {
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// Why there is nothing to count when it failed. A run of `ceiling` that broke one of its gates
-    /// has counters, but they are not a measurement.
-    pub fn failure(&self, status: ExitStatus, output: &str, error: &str) -> String {
+    /// What counts when its exit status is not 0: nothing, or what the broken gates of a run of
+    /// `ceiling` leave.
+    pub fn count_failed(
+        &self,
+        status: ExitStatus,
+        output: &str,
+        error: &str,
+    ) -> Result<Count, String> {
         match (self, status.code()) {
-            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::broken_gates(output),
-            _ => format!("{status}: {}", last_line(error, output)),
+            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::ceiling_with_broken_gates(output),
+            _ => Err(format!("{status}: {}", last_line(error, output))),
         }
     }
 

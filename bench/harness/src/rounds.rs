@@ -292,7 +292,7 @@ impl Bench {
         let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into();
         if !exit.status.success() {
             let (output, error): (String, String) = (text(stdout), text(stderr));
-            return Ok(Err(contender.failure(exit.status, &output, &error)));
+            return Ok(contender.count_failed(exit.status, &output, &error));
         }
         let Some(line) = contender.report(load, &self.peers) else {
             let output: String = text(stdout);
