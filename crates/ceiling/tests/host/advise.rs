@@ -188,8 +188,13 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     let kept = &document["predictions"][0];
     let told = if is_known { "2 pairs of runs" } else { "no valid number" };
     assert!(kept["why"].as_str().unwrap().contains(told), "{kept}");
+    // Nor does a rate decide that is only a lower bound of the ceiling.
+    let is_bound = cells.iter().any(|(_, run)| run["verdict"]["ceiling"]["kind"] == "at-least");
+    let is_told = kept["why"].as_str().unwrap().contains("ceiling");
+    assert_eq!(is_told, is_known && is_bound, "{kept}");
     let is_within = |low: f64, high: f64| low >= -0.99 && high <= 99.0;
     let is_inside = is_known
+        && !is_bound
         && kept["low"].as_f64().zip(kept["high"].as_f64()).is_some_and(|(l, h)| is_within(l, h));
     assert_eq!(kept["inside"].as_bool(), is_inside.then_some(true), "{kept}");
 
