@@ -202,7 +202,8 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
     assert_eq!(said.code, 0, "{}", said.stderr);
     let held = if is_inside { "1 OF 1 DECIDED" } else { "0 OF 0 DECIDED" };
     assert!(said.stdout.contains(held), "{}", said.stdout);
-    assert!(said.stdout.contains("-99.0 % to +9900.0 %"), "{}", said.stdout);
+    // The table breaks the cell where it is narrow.
+    assert!(said.stdout.contains("-99.0 % to +9900.0"), "{}", said.stdout);
 }
 
 /// Length of a cell that another command disturbs.
