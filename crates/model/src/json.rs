@@ -27,6 +27,7 @@ const WRITABLE: &str = "a document has a JSON form";
 
 macro_rules! documents {
     ($($document:ty),*) => {
+        // The code of each type is compiled here, also that which `pretty` uses.
         $(impl Document for $document {
             fn from_json(bytes: &[u8]) -> serde_json::Result<Self> {
                 serde_json::from_slice(bytes)

@@ -52,6 +52,19 @@ const OPTIONS: &[TypedOption] = &[
         about: "no display during the run",
     },
     TypedOption {
+        names: &["--disable-compression"],
+        asks: Asks::Words(&[]),
+        about: "no compressed body is asked for here",
+    },
+    TypedOption {
+        names: &["-r", "--redirect"],
+        asks: Asks::Made(|value| match value {
+            "0" => Ok(vec![]),
+            _ => Err("redirects are not followed here; give 0".into()),
+        }),
+        about: "how many redirects to follow: 0",
+    },
+    TypedOption {
         names: &["-p"],
         asks: Asks::NoValue("it is for HTTP/2; ceiling load has -p for HTTP/1.1"),
         about: "requests at once on a connection",
