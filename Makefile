@@ -109,7 +109,9 @@ tidy: ## checks the repository itself, and runs clippy
 	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
 
 # Builds the whole workspace each time and filters the tests: for a part of it cargo would choose
-# other features, which is a second build.
+# other features, which is a second build. With `--lib` alone it leaves the programs out, and then
+# builds procedural macros that share a crate with one of them in another way, and all that uses
+# them: so `--bins` goes with it everywhere.
 test-unit:
 	cargo test --quiet --locked --workspace --lib --bins
 	cargo test --quiet --locked --workspace --test it -- usage::
@@ -147,7 +149,7 @@ test-web:
 	./scripts/need chromium chromium
 	rm -rf out/pages out/pages-site && mkdir -p out/pages
 	REPORT_PAGES=$(CURDIR)/out/pages SITE_PAGES=$(CURDIR)/out/pages-site \
-	  cargo test --quiet --locked --workspace --lib files_are_left
+	  cargo test --quiet --locked --workspace --lib --bins files_are_left
 	node crates/report/tests/browser.mjs out/pages/*.html
 	node crates/site/tests/browser.mjs out/pages-site
 	cargo test --quiet --locked --workspace --no-run
