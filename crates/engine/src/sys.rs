@@ -175,6 +175,11 @@ pub fn send_now(fd: RawFd, bytes: &[u8]) -> Result<usize, i32> {
     if taken >= 0 { Ok(taken as usize) } else { Err(errno()) }
 }
 
+/// The result of a call that fails with a negative number, or the errno.
+pub fn checked(result: libc::c_int) -> Result<libc::c_int, i32> {
+    if result >= 0 { Ok(result) } else { Err(errno()) }
+}
+
 fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }

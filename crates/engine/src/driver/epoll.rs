@@ -58,6 +58,54 @@ pub struct Epoll {
     at: usize,
     buffer: Box<[u8]>,
     coalesce_ns: u64,
+    wait: Wait,
+}
+
+/// How the kernel is asked to wait for less than a millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// By `epoll_pwait2(2)`, since Linux 5.11.
+    Pwait2,
+    /// By `ppoll(2)` on the epoll descriptor, and an `epoll_wait(2)` that does not wait.
+    Ppoll,
+}
+
+/// Waits for events, for at most `timeout_ns`; the number of events, or the errno.
+fn pwait2(
+    epoll: &OwnedFd,
+    events: &mut [libc::epoll_event],
+    timeout_ns: u64,
+) -> Result<usize, i32> {
+    let (timeout, no_mask) = (timespec(timeout_ns), std::ptr::null::<libc::sigset_t>());
+    let (place, length) = (events.as_mut_ptr(), events.len() as libc::c_int);
+    // musl has no wrapper for this call. SAFETY: the events and the timeout outlive the call,
+    // `length` is their number.
+    let count = unsafe {
+        let epoll = epoll.as_raw_fd();
+        libc::syscall(libc::SYS_epoll_pwait2, epoll, place, length, &raw const timeout, no_mask, 8)
+    };
+    sys::checked(count as libc::c_int).map(|count| count as usize)
+}
+
+/// The same for kernels without that call.
+fn ppoll(epoll: &OwnedFd, events: &mut [libc::epoll_event], timeout_ns: u64) -> Result<usize, i32> {
+    if timeout_ns > 0 {
+        let mut ready = libc::pollfd { fd: epoll.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let (timeout, no_mask) = (timespec(timeout_ns), std::ptr::null());
+        // SAFETY: one descriptor and the timeout, which outlive the call.
+        sys::checked(unsafe { libc::ppoll(&mut ready, 1, &raw const timeout, no_mask) })?;
+    }
+    let (place, length) = (events.as_mut_ptr(), events.len() as libc::c_int);
+    // SAFETY: the events outlive the call, `length` is their number.
+    let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), place, length, 0) };
+    sys::checked(count).map(|count| count as usize)
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as _,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
 }
 
 impl Epoll {
@@ -77,18 +125,26 @@ impl Epoll {
             source: SendBytes::Tape,
             outbox: Vec::new(),
         };
+        // SAFETY: the descriptor was just made and has no other owner.
+        let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut events = Box::new([libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX]);
+        let wait = match pwait2(&epoll, &mut events[..], 0) {
+            // An old kernel, or an old profile of a container (seccomp).
+            Err(libc::ENOSYS | libc::EPERM) => Wait::Ppoll,
+            _ => Wait::Pwait2,
+        };
         Ok(Self {
-            // SAFETY: the descriptor was just made and has no other owner.
-            epoll: unsafe { OwnedFd::from_raw_fd(fd) },
+            epoll,
             routes: job.routes.iter().map(RawRoute::new).collect::<io::Result<_>>()?,
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(|_| closed()).collect(),
             failed: Vec::with_capacity(slots as usize),
-            events: Box::new([libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX]),
+            events,
             count: 0,
             at: 0,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             coalesce_ns: job.coalesce_ns,
+            wait,
         })
     }
 
@@ -138,21 +194,17 @@ impl Epoll {
 
     /// Appends events to those already taken.
     fn poll(&mut self, timeout_ns: u64) {
-        let timeout = libc::timespec {
-            tv_sec: (timeout_ns / 1_000_000_000) as _,
-            tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
-        };
         let free = &mut self.events[self.count..];
-        let (events, length) = (free.as_mut_ptr(), free.len() as libc::c_int);
-        let no_mask = std::ptr::null::<libc::sigset_t>();
-        // musl has no wrapper for this call. SAFETY: the events and the timeout outlive the call,
-        // `length` is their number.
-        let count = unsafe {
-            let epoll = self.epoll.as_raw_fd();
-            libc::syscall(libc::SYS_epoll_pwait2, epoll, events, length, &timeout, no_mask, 8)
+        let found = match self.wait {
+            Wait::Pwait2 => pwait2(&self.epoll, free, timeout_ns),
+            Wait::Ppoll => ppoll(&self.epoll, free, timeout_ns),
         };
         // An interrupted wait counts as an empty one.
-        self.count += count.max(0) as usize;
+        self.count += match found {
+            Ok(count) => count,
+            Err(libc::EINTR) => 0,
+            Err(errno) => panic!("waiting on epoll: {}", io::Error::from_raw_os_error(errno)),
+        };
     }
 
     /// The result of a slot's connect, once its socket is writable.
@@ -312,5 +364,44 @@ impl Carrier for Epoll {
         // It is the last send of a connection that is closed in any case.
         let _ = sys::send_now(socket.as_raw_fd(), &connection.outbox);
         connection.outbox.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    /// Both ways to wait: events that are there, and a wait that is over without one.
+    #[test]
+    fn a_kernel_without_epoll_pwait2_is_asked_in_another_way() {
+        type Waits = fn(&OwnedFd, &mut [libc::epoll_event], u64) -> Result<usize, i32>;
+        for wait in [pwait2 as Waits, ppoll] {
+            // SAFETY: the descriptor is checked, and has no other owner.
+            let epoll = unsafe {
+                let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+                assert!(fd >= 0);
+                OwnedFd::from_raw_fd(fd)
+            };
+            let (near, mut far) = UnixStream::pair().unwrap();
+            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 7 };
+            // SAFETY: the event outlives the call.
+            let added = unsafe {
+                let (epoll, fd) = (epoll.as_raw_fd(), near.as_raw_fd());
+                libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event)
+            };
+            assert_eq!(added, 0);
+            let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
+            let begin_ns = clock::now_ns();
+            assert_eq!(wait(&epoll, &mut events, 3_000_000), Ok(0));
+            assert!(clock::now_ns() - begin_ns >= 3_000_000);
+            assert_eq!(wait(&epoll, &mut events, 0), Ok(0));
+            far.write_all(b"1").unwrap();
+            for timeout_ns in [0, 60_000_000_000] {
+                assert_eq!(wait(&epoll, &mut events, timeout_ns), Ok(1));
+                assert_eq!({ events[0].u64 }, 7);
+            }
+        }
     }
 }
