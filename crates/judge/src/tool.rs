@@ -23,7 +23,7 @@ use model::standing::{Figure, LATENCIES, Standing, Standings};
 use model::tool::{ToolCost, ToolRun};
 use model::verdict::{Gate, GateId, Verdict};
 use model::wall::WallId;
-use observe::{Observed, ThreadShare};
+use observe::Observed;
 use std::collections::BTreeMap;
 
 /// Walls whose tests need what no tool reports: outcomes of connections, our classes of errors,
@@ -107,8 +107,7 @@ fn cost(run: &ToolRun, observed: &Observed) -> ToolCost {
     let window_us = end_ns.saturating_sub(begin_ns) as f64 / 1e3;
     let responses = ToolRun::responses(&run.account.foreign).filter(|count| *count > 0.0);
     let each = |cpus: Option<f64>| Some(cpus? * window_us / responses?);
-    let threads = observed.client_threads.as_ref();
-    let client_cpus = threads.map(|all| all.iter().map(|one: &ThreadShare| one.run).sum());
+    let client_cpus = observed.client_cpus();
     let server_cpus = observed.far.as_deref().unwrap_or(observed).server_cpus();
     ToolCost {
         client_cpus,
@@ -349,6 +348,7 @@ mod tests {
     use model::tool::Tool;
     use model::verdict::Named;
     use model::wall::Side;
+    use observe::ThreadShare;
 
     /// 1000/s on 8 connections for 5 s, each in 8 ms, all of it reported.
     fn told() -> ToolRun {

@@ -607,6 +607,11 @@ pub struct ThreadNow {
     pub timeout_ns: Option<u64>,
 }
 
+impl ThreadNow {
+    /// Most threads that are looked at in one round. Of more, each round looks at the next ones.
+    pub const ROUND_MAX: usize = 256;
+}
+
 /// Connections of the server to one other service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {

@@ -20,6 +20,9 @@ struct MetricValues<'a> {
     metric: &'a Metric,
     first: f64,
     last: f64,
+    /// Growth from read to read of a counter of 32 bits, which may wrap several times in a window;
+    /// nothing when it began anew.
+    grown32: Option<f64>,
     sum: f64,
     most: f64,
     count: u64,
@@ -48,8 +51,10 @@ pub(crate) fn growth32(first: u64, last: u64) -> Option<u64> {
 impl MetricValues<'_> {
     /// Nothing for a counter of 32 bits that began anew. Others have not grown then.
     fn growth(&self) -> Option<f64> {
-        let growth = growth(self.metric.kind, self.first, self.last);
-        if self.metric.kind == Kind::Counter32 { growth } else { growth.or(Some(0.0)) }
+        match self.metric.kind {
+            Kind::Counter32 => self.grown32,
+            kind => growth(kind, self.first, self.last).or(Some(0.0)),
+        }
     }
 }
 
@@ -59,7 +64,8 @@ impl MetricValues<'_> {
 pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figure<'a>> {
     let mut reads: Vec<&Reading> =
         readings.iter().copied().filter(|read| read.data.source() == declared.name).collect();
-    if reads.len() > 2 && declared.metrics.iter().all(|metric| metric.kind.is_difference()) {
+    let by_ends = |metric: &Metric| metric.kind.is_difference() && metric.kind != Kind::Counter32;
+    if reads.len() > 2 && declared.metrics.iter().all(by_ends) {
         reads.drain(1..reads.len() - 1);
     }
     let mut rows: BTreeMap<(usize, Vec<String>, Vec<String>), MetricValues<'_>> = BTreeMap::new();
@@ -76,9 +82,18 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
         };
         let texts = |labels: Vec<(String, String)>| labels.into_iter().map(text);
         let key = (place, texts(shown).collect(), texts(hidden).collect());
-        let new =
-            MetricValues { metric, first: value, last: value, sum: 0.0, most: value, count: 0 };
+        let new = MetricValues {
+            metric,
+            first: value,
+            last: value,
+            grown32: Some(0.0),
+            sum: 0.0,
+            most: value,
+            count: 0,
+        };
         let row = rows.entry(key).or_insert(new);
+        let since_last = growth(Kind::Counter32, row.last, value);
+        row.grown32 = row.grown32.zip(since_last).map(|(grown, more)| grown + more);
         (row.last, row.most) = (value, row.most.max(value));
         (row.sum, row.count) = (row.sum + value, row.count + 1);
     }

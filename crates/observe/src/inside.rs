@@ -59,6 +59,7 @@ impl Observed {
             interrupts: self.interrupts.clone(),
             clocks: self.clocks.clone(),
             doing: self.doing.clone(),
+            server_ended_cpus: self.server_ended_cpus,
             server_cpus_series: self.server_cpus_series.clone(),
             disk_busy: self.disk_busy,
             memory: self.memory.clone(),

@@ -200,6 +200,10 @@ pub struct Observed {
     pub sockets: Option<BTreeMap<String, u64>>,
     /// What the server's threads did.
     pub doing: Option<DoingShares>,
+    /// CPUs' worth of time that threads of the generator used until they ended in the window.
+    pub client_ended_cpus: f64,
+    /// The same for threads of the server.
+    pub server_ended_cpus: f64,
     /// CPUs' worth of time the server used in each interval between two reads, in order.
     pub server_cpus_series: Vec<f64>,
     /// Services the server itself called, the busiest first.
@@ -272,6 +276,7 @@ struct Tracked {
     listener_reads: u32,
     census: server::Census,
     softnet: Ends<Vec<Softnet>>,
+    softnet_processed: network::Processed,
     interrupts: Ends<Vec<Interrupt>>,
     clocks: network::Clocks,
     links: Ends<Vec<Interface>>,
@@ -281,6 +286,7 @@ struct Tracked {
     conntrack_most: u64,
     sockets: Option<BTreeMap<String, u64>>,
     doing: server::DoingSum,
+    client_cpus: CpuSeries,
     server_cpus: CpuSeries,
     downstreams: server::DownstreamSum,
     disks: Ends<Vec<Disk>>,
@@ -291,25 +297,72 @@ struct Tracked {
     unreadable: Vec<Unreadable>,
 }
 
-/// CPU time of all threads together from read to read.
+/// CPU time of all threads together from read to read, with that of threads that have ended.
 #[derive(Default)]
 struct CpuSeries {
-    last: Option<(u64, BTreeMap<u32, u64>)>,
+    first_ns: u64,
+    last: Option<(u64, BTreeMap<u32, RunTime>)>,
+    /// What threads that ended had used since the first read, as far as a read saw it, nanoseconds.
+    ended_ns: u64,
     cpus: Vec<f64>,
+}
+
+/// Time on a CPU of a thread, nanoseconds.
+#[derive(Clone, Copy)]
+struct RunTime {
+    /// Before the first read.
+    earlier_ns: u64,
+    /// In all.
+    run_ns: u64,
+}
+
+impl RunTime {
+    fn in_window(self) -> u64 {
+        self.run_ns - self.earlier_ns
+    }
 }
 
 impl CpuSeries {
     fn add(&mut self, at_ns: u64, threads: &[ThreadTimes]) {
-        let now: BTreeMap<u32, u64> =
-            threads.iter().map(|thread| (thread.tid, thread.run_ns)).into_map();
-        if let Some((before_ns, before)) = &self.last {
-            let run_ns = |(tid, run_ns): (&u32, &u64)| {
-                run_ns.saturating_sub(before.get(tid).copied().unwrap_or(0))
+        let Some((before_ns, before)) = self.last.take() else {
+            let known = |thread: &ThreadTimes| {
+                (thread.tid, RunTime { earlier_ns: thread.run_ns, run_ns: thread.run_ns })
             };
-            let passed_ns = at_ns.saturating_sub(*before_ns).max(1) as f64;
-            self.cpus.push(now.iter().map(run_ns).sum::<u64>() as f64 / passed_ns);
+            self.first_ns = at_ns;
+            self.last = Some((at_ns, threads.iter().map(known).into_map()));
+            return;
+        };
+        let since_first_ns = at_ns.saturating_sub(self.first_ns) as f64;
+        let earlier_ns = |thread: &ThreadTimes, was: Option<&RunTime>| match was {
+            Some(was) => was.earlier_ns,
+            None if is_older(thread, since_first_ns) => thread.run_ns,
+            None => 0,
+        };
+        let mut now = BTreeMap::new();
+        let mut used_ns = 0;
+        for thread in threads {
+            // Less time than before is that of another thread with the same id.
+            let was = before.get(&thread.tid).filter(|was| was.run_ns <= thread.run_ns);
+            let time = RunTime { earlier_ns: earlier_ns(thread, was), run_ns: thread.run_ns };
+            used_ns += time.in_window() - was.map_or(0, |was| was.in_window());
+            now.insert(thread.tid, time);
         }
+        let has_ended = |(tid, was): &(&u32, &RunTime)| {
+            now.get(tid).is_none_or(|thread: &RunTime| thread.run_ns < was.run_ns)
+        };
+        let ended = before.iter().filter(has_ended).map(|(_, was)| was.in_window());
+        self.ended_ns += ended.sum::<u64>();
+        self.cpus.push(used_ns as f64 / at_ns.saturating_sub(before_ns).max(1) as f64);
         self.last = Some((at_ns, now));
+    }
+
+    /// CPUs' worth of time that threads which have ended used between the first and the last read.
+    fn ended_cpus(&self) -> f64 {
+        let last_ns = self.last.as_ref().map_or(0, |(last_ns, _)| *last_ns);
+        match last_ns.saturating_sub(self.first_ns) {
+            0 => 0.0,
+            passed_ns => self.ended_ns as f64 / passed_ns as f64,
+        }
     }
 }
 
@@ -319,7 +372,10 @@ impl Tracked {
         let (begin_ns, end_ns) = (reading.begin_ns, reading.end_ns);
         match reading.data {
             Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
-            Data::ClientThreads(threads) => self.client_threads.add(at_ns, threads),
+            Data::ClientThreads(threads) => {
+                self.client_cpus.add(at_ns, &threads);
+                self.client_threads.add(at_ns, threads);
+            }
             Data::ServerThreads(threads) => {
                 self.server_cpus.add(at_ns, &threads);
                 self.server_threads.add(at_ns, threads);
@@ -334,7 +390,10 @@ impl Tracked {
                 keep_fullest(&mut self.listeners, &listeners);
             }
             Data::Connections(sockets) => self.census.add(at_ns, &sockets),
-            Data::Softnet(rows) => self.softnet.add(at_ns, rows),
+            Data::Softnet(rows) => {
+                self.softnet_processed.add(&rows);
+                self.softnet.add(at_ns, rows);
+            }
             Data::Interrupts(rows) => self.interrupts.add(at_ns, rows),
             Data::CpuClocks(clocks) => self.clocks.add(&clocks),
             Data::Interfaces(links) => self.links.add(at_ns, links),
@@ -390,7 +449,7 @@ impl Tracked {
                 ..queue
             }),
             census: seen.census.finish(),
-            softnet: seen.softnet.between(network::softnet),
+            softnet: (seen.softnet).between(|pair| network::softnet(pair, &seen.softnet_processed)),
             interrupts: seen.interrupts.between(network::interrupts),
             clocks: seen.clocks.finish(),
             links: seen.links.between(network::links),
@@ -399,6 +458,8 @@ impl Tracked {
             conntrack: seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most)),
             sockets: seen.sockets,
             doing: seen.doing.finish(),
+            client_ended_cpus: seen.client_cpus.ended_cpus(),
+            server_ended_cpus: seen.server_cpus.ended_cpus(),
             server_cpus_series: seen.server_cpus.cpus,
             downstreams: seen.downstreams.finish(),
             tuning: seen.tuning,
@@ -426,9 +487,16 @@ impl Observed {
         seen.finish(clock_tick_ns)
     }
 
-    /// CPUs' worth of time the server's threads used.
+    /// CPUs' worth of time the generator's threads used, with those that ended in the window.
+    pub fn client_cpus(&self) -> Option<f64> {
+        let now = self.client_threads.as_ref()?.iter().map(|thread| thread.run);
+        Some(now.sum::<f64>() + self.client_ended_cpus)
+    }
+
+    /// The same for the server's threads.
     pub fn server_cpus(&self) -> Option<f64> {
-        Some(self.server_threads.as_ref()?.iter().map(|thread| thread.run).sum())
+        let now = self.server_threads.as_ref()?.iter().map(|thread| thread.run);
+        Some(now.sum::<f64>() + self.server_ended_cpus)
     }
 }
 
@@ -449,14 +517,17 @@ fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShar
     pair.last.iter().filter_map(share).collect()
 }
 
+/// A thread that was not there before started at zero inside the window. One that used more time
+/// than has passed is older, and a reading missed it: when it ran is not known.
+fn is_older(thread: &ThreadTimes, passed_ns: f64) -> bool {
+    (thread.run_ns + thread.wait_ns) as f64 > 1.1 * passed_ns
+}
+
 fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
-        // A thread that was not there before started at zero inside the window. One that used more
-        // time than has passed is older, and a reading missed it: when it ran is not known.
-        let is_older = (last.run_ns + last.wait_ns) as f64 > 1.1 * passed_ns;
-        if first.is_none() && is_older {
+        if first.is_none() && is_older(last, passed_ns) {
             return None;
         }
         let (run_ns, wait_ns, slices) =
@@ -590,6 +661,28 @@ mod tests {
             observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
         assert_eq!(shares, [0.5, 0.5], "the third cannot have run 5 s in 2 s");
         assert_eq!(observed.server_cpus(), Some(1.0));
+    }
+
+    /// A server with a thread for each connection, or with workers that are replaced.
+    #[test]
+    fn what_threads_used_until_they_ended_counts() {
+        let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
+        let reads = [
+            vec![thread(1, 5 * SECOND), thread(2, 9 * SECOND)],
+            vec![thread(1, 6 * SECOND), thread(2, 10 * SECOND), thread(3, SECOND / 2)],
+            // The second has ended; another thread has the id of the third.
+            vec![thread(1, 7 * SECOND), thread(3, SECOND / 4)],
+        ];
+        for which in [Data::ServerThreads, Data::ClientThreads] {
+            let reads = reads.clone().into_iter();
+            let observed = Observed::of((1..).zip(reads).map(|(s, read)| at(s, which(read))), 1);
+            let cpus = observed.server_cpus().or(observed.client_cpus());
+            let ended = (1.0 + 0.5) / 2.0;
+            assert_eq!(cpus, Some(2.0 / 2.0 + 0.25 / 2.0 + ended));
+        }
+        let observed =
+            Observed::of((1..).zip(reads).map(|(s, read)| at(s, Data::ServerThreads(read))), 1);
+        assert_eq!(observed.server_cpus_series, [2.5, 1.25]);
     }
 
     #[test]

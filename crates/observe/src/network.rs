@@ -13,7 +13,7 @@ pub struct SoftnetUse {
     /// CPU number.
     pub cpu: u32,
     /// Packets processed.
-    pub processed: u32,
+    pub processed: u64,
     /// The same per second.
     pub processed_s: f64,
     /// Packets dropped because its backlog was full.
@@ -131,14 +131,29 @@ impl Clocks {
     }
 }
 
-pub(crate) fn softnet(pair: &Pair<'_, Vec<Softnet>>) -> Vec<SoftnetUse> {
+/// Packets that each CPU took in, counted from read to read: the kernel's counter has 32 bits and
+/// wraps after some hours of a busy network.
+#[derive(Debug, Default)]
+pub(crate) struct Processed(BTreeMap<u32, (u32, u64)>);
+
+impl Processed {
+    pub(crate) fn add(&mut self, rows: &[Softnet]) {
+        for row in rows {
+            let (last, sum) = self.0.entry(row.cpu).or_insert((row.processed, 0));
+            *sum += u64::from(row.processed.wrapping_sub(*last));
+            *last = row.processed;
+        }
+    }
+}
+
+pub(crate) fn softnet(pair: &Pair<'_, Vec<Softnet>>, processed: &Processed) -> Vec<SoftnetUse> {
     let of_cpu = |last: &Softnet| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
-        let processed = last.processed.wrapping_sub(first.processed);
+        let (_, processed) = *processed.0.get(&last.cpu)?;
         Some(SoftnetUse {
             cpu: last.cpu,
             processed,
-            processed_s: f64::from(processed) / pair.seconds,
+            processed_s: processed as f64 / pair.seconds,
             dropped: last.dropped.wrapping_sub(first.dropped),
             squeezed: last.time_squeeze.wrapping_sub(first.time_squeeze),
         })
@@ -243,11 +258,32 @@ mod tests {
         assert_eq!((link.rx_bytes_s, link.rx_packets_s), (500.0 + 5.0 * 24.0, 5.0));
     }
 
+    impl Processed {
+        fn of(reads: &[&Vec<Softnet>]) -> Self {
+            let mut processed = Self::default();
+            reads.iter().for_each(|rows| processed.add(rows));
+            processed
+        }
+    }
+
+    #[test]
+    fn packets_of_a_long_window_are_counted_from_read_to_read() {
+        let row = |processed| vec![Softnet { processed, ..Softnet::default() }];
+        let step = 3_000_000_000_u32;
+        let reads = [row(7), row(step.wrapping_add(7)), row(step.wrapping_mul(2).wrapping_add(7))];
+        let processed = Processed::of(&[&reads[0], &reads[1], &reads[2]]);
+        let pair = Pair { first: &reads[0], last: &reads[2], seconds: 2.0 };
+        let used = &softnet(&pair, &processed)[0];
+        assert_eq!((used.processed, used.processed_s), (6_000_000_000, 3e9));
+    }
+
     #[test]
     fn counters_of_32_bits_wrap() {
         let row = |dropped| vec![Softnet { dropped, ..Softnet::default() }];
         let (first, last) = (row(u32::MAX), row(4));
-        assert_eq!(softnet(&Pair { first: &first, last: &last, seconds: 1.0 })[0].dropped, 5);
+        let processed = Processed::of(&[&first, &last]);
+        let pair = Pair { first: &first, last: &last, seconds: 1.0 };
+        assert_eq!(softnet(&pair, &processed)[0].dropped, 5);
         let row = |count| {
             let (irq, device) = ("24".to_string(), "eth0-0".to_string());
             vec![Interrupt { irq, device, per_cpu: vec![7, count], allowed: None }]

@@ -109,6 +109,8 @@ impl SocketCensus {
 pub struct DoingShares {
     /// Threads seen.
     pub threads: usize,
+    /// Most threads seen in one round.
+    pub most_in_round: usize,
     /// Samples of threads.
     pub samples: u64,
     /// Samples by what the thread did.
@@ -168,11 +170,15 @@ impl DoingShares {
         timeouts.filter(|timeout_ns| **timeout_ns <= longest_ns).count() as u64
     }
 
-    /// Threads that one sample stands for: of many threads, each round looks at some.
+    /// Threads that one sample stands for: of many threads, each round looks at some. Fewer are all
+    /// looked at, however many of them end and are replaced.
     pub fn threads_per_sample(&self) -> f64 {
-        let seen_each_round = self.samples as f64 / self.rounds.max(1) as f64;
-        let unseen = (self.threads as f64 / seen_each_round.max(1.0)).max(1.0);
-        unseen / self.rounds.max(1) as f64
+        let rounds = self.rounds.max(1) as f64;
+        if self.most_in_round < ThreadNow::ROUND_MAX {
+            return 1.0 / rounds;
+        }
+        let seen_each_round = self.samples as f64 / rounds;
+        (self.threads as f64 / seen_each_round.max(1.0)).max(1.0) / rounds
     }
 
     /// Share of the samples of one thread in which it had something to do: it was not waiting for
@@ -207,6 +213,7 @@ pub(crate) struct DoingSum {
 impl DoingSum {
     pub(crate) fn add(&mut self, threads: &[ThreadNow]) {
         self.shares.rounds += 1;
+        self.shares.most_in_round = self.shares.most_in_round.max(threads.len());
         for thread in threads {
             self.shares.samples += 1;
             let of_thread = self.shares.by_thread.entry(thread.tid).or_default();
@@ -393,13 +400,36 @@ mod tests {
     fn a_sample_of_many_threads_stands_for_all() {
         let thread = |tid, doing| ThreadNow { pid: 1, tid, doing, futex: None, timeout_ns: None };
         let mut sum = DoingSum::default();
+        let half = ThreadNow::ROUND_MAX as u32 / 2;
+        let part = |first| {
+            let timers = (first..first + half).map(|tid| thread(tid, Doing::Timer));
+            timers.chain((first + half..first + 2 * half).map(|tid| thread(tid, Doing::Events)))
+        };
         for _ in 0..5 {
-            sum.add(&[thread(1, Doing::Timer), thread(2, Doing::Events)]);
-            sum.add(&[thread(3, Doing::Timer), thread(4, Doing::Events)]);
+            sum.add(&part(0).collect::<Vec<_>>());
+            sum.add(&part(2 * half).collect::<Vec<_>>());
         }
         let shares = sum.finish().unwrap();
-        assert_eq!((shares.mean_threads(Doing::Timer), shares.threads), (2.0, 4));
-        assert_eq!((shares.occupied(1), shares.occupied(2)), (Some(1.0), Some(0.0)));
+        let count = 2 * ThreadNow::ROUND_MAX;
+        assert_eq!((shares.mean_threads(Doing::Timer), shares.threads), (256.0, count));
+        assert_eq!((shares.occupied(0), shares.occupied(half)), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn threads_that_are_replaced_count_once() {
+        let mut sum = DoingSum::default();
+        for round in 0..30_u32 {
+            let thread = |tid| ThreadNow {
+                pid: 1,
+                tid: round / 10 * 10 + tid,
+                doing: Doing::Send,
+                futex: None,
+                timeout_ns: None,
+            };
+            sum.add(&(0..10).map(thread).collect::<Vec<_>>());
+        }
+        let shares = sum.finish().unwrap();
+        assert_eq!((shares.mean_threads(Doing::Send), shares.threads), (10.0, 30));
     }
 
     #[test]

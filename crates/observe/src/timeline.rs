@@ -154,7 +154,7 @@ impl Timeline {
         for (nth, (at_ns, data)) in reads.iter().enumerate() {
             let next_ns = match reads.get(nth + 1) {
                 Some((next_ns, _)) => *next_ns,
-                None => at_ns + self.part_ns,
+                None => at_ns.saturating_add(self.part_ns),
             };
             for (key, value) in pick(data) {
                 sums.add(key, (*at_ns, next_ns), value);
@@ -228,6 +228,10 @@ impl<K: Ord> Sums<K> {
     fn add(&mut self, key: K, (begin_ns, end_ns): (u64, u64), value: f64) {
         let Timeline { begin_ns: zero_ns, part_ns, parts } = self.timeline;
         let sums = self.parts.entry(key).or_insert_with(|| vec![(0.0, 0.0); parts]);
+        // Readings in a file may be in any order.
+        if end_ns <= begin_ns {
+            return;
+        }
         let overlapped = self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns);
         for (part, (all, sum)) in overlapped.clone().zip(&mut sums[overlapped]) {
             let from_ns = zero_ns + part as u64 * part_ns;
@@ -289,6 +293,16 @@ mod tests {
         let long = Timeline::between((0, 3600 * SECOND));
         assert_eq!((long.parts, long.end_ns()), (120, 3600 * SECOND));
         assert_eq!(Timeline::between((7, 7)).parts, 1, "an empty run has one");
+    }
+
+    #[test]
+    fn readings_of_a_file_may_be_out_of_order_and_at_any_time() {
+        let readings = [at(8, count("a", 3)), at(2, count("a", 5))];
+        let lines = ten_seconds().states(clocked(&readings), ("tcp", Kind::Mean), picked);
+        assert_eq!(lines["a"][2..4], [Some(5.0), None], "the first held for no time");
+        let last = Reading { begin_ns: u64::MAX, end_ns: u64::MAX, data: count("a", 1) };
+        let lines = ten_seconds().states(clocked(&[last]), ("tcp", Kind::Mean), picked);
+        assert_eq!(lines["a"], [None; 10]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let Some((resent, _)) = loss::resent_by_both(case) else { return Test::Untested };
     let dropped: u64 = softnet.iter().map(|cpu| u64::from(cpu.dropped)).sum();
-    let taken: u64 = softnet.iter().map(|cpu| u64::from(cpu.processed)).sum();
+    let taken: u64 = softnet.iter().map(|cpu| cpu.processed).sum();
     let share = dropped as f64 / (taken + dropped).max(1) as f64;
     if share < SHARE_MIN || resent == 0 {
         return Test::NotSeen;

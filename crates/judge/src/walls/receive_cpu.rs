@@ -60,9 +60,9 @@ pub fn test(case: &Case<'_>) -> Test {
 /// Share of the host's packets that one CPU took in.
 fn share_taken_in(case: &Case<'_>, cpu: u32) -> Option<f64> {
     let softnet = case.far().softnet.as_ref()?;
-    let all: u64 = softnet.iter().map(|one| u64::from(one.processed)).sum();
+    let all: u64 = softnet.iter().map(|one| one.processed).sum();
     let one = softnet.iter().find(|one| one.cpu == cpu)?;
-    (all > 0).then(|| f64::from(one.processed) / all as f64)
+    (all > 0).then(|| one.processed as f64 / all as f64)
 }
 
 #[cfg(test)]

@@ -182,8 +182,6 @@ pub fn by_channel(channel: &[u8]) -> Doing {
     known.map_or(Doing::Other, |(_, doing)| *doing)
 }
 
-/// Most threads that are read in one round.
-const SAMPLED_MAX: usize = 256;
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
 
@@ -242,7 +240,7 @@ impl Source for ThreadsNow {
             self.scan_due_ns = round.due_ns + SCAN_NS;
         }
         let mut learnt = Learnt::default();
-        let mut now = Vec::with_capacity(self.threads.len().min(SAMPLED_MAX));
+        let mut now = Vec::with_capacity(self.threads.len().min(ThreadNow::ROUND_MAX));
         for thread in self.sample() {
             match self.look(thread, &mut learnt)? {
                 Some(thread) => now.push(thread),
@@ -276,7 +274,7 @@ impl ThreadsNow {
         let (pid, tid) = self.last;
         let after = self.threads.range((pid, tid.saturating_add(1))..);
         let circle = after.chain(self.threads.range(..=self.last));
-        let sample: Vec<_> = circle.map(|(thread, _)| *thread).take(SAMPLED_MAX).collect();
+        let sample: Vec<_> = circle.map(|(thread, _)| *thread).take(ThreadNow::ROUND_MAX).collect();
         self.last = sample.last().copied().unwrap_or_default();
         sample
     }
@@ -575,7 +573,7 @@ mod tests {
             source.threads.insert((1 + tid / 300, tid), Files::below("none".into()));
         }
         let mut looked: Vec<_> = (0..3).flat_map(|_| source.sample()).collect();
-        assert_eq!(looked.len(), 3 * SAMPLED_MAX);
+        assert_eq!(looked.len(), 3 * ThreadNow::ROUND_MAX);
         looked.sort_unstable();
         looked.dedup();
         assert_eq!(looked.len(), 600);
