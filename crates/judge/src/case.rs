@@ -221,13 +221,32 @@ impl<'a> Case<'a> {
             let loads = self.point.agents.iter().map(|agent| agent.worker_busy);
             return loads.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max);
         }
-        let spin = self.point.client_loop.spin_share.unwrap_or(0.0);
-        let busiest = (self.hottest_worker()?.wanted() - spin).max(0.0);
+        let had_work = |worker: &&ThreadShare| (worker.wanted() - self.spin(worker)).max(0.0);
+        let busiest = self.workers()?.iter().map(had_work).reduce(f64::max)?;
         if !self.is_told() {
             return Some(busiest);
         }
         let all: f64 = self.workers()?.iter().map(|thread| thread.run).sum();
         Some(busiest.max(all / self.client_cpus().len().max(1) as f64))
+    }
+
+    /// Share of its time in which a worker polled the clock; the mean over all workers where each
+    /// was not counted.
+    fn spin(&self, worker: &ThreadShare) -> f64 {
+        let info = &self.point.client_loop;
+        let number = worker.name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+        let own = number.and_then(|number: usize| info.spin_by_worker.get(number)).copied();
+        own.or(info.spin_share).unwrap_or(0.0)
+    }
+
+    /// Requests that the open connections can carry at a time. A tool opens as many connections as
+    /// its command line says, and does not count them.
+    pub fn requests_carried_max(&self) -> f64 {
+        let opened = match self.is_told() {
+            true => u64::from(self.point.load.connections),
+            false => self.point.connections.opened,
+        };
+        opened as f64 * f64::from(self.point.load.depth)
     }
 
     /// The server thread that needed the most CPU.
@@ -259,7 +278,7 @@ impl<'a> Case<'a> {
         if !self.point.agents.is_empty() {
             return self.point.cpu.client_cpus.unwrap_or(0.0);
         }
-        self.observed.client_threads.iter().flatten().map(|thread| thread.run).sum()
+        self.observed.client_cpus().unwrap_or(0.0)
     }
 
     /// Where [`Self::worker_load`] is read from.
@@ -299,11 +318,8 @@ impl<'a> Case<'a> {
         let busy: f64 = shares.iter().map(CpuShare::busy).sum();
         let of_none = |cpu: &CpuShare| cpu.shares.softirq + cpu.shares.irq + cpu.shares.steal;
         let of_none: f64 = shares.iter().map(of_none).sum();
-        let run = |threads: &Option<Vec<ThreadShare>>| {
-            threads.iter().flatten().map(|thread| thread.run).sum::<f64>()
-        };
-        let client = if self.shares_cpus() { run(&self.observed.client_threads) } else { 0.0 };
-        let server = run(&self.far().server_threads);
+        let client = self.observed.client_cpus().filter(|_| self.shares_cpus()).unwrap_or(0.0);
+        let server = self.far().server_cpus().unwrap_or(0.0);
         Some(((busy - of_none - server - client) / count).max(0.0))
     }
 

@@ -1,7 +1,8 @@
 //! Where the requests in flight were: the census of sockets, as numbers of requests.
 //!
 //! In: sampled sockets of both sides, the rate, the mean number in flight. Out: a split of that
-//! number. A socket with unread bytes stands for the requests of one connection; the wire holds
+//! number. A socket with unread bytes stands for the requests that one connection carries, and the
+//! sample for all connections, of which most have none in an open loop; the wire holds
 //! rate times round trip (Little); the rest was inside the server. Parts are taken in the order of
 //! a response's way back, and no part is larger than what the earlier ones left, so they add up. If
 //! the probe shares CPUs with the generator, it looks while the generator cannot run, and finds
@@ -16,7 +17,10 @@ use model::run::Residence;
 pub fn of(case: &Case<'_>) -> Option<Residence> {
     let (census, point) = (case.census()?, case.point);
     let in_flight = point.in_flight.mean?;
-    let part = |unread: u64, of: u64| (of > 0).then(|| in_flight * unread as f64 / of as f64);
+    let carried_max = case.requests_carried_max();
+    let part = |unread: u64, of: u64| {
+        (of > 0).then(|| (carried_max * unread as f64 / of as f64).min(in_flight))
+    };
     let in_a_turn = point.client_loop.turn_mean_ns.map(|turn_ns| point.rate * turn_ns / 1e9);
     let waits = case.hottest_worker().map(|worker| in_flight * (worker.wanted() - worker.run));
     let at_most = in_a_turn.zip(waits).map_or(in_flight, |(turn, waits)| turn + waits);
@@ -45,6 +49,23 @@ mod tests {
         // Eight in flight at 1000/s: one is on the wire, for 1 ms each.
         assert_eq!((residence.server_unread, residence.wire), (Some(4.0), Some(1.0)));
         assert_eq!((residence.client_unread, residence.inside_server), (Some(0.0), Some(3.0)));
+    }
+
+    #[test]
+    fn idle_connections_of_an_open_loop_carry_nothing() {
+        let mut fixture = Fixture::good();
+        fixture.point.connections.opened = 50;
+        fixture.point.in_flight.mean = Some(5.0);
+        fixture.unread_at_server(0.08);
+        let residence = super::of(&fixture.case()).unwrap();
+        let unread = residence.server_unread.unwrap();
+        assert!((unread - 4.0).abs() < 0.05, "8 % of 50 connections: {unread}");
+        fixture.unread_at_server(0.5);
+        assert_eq!(
+            super::of(&fixture.case()).unwrap().server_unread,
+            Some(5.0),
+            "no more than all"
+        );
     }
 
     #[test]

@@ -104,7 +104,9 @@ impl Sides {
         };
         // One crew with room for both, so that connections stay open.
         let levels = vec![level.clone(), then.clone()];
-        let base = Trial { levels, warmup: Warmup::ForNs(WARMUP_NS), ..trial.clone() };
+        // Every block is as long as its experiment says, however slow the server is.
+        let warmup = Warmup::ForNs(WARMUP_NS);
+        let base = Trial { levels, warmup, window_max_ns: None, ..trial.clone() };
         let mut changed = base.clone();
         match &experiment.change {
             BlockChange::Threads(threads) => changed.threads = *threads,

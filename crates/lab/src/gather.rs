@@ -107,6 +107,8 @@ pub struct Gathered {
     last_tick_ns: u64,
     /// The same of each worker.
     ended_ns: Vec<u64>,
+    /// How long each worker polled the clock in the window, nanoseconds.
+    pub spin_ns: Vec<u64>,
     last: u32,
 }
 
@@ -212,6 +214,7 @@ impl Gathered {
             fate_ns: 0,
             last_tick_ns: 0,
             ended_ns: vec![0; workers as usize],
+            spin_ns: vec![0; workers as usize],
             last: 0,
         }
     }
@@ -305,6 +308,7 @@ impl Gathered {
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             let ended_ns = &mut self.ended_ns[tick.worker as usize];
             *ended_ns = tick.end_ns.max(*ended_ns);
+            self.spin_ns[tick.worker as usize] += tick.accounting.spin_ns;
             self.add_to_series(tick);
         }
     }
@@ -429,13 +433,24 @@ impl Gathered {
     pub fn in_flight_at_ends(&self) -> Option<(f64, f64)> {
         let fifth = Some(self.load.len() / 5).filter(|fifth| *fifth > 0)?;
         let workers = self.connections.len() as f64;
-        let mean = |tenths: &[InFlightSum]| {
+        let length_ns = self.window_end_ns() - self.window_begin_ns;
+        let mean = |from: usize, to: usize| {
+            let tenths = &self.load[from..to];
             let in_flight_ns: u128 = tenths.iter().map(|load| load.in_flight_ns).sum();
-            let passed_ns: u64 = tenths.iter().map(|load| load.passed_ns).sum();
-            (passed_ns > 0).then(|| in_flight_ns as f64 * workers / passed_ns as f64)
+            let passed_ns = match self.ends {
+                WindowEnds::WithSends => {
+                    tenths.iter().map(|load| load.passed_ns).sum::<u64>() as f64 / workers
+                }
+                // A worker whose part of the requests is over is in no tick of the window.
+                WindowEnds::WithFates => {
+                    let (from_ns, to_ns) = (from as u64 * TENTH_NS, to as u64 * TENTH_NS);
+                    to_ns.min(length_ns).saturating_sub(from_ns) as f64
+                }
+            };
+            (passed_ns > 0.0).then(|| in_flight_ns as f64 / passed_ns)
         };
-        let (first, last) = (&self.load[..fifth], &self.load[self.load.len() - fifth..]);
-        Some((mean(first)?, mean(last)?))
+        let count = self.load.len();
+        Some((mean(0, fifth)?, mean(count - fifth, count)?))
     }
 
     /// How evenly requests were spread over connections.
@@ -687,6 +702,21 @@ mod tests {
         let (first, last) = gathered.in_flight_at_ends().unwrap();
         assert!((first - 5.0).abs() < 1e-9 && (last - 37.0).abs() < 1e-9, "{first} {last}");
         assert_eq!(Gathered::new(1).in_flight_at_ends(), None);
+    }
+
+    #[test]
+    fn a_worker_whose_requests_are_over_has_none_in_flight() {
+        let mut gathered = Gathered::new(2);
+        gathered.begin_window(0, WindowEnds::WithFates);
+        for tenth in 0..20u64 {
+            for worker in (0..2).filter(|worker| *worker == 1 || tenth < 5) {
+                let mut tick = Tick { worker, ..tick(tenth * TENTH_NS, 1) };
+                tick.accounting.in_flight_ns = u128::from(TENTH_NS);
+                tick.fate_ns = tick.end_ns;
+                gathered.add(&tick);
+            }
+        }
+        assert_eq!(gathered.in_flight_at_ends(), Some((2.0, 1.0)));
     }
 
     #[test]

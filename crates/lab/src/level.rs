@@ -348,7 +348,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             load,
             gathered: self.gathered.clone(),
             audience: None,
-            ending: Outcome::Complete,
+            // It goes on.
+            ending: Outcome::Interrupted,
             planned: None,
             window_begin_ns: begin_ns,
             warmup_ns,

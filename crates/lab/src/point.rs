@@ -11,8 +11,9 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Unmeasured, count_codes, count_errors, count_mismatches, count_requests, count_status,
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
+    RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches, count_requests,
+    count_status,
 };
 use model::series::Second;
 use model::standing::Standings;
@@ -149,7 +150,8 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     if level.plans_requests() {
         info.planned = visit.planned.or(Some(info.sent + info.unsent));
     }
-    if let Stop::AfterRequests(planned) = trial.stop {
+    // In a window that is cut short the others were not due yet.
+    if let (Stop::AfterRequests(planned), Outcome::Complete) = (trial.stop, visit.ending) {
         (info.planned, info.unsent) = (Some(planned), planned.saturating_sub(info.sent));
     }
     info
@@ -276,9 +278,13 @@ fn cpu_cost(visit: &Visit, duration_s: f64, observed: &Observed) -> CpuCost {
 fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64) -> LoopInfo {
     let window = &gathered.window_loop;
     let is_open = level.arrival != Arrival::Closed;
-    let time_ns = duration_s * 1e9 * f64::from(CrewSize::of(trial).threads);
+    let time_ns = duration_s * 1e9;
+    let has_spin = is_open && time_ns > 0.0;
+    let each = gathered.spin_ns.iter().map(|spin_ns| *spin_ns as f64 / time_ns);
+    let threads = f64::from(CrewSize::of(trial).threads);
     LoopInfo {
-        spin_share: (is_open && time_ns > 0.0).then(|| window.spin_ns as f64 / time_ns),
+        spin_share: has_spin.then(|| window.spin_ns as f64 / time_ns / threads),
+        spin_by_worker: if has_spin { each.collect() } else { Vec::new() },
         turns_per_s: per_second(window.turns as f64, duration_s),
         turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
         turn_max_ns: window.turn_max_ns,

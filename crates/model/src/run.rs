@@ -491,7 +491,7 @@ pub struct Handshakes {
 /// `sent = completed + failed + unanswered`, exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestInfo {
-    /// Due in the window; open loop only.
+    /// Due in the window of an open loop, or the number of requests that was asked for (`-n`).
     pub planned: Option<u64>,
     /// Passed to the kernel.
     pub sent: u64,
@@ -499,7 +499,7 @@ pub struct RequestInfo {
     pub completed: u64,
     /// Had another response, or failed.
     pub failed: u64,
-    /// Due and never sent; open loop only, else 0.
+    /// Planned and never sent.
     pub unsent: u64,
     /// Due, but it is not known whether they were sent: an agent of a fleet was lost.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -600,7 +600,7 @@ pub struct CpuCost {
     pub responses: Option<u64>,
     /// Generator process, user and kernel.
     pub client_us_per_request: Option<f64>,
-    /// Generator process, user mode only.
+    /// Workers of the generator, user mode only.
     pub client_usr_us_per_request: Option<f64>,
     /// Server process tree, user and kernel.
     pub server_us_per_request: Option<f64>,
@@ -617,13 +617,17 @@ pub struct LoopInfo {
     pub turns_per_s: f64,
     /// Mean time between a wait returning and the next wait, nanoseconds.
     pub turn_mean_ns: Option<f64>,
-    /// Longest such time: the most a stamp can be late.
+    /// Longest such time: the most a stamp can be late while the thread runs. A wait that itself
+    /// returned late is in `unseen_ns`.
     pub turn_max_ns: u64,
     /// Share of the workers' time spent polling the clock for the next planned instant; open loop
     /// only.
     #[serde(default)]
     pub spin_share: Option<f64>,
-    /// Bytes read from sockets in the window, responses or not.
+    /// The same of each worker, by its number; open loop only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spin_by_worker: Vec<f64>,
+    /// Bytes read from sockets during the level, with its warm-up and its drain, responses or not.
     pub socket_bytes: u64,
     /// Those of them that came while no request was in flight on their connection.
     #[serde(default)]

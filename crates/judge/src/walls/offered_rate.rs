@@ -4,12 +4,12 @@
 //!
 //! Signals: good responses that arrived against planned requests, requests in flight at both ends
 //! of the window, send delay.
-//! Rule: good responses over planned requests above 99 %, no backlog that grows beyond chance, and
-//! the send delay under 1 ms at p99, or at the highest known percentile below it; or at most 1 % of
-//! the requests found no free slot. A send delay is either a wait for a free slot or generator
-//! delay; for the other 99 % it is generator delay, which limited nothing, because the generator
-//! sent every planned request and got its response. Generator delay that moves a figure of the run
-//! is C4.
+//! Rule: good responses over planned requests above 99 %, or short of them by no more than chance
+//! moves over the edges of the window; no backlog that grows beyond chance, and the send delay
+//! under 1 ms at p99, or at the highest known percentile below it; or at most 1 % of the requests
+//! found no free slot. A send delay is either a wait for a free slot or generator delay; for the
+//! other 99 % it is generator delay, which limited nothing, because the generator sent every
+//! planned request and got its response. Generator delay that moves a figure of the run is C4.
 //! Mimics: A4, a limiter that queues.
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
@@ -38,7 +38,11 @@ pub fn test(case: &Case<'_>) -> Test {
     if keeps_up(case) != Some(true) || !(is_prompt || is_harmless) {
         return Test::NotSeen;
     }
-    let seen = reached("good responses over planned requests", percent(achieved), "over 99 %");
+    let seen = reached(
+        "good responses over planned requests",
+        percent(achieved),
+        "over 99 %, or within chance",
+    );
     if case.trial.question == Question::Find {
         // The search continues by itself.
         return Test::Seen(seen);

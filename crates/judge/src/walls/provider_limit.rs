@@ -5,7 +5,8 @@
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
 //! over a ramp, rose at all while the rate no longer follows the load although neither side is
 //! short of CPU. The counters count packets queued or dropped, and short bursts raise them at low
-//! average load: a small number alone is no evidence.
+//! average load: a small number alone is no evidence. An allowance of the generator's host alone is
+//! a wall of the client.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
 //! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the limited one
 //! moves the rate.
@@ -14,6 +15,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use model::wall::Side;
 use observe::Observed;
 
 /// Share of an interface's packets above which the allowance matters whatever the ramp shows.
@@ -47,8 +49,15 @@ pub fn test(case: &Case<'_>) -> Test {
     if seen.findings.is_empty() {
         return if is_tested { Test::NotSeen } else { Test::Untested };
     }
+    let of_client = seen.findings.iter().all(|finding| finding.evidence.host == "client");
+    let mut next = "use an instance with a larger network allowance, or more instances";
+    if of_client {
+        seen = seen.at(Side::Client, "provider allowance of the client");
+        next =
+            "for the generator, use an instance with a larger network allowance, or more of them";
+    }
     Test::Seen(
-        seen.next("use an instance with a larger network allowance, or more instances")
+        seen.next(next)
             .next("find out which one: several requests at once (-p), or shorter responses"),
     )
 }
@@ -88,6 +97,8 @@ fn with(seen: Seen, host: &str, one: &Exceeded) -> Seen {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::verdict::{CeilingKind, Named};
+    use model::wall::{Side, WallId};
 
     #[test]
     fn an_allowance_that_many_packets_exceeded_is_seen() {
@@ -99,6 +110,26 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "the server's");
         fixture.allowance("linklocal_allowance_exceeded", 400);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "name service");
+    }
+
+    #[test]
+    fn an_allowance_of_the_generator_alone_is_a_wall_of_the_client() {
+        let judged = |fixture: &mut Fixture| {
+            fixture.check_gates();
+            crate::decide::decide(&fixture.case(), None)
+        };
+        let mut fixture = Fixture::good();
+        fixture.apart();
+        fixture.allowance("pps_allowance_exceeded", 400);
+        let theirs = judged(&mut fixture);
+        assert_eq!((theirs.wall, theirs.side), (Named::Wall(WallId::N4), Side::Path));
+        fixture.observed.drivers = fixture.far().drivers.replace(Default::default());
+        fixture.observed.links = fixture.far().links.clone();
+        let ours = judged(&mut fixture);
+        assert_eq!((ours.wall, ours.side), (Named::Wall(WallId::N4), Side::Client));
+        assert_eq!(ours.name, "provider allowance of the client");
+        assert_eq!(ours.ceiling.unwrap().kind, CeilingKind::AtLeast);
+        assert!(ours.next[0].starts_with("for the generator, "), "{:?}", ours.next);
     }
 
     #[test]

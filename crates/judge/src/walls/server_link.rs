@@ -4,9 +4,9 @@
 //! against their speed; responses that wait in its sockets to be sent or acknowledged.
 //! Rule: a discipline that carries the load's responses held packets back in the window, packets
 //! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
-//! 500 bytes or more on average. Or bytes on the wire are over 90 % of a link's speed, if the
-//! driver reports a meaningful speed or the user stated it (`--link`). More than 105 % of a stated
-//! speed refutes the statement, not the load.
+//! larger than 300 bytes on average (under 500 speaks against it). Or bytes on the wire are over 90
+//! % of a link's speed, if the driver reports a meaningful speed or the user stated it (`--link`).
+//! More than 105 % of a stated speed refutes the statement, not the load.
 //! Mimics: K9 (the same counters with small packets), N2 (drops of a shaper are retransmitted: the
 //! loss is a symptom), C5 (the same on the generator's host), K12.
 //! Confirm: responses half as long double the rate.

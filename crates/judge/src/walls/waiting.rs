@@ -93,12 +93,7 @@ impl Waiting {
                 *by_doing.entry(*state).or_default() += mean;
             }
         }
-        // A tool opens as many connections as its command line says, and does not count them.
-        let opened = match case.is_told() {
-            true => u64::from(case.point.load.connections),
-            false => case.point.connections.opened,
-        };
-        let requests = opened as f64 * f64::from(case.point.load.depth);
+        let requests = case.requests_carried_max();
         let connect = &case.point.connections.connect_ns;
         let connect_ns = connect.p50.or(connect.mean).unwrap_or(0) as f64;
         let service_ns = |point: &Point| point.service_ns.mean.unwrap_or(0).max(1) as f64;

@@ -5,7 +5,9 @@
 //! Rule: both sides have CPU to spare, at least 10 % of the requests in flight wait unread (25 %
 //! without a ramp), and the threads that sleep for a time, in a read or in some other call hold the
 //! rest (adding up to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep if each
-//! request sleeps as long as at light load.
+//! request sleeps as long as at light load. Without unread requests: the threads that sleep and
+//! those at work are all places of the server, or no thread is left that waits for requests. What
+//! the elimination of other walls leaves may be A2 too, if the ramp shows several places.
 //! Mimics: A4 (requests that a limiter lets wait sleep too, but not at light load), A3 and A6
 //! (there it is known what the workers wait for; looked at first), A1 (a lock), S3 (looked at
 //! first), C3 (nothing waits unread).

@@ -92,6 +92,10 @@ fn a_number_of_requests_is_the_plan_of_its_window() {
     let trial = Trial { stop: Stop::AfterRequests(3000), ..trial() };
     let point = make(&trial, &closed(), 1, &visit(), &nothing_seen());
     assert_eq!((point.requests.planned, point.requests.unsent), (Some(3000), 997));
+    let cut = Visit { ending: Outcome::Interrupted, ..visit() };
+    let point = make(&trial, &closed(), 1, &cut, &nothing_seen());
+    let counted = cut.gathered.measured.unsent;
+    assert_eq!((point.requests.planned, point.requests.unsent), (None, counted), "not due yet");
 }
 
 #[test]

@@ -1,21 +1,23 @@
 //! sock_diag, unix_diag and `/proc/PID/fd`: connections that the server itself opened to other
 //! services.
 //!
-//! The kernel is asked for connections with the port under test at neither end, established or
-//! being opened (SYN_SENT), and for unix sockets; those whose inode is among the descriptors of the
-//! server's processes are counted by the address of the other end. A TCP connection waits when the
-//! server sent last (`calls.rs`). A unix connection waits while the other end has not accepted it
-//! or not read what was sent, and, where each connection to that path lives for one request, while
-//! it is open.
+//! The kernel is asked for connections that were not accepted on the port under test, established
+//! or being opened (SYN_SENT), and for unix sockets; those whose inode is among the descriptors of
+//! the server's processes are counted by the address of the other end. A TCP connection waits when
+//! the server sent last (`calls.rs`). A unix connection waits while the other end has not accepted
+//! it or not read what was sent, and, where each connection to that path lives for one request,
+//! while it is open.
 //!
-//! Caveats. It covers only the network namespace of the calling thread. Connections whose local
-//! port a process listens on were accepted, not opened, and are left out. Descriptors are searched
-//! only when a connection is new, at most once a second, and only up to a limit; until then a new
-//! connection counts as the server's where most of those to its address were its own. Standard
-//! streams are left out: a journal reads them. A unix connection that is kept open does not show
-//! that it waits once the other end has read everything.
+//! Caveats. Where the generator is on the same host, its connections are left out by their port,
+//! and so are those of a proxy to an upstream that listens on the same port number as the proxy. It
+//! covers only the network namespace of the calling thread. Connections whose local port a process
+//! listens on were accepted, not opened, and are left out. Descriptors are searched only when a
+//! connection is new, at most once a second, and only up to a limit; until then a new connection
+//! counts as the server's where most of those to its address were its own. Standard streams are
+//! left out: a journal reads them. A unix connection that is kept open does not show that it waits
+//! once the other end has read everything.
 
-use super::sock_diag::{self, Socket, TcpInfo};
+use super::sock_diag::{self, Except, Socket, TcpInfo};
 use super::{Round, Scope, Source};
 use crate::calls::Call;
 use crate::find::socket_inode;
@@ -99,7 +101,7 @@ struct Place {
 
 struct Downstreams {
     root: Root,
-    port: Option<u16>,
+    except: Except,
     known: BTreeMap<u32, Known>,
     places: BTreeMap<String, Place>,
     search_due_ns: u64,
@@ -114,7 +116,12 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     scope.server()?;
     Some(Box::new(Downstreams {
         root: scope.root.clone(),
-        port: scope.port,
+        except: match scope.port {
+            None => Except::Nothing,
+            // The generator may have more connections than are read.
+            Some(port) if scope.has_client() => Except::BothEnds(port),
+            Some(port) => Except::Accepted(port),
+        },
         known: BTreeMap::new(),
         places: BTreeMap::new(),
         search_due_ns: 0,
@@ -125,7 +132,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Downstreams {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
-        let sockets = sock_diag::connections_except(self.port, SOCKETS_MAX, &mut self.chunk)?;
+        let sockets = sock_diag::connections_except(self.except, SOCKETS_MAX, &mut self.chunk)?;
         // A kernel without unix_diag reports TCP alone.
         let streams = unix_diag::streams(SOCKETS_MAX, &mut self.chunk).unwrap_or_default();
         let mut all: Vec<Connection> = sockets.iter().filter_map(of_tcp).collect();
@@ -316,6 +323,7 @@ fn of_unix(streams: &[UnixSocket]) -> Vec<Connection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Ends;
     use crate::testing::Child;
     use crate::tree::Tree;
     use std::io::{Read, Write};
@@ -352,7 +360,11 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(30);
         let is_past = |socket: &Socket| socket.tcp.is_some_and(|tcp| tcp.last_received_ms >= 20);
         loop {
-            let all = sock_diag::connections_except(None, SOCKETS_MAX, &mut vec![0; CHUNK_BYTES]);
+            let all = sock_diag::connections_except(
+                Except::Nothing,
+                SOCKETS_MAX,
+                &mut vec![0; CHUNK_BYTES],
+            );
             let mut ours = all.unwrap().into_iter().filter(|one| one.remote_port == to.port());
             if ours.all(|socket| is_past(&socket)) {
                 return;
@@ -399,6 +411,14 @@ mod tests {
         }
         let mut source = open(&scope(to.port())).unwrap();
         wait_until(&mut *source, to, |found| found.is_none());
+        // A proxy and its upstream may have the same port number; the generator is elsewhere.
+        let scope = Scope { ends: Ends::Server, ..scope(to.port()) };
+        let mut source = open(&scope).unwrap();
+        wait_until(&mut *source, to, |found| found.is_some_and(|one| one.connections == 3));
+        let accepted = Except::Accepted(to.port());
+        let all = sock_diag::connections_except(accepted, SOCKETS_MAX, &mut vec![0; CHUNK_BYTES])
+            .unwrap();
+        assert!(all.iter().all(|socket| socket.local_port != to.port()));
         drop(calls);
     }
 
@@ -442,7 +462,7 @@ mod tests {
     fn addresses_without_connections_are_forgotten() {
         let mut downstreams = Downstreams {
             root: Root::default(),
-            port: None,
+            except: Except::Nothing,
             known: BTreeMap::new(),
             places: BTreeMap::new(),
             search_due_ns: 0,

@@ -180,8 +180,18 @@ struct Question {
     states: u32,
     end: LocalEnd,
     port: u16,
-    /// A port that neither end may have.
-    except: Option<u16>,
+    except: Except,
+}
+
+/// Which connections are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Except {
+    /// None.
+    Nothing,
+    /// Those accepted on this port.
+    Accepted(u16),
+    /// Those with this port at either end.
+    BothEnds(u16),
 }
 
 const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
@@ -195,10 +205,11 @@ impl Question {
     }
 
     fn encode(self) -> Vec<u8> {
-        let filter = self.except.map(filter_except);
+        let filter = self.except.filter();
         let mut bytes = vec![0; QUESTION_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        let filter_bytes = filter.map_or(0, |filter| ATTRIBUTE_HEADER_BYTES + filter.len());
+        let filter_bytes =
+            filter.as_ref().map_or(0, |filter| ATTRIBUTE_HEADER_BYTES + filter.len());
         put(0, &netlink::dump_header(QUESTION_BYTES + filter_bytes, SOCK_DIAG_BY_FAMILY));
         // struct inet_diag_req_v2 from here.
         let has_info = self.states & (1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT) == self.states;
@@ -216,34 +227,46 @@ impl Question {
     }
 }
 
-/// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`, `inet_diag_bc_run`):
-/// neither port is `port`. An instruction is a code, how far to jump when it holds, and how far
-/// when not; comparisons have the port in a second word. A jump beyond the end refuses the socket.
-/// Equality is written as two comparisons, which kernels before 5.7 know too.
-fn filter_except(port: u16) -> [u8; 40] {
-    const JUMP: u8 = 1;
-    const SOURCE_GE: u8 = 2;
-    const SOURCE_LE: u8 = 3;
-    const TARGET_GE: u8 = 4;
-    const TARGET_LE: u8 = 5;
-    let instructions: [(u8, u8, u16); 10] = [
-        (SOURCE_GE, 8, 20),
-        (0, 0, port),
-        (SOURCE_LE, 8, 12),
-        (0, 0, port),
-        (JUMP, 4, 28),
-        (TARGET_GE, 8, 20),
-        (0, 0, port),
-        (TARGET_LE, 8, 12),
-        (0, 0, port),
-        (JUMP, 4, 8),
-    ];
-    let mut program = [0; 40];
-    for (word, (code, yes, no)) in program.chunks_exact_mut(4).zip(instructions) {
-        let [low, high] = no.to_ne_bytes();
-        word.copy_from_slice(&[code, yes, low, high]);
+impl Except {
+    /// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`,
+    /// `inet_diag_bc_run`); `None` leaves nothing out. An instruction is a code, how far to jump
+    /// when it holds, and how far when not; comparisons have the port in a second word. A jump to
+    /// the end accepts the socket, one beyond it refuses it. Equality is written as two
+    /// comparisons, which kernels before 5.7 know too.
+    fn filter(self) -> Option<Vec<u8>> {
+        const JUMP: u8 = 1;
+        const SOURCE_GE: u8 = 2;
+        const SOURCE_LE: u8 = 3;
+        const TARGET_GE: u8 = 4;
+        const TARGET_LE: u8 = 5;
+        let instructions: Vec<(u8, u8, u16)> = match self {
+            Self::Nothing => return None,
+            Self::Accepted(port) => vec![
+                (SOURCE_GE, 8, 20),
+                (0, 0, port),
+                (SOURCE_LE, 8, 12),
+                (0, 0, port),
+                (JUMP, 4, 8),
+            ],
+            Self::BothEnds(port) => vec![
+                (SOURCE_GE, 8, 20),
+                (0, 0, port),
+                (SOURCE_LE, 8, 12),
+                (0, 0, port),
+                (JUMP, 4, 28),
+                (TARGET_GE, 8, 20),
+                (0, 0, port),
+                (TARGET_LE, 8, 12),
+                (0, 0, port),
+                (JUMP, 4, 8),
+            ],
+        };
+        let word = |(code, yes, no): &(u8, u8, u16)| {
+            let [low, high] = no.to_ne_bytes();
+            [*code, *yes, low, high]
+        };
+        Some(instructions.iter().flat_map(word).collect())
     }
-    program
 }
 
 /// Listening sockets beyond this many are not read; a socket per core and address is far below.
@@ -294,7 +317,7 @@ impl Asker {
                 states: 1 << state,
                 end,
                 port,
-                except: None,
+                except: Except::Nothing,
             })
         };
         let questions = ends.iter().flat_map(families).collect();
@@ -398,7 +421,8 @@ fn try_once() -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ENOENT));
     }
     let (states, end) = (1 << TCP_LISTEN, LocalEnd::Local);
-    let question = Question { family: libc::AF_INET, states, end, port: 0, except: None };
+    let question =
+        Question { family: libc::AF_INET, states, end, port: 0, except: Except::Nothing };
     ask(question, 1, &mut vec![0; CHUNK_BYTES]).map(|_| ())
 }
 
@@ -447,7 +471,7 @@ fn everything(
 ) -> Result<Vec<Socket>, Unreadable> {
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end, port, except: None };
+        let question = Question { family, states, end, port, except: Except::Nothing };
         let chunk = &mut vec![0; CHUNK_BYTES];
         sockets.extend(read_responses(network, question, usize::MAX, chunk)?);
     }
@@ -455,9 +479,9 @@ fn everything(
 }
 
 /// At most `count_max` connections of this network namespace that are established or being opened
-/// and have `except` at neither end. Only sock_diag shows whether they wait.
+/// and not left out. Only sock_diag shows whether they wait.
 pub(super) fn connections_except(
-    except: Option<u16>,
+    except: Except,
     count_max: usize,
     chunk: &mut [u8],
 ) -> Result<Vec<Socket>, Unreadable> {

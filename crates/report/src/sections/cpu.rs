@@ -1,6 +1,6 @@
 //! CPU time of each host by state, and of the generator and the server.
 
-use crate::hosts::{FAR, Host, Waits, hosts};
+use crate::hosts::{Host, Waits, hosts, near};
 use crate::page::{Block, Column, Table};
 use crate::wording::{mark_of, or_dash, percent, point_heading, point_mark};
 use model::run::Run;
@@ -13,7 +13,7 @@ pub fn table(run: &Run) -> Vec<Block> {
 
 fn table_of(run: &Run, host: &Host<'_>) -> Option<Table> {
     // CPU time of both processes is shown once, in the table of the near host.
-    let is_near = host.whose != FAR;
+    let is_near = host.whose == near(run);
     let shares = |of: &observe::Observed| mean_shares(of.cpus.as_deref()?);
     let used = |point: &model::run::Point| {
         let cpus = [point.cpu.client_cpus, point.cpu.server_cpus];

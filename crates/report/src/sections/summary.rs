@@ -424,15 +424,16 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
 /// Other processes are mentioned from this share of the host's CPUs on.
 const OTHERS_MIN: f64 = 0.1;
 
-/// CPUs used by neither the generator nor the server, where both run on one host.
+/// CPUs used by processes that are neither the generator nor the server, where both run on one
+/// host. Interrupts and the hypervisor are no processes.
 fn others(run: &Run, point: &Point) -> Option<f64> {
     if run.record.target.probe.is_some() {
         return None;
     }
     let observed = Raw::from(run).observed(&run.record, point);
     let shares = Waits::of(run, near(run)).shown(mean_shares(observed.cpus.as_deref()?)?);
-    let waits = ["iowait", "idle"];
-    let states = STATES.iter().zip(shares).filter(|(state, _)| !waits.contains(state));
+    let of_none = ["iowait", "idle", "irq", "softirq", "steal"];
+    let states = STATES.iter().zip(shares).filter(|(state, _)| !of_none.contains(state));
     let busy = states.filter_map(|(_, share)| share).sum::<f64>() / 100.0;
     let all = run.record.host.cpus_online.len() as f64;
     Some(busy * all - point.cpu.client_cpus? - point.cpu.server_cpus?)
