@@ -78,6 +78,7 @@ pub fn experiment(cells: Vec<CellResult>) -> Experiment {
         question: "Why?".to_string(),
         design: None,
         ended: None,
+        took_s: None,
         hosts: vec![],
         cells,
         summaries: vec![],

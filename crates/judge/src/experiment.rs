@@ -6,13 +6,13 @@
 //! excludes.
 
 use crate::contrast::{Contrast, Rules, conclude};
-use crate::visited::Logs;
 pub use crate::visited::Visited;
-use crate::{conditions, course, effects, hosts, outliers, stats};
+use crate::visited::{End, Logs};
+use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
 use model::run::Run;
-use model::visit::figures;
+use model::visit::{bounds, figures};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from all visits.
@@ -67,7 +67,8 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
         .filter_map(|(cell, run)| {
             let run = run.as_ref()?;
             let (figures, conditions) = (figures(&run.record), conditions(run));
-            Some(Visited { cell: &cell.name, block: cell.block, figures, conditions })
+            let (cell, block, bounds) = (&cell.name, cell.block, bounds(&run.record));
+            Some(Visited { cell, block, figures, bounds, conditions })
         })
         .collect();
     let hosts: Vec<_> = runs.iter().flatten().flat_map(hosts).collect();
@@ -160,7 +161,8 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
     let mut compared = Compared::default();
     for figure in figures {
         let logs = Logs::of(visits, figure);
-        let against = |cell: &str| logs.series(&[(cell, 1.0), (&design.baseline, -1.0)]);
+        let base = (design.baseline.as_str(), -1.0);
+        let against = |cell: &str| logs.series(&[(cell, 1.0), base]);
         let floor = design.floor.as_ref().and_then(|twin| floor(&against(twin), figure));
         let cells: Vec<&String> = design.compared().collect();
         let effects = effects::of(design);
@@ -170,6 +172,15 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let contrasts: Vec<Option<Contrast>> =
             all.iter().map(|series| Contrast::of_logs(series)).collect();
         let concluded = conclude(&contrasts, rules);
+        let concluded = match logs.is_known() {
+            true => concluded,
+            false => {
+                let of_cells = cells.iter().map(|cell| vec![(cell.as_str(), 1.0), base]);
+                let of_effects = effects.iter().map(|effect| effect.weights.clone());
+                let weights: Vec<_> = of_cells.chain(of_effects).collect();
+                robust(concluded, &logs, &weights, rules)
+            }
+        };
         let mut judged = all.iter().zip(contrasts).zip(concluded);
         for cell in cells {
             let Some(((series, contrast), concluded)) = judged.next() else { continue };
@@ -206,6 +217,35 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         compared.floors.extend(floor);
     }
     compared
+}
+
+/// The conclusions that hold wherever the figures lie within what is known of them; the others are
+/// undecided, and more blocks do not help.
+fn robust(
+    concluded: Vec<Option<contrast::Conclusion>>,
+    logs: &Logs<'_>,
+    weights: &[Vec<(&str, f64)>],
+    rules: Rules,
+) -> Vec<Option<contrast::Conclusion>> {
+    use contrast::Conclusion as Word;
+    let at = |end: End| {
+        let contrast = |weights: &Vec<(&str, f64)>| {
+            let series = logs.at(end, weights);
+            Contrast::of_logs(&series).filter(|_| series.iter().all(|log| log.is_finite()))
+        };
+        conclude(&weights.iter().map(contrast).collect::<Vec<_>>(), rules)
+    };
+    let (lowest, highest) = (at(End::Lowest), at(End::Highest));
+    let held = |(word, (lowest, highest)): (Option<Word>, (Option<Word>, Option<Word>))| {
+        let holds = match word? {
+            Word::More => lowest == word,
+            Word::Less => highest == word,
+            Word::Same => lowest == word && highest == word,
+            Word::Undecided { .. } => true,
+        };
+        if holds { word } else { Some(Word::Undecided { more: None }) }
+    };
+    concluded.into_iter().zip(lowest.into_iter().zip(highest)).map(held).collect()
 }
 
 /// The variation of the host by itself: the baseline against itself.

@@ -123,7 +123,8 @@ mod tests {
                 let rate = 10_000.0 * (drift + 0.02 * random.normal()).exp();
                 let conditions = Conditions { steal: Some(0.001), ..Conditions::default() };
                 let figures = [(Figure::Rate, rate)].into();
-                all.push(Visited { cell, block: Some(block), figures, conditions });
+                let (block, bounds) = (Some(block), BTreeMap::new());
+                all.push(Visited { cell, block, figures, bounds, conditions });
             }
         }
         all

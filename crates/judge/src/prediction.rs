@@ -406,6 +406,7 @@ mod tests {
                 question: text(),
                 design: None,
                 ended: None,
+                took_s: None,
                 hosts: vec![],
                 cells: vec![],
                 summaries: vec![],

@@ -13,14 +13,28 @@ pub struct Visited<'a> {
     pub block: Option<u32>,
     /// Its figures, above zero.
     pub figures: BTreeMap<Figure, f64>,
+    /// Lowest and highest value of those of which only bounds are known; the highest may be
+    /// infinite.
+    pub bounds: BTreeMap<Figure, (f64, f64)>,
     /// What may have disturbed it.
     pub conditions: Conditions,
+}
+
+/// An end of what a sum over visits can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The lowest value.
+    Lowest,
+    /// The highest value.
+    Highest,
 }
 
 /// The logarithm of one figure of each visit, by block and cell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Logs<'a> {
     by_block: BTreeMap<u32, BTreeMap<&'a str, f64>>,
+    /// The logarithms of the bounds of those of which only bounds are known.
+    bounds: BTreeMap<(u32, &'a str), (f64, f64)>,
 }
 
 impl<'a> Logs<'a> {
@@ -30,9 +44,32 @@ impl<'a> Logs<'a> {
             let value = visit.figures.get(&figure).filter(|value| **value > 0.0);
             if let (Some(block), Some(value)) = (visit.block, value) {
                 logs.by_block.entry(block).or_default().insert(visit.cell, value.ln());
+                if let Some((low, high)) = visit.bounds.get(&figure) {
+                    let bounds = (low.min(*value).ln(), high.max(*value).ln());
+                    logs.bounds.insert((block, visit.cell), bounds);
+                }
             }
         }
         logs
+    }
+
+    /// Whether every figure is known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.bounds.is_empty()
+    }
+
+    /// The end of what [`Self::series`] can be by what is known of each visit; it may be infinite.
+    pub(crate) fn at(&self, end: End, weights: &[(&str, f64)]) -> Vec<f64> {
+        let sum = |(block, cells): (&u32, &BTreeMap<&str, f64>)| -> Option<f64> {
+            let part = |(cell, weight): &(&str, f64)| {
+                let value = *cells.get(cell)?;
+                let (low, high) =
+                    self.bounds.get(&(*block, *cell)).copied().unwrap_or((value, value));
+                Some(weight * if (*weight > 0.0) == (end == End::Highest) { high } else { low })
+            };
+            weights.iter().map(part).sum()
+        };
+        self.by_block.iter().filter_map(sum).collect()
     }
 
     /// A weighted sum over cells, for each block that has all of them, in the order of the blocks.

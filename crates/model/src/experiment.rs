@@ -32,6 +32,10 @@ pub struct Experiment {
     /// Why it ended before the last block of its design; absent when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// How long its visits took, with what was between them, seconds; if it was resumed, all parts
+    /// together. Absent before the first visit has ended, and in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_s: Option<f64>,
     /// The hosts that the plan names, and where they were; empty when it names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUsed>,

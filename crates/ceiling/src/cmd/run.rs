@@ -33,6 +33,7 @@ use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// The file next to a plan that gives the addresses of its hosts.
 const HOSTS: &str = "hosts.toml";
@@ -208,13 +209,14 @@ pub fn carry_out(
     };
     // stdout comes first: a full disk cannot lose it.
     let printed = to_stdout(&text);
-    let written = write_all((&experiment, &runs), &folder, outputs, ci);
+    let written = write_all((&experiment, &runs), &folder, (printed, outputs), ci);
     onlookers.end(&experiment, &runs);
-    printed.and(written)?;
+    written?;
     if !command.quiet {
         to_stderr(&format!("ceiling: kept in {}", folder.path.display()));
     }
-    let was_stopped = stop.load(Ordering::Relaxed);
+    let is_whole = experiment.cells.iter().all(|cell| matches!(cell.fate, Fate::Measured { .. }));
+    let was_stopped = stop.load(Ordering::Relaxed) && !is_whole;
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
@@ -223,7 +225,7 @@ pub fn carry_out(
 fn write_all(
     (experiment, runs): (&Experiment, &[Option<Kept>]),
     folder: &Folder,
-    outputs: Outputs,
+    (printed, outputs): (Result<(), Failure>, Outputs),
     ci: Ci,
 ) -> Result<(), Failure> {
     let json = model::json::pretty(experiment).into_bytes();
@@ -234,9 +236,13 @@ fn write_all(
         Format::Json => json.clone(),
         _ => html.clone(),
     });
-    let report = Report::of_experiment(experiment, runs);
+    let all = printed.and(document).and(page).and(written);
+    let mut report = Report::of_experiment(experiment, runs);
+    if let Err(failure) = &all {
+        report.add_failure(&failure.to_string());
+    }
     let of_ci = ci.write(&report, &markdown::of_experiment(experiment, &report));
-    document.and(page).and(written).and(of_ci)
+    all.and(of_ci)
 }
 
 /// The hosts of a plan, from the options and from the file next to the plan.
@@ -330,6 +336,7 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
         question: plan.question.clone(),
         design: plan.design.clone(),
         ended: None,
+        took_s: None,
         hosts: hosts_used(plan),
         cells: Vec::new(),
         summaries: Vec::new(),
@@ -359,6 +366,7 @@ fn conduct(
         experiment::measure(cell, &Ready { pid, ..ready.clone() }, &runs, stop, &shown)
     };
     let mut left = Left::of(plan);
+    let (begin, earlier_s) = (Instant::now(), experiment.took_s.unwrap_or(0.0));
     let mut tell = |progress: Progress<'_>| {
         onlookers.tell(progress, plan);
         if !command.quiet && !command.live.tui {
@@ -366,11 +374,12 @@ fn conduct(
         }
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
+            experiment.took_s = Some(earlier_s + begin.elapsed().as_secs_f64());
             // A full disk is reported at the end, after the table was shown.
             let _ = folder.write("experiment.json", model::json::pretty(&experiment).as_bytes());
         }
     };
-    let mut looks = Looks::new(plan.design.clone(), &runs);
+    let mut looks = Looks::new(plan.design.clone(), &runs, earlier_s);
     let mut look = |cells: &[CellResult]| looks.look(cells);
     let hooks = Hooks { measure: &mut measure, tell: &mut tell, look: &mut look };
     let (cells, ended) = experiment::walk(plan, targets, places, stop, &before, hooks);

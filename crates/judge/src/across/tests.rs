@@ -44,6 +44,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         question: String::new(),
         design: None,
         ended: None,
+        took_s: None,
         cells: seen.iter().map(result).collect(),
         summaries: Vec::new(),
         contrasts: Vec::new(),

@@ -184,6 +184,7 @@ mod tests {
         };
         let text = String::new;
         let interrupted = Experiment {
+            took_s: None,
             schema: SCHEMA.to_string(),
             id: folder.id.clone(),
             version: text(),

@@ -42,7 +42,7 @@ pub fn measure(
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
-    let fate = match measured(cell, &words, stop, environment) {
+    let fate = match measured(cell, &words, stop, environment).and_then(|run| kept(run, runs)) {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
     };
@@ -87,6 +87,14 @@ fn measured(
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().rev().find(|line| !line.trim().is_empty());
     Err(last.map_or_else(|| output.status.to_string(), |line| line.replace("ceiling: ", "")))
+}
+
+/// A run that is in the folder. It may have been measured and reported while the disk was full.
+fn kept(run: String, runs: &Path) -> Result<String, String> {
+    match store::read_record(&runs.join(&run).join("run.json")) {
+        Ok(_) => Ok(run),
+        Err(error) => Err(format!("measured, but not kept: {error}")),
+    }
 }
 
 /// Runs it to its end and returns its output. Once `stop` is set it gets SIGTERM, because a process
@@ -182,6 +190,13 @@ mod tests {
         });
         assert_eq!(String::from_utf8_lossy(&said.stdout), "ready\ninterrupted\n");
         assert_eq!(said.status.code(), Some(7));
+    }
+
+    #[test]
+    fn a_run_that_was_not_kept_has_failed() {
+        let why = kept("20260101T120000-0000002a".to_string(), Path::new("/no/such/folder"));
+        let why = why.unwrap_err();
+        assert!(why.starts_with("measured, but not kept: /no/such/folder/20260101T"), "{why}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use model::experiment::{
     CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
 };
 use model::run::Run;
+use model::visit::bounds;
 use std::collections::BTreeMap;
 
 /// More cells than these are counted in the sentence and named below it.
@@ -234,8 +235,9 @@ fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
 }
 
 /// What may be wrong with a visit, in order of the sentences; `{}` is the count of visits.
-const FLAWS: [&str; 4] = [
+const FLAWS: [&str; 5] = [
     "The generator was the wall in {}: their rates are lower bounds of the server's.",
+    "Only bounds of the FIGURE of {} are known: a conclusion holds for any values between them.",
     "Gates struck the FIGURE of {}, which are left out.",
     "Without a figure, because they failed: {}.",
     "Not made, because the experiment was ended: {}.",
@@ -244,11 +246,12 @@ const FLAWS: [&str; 4] = [
 /// Which of [`FLAWS`] a visit has.
 fn flaw(cell: &CellResult, run: Option<&Run>, of: Figure) -> Option<usize> {
     match (&cell.fate, run.and_then(|run| Some((run, point_of(run)?)))) {
-        (Fate::Failed { .. }, _) => Some(2),
-        (Fate::NotReached, _) => Some(3),
-        (Fate::Measured { .. }, Some((run, _))) if is_struck(run, of) => Some(1),
-        (Fate::Measured { .. }, Some((_, point))) => {
-            (point.claim() == Claim::OfGenerator).then_some(0)
+        (Fate::Failed { .. }, _) => Some(3),
+        (Fate::NotReached, _) => Some(4),
+        (Fate::Measured { .. }, Some((run, _))) if is_struck(run, of) => Some(2),
+        (Fate::Measured { .. }, Some((_, point))) if point.claim() == Claim::OfGenerator => Some(0),
+        (Fate::Measured { .. }, Some((run, _))) => {
+            bounds(&run.record).contains_key(&of).then_some(1)
         }
         (Fate::Measured { .. }, None) => None,
     }
@@ -284,6 +287,7 @@ fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<S
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::standing::{self, Standing};
 
     fn said(contrasts: Vec<Contrast>) -> Banner {
         let (mut of, runs) = fixtures::blocks();
@@ -396,5 +400,28 @@ mod tests {
         assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
         let not_made = "Not made, because the experiment was ended: 1 of 6 visits";
         assert!(banner.lines[2].starts_with(not_made));
+    }
+
+    #[test]
+    fn figures_of_which_only_bounds_are_known_are_said_to_be_such() {
+        let (of, mut runs) = fixtures::blocks();
+        let (cell, run) = of.cells.iter().zip(&mut runs).nth(1).unwrap();
+        let run = run.as_mut().unwrap();
+        for point in &mut run.record.points {
+            let (low, high) = (point.latency_ns.p99.unwrap() as f64, None);
+            let bounded = Standing::Bounded { low, high, by: "a late generator".to_string() };
+            point.standing.add(standing::Figure::P99, bounded);
+        }
+        let mut design = of.design.clone().unwrap();
+        assert!(!banner(&of, &design, &runs).lines.iter().any(|line| line.contains("bounds")));
+        design.figure = Figure::P99;
+        let line = format!(
+            "Only bounds of the p99 of 1 of {} visits ({} 1) are known: a conclusion holds for any \
+             values between them.",
+            counted_visits(&of, &runs).count(),
+            cell.name
+        );
+        let banner = banner(&of, &design, &runs);
+        assert!(banner.lines.contains(&line), "{:?}", banner.lines);
     }
 }
