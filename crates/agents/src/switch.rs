@@ -15,8 +15,11 @@ use std::time::Duration;
 const NEVER: u64 = u64::MAX;
 /// How often the clock is read.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many looks the load may take to end in order, which is 0.4 s: together with the lease, less
-/// than the two seconds that a fleet promises. Looks and not time, because a process that was
+/// How many looks the rest of the agent gets to read renewals that are there: after the whole
+/// process could not run for a while, this thread may be the first that does.
+const RENEWAL_LOOKS: u32 = 5;
+/// After how many looks the load must have ended in order, which is 0.4 s: together with the lease,
+/// less than the two seconds that a fleet promises. Looks and not time, because a process that was
 /// stopped must also get a chance to end in order.
 const ORDERLY_LOOKS: u32 = 20;
 
@@ -68,7 +71,11 @@ impl Switch {
             return Act::Nothing;
         }
         *looks += 1;
-        if *looks <= ORDERLY_LOOKS { Act::Stop } else { Act::End }
+        match *looks {
+            looks if looks <= RENEWAL_LOOKS => Act::Nothing,
+            looks if looks <= ORDERLY_LOOKS => Act::Stop,
+            _ => Act::End,
+        }
     }
 
     /// Extends the lease to this instant. `None` changes nothing.
@@ -116,8 +123,11 @@ mod tests {
         switch.renew(Some(1000));
         assert_eq!(at(5000), Act::Nothing, "no load");
         switch.is_loading().store(true, Ordering::SeqCst);
-        assert_eq!((at(1000), at(u64::MAX)), (Act::Nothing, Act::Stop), "also after a long stop");
-        for _ in 1..ORDERLY_LOOKS {
+        assert_eq!((at(1000), at(u64::MAX)), (Act::Nothing, Act::Nothing), "after a long stop");
+        for _ in 1..RENEWAL_LOOKS {
+            assert_eq!(at(1001), Act::Nothing, "a renewal may be there");
+        }
+        for _ in RENEWAL_LOOKS..ORDERLY_LOOKS {
             assert_eq!(at(1001), Act::Stop);
         }
         assert_eq!(at(1001), Act::End);
@@ -125,7 +135,10 @@ mod tests {
         assert_eq!(at(1500), Act::Nothing, "renewed");
         switch.renew(None);
         assert_eq!(at(2000), Act::Nothing, "the last lease holds");
-        assert_eq!(at(2001), Act::Stop, "and the count of looks starts again");
+        for _ in 0..RENEWAL_LOOKS {
+            assert_eq!(at(2001), Act::Nothing, "and the count of looks starts again");
+        }
+        assert_eq!(at(2001), Act::Stop);
         switch.ended();
         assert_eq!(at(u64::MAX), Act::Nothing);
     }

@@ -192,9 +192,10 @@ impl Session {
         }
     }
 
-    /// Handles a message that arrived.
+    /// Handles a message that arrived. It may renew a lease that is over: an agent that could not
+    /// run for a while reads what arrived meanwhile before [`Self::tick`] judges the lease.
     pub fn receive(&mut self, now_ns: u64, from: From, bytes: &[u8]) {
-        self.look(now_ns);
+        self.advance(now_ns);
         match from {
             From::Call => {
                 let is_soon = self.hello_ns.is_some_and(|ns| now_ns.abs_diff(ns) < CALLED_NS);
@@ -210,9 +211,13 @@ impl Session {
         self.flush();
     }
 
-    /// Lets time advance. Call it at least every 20 ms.
+    /// Lets time advance, and ends the load if its lease is over. Call it at least every 20 ms,
+    /// after the messages that have arrived.
     pub fn tick(&mut self, now_ns: u64) {
-        self.look(now_ns);
+        self.advance(now_ns);
+        if self.load_until_ns().is_some_and(|until_ns| now_ns > until_ns) {
+            self.end_load(Halt::Lease);
+        }
         if now_ns >= self.hello_due_ns {
             self.say_hello();
         }
@@ -245,7 +250,7 @@ impl Session {
     /// One of the addresses is not allowed, or the job is over. The reason was reported; the caller
     /// discards what it prepared.
     pub fn prepared(&mut self, now_ns: u64, addresses: &[SocketAddr]) -> Result<(), String> {
-        self.look(now_ns);
+        self.advance(now_ns);
         let job = self.job.as_mut().filter(|job| job.stage == Stage::Preparing);
         let Some(job) = job else { return Err("the job is over".to_string()) };
         let allowed = self.settings.limits.allow.check_addresses(&job.url, addresses);
@@ -262,7 +267,7 @@ impl Session {
 
     /// The agent cannot accept the job that it was preparing, which may have been halted meanwhile.
     pub fn refuse(&mut self, now_ns: u64, refusal: Refusal) {
-        self.look(now_ns);
+        self.advance(now_ns);
         let is_open = |job: &Job| matches!(job.stage, Stage::Preparing | Stage::Halted);
         if self.job.as_ref().is_some_and(is_open) {
             self.report(&Report::Refused(refusal));
@@ -273,7 +278,7 @@ impl Session {
 
     /// Adds a tick of a worker of the job.
     pub fn tell(&mut self, now_ns: u64, crew: ThreadKind, tick: &Tick) {
-        self.look(now_ns);
+        self.advance(now_ns);
         if let Some(job) = &mut self.job {
             job.collector.add(now_ns, crew, tick);
             self.hand_over_due();
@@ -283,7 +288,7 @@ impl Session {
 
     /// The agent's part of the job is over, and every tick was added. The record is JSON.
     pub fn ended(&mut self, now_ns: u64, ended: Ended, record: Option<&[u8]>) {
-        self.look(now_ns);
+        self.advance(now_ns);
         let Some(job) = &mut self.job else { return };
         let ticks = job.collector.take_all();
         self.hand_over(ticks);
@@ -297,7 +302,7 @@ impl Session {
 
     /// The agent's own user ends the load, for example with Ctrl-C.
     pub fn halt(&mut self, now_ns: u64, why: String) {
-        self.look(now_ns);
+        self.advance(now_ns);
         self.end_load(Halt::Stopped(why));
         self.flush();
     }
@@ -319,17 +324,13 @@ impl Session {
         self.refusals
     }
 
-    /// Checks the clock: ends the load if its lease is over, or if the clock went back, because
-    /// leases then cannot be judged any more.
-    fn look(&mut self, now_ns: u64) {
+    /// Ends the load if the clock went back, because leases then cannot be judged any more.
+    fn advance(&mut self, now_ns: u64) {
         let before_ns = std::mem::replace(&mut self.now_ns, now_ns);
         if now_ns < before_ns {
             self.hello_due_ns = now_ns;
             self.peers.values_mut().for_each(|peer| peer.heard_ns = now_ns);
             self.end_load(Halt::Clock);
-        }
-        if self.load_until_ns().is_some_and(|until_ns| now_ns > until_ns) {
-            self.end_load(Halt::Lease);
         }
     }
 

@@ -226,7 +226,10 @@ fn an_order_that_is_sent_again_by_somebody_does_nothing() {
     is_nothing(&mut rig, again.clone());
     // A lease that a broker has stored has no effect either after the load has ended.
     rig.now_ns += LEASE_NS + 1;
+    let until_ns = rig.agent.load_until_ns();
     rig.agent.receive(rig.now_ns, From::Down, &again);
+    assert_eq!(rig.agent.load_until_ns(), until_ns);
+    rig.agent.tick(rig.now_ns);
     assert!(has_halted(&rig.outputs()));
     assert_eq!(rig.agent.load_until_ns(), None);
 }
@@ -388,6 +391,22 @@ fn a_lease_without_a_job_starts_nothing_and_a_long_one_is_cut() {
     assert!(has_halted(&rig.outputs()));
     rig.say(Vec::new());
     assert_eq!(rig.agent.load_until_ns(), None, "an ended load does not start again");
+}
+
+/// Nothing ran on the agent's host for a while; renewals waited in its socket.
+#[test]
+fn a_renewal_that_waited_counts_before_the_lease_is_judged() {
+    let mut rig = Rig::loading();
+    rig.now_ns += LEASE_NS - S / 10;
+    let renewal = rig.seal(Vec::new());
+    rig.now_ns += S / 2;
+    rig.deliver(renewal);
+    rig.agent.tick(rig.now_ns);
+    assert!(!has_halted(&rig.outputs()));
+    assert_eq!(rig.agent.load_until_ns(), Some(rig.now_ns - S / 2 + LEASE_NS));
+    rig.now_ns += LEASE_NS;
+    rig.agent.tick(rig.now_ns);
+    assert!(has_halted(&rig.outputs()), "nothing renewed it again");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
     }
     verdict.confidence = confidence(&limited, wall);
     (verdict.wall, verdict.side) = (Named::Wall(wall), Side::Client);
-    verdict.name = wall.name().to_string();
+    verdict.name = name(wall);
     verdict.also.clear();
     verdict.alternatives.clear();
     if let Some(ceiling) = &mut verdict.ceiling {
@@ -47,8 +47,23 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
             read: vec!["agents".to_string()],
         },
     );
-    verdict.next.insert(0, "add agents, or give these agents more CPUs".to_string());
+    let next = match wall {
+        WallId::C1 | WallId::C2 | WallId::C4 | WallId::C9 | WallId::C10 => {
+            "add agents, or give these agents more CPUs"
+        }
+        _ => "add agents, or raise this limit on the hosts of these agents",
+    };
+    verdict.next.insert(0, next.to_string());
     verdict
+}
+
+/// The name of a wall of an agent's host. Other walls than those of the client are named by what
+/// they are on a server.
+fn name(wall: WallId) -> String {
+    match wall.side() {
+        Side::Client => wall.name().to_string(),
+        _ => format!("{} of the client", wall.name()),
+    }
 }
 
 /// Whether the server's side or the path is shown as more than a suspicion.
@@ -87,7 +102,7 @@ fn told(limited: &[(&AgentPoint, WallId)], count: usize) -> String {
     }
     let each = walls
         .iter()
-        .map(|(wall, names)| format!("{} ({wall}): {} of {count}", wall.name(), names.join(", ")));
+        .map(|(wall, names)| format!("{} ({wall}): {} of {count}", name(*wall), names.join(", ")));
     each.collect::<Vec<_>>().join("; ")
 }
 
@@ -123,6 +138,19 @@ mod tests {
         assert_eq!(verdict.wall, undecided().wall);
         assert_eq!(verdict.against, ["limited by their own hosts: client CPUs (C1): a1 of 4"]);
         assert_eq!(apply(undecided(), &agents(&[])), undecided());
+    }
+
+    #[test]
+    fn a_full_connection_table_counts_for_the_side_that_the_agent_names() {
+        let mut point = agents(&[Some(WallId::K10); 2]);
+        assert_eq!(apply(undecided(), &point), undecided(), "the server's table");
+        for agent in &mut point.agents {
+            agent.side = Some(Side::Client);
+        }
+        let verdict = apply(undecided(), &point);
+        assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::K10), Side::Client));
+        assert_eq!(verdict.name, "connection tracking table of the client");
+        assert_eq!(verdict.next[0], "add agents, or raise this limit on the hosts of these agents");
     }
 
     #[test]

@@ -28,6 +28,7 @@ impl AgentPoint {
             ended: AgentEnd::Complete,
             broken: point.gates.iter().filter(is_broken).map(|gate| gate.id).collect(),
             wall: Some(point.verdict.wall),
+            side: Some(point.verdict.side),
             confidence: Some(point.verdict.confidence),
         }
     }

@@ -273,6 +273,8 @@ pub struct AgentPoint {
     pub broken: Vec<GateId>,
     /// What limited it, as far as it can tell; absent when it reported nothing.
     pub wall: Option<Named>,
+    /// The side of that wall; absent when it reported none, and in older records.
+    pub side: Option<Side>,
     /// How sure that is.
     pub confidence: Option<Confidence>,
 }
@@ -283,10 +285,11 @@ impl AgentPoint {
         self.sent + self.unsent + self.unaccounted
     }
 
-    /// The wall, when it is on the generator's side.
+    /// The wall, when it is on the generator's side. The table of connections (K10) may be that of
+    /// either host.
     pub fn own_wall(&self) -> Option<WallId> {
-        match self.wall {
-            Some(Named::Wall(wall)) if wall.side() == Side::Client => Some(wall),
+        match self.wall? {
+            Named::Wall(wall) if self.side.unwrap_or(wall.side()) == Side::Client => Some(wall),
             _ => None,
         }
     }

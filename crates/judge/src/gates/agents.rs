@@ -4,7 +4,9 @@
 //! whole fleet bounds the latencies request by request, and this gate names the agents. If an agent
 //! was lost, or its counts or stamps do not agree, nothing is known of its share of the requests.
 //! Percentiles then keep a bound: at worst that share was faster than all others, or slower. The
-//! lower bound of the rate is what is known; its upper bound is what was due.
+//! lower bound of the rate is what is known; its upper bound is what was due. In a closed loop
+//! nothing says how many requests a lost agent still sent: the rate has no upper bound then, and
+//! percentiles are not known.
 
 use super::Checked;
 use crate::case::Case;
@@ -81,12 +83,21 @@ fn unknown_share(point: &Point) -> f64 {
     unknown as f64 / due.max(1) as f64
 }
 
+/// Whether it is not known how many requests a lost agent still sent.
+fn has_no_plan(agent: &AgentPoint) -> bool {
+    agent.ended == AgentEnd::Lost && agent.planned.is_none() && agent.unaccounted == 0
+}
+
 /// See the module.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
     let point = case.point;
     let share = unknown_share(point);
     if matches!(figure, Figure::Rate | Figure::Ceiling) {
         return Some(rate(point, figure));
+    }
+    if let Some(lost) = point.agents.iter().find(|agent| has_no_plan(agent)) {
+        let why = format!("what agent {} sent after its last report is not known", lost.agent);
+        return quantile_of(figure).map(|_| Standing::NotKnown { why });
     }
     if share == 0.0 {
         return Some(Standing::Sound);
@@ -109,7 +120,8 @@ fn rate(point: &Point, figure: Figure) -> Standing {
     let unsound: f64 = point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum();
     let unaccounted: u64 = point.agents.iter().map(|agent| agent.unaccounted).sum();
     let ended_early = |agent: &AgentPoint| matches!(agent.ended, AgentEnd::Lost | AgentEnd::CutOff);
-    let is_short = figure == Figure::Ceiling && point.agents.iter().any(ended_early);
+    let is_short = figure == Figure::Ceiling && point.agents.iter().any(ended_early)
+        || point.agents.iter().any(has_no_plan);
     if unsound == 0.0 && unaccounted == 0 && !is_short {
         return Standing::Sound;
     }
@@ -167,6 +179,20 @@ mod tests {
         assert!(found.why.starts_with("agent a3 of 4 was late (C4); "), "{}", found.why);
         for figure in [Figure::Rate, Figure::P50, Figure::P99] {
             assert_eq!(super::leaves(&fixture.case(), figure), Some(Standing::Sound));
+        }
+    }
+
+    #[test]
+    fn what_a_lost_agent_sent_without_a_plan_is_not_known() {
+        let mut fixture = fleet();
+        fixture.point.agents[0].ended = AgentEnd::Lost;
+        let rate = fixture.point.rate;
+        let left = |figure| super::leaves(&fixture.case(), figure).unwrap();
+        let Standing::Bounded { low, high, .. } = left(Figure::Rate) else { panic!("not bounded") };
+        assert_eq!((low, high), (rate, None));
+        for figure in [Figure::P50, Figure::P99] {
+            let why = left(figure).reason_unknown().unwrap();
+            assert_eq!(why, "what agent a1 sent after its last report is not known");
         }
     }
 
