@@ -222,3 +222,20 @@ fn fixtures_are_judged_like_this() {
         assert_eq!(refuted(file), expected, "{file}");
     }
 }
+
+#[test]
+fn lost_requests_and_bad_responses_of_autocannon_add_up() {
+    let table = include_str!("../corpus/autocannon-table-healthy.txt");
+    let failed = |more: &str| {
+        let text = format!("{table}\n{more}\n");
+        let told = audit::read(&mut text.as_bytes(), &Given::default()).unwrap();
+        told.failed.map(|figure| (figure.low, figure.value, figure.high))
+    };
+    let (bad, lost) = ("0 2xx responses, 5000 non 2xx responses", "1k errors (3 timeouts)");
+    assert_eq!(failed(""), None);
+    assert_eq!(failed(bad), Some((5000.0, 5000.0, 5000.0)));
+    let (low, value, high) = failed(lost).unwrap();
+    assert!(low < value && value == 1000.0 && value < high);
+    let both = failed(&format!("{bad}\n{lost}"));
+    assert_eq!(both, Some((5000.0 + low, 6000.0, 5000.0 + high)));
+}

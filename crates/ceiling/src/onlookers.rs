@@ -40,6 +40,7 @@ impl Onlookers {
             let title = format!("ceiling {} {}", trial.question.word(), trial.url);
             let subtitle = format!("{now}, ceiling {version}, seed {}", trial.seed);
             live.begin(&secret::text(&title), &subtitle);
+            announce(live);
         }
         Ok(Self { live, is_drawn: options.live.tui, held_back: Vec::new() })
     }
@@ -87,8 +88,8 @@ pub const OF_JOURNAL: &str = ".live";
 /// How many folders, from a result upwards, are searched for its journal.
 const JOURNAL_ABOVE: usize = 3;
 
-/// Opens what the options ask for, and prints its URL; `None` when nothing shows the run. Workers
-/// are pinned to `taken_cpus`; `journal` is the folder where a served journal receives runs.
+/// Opens what the options ask for; `None` when nothing shows the run. Workers are pinned to
+/// `taken_cpus`; `journal` is the folder where a served journal receives runs.
 fn open(
     options: &LiveOptions,
     colour: &Colour,
@@ -106,11 +107,14 @@ fn open(
     if let Some(warning) = listen.and_then(warning) {
         let _ = writeln!(stderr(), "ceiling: {warning}");
     }
-    let live = Live::start(&wanted).map_err(refused)?;
-    if let Some(url) = live.as_ref().and_then(Live::url) {
+    Live::start(&wanted).map_err(refused)
+}
+
+/// Prints the URL, once the page has a title.
+fn announce(live: &Live) {
+    if let Some(url) = live.url() {
         let _ = writeln!(stderr(), "ceiling: live at {url}");
     }
-    Ok(live)
 }
 
 /// The warning for an address that other hosts can reach.
@@ -161,6 +165,7 @@ impl OfExperiment {
             Failure::File(format!("{}: cells cannot send here: {error}", folder.display()))
         })?;
         live.publish(&Message::Experiment { title: plan.question.clone() });
+        announce(&live);
         Ok(Self { live: Some(live), folder: Some(folder) })
     }
 

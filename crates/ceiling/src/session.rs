@@ -43,7 +43,11 @@ pub fn run_drawn(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<
     let ci = Ci::open(&options.ci)?;
     match measured(asked, words, drawn) {
         Ok((run, code)) => {
-            let report = Report::of_run(&run, strictness(options));
+            let mut report = Report::of_run(&run, strictness(options));
+            if let Err(failure) = &code {
+                let secrets = Secrets::of_command(words);
+                report.add_failure(&secret::without(&failure.to_string(), &secrets));
+            }
             ci.write(&report, &markdown::of_run(&run, &report))?;
             code
         }

@@ -10,6 +10,7 @@ use crate::feed::Feed;
 pub use host_header::Hosts;
 use request::{Refused, Request};
 pub use respond::Served;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub trait Pages: Send + Sync {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    listener: TcpListener,
     is_over: Arc<AtomicBool>,
     open: Arc<AtomicUsize>,
 }
@@ -70,8 +72,10 @@ impl Server {
         let (is_over, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let taken_cpus = taken_cpus.to_vec();
         let shared = Arc::new(Shared { pages, hosts: Hosts::of(address), taken_cpus });
-        let server = Self { address, is_over: Arc::clone(&is_over), open: Arc::clone(&open) };
-        let body = move || accept(&listener, &shared, &is_over, &open);
+        let accepting = listener.try_clone()?;
+        let server =
+            Self { address, listener, is_over: Arc::clone(&is_over), open: Arc::clone(&open) };
+        let body = move || accept(&accepting, &shared, &is_over, &open);
         thread::Builder::new().name("live accept".to_string()).spawn(body)?;
         Ok(server)
     }
@@ -86,11 +90,21 @@ impl Server {
         let begin = Instant::now();
         let mut busy = begin;
         while busy.elapsed() < quiet && begin.elapsed() < limit {
-            if self.open.load(Ordering::Relaxed) > 0 {
+            if self.open.load(Ordering::Relaxed) > 0 || self.is_awaited() {
                 busy = Instant::now();
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// Whether a connection waits to be accepted. On a busy host the thread that accepts, which has
+    /// a low priority, may be late.
+    fn is_awaited(&self) -> bool {
+        let ready = poll(
+            &mut [PollFd::new(&self.listener, PollFlags::IN)],
+            Some(&Timespec { tv_sec: 0, tv_nsec: 0 }),
+        );
+        ready.is_ok_and(|ready| ready > 0)
     }
 }
 

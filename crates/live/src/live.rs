@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Most events that may wait to be encoded: those of several minutes.
 const QUEUE: usize = 2048;
 /// At the end, how long there must be no connection.
-const QUIET: Duration = Duration::from_millis(500);
+const QUIET: Duration = Duration::from_secs(1);
 /// The longest wait at the end for watchers.
 const LINGER: Duration = Duration::from_secs(5);
 

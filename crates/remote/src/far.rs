@@ -38,7 +38,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// Round trips before load.
 const TRIPS_BEFORE: usize = 16;
 /// How long the client waits for the last readings.
-const STOP_WITHIN: Duration = Duration::from_secs(3);
+const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// How to reach a probe, and about what.
 #[derive(Debug, Clone)]

@@ -33,7 +33,8 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     let record_path = path.join(RECORD);
     if !record_path.exists() && path.join(POINTS).exists() {
         let points = fs::read_to_string(path.join(POINTS)).map_err(io_error(path))?;
-        let points = points.lines().count();
+        // The last line may have been torn by a crash.
+        let points = points.matches('\n').count();
         return Err(StoreError::Unfinished { path: path.to_path_buf(), points });
     }
     let record = read_record(&record_path)?;

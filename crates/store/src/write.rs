@@ -14,7 +14,7 @@ use model::run::{Point, Run};
 use serde::Serialize;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A run being written.
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 pub struct Writer {
     directory: PathBuf,
     points: File,
+    /// Length of the whole lines in it.
+    points_length: u64,
     _lock: Lock,
 }
 
@@ -43,7 +45,7 @@ impl Writer {
         let lock = Lock::hold(&directory);
         let path = directory.join(POINTS);
         let points = create(&path).map_err(io_error(&path))?;
-        Ok(Self { directory, points, _lock: lock })
+        Ok(Self { directory, points, points_length: 0, _lock: lock })
     }
 
     /// Where the run is.
@@ -56,7 +58,13 @@ impl Writer {
         let path = self.directory.join(POINTS);
         let mut line = json(&path, point)?;
         line.push(b'\n');
-        self.points.write_all(&line).map_err(io_error(&path))
+        if let Err(error) = self.points.write_all_at(&line, self.points_length) {
+            // A torn line would spoil the next one.
+            let _ = self.points.set_len(self.points_length);
+            return Err(io_error(&path)(error));
+        }
+        self.points_length += line.len() as u64;
+        Ok(())
     }
 
     /// The log of the run's readings, still empty.
@@ -92,7 +100,7 @@ impl Writer {
     }
 
     /// Writes everything but points and readings. The record comes last, and appears whole or not
-    /// at all.
+    /// at all, also when the host loses its power: it gets its name when all files are on disk.
     pub fn finish(self, run: &Run) -> Result<PathBuf, StoreError> {
         let path = self.directory.join(LATENCIES);
         let texts: Vec<String> = run.latencies.iter().map(encode).collect();
@@ -101,7 +109,12 @@ impl Writer {
         let path = self.directory.join(RECORD);
         let draft = self.directory.join("run.json.part");
         write(&draft, pretty(&run.record).as_bytes()).map_err(io_error(&draft))?;
+        for name in [POINTS, READINGS, SERVER_READINGS, LATENCIES, "run.json.part"] {
+            flush(&self.directory.join(name)).map_err(io_error(&self.directory.join(name)))?;
+        }
         fs::rename(&draft, &path).map_err(io_error(&path))?;
+        // The name is on disk with the folder, which some file systems cannot be asked about.
+        let _ = flush(&self.directory);
         Ok(path)
     }
 }
@@ -113,6 +126,15 @@ fn create(path: &Path) -> io::Result<File> {
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create(path)?.write_all(bytes)
+}
+
+/// Waits until a file is on disk, if there is one.
+fn flush(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn json<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, StoreError> {

@@ -83,6 +83,16 @@ fn read(page: Page<'_>) -> Told {
         before(page, " pipelining factor").or(connections.as_ref().map(|_| Figure::exact(1.0, 0)));
     let bad = before(page, " non 2xx responses");
     let lost = before(page, " errors (");
+    let failed = match (&bad, &lost) {
+        (Some(bad), Some(lost)) => Some(Figure {
+            value: bad.value + lost.value,
+            low: bad.low + lost.low,
+            high: bad.high + lost.high,
+            line: bad.line,
+            printed: format!("{} and {}", bad.printed, lost.printed),
+        }),
+        _ => bad.clone().or(lost.clone()),
+    };
     let read_bytes =
         total.and_then(|spot| spot.after(", ")?.read(|text, line| bytes(text, 1e3, line)));
     Ok(Foreign {
@@ -94,7 +104,7 @@ fn read(page: Page<'_>) -> Told {
         duration_s: total.and_then(|spot| spot.after(" requests in ")?.read(seconds)),
         rate: Some(rate.ok_or("average of Req/Sec")?),
         bytes: read_bytes,
-        failed: bad.clone().or(lost.clone()),
+        failed,
         statuses: bad.map(|count| Tally { name: "not 2xx".into(), count }).into_iter().collect(),
         errors: lost.map(|count| Tally { name: "errors".into(), count }).into_iter().collect(),
         latencies: vec![latency],
