@@ -3,7 +3,7 @@
 use crate::auth;
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::url::{Url, UrlError, with_scheme};
+use crate::url::{Scheme, Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
 use mix::{MixError, Recipe};
@@ -63,8 +63,8 @@ pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
     })
 }
 
-/// Refuses options about requests for a URL of TCP, which has none.
-pub fn none_for_tcp(options: &Options, url: &Url) -> Result<(), Usage> {
+/// Refuses options about requests where none are sent.
+pub fn none_asked(options: &Options, url: &Url) -> Result<(), Usage> {
     let checks = &options.checks;
     let given = [
         (options.targets.is_some(), "--targets"),
@@ -84,14 +84,20 @@ pub fn none_for_tcp(options: &Options, url: &Url) -> Result<(), Usage> {
         (options.sample_failures, "--sample-failures"),
         (options.keep_requests, "--keep-requests"),
     ];
-    match given.into_iter().find(|(is_given, _)| *is_given) {
-        None => Ok(()),
-        Some((_, option)) => Err(Usage(format!(
+    let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) else {
+        return Ok(());
+    };
+    Err(Usage(match url.scheme {
+        Scheme::Tcp => format!(
             "{option} is about requests, which {} does not have; leave it out, or use an http or \
              https URL; for example http://{}/",
             url.text, url.authority
-        ))),
-    }
+        ),
+        _ => format!(
+            "{option} is about requests, and --requests-per-conn 0 sends none; leave one of the \
+             two out"
+        ),
+    }))
 }
 
 fn checks(options: &Options) -> Checks {

@@ -41,8 +41,9 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         let error = UrlError { typed: url.text, wrong: wrong.to_string() };
         return Err(Usage::from(error).into());
     }
-    if url.scheme == Scheme::Tcp {
-        requests::none_for_tcp(options, &url)?;
+    let no_requests = |level: &Level| level.life.requests == Some((0, 0));
+    if has_devices && shape.levels.iter().all(no_requests) {
+        requests::none_asked(options, &url)?;
     }
     let confirm = options.confirm.resolve(options.targets.as_ref(), &shape)?;
     let (driver, driver_reason) = driver(options.driver, machine)?;

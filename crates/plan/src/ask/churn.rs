@@ -243,20 +243,26 @@ mod tests {
         for (command, words) in
             [("churn", &[][..]), ("find", &["--hold", "100ms", "--slo", "connect.p99<5ms"])]
         {
-            let asked = |url: &str, option: Option<&str>| {
-                let words = [&[command, url][..], words, option.as_slice()].concat();
+            let asked = |url: &[&str], option: Option<&str>| {
+                let words = [&[command][..], url, words, option.as_slice()].concat();
                 let words: Vec<String> = words.into_iter().map(String::from).collect();
                 trial_of(&words, &Nowhere).map(|trial| trial.url)
             };
-            let (tcp, http) = ("tcp://127.0.0.1:1", "http://127.0.0.1:1");
-            assert!(asked(tcp, None).is_ok() && asked(tcp, Some("-p=1")).is_ok(), "{command}");
+            let (tcp, http) = (["tcp://127.0.0.1:1"], ["http://127.0.0.1:1"]);
+            let none_sent = ["http://127.0.0.1:1", "--requests-per-conn=0"];
+            assert!(asked(&none_sent, None).is_ok(), "{command}");
+            assert!(asked(&tcp, None).is_ok() && asked(&tcp, Some("-p=1")).is_ok(), "{command}");
             for option in options {
-                let why = asked(tcp, Some(option)).unwrap_err();
+                let why = asked(&tcp, Some(option)).unwrap_err();
                 for part in [" is about requests, which tcp://127.0.0.1:1 does", "for example http"]
                 {
                     assert!(why.contains(part), "{command} {option}: {why}");
                 }
-                assert!(asked(http, Some(option)).is_ok(), "{command} {option}");
+                assert!(asked(&http, Some(option)).is_ok(), "{command} {option}");
+                let why = asked(&none_sent, Some(option)).unwrap_err();
+                let end =
+                    "requests, and --requests-per-conn 0 sends none; leave one of the two out";
+                assert!(why.ends_with(end), "{command} {option}: {why}");
             }
         }
     }

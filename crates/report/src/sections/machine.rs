@@ -25,7 +25,7 @@ pub fn facts(run: &Run) -> Vec<Block> {
     facts.extend(security::facts(run));
     let probe = record.target.probe.as_ref();
     match server(run) {
-        Some(server) => facts.push(Fact::new("Server", server_phrase(server))),
+        Some((server, host)) => facts.push(Fact::new("Server", server_phrase(server, host))),
         None => facts.push(Fact::new("Server", "not watched: the server side is not measured")),
     }
     if let Some(probe) = probe {
@@ -41,16 +41,25 @@ pub fn facts(run: &Run) -> Vec<Block> {
     vec![Block::Facts(facts)]
 }
 
-/// The server's process tree, on this host or on the host of the probe.
-fn server(run: &Run) -> Option<&ServerFacts> {
+/// The server's process tree and its host: this host or that of the probe.
+fn server(run: &Run) -> Option<(&ServerFacts, &HostFacts)> {
     let target = &run.record.target;
-    target.server.as_ref().or_else(|| target.probe.as_ref()?.server.as_ref())
+    if let Some(near) = &target.server {
+        return Some((near, &run.record.host));
+    }
+    let probe = target.probe.as_ref()?;
+    Some((probe.server.as_ref()?, &probe.host))
+}
+
+/// The number of these CPUs that are online. An affinity mask may name others.
+fn online_of(cpus: &[u32], host: &HostFacts) -> usize {
+    cpus.iter().filter(|cpu| host.cpus_online.contains(cpu)).count()
 }
 
 /// The processes of a server that has several: this tells a prefork server, or a server with a
 /// helper, from one process with many threads. Identical processes share a row.
 pub fn processes(run: &Run) -> Vec<Block> {
-    let Some(server) = server(run).filter(|server| server.pids.len() > 1) else {
+    let Some((server, host)) = server(run).filter(|(server, _)| server.pids.len() > 1) else {
         return vec![];
     };
     let mut columns = vec![Column::numbers("processes"), Column::words("name")];
@@ -66,7 +75,7 @@ pub fn processes(run: &Run) -> Vec<Block> {
             alike.len().to_string(),
             first.name.clone(),
             first.threads.to_string(),
-            or_dash(cpus, |cpus| cpus.len().to_string()),
+            or_dash(cpus, |cpus| online_of(cpus, host).to_string()),
             or_dash(first.listeners, |listeners| listeners.to_string()),
             pids_phrase(&alike),
         ];
@@ -138,10 +147,9 @@ fn host_phrase(host: &HostFacts) -> String {
 fn cpu_phrase(host: &HostFacts) -> String {
     let model = host.cpu_model.as_deref().unwrap_or("unknown model");
     let online = plural(host.cpus_online.len() as u64, "CPU");
-    let allowed = if host.cpus_allowed.len() < host.cpus_online.len() {
-        format!(", of which we may use {}", host.cpus_allowed.len())
-    } else {
-        String::new()
+    let allowed = match online_of(&host.cpus_allowed, host) {
+        count if count < host.cpus_online.len() => format!(", of which we may use {count}"),
+        _ => String::new(),
     };
     let memory = or_dash(host.memory_bytes, |bytes| show_bytes(bytes as f64));
     format!("{model}, {online}{allowed}, {memory} of memory")
@@ -156,13 +164,13 @@ fn tightest(quotas: &[CpuQuota]) -> Option<String> {
     Some(format!("{} {noun} by control group {}", show_count(cpus), quota.group))
 }
 
-fn server_phrase(server: &ServerFacts) -> String {
+fn server_phrase(server: &ServerFacts, host: &HostFacts) -> String {
     let mut parts = vec![
         format!("{} (pid {}, by {})", server.command, server.pid, server.found_by),
         plural(server.pids.len() as u64, "process").replace("processs", "processes"),
         plural(u64::from(server.threads), "thread"),
         plural(u64::from(server.listeners), "listening socket"),
-        format!("may use {}", plural(server.cpus_allowed.len() as u64, "CPU")),
+        format!("may use {}", plural(online_of(&server.cpus_allowed, host) as u64, "CPU")),
     ];
     parts.extend(server.container.as_ref().map(container_phrase));
     parts.extend(server.network.as_deref().map(network_phrase));
@@ -290,6 +298,20 @@ mod tests {
         assert_eq!(rows[0], ["1", name, "9", &cpus, "0", "10"]);
         assert_eq!(rows[1], ["6", name, "5", &cpus, "1", "11, 12, 13, 14 and 2 more"]);
         assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn cpus_that_are_offline_cannot_be_used() {
+        let (_, run) = fixtures::all().swap_remove(0);
+        let (mut server, mut host) = (run.record.target.server.unwrap(), run.record.host);
+        host.cpus_online = vec![0, 1, 2];
+        host.cpus_allowed = vec![0, 1, 2, 3];
+        server.cpus_allowed = vec![2, 3];
+        assert!(!cpu_phrase(&host).contains("of which"), "{}", cpu_phrase(&host));
+        let phrase = server_phrase(&server, &host);
+        assert!(phrase.contains("may use 1 CPU,") || phrase.ends_with("may use 1 CPU"), "{phrase}");
+        host.cpus_allowed = vec![0, 3];
+        assert!(cpu_phrase(&host).contains("3 CPUs, of which we may use 1,"));
     }
 
     #[test]
