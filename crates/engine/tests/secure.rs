@@ -195,8 +195,7 @@ fn an_open_loop_runs_over_tls() {
         let (curve, arrivals) = (Curve::constant(400.0), Spacing::Fixed);
         let arrival = Arrival::Open { curve, arrivals };
         let recipe = Some(Arc::clone(&recipe));
-        let came = Load { arrival, recipe, requests: 0, ..Load::new(driver, address) }.run();
-        // 400 per second for 0.3 s.
+        let came = Load { arrival, recipe, requests: 120, ..Load::new(driver, address) }.run();
         assert_eq!(came.counters.status[0], 120, "{driver:?}: {:?}", came.counters);
         assert_eq!(came.tls.handshakes, 3, "{driver:?}");
     }

@@ -378,7 +378,8 @@ fn unwatched(ground: &Ground, deadline: Duration) -> String {
 fn the_watchdog_waits_and_puts_back() {
     let ground = Ground::new();
     let (host, journal) = (ground.host(), ground.journal());
-    let id = unwatched(&ground, Duration::from_millis(300));
+    let id = unwatched(&ground, Duration::from_secs(60));
+    extend(&host, &journal, &id, Duration::from_millis(300)).unwrap();
     let (go_on, mut is_ready) = (AtomicBool::new(false), false);
     let watched = guard(&host, &journal, &id, &go_on, &mut || is_ready = true).unwrap();
     let Watched::PutBack(rows) = watched else { panic!("{watched:?}") };
@@ -430,8 +431,8 @@ fn a_deadline_moves_until_it_has_passed() {
 fn an_unwatched_deadline_is_kept_by_the_next_command() {
     let ground = Ground::new();
     let (host, journal) = (ground.host(), ground.journal());
-    let id = unwatched(&ground, Duration::from_millis(50));
-    std::thread::sleep(Duration::from_millis(80));
+    let id = unwatched(&ground, Duration::from_secs(60));
+    extend(&host, &journal, &id, Duration::ZERO).unwrap();
     assert_eq!(standing(&host, &journal).unwrap()[0].left_ms, Some(0));
     let late = keep(&host, &journal, &Which::Transaction(id));
     assert!(matches!(late, Err(TuneError::TooLate { .. })), "{late:?}");

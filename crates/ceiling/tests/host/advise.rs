@@ -207,7 +207,7 @@ fn a_plan_turns_a_knob_for_its_cell_and_keeps_what_it_predicted() {
 }
 
 /// Length of a cell that another command disturbs.
-const DISTURBED: &str = "10s";
+const DISTURBED: &str = "25s";
 
 /// Starts the plan with cells of this length, and waits until the first cell has turned the knob
 /// and the generator measures; returns the knob's old value.

@@ -529,7 +529,7 @@ fn of_two_applies_at_once_one_is_refused() {
 
 /// A deadline that a test waits for. Applying takes less time than this, even in an emulated
 /// machine on a busy host; otherwise apply would put everything back itself.
-pub const SOON: &str = "20s";
+pub const SOON: &str = "35s";
 
 /// The latest deadline, which no test waits for.
 pub const LATE: &str = "60s";

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
+/// A server that is slower than the generator, which has nothing to do for most of the time.
+const SLOW: [&str; 4] = ["--threads", "1", "--delay", "fixed:1ms"];
 
 /// A load with both files; returns the output, the XML and the Markdown.
 fn reported(folder: &Folder, url: &str, more: &[&str]) -> (Said, String, String) {
@@ -28,7 +30,7 @@ fn reported(folder: &Folder, url: &str, more: &[&str]) -> (Said, String, String)
 fn a_file_says_what_the_exit_code_says() {
     let _turn = turn();
     let folder = Folder::new("ci");
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let url = server.url("/read");
     let (said, xml, summary) = reported(&folder, &url, &["--expect", "p50<5s,errors<=0%"]);
     assert_eq!(said.code, 0, "{}", said.stderr);
@@ -59,7 +61,7 @@ fn a_file_says_what_the_exit_code_says() {
 fn a_summary_is_appended_and_what_cannot_be_written_is_refused_before_any_load() {
     let _turn = turn();
     let folder = Folder::new("ci-append");
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let (url, file) = (server.url("/read"), folder.file("summary.md"));
     fs::write(&file, "# before\n").unwrap();
     run(&[&["load", &url, "--summary", &file][..], &FEW].concat());
@@ -77,7 +79,7 @@ fn a_summary_is_appended_and_what_cannot_be_written_is_refused_before_any_load()
 fn a_stored_run_is_written_for_a_ci_as_well() {
     let _turn = turn();
     let folder = Folder::new("ci-show");
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let (runs, then) = (folder.file("runs"), folder.file("then.xml"));
     let kept = ["--runs", &runs, "--junit", &then, "--expect", "p50<1ns"];
     let said = run(&[&["load", &server.url("/read")][..], &FEW, &kept].concat());
@@ -96,7 +98,7 @@ fn a_stored_run_is_written_for_a_ci_as_well() {
 fn cells_of_an_experiment_are_cases() {
     let _turn = turn();
     let folder = Folder::new("ci-cells");
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let plan = folder.file("plan.toml");
     let text = format!(
         "schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\nserver = {{ addr = \
@@ -228,7 +230,7 @@ fn exit_codes_are_those_of_the_table() {
     let page = fs::read_to_string(root().join("docs/reference/cli.md")).unwrap();
     let (_, table) = page.split_once("## Exit codes").unwrap();
     let null = ["load", "http://null/", "--driver", "null", "-n", "200", "-t", "1", "-c", "1"];
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let (url, missing) = (server.url("/"), "/nonexistent/folder/x.json");
     assert!(!Path::new(missing).exists());
     let cases: [(u8, &[&str]); 5] = [

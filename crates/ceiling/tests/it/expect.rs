@@ -4,11 +4,13 @@ use crate::harness::{Server, measure, run, turn};
 
 /// So few requests that no rate is judged: then a neighbour on the machine cannot break a gate.
 const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
+/// A server that is slower than the generator, which has nothing to do for most of the time.
+const SLOW: [&str; 4] = ["--threads", "1", "--delay", "fixed:1ms"];
 
 #[test]
 fn a_hold_is_good_and_a_miss_or_an_open_term_is_not() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &SLOW);
     let url = server.url("/read");
     let expecting =
         |expect: &str| run(&[&["load", &url, "--expect", expect, "--json"][..], &FEW].concat());
@@ -40,7 +42,7 @@ fn a_hold_is_good_and_a_miss_or_an_open_term_is_not() {
 #[test]
 fn failures_are_results_and_decide_an_expectation() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1", "--status", "500:50%"]);
+    let server = Server::start("target-sink", &[&SLOW[..], &["--status", "500:50%"]].concat());
     let url = server.url("/read");
     let said = run(&[&["load", &url, "--expect", "errors<1%"][..], &FEW].concat());
     assert_eq!(said.code, 3, "{}", said.stdout);
@@ -53,7 +55,7 @@ fn a_ramp_says_which_level_decides() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:5ms"]);
     let url = server.url("/read");
-    let ramp = ["ramp", &url, "-c", "1..4", "-d", "300ms", "--warmup", "100ms"];
+    let ramp = ["ramp", &url, "-c", "1..4", "-d", "1s", "--warmup", "100ms"];
     let expect = "p50<5s,p90<1ns,rate>=1";
     let (code, record) = measure(&[&ramp[..], &["--expect", expect]].concat());
     let term = |at: usize| &record["expectations"][at];

@@ -97,7 +97,7 @@ fn who_comes_again_sees_every_tick_once_and_the_record_at_the_end() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
     let url = server.url("/");
-    let watched = Watched::start(&["load", &url, "-c", "4", "-d", "4s", "-t", "1", "--json"]);
+    let watched = Watched::start(&["load", &url, "-c", "4", "-d", "10s", "-t", "1", "--json"]);
     let page = watched.get("/");
     assert!(page.contains("text/html") && page.contains("script-src 'sha256-"), "{page}");
     assert!(page.contains("<noscript><meta http-equiv=\"refresh\"") && page.contains(&url));

@@ -115,7 +115,8 @@ fn what_is_proposed_can_be_pasted_and_sends_the_same() {
         assert_eq!(again["trial"]["requests"], record["trial"]["requests"], "{command}");
         ran += 1;
     }
-    assert!(ran > 0, "{next:?}");
+    // The steps for a generator that was its own wall are no commands.
+    assert!(ran > 0 || record["verdict"]["side"] == "client", "{next:?}");
 }
 
 /// Options that make a proposed ramp short.

@@ -6,15 +6,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A free port followed by free ports, for workers that count upwards. The kernel gives none of
 /// them to a connection.
 fn debug_address() -> String {
+    // Each test of this process looks in other places than those before it.
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = 10_000 + (std::process::id() % 1000) as u16 * 20;
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let mut firsts = (begin..32_000).chain(10_000..begin).step_by(5);
-    let first = firsts.find(|first| (*first..*first + 5).all(is_free));
-    format!("127.0.0.1:{}", first.expect("five free ports"))
+    for _ in 0..4000 {
+        let nth = TAKEN.fetch_add(1, Ordering::Relaxed);
+        let first = 10_000 + (begin - 10_000 + nth % 4400 * 5) % 22_000;
+        if (first..first + 5).all(is_free) {
+            return format!("127.0.0.1:{first}");
+        }
+    }
+    panic!("no five free ports");
 }
 
 /// The runs of one test, removed at its end.

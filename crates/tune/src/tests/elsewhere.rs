@@ -4,7 +4,7 @@
 use super::{Ground, fates};
 use crate::apply::{ApplyOptions, Disruption, apply};
 use crate::error::TuneError;
-use crate::guard::{Watched, guard};
+use crate::guard::{Watched, extend, guard};
 use crate::host::{Host, Wish};
 use crate::plan::{Planned, plan};
 use crate::revert::{Which, revert};
@@ -231,12 +231,13 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     let (host, journal) = (ground.host(), ground.journal());
     let planned = plan(&host, &wish_of(&["T17"]), None);
     let watch = |_: &str| Ok(());
-    let deadline = Some(Duration::from_millis(100));
+    let deadline = Some(Duration::from_secs(60));
     let disruption = Disruption::Allowed;
     let options =
         ApplyOptions { deadline, disruption, watch: Some(&watch), ..ApplyOptions::default() };
     let applied = apply(&host, &journal, &planned, &options, &mut |_| {}).unwrap();
     assert_eq!(fates(&applied.rows), [Fate::Applied]);
+    extend(&host, &journal, &applied.transaction, Duration::from_millis(100)).unwrap();
     let response = ground.text(RINGS);
     fs::remove_file(host.root.path(RINGS)).unwrap();
     let go_on = AtomicBool::new(false);

@@ -54,7 +54,9 @@ fn delays_have_their_distribution() {
     let sink = Sink::start("--threads 1 --delay exp:2ms");
     ask(&sink, 300);
     let exponential = service(sink);
-    assert!((1_500_000..6_000_000).contains(&number(&exponential, "mean")), "{exponential}");
+    // ln 2 and ln 4 times the mean. A machine that stalls once moves the mean, but no quartile.
+    assert!((1_000_000..5_000_000).contains(&number(&exponential, "p50")), "{exponential}");
+    assert!((2_000_000..9_000_000).contains(&number(&exponential, "p75")), "{exponential}");
     assert!(number(&exponential, "p50") < number(&exponential, "mean"), "{exponential}");
     assert!(number(&exponential, "max") > 5 * MS, "{exponential}");
 
