@@ -16,10 +16,11 @@ use std::process::ExitCode;
 ///
 /// `ceiling URL` is short for `ceiling load URL`. `ceiling help COMMAND` explains a command.
 ///
-/// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided,
-/// 4 measurement not valid (a gate broke, or the generator was the wall), 5 target or probe
-/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 take precedence over 3:
-/// a measurement that is not valid decides no expectation.
+/// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided, 4
+/// measurement not valid (its main figure is not known, or the generator was the wall; with
+/// --strict also when a gate broke), 5 target or probe unreachable, 130 interrupted with partial
+/// results written. 130, 5 and 4 take precedence over 3: a measurement that is not valid decides no
+/// expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {

@@ -89,10 +89,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "target.probe.clock",
         "The probe's monotonic clock minus ours. A ping and its response bound the offset on both \
          sides; the fastest round trip before, during and after the load is kept. offset_ns is the \
-         middle of the offsets that all of them allow, and error_ns half of their range. A figure \
-         of the server's host is taken from readings that lie inside the measured window by more \
-         than error_ns; they are kept with that host's own times in server-readings.ndjson. \
-         round_trips: how many were timed.",
+         middle between the least and the greatest offset that any of them allows, and error_ns \
+         half of that range. A figure of the server's host is taken from readings that lie inside \
+         the measured window by more than error_ns; they are kept with that host's own times in \
+         server-readings.ndjson. round_trips: how many were timed.",
     ),
     (
         "host.tuned",
@@ -186,14 +186,15 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].agents",
-        "What each agent of a fleet did in the window, by its own account; absent without a fleet. \
-         planned: its part of the common schedule, counted from that. The sums of sent, completed, \
-         failed, unanswered and unsent over all agents are those of the point. lateness_p99_ns: \
-         its generator delay. cpu_busy: the share of its CPUs that its process used. worker_busy: \
-         the share of the time in which its busiest worker had work. clock_error_ns: by how much \
-         its window may be off from that of the controller. ended: complete, late (cut off for a \
-         while), cut-off (it stopped its load by itself) or lost. broken, wall and confidence: its \
-         own gates and verdict, from the readings of its own host.",
+        "What each agent of a fleet did in the window, by its own account; absent without a \
+         fleet. planned: its part of the common schedule, counted from that. The sums of sent, \
+         completed, failed, unanswered and unsent over all agents are those of the point. \
+         lateness_p99_ns: its generator delay. cpu_busy: the share of its CPUs that its process \
+         used. worker_busy: the share of the time in which its busiest worker had work. \
+         clock_error_ns: by how much its window may be off from that of the controller. ended: \
+         complete, late (cut off for a while), cut-off (it stopped its load by itself) or lost. \
+         broken, wall, side and confidence: its own gates and verdict, from the readings of its \
+         own host.",
     ),
     (
         "fleet",
@@ -222,9 +223,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
          completed requests. With TLS a request is stamped before it is encrypted and its response \
          before it is decrypted. censored counts requests without a good response: those that \
          failed in any way (status 4xx or 5xx, failed check, time-out, reset, close, not HTTP), \
-         were unanswered or unsent. They rank as slower than all others, so a percentile that \
-         falls among them is null, and so is max. A percentile with fewer than ten values beyond \
-         it is null. The same holds for targets[].latency_ns, without unsent requests.",
+         were unanswered, or were unsent in open loop. They rank as slower than all others, so a \
+         percentile that falls among them is null, and so is max. A percentile with fewer than ten \
+         values beyond it is null. The same holds for targets[].latency_ns, without unsent \
+         requests.",
     ),
     (
         "points[].latency_good_ns",
@@ -303,7 +305,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].client_loop.spin_share",
         "Open loop: share of the workers' time spent reading the clock until the next request is \
          due, because it was too near for a sleep. It is part of the generator's CPU time: the \
-         cost of sending on time.",
+         cost of sending on time. spin_by_worker: the same of each worker, of its time.",
     ),
     (
         "points[].connections",
@@ -488,7 +490,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].cpu.server_us_per_request",
         "On-CPU time (schedstat) of all threads of the server's process tree between two probe \
          readings inside the window, as a number of CPUs (server_cpus) times load.duration_s, per \
-         response (cpu.answers). null when the server is not watched, and without a response.",
+         response (cpu.answers). A thread that ended counts up to the last reading that saw it. \
+         null when the server is not watched, and without a response.",
     ),
     (
         "points[].residence",
@@ -515,20 +518,20 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].client_loop.turn_max_ns",
-        "Longest time from the return of one wait to the next wait: a stamp can be late by at most \
-         this.",
+        "Longest time from the return of one wait to the next wait: while its thread runs, a stamp \
+         can be late by at most this. A wait that itself returned late is in unseen_ns.",
     ),
     (
         "points[].expectations",
         "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
-         errors: requests failed, unanswered or unsent, of those sent or unsent. statusNxx: \
-         responses of that class, of the same. In latency and service times every request without \
-         a good response counts as slower than all that have one; good.* are of good responses \
-         alone. met is null when it is undecided: too few responses for a percentile (unless a \
-         lower percentile is already beyond the bound), a figure known only to be between two \
-         values of which one holds, or a figure that was not measured. A percentile among requests \
-         without a good response is a miss, unless they are only known to have waited for less \
-         than the bound.",
+         errors: requests failed, unanswered or unsent, and connections that were due and never \
+         open, of all that were sent, unsent or due. statusNxx: responses of that class, of the \
+         same. In latency and service times every request without a good response counts as \
+         slower than all that have one; good.* are of good responses alone. met is null when it \
+         is undecided: too few responses for a percentile (unless a lower percentile is already \
+         beyond the bound), a figure known only to be between two values of which one holds, or a \
+         figure that was not measured. A percentile among requests without a good response is a \
+         miss, unless they are only known to have waited for less than the bound.",
     ),
     (
         "expectations",
@@ -571,7 +574,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].verdict.ceiling",
-        "rate: the mean over visits. kind ceiling: a wall was reached; at-least: none was, so the \
+        "rate: the mean over visits. kind ceiling: the rate stopped growing, by a wall that may be \
+         unknown; at-least: it still grew, or the generator or a cause in doubt limited it, so the \
          true ceiling is this or more. interval names the meaning of low and high. visits-95: the \
          95 % interval of the mean over visits, by Student's t; with several visits of a level the \
          levels are counted where they scatter more. min-max: the lowest and the highest of two \

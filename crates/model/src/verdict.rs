@@ -181,7 +181,7 @@ pub enum IntervalKind {
     WithinRun,
 }
 
-/// The highest rate, with its interval.
+/// The rate that more load does not raise, with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Completed good responses per second: the mean over the visits.

@@ -168,7 +168,7 @@ fn connections() -> Vec<Column> {
         of_point("connections_opened", "connections opened at least once", |p| {
             Some(p.connections.opened)
         }),
-        of_point("connections_served", "connections that completed a measured request", |p| {
+        of_point("connections_served", "connections with a response to a measured request", |p| {
             Some(p.connections.served)
         }),
         of_point("connections_failed", "connections never opened", |p| Some(p.connections.failed)),
@@ -181,13 +181,13 @@ fn connections() -> Vec<Column> {
         of_point("tls_resumed", "TLS handshakes that resumed a session", |p| {
             p.connections.handshakes.resumed
         }),
-        of_point("requests_each_min", "completed requests of the least served connection", |p| {
+        of_point("requests_each_min", "responses of the least served connection", |p| {
             p.connections.requests_each.min
         }),
-        of_point("requests_each_p50", "completed requests of the median connection", |p| {
+        of_point("requests_each_p50", "responses of the median connection", |p| {
             p.connections.requests_each.p50
         }),
-        of_point("requests_each_max", "completed requests of the most served connection", |p| {
+        of_point("requests_each_max", "responses of the most served connection", |p| {
             p.connections.requests_each.max
         }),
     ]
@@ -241,7 +241,7 @@ fn cost() -> Vec<Column> {
             "CPU time of the generator per response, good or not",
             |p| p.cpu.client_us_per_request.and_then(finite),
         ),
-        of_point("client_usr_us_per_request", "the part of that in user mode", |p| {
+        of_point("client_usr_us_per_request", "user CPU time of its workers per response", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
         of_point(
@@ -258,9 +258,11 @@ fn cost() -> Vec<Column> {
         of_point("turn_mean_ns", "mean turn of the generator's loop", |p| {
             p.client_loop.turn_mean_ns.and_then(finite)
         }),
-        of_point("turn_max_ns", "longest turn: the most a time stamp can be late", |p| {
-            Some(p.client_loop.turn_max_ns)
-        }),
+        of_point(
+            "turn_max_ns",
+            "longest turn: the most a time stamp can be late while the thread runs",
+            |p| Some(p.client_loop.turn_max_ns),
+        ),
     ]
 }
 

@@ -1,8 +1,9 @@
 //! The server, not the generator, is responsible for missing events.
 //!
 //! A server drops events that a subscriber does not read in time, so a late generator can cause the
-//! loss itself. If events are missing, or were not numbered, the threads of the subscribers must
-//! have had idle time. Events are conserved: each expected event was received, late or missing.
+//! loss itself. If events are missing, the threads of the subscribers must have had idle time;
+//! events without a number are not known to be missing. Events are conserved: each expected event
+//! was received, late or missing.
 
 use super::Checked;
 use crate::case::{Case, HOT};

@@ -46,9 +46,9 @@ With --hold connections are due instead, as in churn -R: their time to
 connect counts from the planned instant, and errors count connections that were
 never open as well as requests without a good response.
 
-Exit 0 with a result, 3 when no rate was shown to hold, 4 when the generator
-was late and missed before the target did; with --strict, also when a check of
-the trial with the result is broken.
+Exit 0 with a result, 3 when no rate was shown to hold, 4 when no trial could
+decide, or the generator was late and missed before the target did; with
+--strict, also when a check of the trial with the result is broken.
 
 Examples:
   ceiling find http://127.0.0.1:8083/read --slo 'p99<2ms,errors<0.1%'
