@@ -1,8 +1,9 @@
 //! A server in a container of this host, observed from outside: no container runtime, but the
 //! namespaces and control group that a runtime would make.
 
+use crate::harness::loading::{FAR_READINGS, Loading};
 use crate::harness::probing::Probe;
-use crate::harness::{Folder, Group, Namespace, count, measure, program, turn};
+use crate::harness::{Folder, Group, Namespace, ceiling, count, measure, program, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -92,8 +93,10 @@ fn a_container_is_found_by_its_address_and_read_inside() {
     let _turn = turn();
     let (container, folder) = (Container::start("found", 1), Folder::new("found"));
     container.network.sysctl("net.core.somaxconn", "77");
-    let load = ["load", &container.url, "-c", "4", "-d", "3", "-t", "1", "--runs"];
-    let (_, record) = measure(&[&load[..], &[&folder.file("runs")]].concat());
+    let load = ceiling(&["load", &container.url, "-c", "4", "-t", "1"]);
+    let loading = Loading::start(load, &folder.file("runs"), container.pid);
+    sees_its_connections(&loading, "readings.ndjson");
+    let record = loading.end().record();
     is_seen_inside(&record["target"]["server"], &container);
     let network = &record["target"]["server"]["network"];
     assert_eq!(network["host"]["sysctls"]["net.core.somaxconn"], "77");
@@ -103,9 +106,20 @@ fn a_container_is_found_by_its_address_and_read_inside() {
         let inside = format!("\"source\":\"inside\",\"values\":{{\"source\":\"{source}\"");
         assert!(readings.contains(&inside), "{source} was not read inside");
     }
-    // How many times depends on speed.
-    let sockets = "\"source\":\"inside\",\"values\":{\"source\":\"connections\",\"values\":[{";
-    assert!(readings.contains(sockets), "none of its connections was seen");
+}
+
+/// Waits for two looks at connections of the container: the first may be before the window. How
+/// often the probe looks depends on speed.
+fn sees_its_connections(loading: &Loading, file: &str) {
+    let mut looks = 0;
+    loading.wait_for("two looks at its connections", file, |reading| {
+        let data = &reading["data"];
+        let inside = &data["values"];
+        let is_look = data["source"] == "inside" && inside["source"] == "connections";
+        looks +=
+            u32::from(is_look && inside["values"].as_array().is_some_and(|all| !all.is_empty()));
+        looks == 2
+    });
 }
 
 #[test]
@@ -122,8 +136,11 @@ fn a_probe_on_the_host_reads_the_container_too() {
     let _turn = turn();
     let (container, folder) = (Container::start("far", 3), Folder::new("far"));
     let probe = Probe::start(&folder, &[]);
-    let load = ["load", &container.url, "-c", "4", "-d", "3", "-t", "1"];
-    let (_, record) = measure(&[&load[..], &probe.flags()].concat());
+    let load = ["load", &container.url, "-c", "4", "-t", "1"];
+    let load = ceiling(&[&load[..], &probe.flags()].concat());
+    let loading = Loading::start(load, &folder.file("runs"), container.pid);
+    sees_its_connections(&loading, FAR_READINGS);
+    let record = loading.end().record();
     let far = &record["target"]["probe"];
     assert_eq!(count(far, "/server/pid"), u64::from(container.pid), "{far:#}");
     is_seen_inside(&far["server"], &container);
