@@ -120,10 +120,16 @@ func expectFlaky(t *testing.T, client *client, path string, want flakyCounts) {
 
 func checkBreaker(t *testing.T, client, downstream *client) {
 	statuses := askTimes(t, client, "/flaky/breaker", 60)
-	got, state := readFlaky(t, client, "/flaky/breaker")
-	// It may have let a call through after a second.
-	if statuses[503] == 0 || got.Broken != statuses[503] || got.Calls >= 30 || state != "open" {
-		t.Errorf("statuses %v, %+v, the breaker is %s", statuses, got, state)
+	var got flakyCounts
+	// After a second it lets one call through, which fails and opens it again.
+	await(t, "the breaker is open", func() bool {
+		statuses[client.get(t, "/flaky/breaker").status]++
+		var state string
+		got, state = readFlaky(t, client, "/flaky/breaker")
+		return state == "open"
+	})
+	if statuses[503] == 0 || got.Broken != statuses[503] || got.Calls >= 30 {
+		t.Errorf("statuses %v, %+v", statuses, got)
 	}
 	order(t, downstream, "fail=0")
 	await(t, "the breaker closes", func() bool {

@@ -207,9 +207,14 @@ mod tests {
     #[test]
     fn what_does_not_end_is_stopped() {
         let mut supervisor = Supervisor::new().unwrap();
-        let process = start(&mut supervisor, "trap '' TERM; sleep 60");
-        let early = Instant::now() + Duration::from_millis(200);
-        assert!(supervisor.wait(process, early).unwrap().is_none());
+        let ready = std::env::temp_dir().join(format!("ceiling-supervise-{}", std::process::id()));
+        let script = format!("trap '' TERM; : >'{}'; sleep 60", ready.display());
+        let process = start(&mut supervisor, &script);
+        while !ready.exists() {
+            let early = Instant::now() + Duration::from_millis(50);
+            assert!(supervisor.wait(process, early).unwrap().is_none());
+        }
+        std::fs::remove_file(&ready).unwrap();
         assert!(supervisor.is_running(process));
         assert!(supervisor.stop(process, Duration::from_millis(100)).unwrap().is_none());
         assert!(!supervisor.is_running(process));

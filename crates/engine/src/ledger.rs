@@ -145,6 +145,12 @@ impl Ledger {
         epoch == self.window.epoch && epoch != 0
     }
 
+    /// Whether requests of a part are booked: its level is not over.
+    #[inline]
+    pub fn is_open(&self, epoch: Epoch) -> bool {
+        epoch != 0 && (epoch == self.window.epoch || epoch == self.warmup.epoch)
+    }
+
     /// Books requests that failed without a response; `at_ns` is when that was known.
     pub fn fail(
         &mut self,

@@ -154,9 +154,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
         while let Some(event) = self.driver.next() {
-            // While a server writes as fast as the driver reads, the socket is never empty and the
-            // driver never stops reading: do what is due without waiting for that.
-            let at_ns = at_ns(&event);
+            // Events count by when they arrive, so what is due within a turn is done there.
+            let at_ns = event.at_ns();
             if at_ns >= until_ns && !self.quit {
                 until_ns = self.attend(at_ns);
                 self.turn_begin_ns = at_ns;
@@ -373,10 +372,6 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
         let class = match received {
             Ok(None) => None,
-            Ok(Some(response)) if response.status != 200 => {
-                self.recorder.tick.events.refused += 1;
-                Some(ErrorClass::Closed)
-            }
             Ok(Some(_)) => Some(ErrorClass::Closed),
             Err(_) => Some(ErrorClass::Parse),
         };
@@ -422,18 +417,6 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             }
         }
         self.pool.end_scan(now_ns);
-    }
-}
-
-/// When something happened.
-#[inline]
-fn at_ns(event: &Event) -> u64 {
-    match event {
-        Event::Opened { at_ns, .. }
-        | Event::OpenFailed { at_ns, .. }
-        | Event::Sent { at_ns, .. }
-        | Event::Received { at_ns, .. }
-        | Event::Ended { at_ns, .. } => *at_ns,
     }
 }
 

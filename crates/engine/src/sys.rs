@@ -167,6 +167,14 @@ pub fn pending_error(fd: RawFd) -> i32 {
     if result == 0 { value } else { libc::EBADF }
 }
 
+/// Bytes that a socket has to read now (`FIONREAD`); 0 when it cannot say.
+pub fn readable(fd: RawFd) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number outlives the call.
+    let result = unsafe { libc::ioctl(fd, libc::FIONREAD, &raw mut bytes) };
+    if result == 0 { bytes.max(0) as usize } else { 0 }
+}
+
 /// Sends as much as the kernel takes at once; returns how many bytes. The error is the `errno`.
 pub fn send_now(fd: RawFd, bytes: &[u8]) -> Result<usize, i32> {
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;

@@ -265,12 +265,15 @@ impl<D: Driver, S: Session> Worker<D, S> {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
         self.sent_before_turn = self.recorder.tick.measured.sent;
-        let stalled_ns = open::stalled(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
         let before = self.recorder.tick.latency.count();
+        let mut last_ns = first.at_ns();
         self.handle(first);
         while let Some(event) = self.driver.next() {
+            last_ns = event.at_ns();
             self.handle(event);
         }
+        let stalled_ns =
+            open::stalled(self.unseen_since_ns, (now_ns, until_ns), (woken_ns, last_ns));
         if stalled_ns > 0 {
             let tick = &mut self.recorder.tick;
             tick.unseen.record_n(stalled_ns, tick.latency.count() - before);

@@ -191,6 +191,9 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     run(&mut crew, driver, &level)
 }
 
+/// Longer than a period, however slow the machine.
+const WINDOW_NS: u64 = 60_000_000_000;
+
 /// Completed requests or events of a period, and the allocations in it.
 fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     crew.order_connect(1, level);
@@ -205,12 +208,16 @@ fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     };
     listen(crew, 10);
     let begin_ns = clock::now_ns();
-    crew.order_measure(begin_ns, begin_ns + 60_000_000_000, None, 0);
+    crew.order_measure(begin_ns, begin_ns + WINDOW_NS, None, 0);
     listen(crew, 15);
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let completed = listen(crew, 25);
+    let mut completed = listen(crew, 25);
+    // Other load on the machine may leave none for this one for a while.
+    while completed <= 100 {
+        assert!(clock::now_ns() < begin_ns + WINDOW_NS, "{driver:?}, {level:?}: {completed}");
+        completed += listen(crew, 5);
+    }
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-    assert!(completed > 100, "{driver:?}, {level:?}: load must run: {completed}");
     (completed, allocations)
 }
 

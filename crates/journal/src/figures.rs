@@ -6,7 +6,9 @@
 use crate::language::{Basis, Figure, Unit, Value};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
-use model::experiment::{CellResult, Conclusion, Contrast, Experiment, Fate, Figure as Measured};
+use model::experiment::{
+    CellResult, CellSummary, Conclusion, Contrast, Experiment, Fate, Figure as Measured,
+};
 use model::maps::IntoMap;
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
@@ -64,7 +66,9 @@ impl ResultFigures {
         let mut contrasts: BTreeMap<String, BTreeMap<String, Named>> = BTreeMap::new();
         for one in &of.contrasts {
             let by_figure = contrasts.entry(one.cell.clone()).or_default();
-            by_figure.insert(name_of(one.figure).to_string(), of_contrast(one));
+            let bounded = [&one.cell, &one.baseline].map(|cell| bounded(of, cell, one.figure));
+            let figures = of_contrast(one, bounded.into_iter().sum());
+            by_figure.insert(name_of(one.figure).to_string(), figures);
         }
         Self { cells, contrasts }
     }
@@ -74,6 +78,13 @@ impl ResultFigures {
 fn counts(of: &Experiment, cell: &str, block: Option<u32>) -> bool {
     let mut excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
     block != Some(0) && !excluded.any(|one| one.cell == cell && Some(one.block) == block)
+}
+
+/// Of how many visits of a cell only bounds of a figure are known.
+fn bounded(of: &Experiment, cell: &str, figure: Measured) -> usize {
+    let visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
+    let visits = visits.filter(|visit| visit.cell == cell && counts(of, cell, visit.block));
+    visits.filter(|visit| visit.bounds.contains_key(&figure)).count()
 }
 
 fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
@@ -114,7 +125,14 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
     }
     for figure in FIGURES {
         let (_, factor) = unit_of(figure);
-        let value = |visit: &&VisitSeen| visit.figures.get(&figure).map(|value| value * factor);
+        let value = |visit: &&VisitSeen| {
+            let value = *visit.figures.get(&figure)?;
+            let ends = visit.bounds.get(&figure).map_or((value, value), |(low, high)| {
+                (low.min(value), high.map_or(f64::INFINITY, |high| high.max(value)))
+            });
+            let ends = (ends.0 * factor, ends.1 * factor);
+            Some(OfVisit { value: value * factor, ends })
+        };
         let values = visits.iter().filter_map(value).collect();
         named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values));
     }
@@ -147,9 +165,10 @@ fn unknown(why: &str) -> Named {
 }
 
 /// The summary in the document if it has one; else the summary of these values, one per visit.
-fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<f64>) -> Value {
+fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<OfVisit>) -> Value {
     let (unit, factor) = unit_of(figure);
-    let summary = of.summaries.iter().find(|one| one.cell == cell && one.figure == figure);
+    let is_of = |one: &&CellSummary| one.cell == cell && one.figure == figure;
+    let summary = of.summaries.iter().find(is_of).filter(|_| are_known(&values));
     match summary.and_then(|one| Some((one, one.low?, one.high?))) {
         Some((one, low, high)) => Value::Figure(Figure::between(
             one.median * factor,
@@ -161,26 +180,53 @@ fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<f64>) 
     }
 }
 
-/// The median of values with its interval, or with their range when they are few.
-fn of_values(values: Vec<f64>, unit: Unit, name: &str) -> Value {
-    let Some(middle) = median(&values) else {
+/// A figure of one visit.
+#[derive(Debug, Clone, Copy)]
+struct OfVisit {
+    value: f64,
+    /// The least and the most that it can be: the value, unless only bounds of it are known.
+    ends: (f64, f64),
+}
+
+/// Whether the values are known, and not only bounds of some.
+fn are_known(values: &[OfVisit]) -> bool {
+    values.iter().all(|one| one.ends.0 == one.ends.1)
+}
+
+/// The median of values with its interval, or with their range when they are few. Where only bounds
+/// of some are known, it reaches from the lower end of that of the lowest possible values to the
+/// upper end of that of the highest.
+fn of_values(values: Vec<OfVisit>, unit: Unit, name: &str) -> Value {
+    let by = |pick: fn(&OfVisit) -> f64| values.iter().map(pick).collect::<Vec<f64>>();
+    let middles = by(|one| one.value);
+    let Some(middle) = median(&middles) else {
         return Value::Unknown(format!("no visit has a valid {name}"));
     };
     let count = values.len() as u64;
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Value::Figure(match median_interval(&values) {
-        Some(ends) if values.len() >= VISITS_MIN => {
-            Figure::between(middle, ends, unit, Basis::Visits(count))
+    let ends = |values: &[f64]| match median_interval(values) {
+        Some(ends) if values.len() >= VISITS_MIN => (ends, Basis::Visits(count)),
+        _ => {
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            ((least, most), Basis::Range(count))
         }
-        _ if count == 1 => Figure::alone(middle, unit),
-        _ => Figure::between(middle, (least, most), unit, Basis::Range(count)),
+    };
+    if !are_known(&values) {
+        let (least, most) = (ends(&by(|one| one.ends.0)).0.0, ends(&by(|one| one.ends.1)).0.1);
+        return Value::Figure(Figure::between(middle, (least, most), unit, Basis::Bounds));
+    }
+    let (interval, basis) = ends(&middles);
+    Value::Figure(match count {
+        1 => Figure::alone(middle, unit),
+        _ => Figure::between(middle, interval, unit, basis),
     })
 }
 
-/// The value of a figure, when it is known.
-fn known(value: Value) -> Option<f64> {
-    if let Value::Figure(figure) = value { Some(figure.value) } else { None }
+/// A figure of one visit, when it is known.
+fn known(value: Value) -> Option<OfVisit> {
+    let Value::Figure(Figure { value, low, high, basis, .. }) = value else { return None };
+    let ends = if basis == Basis::Bounds { (low, high) } else { (value, value) };
+    Some(OfVisit { value, ends })
 }
 
 /// The share of due requests without a good response; the range is from the visit with the smallest
@@ -313,8 +359,13 @@ fn of_standing(
     }
 }
 
-fn of_contrast(of: &Contrast) -> Named {
+/// `bounded` visits of its two cells have only bounds of the figure.
+fn of_contrast(of: &Contrast, bounded: usize) -> Named {
     let ratio = match (of.ratio, of.low, of.high) {
+        _ if bounded > 0 => Value::Unknown(format!(
+            "of {bounded} visits only bounds of {} are known",
+            name_of(of.figure)
+        )),
         (Some(ratio), Some(low), Some(high)) => Value::Figure(Figure::between(
             ratio,
             (low, high),

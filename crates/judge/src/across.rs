@@ -4,11 +4,13 @@
 //! with intervals, and whether bounds of a change hold. Never: pairs. A block of one day has
 //! nothing in common with the block of the same number on another day, so the visits of a cell are
 //! two independent groups, and Welch's t compares their logarithms. Variation from day to day, but
-//! not within a day, is in no interval: two days cannot show it.
+//! not within a day, is in no interval: two days cannot show it. Where only bounds of a figure are
+//! known, what does not hold at both ends is undecided.
 
 use crate::compare::{cut, differences, flatten};
-use crate::contrast::{Contrast, Rules, conclude, holm};
+use crate::contrast::{Contrast, Rules, conclude, hold, holm};
 use crate::stats;
+use crate::visited::ends_of;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::HostSeen;
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
@@ -20,8 +22,44 @@ const RISK: f64 = 0.025;
 /// What counts as the same if no design says so.
 const SAME_WITHIN: f64 = 0.02;
 
-/// Logarithms of a figure of each visit that counts, by cell.
-type Groups = BTreeMap<(String, Figure), Vec<f64>>;
+/// Logarithms of a figure of the visits of a cell that count, with the least and the most that each
+/// can be.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    logs: Vec<f64>,
+    lowest: Vec<f64>,
+    highest: Vec<f64>,
+}
+
+type Groups = BTreeMap<(String, Figure), Group>;
+
+/// A figure of a cell of B against that of A.
+#[derive(Debug, Clone, Copy)]
+struct Ratio {
+    /// By the values.
+    contrast: Option<Contrast>,
+    /// The least that it can be; none also when there is no such end.
+    lowest: Option<Contrast>,
+    /// The most.
+    highest: Option<Contrast>,
+    /// Whether all values are known, and not only bounds of them.
+    is_known: bool,
+}
+
+impl Ratio {
+    fn of(b: &Group, a: &Group) -> Self {
+        let unpaired = |b: &[f64], a: &[f64]| {
+            let are_finite = b.iter().chain(a).all(|log| log.is_finite());
+            Contrast::unpaired(b, a).filter(|_| are_finite)
+        };
+        Self {
+            contrast: unpaired(&b.logs, &a.logs),
+            lowest: unpaired(&b.lowest, &a.highest),
+            highest: unpaired(&b.highest, &a.lowest),
+            is_known: [a, b].iter().all(|one| one.lowest == one.highest),
+        }
+    }
+}
 
 /// Compares B with A.
 pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
@@ -32,20 +70,25 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         experiment.cells.iter().map(|cell| cell.name.clone()).collect()
     };
     let (names_a, names_b) = (names(a), names(b));
-    let contrast = |key: &(String, Figure)| Contrast::unpaired(&of_b[key], &of_a[key]);
+    let ratio = |key: &(String, Figure)| Ratio::of(&of_b[key], &of_a[key]);
     let mut cells = Vec::new();
     for figure in both.iter().map(|(_, figure)| *figure).collect::<BTreeSet<_>>() {
         let family: Vec<&(String, Figure)> =
             both.iter().filter(|(_, other)| *other == figure).copied().collect();
-        let contrasts: Vec<Option<Contrast>> = family.iter().map(|key| contrast(key)).collect();
-        let concluded = conclude(&contrasts, Rules::once(same_within));
-        for ((key, contrast), concluded) in family.into_iter().zip(contrasts).zip(concluded) {
+        let ratios: Vec<Ratio> = family.iter().map(|key| ratio(key)).collect();
+        let by = |pick: fn(&Ratio) -> Option<Contrast>| {
+            conclude(&ratios.iter().map(pick).collect::<Vec<_>>(), Rules::once(same_within))
+        };
+        let concluded = hold(by(|one| one.contrast), &by(|one| one.lowest), &by(|one| one.highest));
+        for ((key, Ratio { contrast, .. }), concluded) in
+            family.into_iter().zip(ratios).zip(concluded)
+        {
             let (conclusion, more_visits) = concluded.map(|one| one.word()).unzip();
-            let mean = |of: &Groups| stats::mean(&of[key]).map_or(f64::NAN, f64::exp);
+            let mean = |of: &Groups| stats::mean(&of[key].logs).map_or(f64::NAN, f64::exp);
             cells.push(AcrossCell {
                 cell: key.0.clone(),
                 figure,
-                visits: (of_a[key].len() as u64, of_b[key].len() as u64),
+                visits: (of_a[key].logs.len() as u64, of_b[key].logs.len() as u64),
                 means: (mean(&of_a), mean(&of_b)),
                 ratio: contrast.map(|one| one.ratio),
                 low: contrast.map(|one| one.low),
@@ -61,13 +104,13 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         schema: ACROSS_SCHEMA.to_string(),
         a: a.id.clone(),
         b: b.id.clone(),
-        warnings: warnings(a, b),
+        warnings: warnings(a, b).into_iter().chain(bounded(a, b)).collect(),
         settings: differences(&flat(a), &flat(b)),
         same_within,
         cells,
         only_a: names_a.difference(&names_b).cloned().collect(),
         only_b: names_b.difference(&names_a).cloned().collect(),
-        bounds: decide(bounds, &names_a, |key| Contrast::unpaired(of_b.get(key)?, of_a.get(key)?)),
+        bounds: decide(bounds, &names_a, |key| Some(Ratio::of(of_b.get(key)?, of_a.get(key)?))),
     }
 }
 
@@ -84,7 +127,13 @@ fn groups(of: &Experiment) -> Groups {
             continue;
         }
         for (figure, value) in visit.figures.iter().filter(|(_, value)| **value > 0.0) {
-            groups.entry((visit.cell.clone(), *figure)).or_default().push(value.ln());
+            let log = value.ln();
+            let bounds = visit.bounds.get(figure);
+            let (low, high) = bounds.map_or((log, log), |bounds| ends_of(*value, *bounds));
+            let group = groups.entry((visit.cell.clone(), *figure)).or_default();
+            group.logs.push(log);
+            group.lowest.push(low);
+            group.highest.push(high);
         }
     }
     groups
@@ -94,20 +143,21 @@ fn groups(of: &Experiment) -> Groups {
 fn decide(
     bounds: &[Bound],
     cells: &BTreeSet<String>,
-    contrast: impl Fn(&(String, Figure)) -> Option<Contrast>,
+    ratio: impl Fn(&(String, Figure)) -> Option<Ratio>,
 ) -> Vec<Decided> {
     let asked = || bounds.iter().flat_map(|bound| cells.iter().map(move |cell| (bound, cell)));
-    let contrasts: Vec<Option<Contrast>> =
-        asked().map(|(bound, cell)| contrast(&(cell.clone(), bound.figure))).collect();
+    let ratios: Vec<Option<Ratio>> =
+        asked().map(|(bound, cell)| ratio(&(cell.clone(), bound.figure))).collect();
     let chances = |wanted: Fails| -> Vec<f64> {
-        let chance = |((bound, _), one): ((&Bound, &String), &Option<Contrast>)| {
+        let chance = |((bound, _), one): ((&Bound, &String), &Option<Ratio>)| {
             let edge = 1.0 + bound.change;
-            one.map_or(1.0, |one| match bound.fails == wanted {
-                true => one.p_below(edge),
-                false => one.p_above(edge),
-            })
+            let chance = one.and_then(|one| match bound.fails == wanted {
+                true => Some(one.highest?.p_below(edge)),
+                false => Some(one.lowest?.p_above(edge)),
+            });
+            chance.unwrap_or(1.0)
         };
-        asked().zip(&contrasts).map(chance).collect()
+        asked().zip(&ratios).map(chance).collect()
     };
     let failed = holm(&chances(Fails::Below), RISK);
     let holds = holm(&chances(Fails::Above), RISK);
@@ -121,7 +171,9 @@ fn decide(
         })
         .collect();
     let open = outcomes.iter().filter(|outcome| **outcome == Outcome::Undecided).count().max(1);
-    let decided = asked().zip(outcomes).zip(&contrasts).map(|(((bound, cell), outcome), one)| {
+    let decided = asked().zip(outcomes).zip(&ratios).map(|(((bound, cell), outcome), one)| {
+        // Where only bounds are known, more visits do not help.
+        let one = one.filter(|one| one.is_known).and_then(|one| one.contrast);
         let apart = one.map(|one| (one, (one.ratio.ln() - bound.change.ln_1p()).abs()));
         let more = apart.filter(|_| outcome == Outcome::Undecided).and_then(|(one, apart)| {
             let needed = one.until(apart, RISK / open as f64)?;
@@ -157,6 +209,26 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
         warnings.push("the versions of ceiling differ".to_string());
     }
     warnings
+}
+
+/// The figures of which only bounds are known.
+fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
+    let mut said = Vec::new();
+    for (name, of) in [("A", a), ("B", b)] {
+        let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
+        let figures: BTreeSet<Figure> =
+            visits().flat_map(|visit| visit.bounds.keys().copied()).collect();
+        for figure in figures {
+            let count = visits().filter(|visit| visit.bounds.contains_key(&figure)).count();
+            said.push(format!(
+                "only bounds of {} are known in {count} of {} visits of {name}, so what does not \
+                 hold at both ends is undecided",
+                figure.word(),
+                visits().count(),
+            ));
+        }
+    }
+    said
 }
 
 fn flat(of: &Experiment) -> BTreeMap<String, String> {

@@ -283,6 +283,26 @@ pub fn conclude(contrasts: &[Option<Contrast>], rules: Rules) -> Vec<Option<Conc
         .collect()
 }
 
+/// The conclusions that are also those of the least and of the most that the figures can be, as far
+/// as they could change them. The others are undecided, and more blocks do not help.
+pub fn hold(
+    concluded: Vec<Option<Conclusion>>,
+    lowest: &[Option<Conclusion>],
+    highest: &[Option<Conclusion>],
+) -> Vec<Option<Conclusion>> {
+    let ends = lowest.iter().zip(highest);
+    let held = |(word, (lowest, highest)): (_, (&Option<Conclusion>, &Option<Conclusion>))| {
+        let holds = match word? {
+            Conclusion::More => *lowest == word,
+            Conclusion::Less => *highest == word,
+            Conclusion::Same => *lowest == word && *highest == word,
+            Conclusion::Undecided { .. } => true,
+        };
+        if holds { word } else { Some(Conclusion::Undecided { more: None }) }
+    };
+    concluded.into_iter().zip(ends).map(held).collect()
+}
+
 /// Which of the hypotheses with these chances are rejected, at a risk shared by all of them.
 pub fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();

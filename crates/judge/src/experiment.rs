@@ -33,6 +33,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         cell: visit.cell.to_string(),
         block: visit.block,
         figures: visit.figures.clone(),
+        bounds: visit.bounds.clone(),
         conditions: visit.conditions.clone(),
         wall: None,
     };
@@ -219,15 +220,13 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
     compared
 }
 
-/// The conclusions that hold wherever the figures lie within what is known of them; the others are
-/// undecided, and more blocks do not help.
+/// The conclusions that hold wherever the figures lie within what is known of them.
 fn robust(
     concluded: Vec<Option<contrast::Conclusion>>,
     logs: &Logs<'_>,
     weights: &[Vec<(&str, f64)>],
     rules: Rules,
 ) -> Vec<Option<contrast::Conclusion>> {
-    use contrast::Conclusion as Word;
     let at = |end: End| {
         let contrast = |weights: &Vec<(&str, f64)>| {
             let series = logs.at(end, weights);
@@ -235,17 +234,7 @@ fn robust(
         };
         conclude(&weights.iter().map(contrast).collect::<Vec<_>>(), rules)
     };
-    let (lowest, highest) = (at(End::Lowest), at(End::Highest));
-    let held = |(word, (lowest, highest)): (Option<Word>, (Option<Word>, Option<Word>))| {
-        let holds = match word? {
-            Word::More => lowest == word,
-            Word::Less => highest == word,
-            Word::Same => lowest == word && highest == word,
-            Word::Undecided { .. } => true,
-        };
-        if holds { word } else { Some(Word::Undecided { more: None }) }
-    };
-    concluded.into_iter().zip(lowest.into_iter().zip(highest)).map(held).collect()
+    contrast::hold(concluded, &at(End::Lowest), &at(End::Highest))
 }
 
 /// The variation of the host by itself: the baseline against itself.

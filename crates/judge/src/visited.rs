@@ -13,11 +13,17 @@ pub struct Visited<'a> {
     pub block: Option<u32>,
     /// Its figures, above zero.
     pub figures: BTreeMap<Figure, f64>,
-    /// Lowest and highest value of those of which only bounds are known; the highest may be
-    /// infinite.
-    pub bounds: BTreeMap<Figure, (f64, f64)>,
+    /// Lowest and highest value of those of which only bounds are known; a figure that is known
+    /// from below has no highest.
+    pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
     /// What may have disturbed it.
     pub conditions: Conditions,
+}
+
+/// The logarithms of the least and the most that a figure can be; its value is among them. Either
+/// may be infinite.
+pub(crate) fn ends_of(value: f64, (low, high): (f64, Option<f64>)) -> (f64, f64) {
+    (low.min(value).ln(), high.map_or(f64::INFINITY, |high| high.max(value).ln()))
 }
 
 /// An end of what a sum over visits can be.
@@ -44,9 +50,8 @@ impl<'a> Logs<'a> {
             let value = visit.figures.get(&figure).filter(|value| **value > 0.0);
             if let (Some(block), Some(value)) = (visit.block, value) {
                 logs.by_block.entry(block).or_default().insert(visit.cell, value.ln());
-                if let Some((low, high)) = visit.bounds.get(&figure) {
-                    let bounds = (low.min(*value).ln(), high.max(*value).ln());
-                    logs.bounds.insert((block, visit.cell), bounds);
+                if let Some(bounds) = visit.bounds.get(&figure) {
+                    logs.bounds.insert((block, visit.cell), ends_of(*value, *bounds));
                 }
             }
         }

@@ -96,11 +96,14 @@ mod tests {
     fn what_was_used_up_is_measured_and_not_more_than_asked() {
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
         let cpu = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap() as u32;
-        let burner = Burner::start(0.2, &[cpu]).unwrap();
-        thread::sleep(Duration::from_millis(300));
-        let share = burner.stop();
-        // A busy machine may give less, but never more, except in the last period.
-        assert!(share > 0.0 && share < 0.26, "{share}");
+        let burn = |_| {
+            let burner = Burner::start(0.2, &[cpu]).unwrap();
+            thread::sleep(Duration::from_millis(300));
+            burner.stop()
+        };
+        // A busy machine may give less or nothing, but never more, except in the last period.
+        let share = (0..100).map(burn).find(|share| *share > 0.0).expect("CPU time to burn");
+        assert!(share < 0.26, "{share}");
         assert!(Burner::start(0.2, &[1 << 20]).is_err());
     }
 }

@@ -133,10 +133,9 @@ impl FromStr for Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Figure::WRITTEN.into_iter().find(|(_, figure)| *figure == self.figure);
         let sign = if self.fails == Fails::Below { '<' } else { '>' };
         let percent = (self.change * 1e6).round() / 1e4;
-        write!(f, "{}{sign}{percent:+}%", name.map_or("", |(name, _)| name))
+        write!(f, "{}{sign}{percent:+}%", self.figure.word())
     }
 }
 

@@ -57,6 +57,10 @@ pub struct VisitSeen {
     pub block: Option<u32>,
     /// The figures that are valid.
     pub figures: BTreeMap<Figure, f64>,
+    /// Lowest and highest value of those of which only bounds are known; the highest is `null` for
+    /// a figure that is known from below.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,

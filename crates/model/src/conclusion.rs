@@ -28,6 +28,11 @@ impl Figure {
         ("client_us", Self::ClientUsPerRequest),
         ("server_us", Self::ServerUsPerRequest),
     ];
+
+    /// What a user types for it.
+    pub fn word(self) -> &'static str {
+        Self::WRITTEN.into_iter().find(|(_, one)| *one == self).map_or("", |(word, _)| word)
+    }
 }
 
 /// What a contrast shows, at a risk of 5 % for all contrasts of its figure together.

@@ -629,7 +629,8 @@ pub struct LoopInfo {
     pub spin_by_worker: Vec<f64>,
     /// Bytes read from sockets during the level, with its warm-up and its drain, responses or not.
     pub socket_bytes: u64,
-    /// Those of them that came while no request was in flight on their connection.
+    /// Those of them that answer no request of the level: none was in flight on their connection,
+    /// or it was sent in an earlier level.
     #[serde(default)]
     pub stray_bytes: u64,
 }

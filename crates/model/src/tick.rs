@@ -393,7 +393,8 @@ pub struct Loop {
     pub in_flight_ns: u128,
     /// Bytes read from sockets, whether or not they became responses.
     pub socket_bytes: u64,
-    /// Those that came while no request was in flight on their connection.
+    /// Those that answer no request of the level: none was in flight on their connection, or it was
+    /// sent in an earlier level.
     pub stray_bytes: u64,
 }
 

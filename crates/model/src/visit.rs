@@ -34,17 +34,15 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
     FIGURES.into_iter().filter(is_known).filter_map(value).into_map()
 }
 
-/// Lowest and highest value of those figures of which only bounds are known. The highest is
-/// infinite for a figure that is known from below.
-pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, f64)> {
+/// Lowest and highest value of those figures of which only bounds are known. A figure that is known
+/// from below has no highest.
+pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
     if of.tool.is_some() {
         return BTreeMap::new();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let bound = |figure| match standing_of(point, figure) {
-        Standing::Bounded { low, high, .. } => {
-            Some((figure, (*low, high.unwrap_or(f64::INFINITY))))
-        }
+        Standing::Bounded { low, high, .. } => Some((figure, (*low, *high))),
         _ => None,
     };
     FIGURES.into_iter().filter_map(bound).into_map()

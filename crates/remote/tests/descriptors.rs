@@ -65,19 +65,23 @@ fn without_descriptors_a_probe_rests_and_serves_when_there_are_some_again() {
     thread::scope(|scope| {
         let _stop = Stop(&stop);
         scope.spawn(|| probe.run(&stop, &|line| told.lock().unwrap().push_str(line)));
+        let await_told = |words: &str| {
+            let begin = Instant::now();
+            while !has_told(words) {
+                assert!(begin.elapsed() < Duration::from_secs(240), "{told:?}");
+                thread::sleep(Duration::from_millis(50));
+            }
+        };
         let (begin, before) = (Instant::now(), cpu_time());
+        await_told("cannot accept connections");
         while begin.elapsed() < Duration::from_secs(2) {
             thread::sleep(Duration::from_millis(50));
         }
         // Two loops that retry at once would use two CPUs, or all CPU time that there is.
         let used = cpu_time() - before;
-        assert!(used < Duration::from_millis(600), "{used:?} in {:?}", begin.elapsed());
-        assert!(has_told("cannot accept connections"), "{told:?}");
+        assert!(used < begin.elapsed().mul_f64(0.3), "{used:?} in {:?}", begin.elapsed());
         setrlimit(Resource::Nofile, limit).unwrap();
         client.write_all(b"not what a client says").unwrap();
-        while !has_told("not a client of ours") {
-            assert!(begin.elapsed() < Duration::from_secs(30), "{told:?}");
-            thread::sleep(Duration::from_millis(50));
-        }
+        await_told("not a client of ours");
     });
 }

@@ -194,7 +194,8 @@ impl Session for Http1 {
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
         match self.state {
             State::UntilClose => Ok(Some(self.finish())),
-            State::Start if self.bytes == 0 => Ok(None),
+            // Nothing came, or empty lines; an interim response announces another.
+            State::Start if self.bytes == 0 || !matches!(self.head.status, 100..200) => Ok(None),
             _ => Err(ProtocolError::Truncated),
         }
     }

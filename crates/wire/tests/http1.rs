@@ -119,6 +119,21 @@ fn what_is_not_an_answer_is_an_error() {
     }
 }
 
+/// An empty line is not the begin of a response, so an end behind it cuts none off. An interim
+/// response announces another.
+#[test]
+fn an_end_behind_an_empty_line_is_in_order_and_one_behind_an_interim_response_is_not() {
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    for text in ["\r\n", &format!("{response}\r\n"), &format!("\r\n{response}\r\n\n")] {
+        let responses = whole(text).unwrap();
+        assert_eq!(responses.len(), usize::from(text.len() > 2), "{text:?}");
+    }
+    let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
+    for text in [interim, &format!("{response}{interim}"), &format!("{interim}\r\n")] {
+        assert_eq!(whole(text), Err(ProtocolError::Truncated), "{text:?}");
+    }
+}
+
 #[test]
 fn an_endless_head_is_refused() {
     let endless = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(HEAD_BYTES_MAX as usize));

@@ -90,11 +90,16 @@ mod tests {
         for clockwork in [Clockwork::Auto, Clockwork::Pwait2, Clockwork::TimerFd] {
             let poller = Poller::new(clockwork).unwrap();
             for wanted_ns in [1_000, 3_000_000] {
-                let begin_ns = sys::now_ns();
-                poller.wait(&mut [NO_EVENT; 4], Timeout::In(wanted_ns)).unwrap();
-                let waited_ns = sys::now_ns() - begin_ns;
-                assert!(waited_ns >= wanted_ns, "{clockwork:?} {waited_ns} of {wanted_ns}");
-                assert!(waited_ns < wanted_ns + 500_000_000, "{clockwork:?} {waited_ns}");
+                let wait = |_| {
+                    let begin_ns = sys::now_ns();
+                    poller.wait(&mut [NO_EVENT; 4], Timeout::In(wanted_ns)).unwrap();
+                    let waited_ns = sys::now_ns() - begin_ns;
+                    assert!(waited_ns >= wanted_ns, "{clockwork:?} {waited_ns} of {wanted_ns}");
+                    waited_ns
+                };
+                // Other load on the machine can make any wait longer, but not each.
+                let shortest_ns = (0..20).map(wait).min().unwrap();
+                assert!(shortest_ns < wanted_ns + 500_000_000, "{clockwork:?} {shortest_ns}");
             }
             assert_eq!(poller.wait(&mut [NO_EVENT; 4], Timeout::Now).unwrap(), 0);
         }

@@ -87,6 +87,11 @@ impl Fleet {
         ["--fleet".into(), self.url.clone(), "--fleet-keys".into(), keys]
     }
 
+    /// How many agents were started.
+    pub fn size(&self) -> usize {
+        self.agents.len()
+    }
+
     /// The agents that respond.
     pub fn list(&self) -> Vec<Value> {
         let flags = self.flags();

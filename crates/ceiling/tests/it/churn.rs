@@ -42,7 +42,7 @@ fn devices_and_the_server_count_the_same_connections() {
         let tcp = format!("tcp://127.0.0.1:{}", server.port);
         let url = if scheme == "tcp" { &tcp } else { &url };
         let churn = ["churn", url, "--devices", "40", "--hold", hold, "--driver", driver];
-        let (code, record) = measure(&[&churn[..], &["-d", "1", "--ramp-up", "200ms"]].concat());
+        let (code, record) = measure(&[&churn[..], &["-d", "3", "--ramp-up", "200ms"]].concat());
         let point = point(&record);
         let case = format!("{listeners} {driver} {scheme} {hold} {}", point["turnover"]);
         assert_eq!(code, code_of(&record), "{case}: {}", shown(&record));
@@ -52,7 +52,7 @@ fn devices_and_the_server_count_the_same_connections() {
         assert_eq!(count(&point["turnover"], "/closed_by_peer"), 0, "{case}");
         if hold != "0" {
             // 40 devices of 200 ms each, less the time to connect.
-            assert!(came <= 220, "{case}");
+            assert!(came <= 620, "{case}");
         }
         let end = server.stop();
         // The preflight opened one more.
@@ -68,8 +68,9 @@ fn a_server_that_closes_first_is_told_from_us() {
     let silently = ["--threads", "1", "--close-after", "1", "--close-silently"];
     let server = Server::start("target-sink", &silently);
     let url = server.url("/");
-    // Long enough that a generator that gets no CPU for a while does not close first.
-    let churn = ["churn", &url, "--devices", "20", "--hold", "2s", "-d", "3"];
+    // So long that a generator that gets no CPU for a while does not close first.
+    let churn = ["churn", &url, "--devices", "20", "--hold", "10m", "-d", "3"];
+    let churn = [&churn[..], &["--ramp-up", "200ms"]].concat();
     let (_, record) = measure(&churn);
     assert!(assert_accounts(point(&record)) > 0);
     let turnover = &point(&record)["turnover"];

@@ -1,7 +1,7 @@
 //! Output for continuous integration: JUnit XML, summaries, annotations and exit codes, without
 //! secrets. The scripts of `docs/ci.md` are run as they are written there.
 
-use crate::harness::{Folder, Said, Server, ceiling, program, root, run, turn};
+use crate::harness::{Folder, Said, Server, ceiling, program, root, run, turn, wait_until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -32,7 +32,15 @@ fn a_file_says_what_the_exit_code_says() {
     let folder = Folder::new("ci");
     let server = Server::start("target-sink", &SLOW);
     let url = server.url("/read");
-    let (said, xml, summary) = reported(&folder, &url, &["--expect", "p50<5s,errors<=0%"]);
+    let mut held = reported(&folder, &url, &["--expect", "p50<5s,errors<=0%"]);
+    wait_until("a run whose wall is not the generator", || {
+        let is_late = held.0.code == 4;
+        if is_late {
+            held = reported(&folder, &url, &["--expect", "p50<5s,errors<=0%"]);
+        }
+        !is_late
+    });
+    let (said, xml, summary) = held;
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(xml.contains("tests=\"3\" failures=\"0\" errors=\"0\""), "{xml}");
     assert!(xml.contains("name=\"p50&lt;5s\"") && xml.contains("to spare"), "{xml}");

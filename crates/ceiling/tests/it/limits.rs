@@ -1,6 +1,6 @@
 //! Limits of this process, and a server that cannot be watched.
 
-use crate::harness::{Said, Server, code_of, is_root, run, shown, signal, turn, wall};
+use crate::harness::{Said, Server, code_of, is_root, run_on_time, shown, signal, turn, wall};
 use std::process::Command;
 
 #[test]
@@ -41,7 +41,7 @@ fn a_server_that_is_out_of_sight_is_unknown_with_a_next_step() {
     let mut server = Server::start("target-sink", &["--delay", "fixed:5ms"]);
     // A process that is not the server: its threads say nothing about the server.
     let url = server.url("/");
-    let gone = run(&["load", &url, "-c", "8", "-d", "1", "--server-pid", "4194303", "--json"]);
+    let gone = run_on_time(&["load", &url, "-c", "8", "-d", "1", "--server-pid", "4194303"]);
     let record = gone.record();
     assert_eq!(wall(&record), "unknown", "{}", shown(&record));
     let next = record["verdict"]["next"][0].as_str().unwrap();

@@ -1,7 +1,7 @@
 //! Output for people: the result in less than a screen, lines of progress in a log, and commands
 //! that can be pasted.
 
-use crate::harness::{Folder, Said, Server, ceiling, measure, run, turn};
+use crate::harness::{Folder, Said, Server, ceiling, measure, run, run_on_time, turn};
 use serde_json::Value;
 use std::process::Command;
 
@@ -94,7 +94,7 @@ fn what_is_proposed_can_be_pasted_and_sends_the_same() {
     let body = r#"{"it's": "a $body"}"#;
     let shaped = ["-X", "PUT", "-b", body, "-H", "Authorization: s3cret", "-H", "A: it's \"b\""];
     let load = [&["load", url.as_str(), "--keep-requests"][..], &shaped, &FEW].concat();
-    let (_, record) = measure(&load);
+    let record = run_on_time(&load).record();
     let next = record["verdict"]["next"].as_array().unwrap();
     let commands = next.iter().filter_map(Value::as_str).filter(|one| one.starts_with("ceiling "));
     let mut ran = 0;

@@ -201,11 +201,11 @@ fn a_run_goes_on_when_the_probe_is_killed_stopped_or_hangs() {
     let server = sink();
     let url = server.url("/");
     let mut probe = Probe::start(&folder, &[]);
-    let said = lose(&mut probe, &url, "4", |probe| probe.signal("KILL"));
+    let said = lose(&mut probe, &url, "8", |probe| probe.signal("KILL"));
     assert_goes_on(&said, "clos");
 
     let mut probe = Probe::start(&folder, &[]);
-    let said = lose(&mut probe, &url, "4", |probe| probe.signal("TERM"));
+    let said = lose(&mut probe, &url, "8", |probe| probe.signal("TERM"));
     assert_goes_on(&said, "it was stopped on its host");
     assert!(probe.child.wait().unwrap().success(), "SIGTERM is a clean end");
 

@@ -24,7 +24,7 @@ fn every_way_to_take_connections_counts_what_the_devices_opened() {
         let server = Server::start("target-ranch", way);
         let url = format!("tcp://127.0.0.1:{}", server.port);
         let pid = server.pid.to_string();
-        let churn = ["churn", &url, "--devices", "40", "--hold", "200ms±5%", "-d", "1"];
+        let churn = ["churn", &url, "--devices", "40", "--hold", "200ms±5%", "-d", "3"];
         let (code, record) = measure(&[&churn[..], &["--server-pid", &pid]].concat());
         assert_eq!(code, code_of(&record), "{way:?}: {}", shown(&record));
         let turnover = &record["points"][0]["turnover"];

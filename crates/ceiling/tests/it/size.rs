@@ -1,6 +1,6 @@
 //! Sizes from stored runs: the text, the errors, and that the measured cost is used.
 
-use crate::harness::{Folder, Server, run, turn};
+use crate::harness::{Folder, Server, code_of, run, shown, turn};
 use serde_json::Value;
 use std::fs;
 
@@ -37,8 +37,8 @@ fn the_cost_of_a_server_that_responds_with_errors_is_that_of_all_its_responses()
     let (folder, url) = (Folder::new("size-errors"), server.url("/"));
     let file = folder.file("run.json");
     let said = run(&["load", &url, "-c", "8", "-d", "1s", "--warmup", "300ms", "-v", "-o", &file]);
-    assert_eq!(said.code, 0, "{}", said.stderr);
     let record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(said.code, code_of(&record), "{}", shown(&record));
     let point = &record["points"][0];
     let figure = |pointer: &str| point.pointer(pointer).unwrap().as_f64().unwrap();
     let (responses, good) = (figure("/cpu/answers"), figure("/requests/completed"));
@@ -65,8 +65,9 @@ fn an_invalid_run_is_refused_and_exits_with_4() {
     let folder = Folder::new("size-invalid");
     let (url, file) = (server.url("/"), folder.file("run.json"));
     let load = ["load", &url, "-c", "4", "-n", "2000", "--warmup", "0", "-q", "-o", &file];
-    assert_eq!(run(&load).code, 0, "failures are results");
+    let code = run(&load).code;
     let mut record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(code, code_of(&record), "failures are results: {}", shown(&record));
     let unknown = serde_json::json!({ "rate": { "is": "not-known", "why": "accounts disagree" } });
     record["points"][0]["standing"] = unknown;
     fs::write(&file, record.to_string()).unwrap();

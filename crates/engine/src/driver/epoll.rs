@@ -53,10 +53,15 @@ pub struct Epoll {
     tape: Arc<Tape>,
     connections: Vec<Connection>,
     failed: Vec<Failed>,
-    events: Box<[libc::epoll_event; EVENTS_MAX]>,
+    events: Box<[libc::epoll_event; 2 * EVENTS_MAX]>,
     count: usize,
     at: usize,
     buffer: Box<[u8]>,
+    /// Bytes that are still read of the event at `at`, once a receive filled the buffer.
+    left: Option<usize>,
+    /// Events of sockets that were not drained, each of another socket; the next turn goes on with
+    /// them.
+    undrained: Vec<libc::epoll_event>,
     coalesce_ns: u64,
     wait: Wait,
 }
@@ -127,7 +132,7 @@ impl Epoll {
         };
         // SAFETY: the descriptor was just made and has no other owner.
         let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut events = Box::new([libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX]);
+        let mut events = Box::new([libc::epoll_event { events: 0, u64: 0 }; 2 * EVENTS_MAX]);
         let wait = match pwait2(&epoll, &mut events[..], 0) {
             // An old kernel, or an old profile of a container (seccomp).
             Err(libc::ENOSYS | libc::EPERM) => Wait::Ppoll,
@@ -143,6 +148,8 @@ impl Epoll {
             count: 0,
             at: 0,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            left: None,
+            undrained: Vec::with_capacity(slots as usize),
             coalesce_ns: job.coalesce_ns,
             wait,
         })
@@ -194,7 +201,7 @@ impl Epoll {
 
     /// Appends events to those already taken.
     fn poll(&mut self, timeout_ns: u64) {
-        let free = &mut self.events[self.count..];
+        let free = &mut self.events[self.count..EVENTS_MAX];
         let found = match self.wait {
             Wait::Pwait2 => pwait2(&self.epoll, free, timeout_ns),
             Wait::Ppoll => ppoll(&self.epoll, free, timeout_ns),
@@ -205,6 +212,26 @@ impl Epoll {
             Err(libc::EINTR) => 0,
             Err(errno) => panic!("waiting on epoll: {}", io::Error::from_raw_os_error(errno)),
         };
+    }
+
+    /// Adds the sockets that the last turn did not drain, as many as fit, one event for each.
+    #[cold]
+    fn go_on_with_undrained(&mut self) {
+        let polled = self.count;
+        let (events, count) = (&mut self.events, &mut self.count);
+        self.undrained.retain(|undrained| {
+            let tag = undrained.u64;
+            if let Some(same) = events[..polled].iter_mut().find(|event| event.u64 == tag) {
+                same.events |= undrained.events;
+                return false;
+            }
+            let fits = *count < events.len();
+            if fits {
+                events[*count] = *undrained;
+                *count += 1;
+            }
+            !fits
+        });
     }
 
     /// The result of a slot's connect, once its socket is writable.
@@ -242,6 +269,20 @@ impl Epoll {
         }
     }
 
+    /// A receive filled the buffer. A peer that sends as fast as this worker reads would keep it
+    /// here: what was there at the first full receive is read, and one buffer more, and the rest in
+    /// the next turn. So no byte waits longer for it than since the start of this turn.
+    fn filled(&mut self, fd: RawFd) {
+        match self.left {
+            None => self.left = Some(sys::readable(fd)),
+            Some(0) => {
+                self.undrained.push(self.events[self.at]);
+                self.events[self.at].events = 0;
+            }
+            Some(left) => self.left = Some(left.saturating_sub(self.buffer.len())),
+        }
+    }
+
     /// What the event at `self.at` still has to report; `None` when it is used up.
     fn next_of_event(&mut self) -> Option<Event> {
         let event = self.events[self.at];
@@ -265,11 +306,13 @@ impl Epoll {
             return None;
         }
         let event = self.receive(slot, fd);
-        let short = matches!(event, Some(Event::Received { buffer, .. })
-            if (buffer.length as usize) < self.buffer.len());
-        if short && flags & ENDING == 0 {
-            // Less than requested: the socket is drained, and more bytes make a new edge.
-            self.events[self.at].events = 0;
+        if let Some(Event::Received { buffer, .. }) = event {
+            if buffer.length as usize == self.buffer.len() {
+                self.filled(fd);
+            } else if flags & ENDING == 0 {
+                // Less than requested: the socket is drained, and more bytes make a new edge.
+                self.events[self.at].events = 0;
+            }
         }
         event
     }
@@ -306,13 +349,16 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
-        let timeout_ns = if self.failed.is_empty() { until_ns.saturating_sub(now_ns) } else { 0 };
+        let has_more = !self.failed.is_empty() || !self.undrained.is_empty();
         (self.count, self.at) = (0, 0);
-        self.poll(timeout_ns);
+        self.poll(if has_more { 0 } else { until_ns.saturating_sub(now_ns) });
         let is_thin = self.count > 0 && self.count < self.connections.len().min(EVENTS_MAX) / 2;
         if self.coalesce_ns > 0 && is_thin {
             clock::pause_ns(self.coalesce_ns);
             self.poll(0);
+        }
+        if !self.undrained.is_empty() {
+            self.go_on_with_undrained();
         }
         clock::now_ns()
     }
@@ -329,6 +375,7 @@ impl Driver for Epoll {
                 return Some(event);
             }
             self.at += 1;
+            self.left = None;
         }
         None
     }
@@ -370,8 +417,68 @@ impl Carrier for Epoll {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::load::Request;
+    use model::route::Route;
     use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
+
+    /// Waits until so many bytes are there to read on a slot's socket.
+    fn await_bytes(driver: &Epoll, slot: usize, length: usize) {
+        let fd = driver.connections[slot].socket.as_ref().unwrap().as_raw_fd();
+        while sys::readable(fd) < length {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The peer sends more whenever the driver has read all that was there, for more turns than
+    /// the driver takes events at once.
+    #[test]
+    fn a_socket_that_is_never_drained_does_not_hold_up_the_turn_or_the_others() {
+        const BYTES: usize = 32;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (method, path) = ("GET".to_string(), "/".to_string());
+        let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
+        let route = Route::to(listener.local_addr().unwrap());
+        let job = Job { routes: vec![route], ..Job::for_tests(tape) };
+        let mut driver = Epoll::new(&job, 2).unwrap();
+        driver.buffer = vec![0; BYTES].into_boxed_slice();
+        let (full, other) = ((0, BYTES as u32), (1, 1));
+        let mut peers: Vec<TcpStream> = Vec::new();
+        for slot in 0..2 {
+            driver.open(slot, 0);
+            peers.push(listener.accept().unwrap().0);
+            while !driver.connections[slot as usize].is_open {
+                let now_ns = driver.now_ns();
+                driver.wait(now_ns, now_ns);
+                while driver.next().is_some() {}
+            }
+        }
+        peers[0].write_all(&[0; BYTES]).unwrap();
+        await_bytes(&driver, 0, BYTES);
+        for turn in 0..2 * EVENTS_MAX {
+            let has_other = turn % 2 == 1;
+            if has_other {
+                peers[1].write_all(&[0; 1]).unwrap();
+                await_bytes(&driver, 1, 1);
+            }
+            let now_ns = driver.now_ns();
+            driver.wait(now_ns, now_ns);
+            let mut received = Vec::new();
+            while let Some(event) = driver.next() {
+                let Event::Received { slot, buffer, .. } = event else { panic!("{event:?}") };
+                if slot == 0 && !received.contains(&full) {
+                    peers[0].write_all(&[0; 2 * BYTES]).unwrap();
+                    await_bytes(&driver, 0, 2 * BYTES);
+                }
+                received.push((slot, buffer.length));
+            }
+            received.sort_unstable();
+            let expected: &[_] = if has_other { &[full, full, other] } else { &[full, full] };
+            assert_eq!(received, expected, "one buffer of what came in turn {turn}");
+            assert_eq!(driver.undrained.len(), 1);
+        }
+    }
 
     /// Both ways to wait: events that are there, and a wait that is over without one.
     #[test]

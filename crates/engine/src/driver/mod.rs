@@ -110,6 +110,20 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// When it happened, or was known.
+    #[inline]
+    pub fn at_ns(&self) -> u64 {
+        match *self {
+            Self::Opened { at_ns, .. }
+            | Self::OpenFailed { at_ns, .. }
+            | Self::Sent { at_ns, .. }
+            | Self::Received { at_ns, .. }
+            | Self::Ended { at_ns, .. } => at_ns,
+        }
+    }
+}
+
 /// Moves bytes for one worker.
 pub trait Driver {
     /// Monotonic time now, nanoseconds.

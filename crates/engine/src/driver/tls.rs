@@ -179,9 +179,8 @@ impl<D: Carrier> Tls<D> {
         Event::Opened { slot, at_ns }
     }
 
-    /// TLS itself failed. Sends the alert if that is still possible.
+    /// TLS itself failed. The close that follows sends the alert if that is still possible.
     fn failed(&mut self, slot: SlotId, failure: &Failure, at_ns: u64) -> Event {
-        self.say_last(slot);
         self.tally.fail(failure.cause);
         let session = &self.slots[slot as usize].session;
         if session.as_ref().is_some_and(|session| session.is_shaking()) {

@@ -123,6 +123,9 @@ pub struct Uring {
     orphans: Vec<(u64, Vec<u8>)>,
     /// Completions that were taken to make room for others, oldest first.
     reaped: VecDeque<cqueue::Entry>,
+    /// Completions of this turn that are still to report. Those that system calls of this turn add
+    /// are of the next, whose stamp is theirs.
+    ready: usize,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
     /// Connections to receive on again; those closed since are skipped.
@@ -174,6 +177,7 @@ impl Uring {
             connections: (0..slots).map(|_| closed()).collect(),
             orphans: Vec::new(),
             reaped: VecDeque::with_capacity(COMPLETIONS as usize),
+            ready: 0,
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
             vacated: Vec::with_capacity(slots as usize),
@@ -533,6 +537,7 @@ impl Driver for Uring {
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
         self.vacate();
         self.enter(now_ns, until_ns);
+        self.ready = self.reaped.len() + self.ring.completion().len();
         self.woken_ns = clock::now_ns();
         self.woken_ns
     }
@@ -544,7 +549,8 @@ impl Driver for Uring {
                 return Some(Event::OpenFailed { slot, class, at_ns: self.woken_ns });
             }
         }
-        loop {
+        while self.ready > 0 {
+            self.ready -= 1;
             let completion = match self.reaped.pop_front() {
                 Some(completion) => completion,
                 None => self.ring.completion().next()?,
@@ -553,6 +559,7 @@ impl Driver for Uring {
                 return Some(event);
             }
         }
+        None
     }
 
     #[inline]

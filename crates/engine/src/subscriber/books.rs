@@ -29,6 +29,7 @@ pub(super) struct Books<'a> {
 impl Witness for Books<'_> {
     fn head(&mut self, status: u16) {
         *self.is_stream = status == 200;
+        self.tick.events.refused += u64::from(status != 200);
     }
 
     #[inline]
@@ -81,6 +82,39 @@ impl Books<'_> {
                 Some(None) => events.early += 1,
                 None => {}
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::http1::Http1;
+    use wire::session::Session;
+
+    /// However the body ends: with the connection, no response is complete before that.
+    #[test]
+    fn every_head_of_another_status_is_a_refusal() {
+        for (text, refused) in [
+            ("HTTP/1.1 503 Full\r\nContent-Length: 4\r\n\r\nbusy", 1),
+            ("HTTP/1.1 503 Full\r\nConnection: close\r\n\r\nbusy", 1),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0),
+        ] {
+            let (mut tick, mut is_stream, mut last) = (Tick::default(), false, None);
+            let mut seen = Subscription::default();
+            let mut books = Books {
+                tick: &mut tick,
+                is_stream: &mut is_stream,
+                last: &mut last,
+                seen: &mut seen,
+                stage: Stage::Rest,
+                highest: 0,
+                arrival_ns: None,
+            };
+            let (mut session, mut memory) = (Http1::new(), <Http1 as Session>::Memory::default());
+            let expect = wire::response::Expect::Body;
+            session.receive(&mut text.as_bytes(), expect, &mut memory, &mut books).unwrap();
+            assert_eq!((tick.events.refused, is_stream), (refused, refused == 0), "{text}");
         }
     }
 }

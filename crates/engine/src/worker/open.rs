@@ -74,7 +74,9 @@ const LATE_NS: u64 = 50_000;
 pub(super) const STALL_NS: u64 = 1_000_000;
 
 /// How long the responses of a turn may have waited because the worker was stalled; zero when it
-/// ran on time. The arguments are the result of [`unseen_since`] and its other arguments.
+/// ran on time. The arguments are the result of [`unseen_since`], its other arguments, and the
+/// stamp of the last event, which is later than the end of the wait where a driver receives one by
+/// one.
 ///
 /// A sleep that ended late contained a stall that started at an unknown instant: a response may
 /// have arrived as early as the start of the sleep.
@@ -82,16 +84,17 @@ pub(super) const STALL_NS: u64 = 1_000_000;
 pub(super) fn stalled(
     unseen_since_ns: u64,
     (begin_ns, until_ns): (u64, u64),
-    woken_ns: u64,
+    (woken_ns, last_ns): (u64, u64),
 ) -> u64 {
     let late_ns = woken_ns.saturating_sub(until_ns.max(begin_ns));
+    let in_turn_ns = last_ns.saturating_sub(woken_ns);
     if late_ns > STALL_NS {
-        return woken_ns - begin_ns;
+        return woken_ns - begin_ns + in_turn_ns;
     }
-    if late_ns > LATE_NS {
-        return late_ns;
+    let unseen_ns = last_ns.saturating_sub(unseen_since_ns);
+    if late_ns > LATE_NS && unseen_ns <= STALL_NS {
+        return late_ns + in_turn_ns;
     }
-    let unseen_ns = woken_ns.saturating_sub(unseen_since_ns);
     if unseen_ns > STALL_NS { unseen_ns } else { 0 }
 }
 
@@ -344,13 +347,17 @@ mod tests {
     fn a_stall_is_a_sleep_or_a_turn_that_was_a_millisecond_too_long() {
         let ms = 1_000_000;
         let stall = |turn, begin, until, woken| {
-            stalled(unseen_since(turn, (begin, until), woken), (begin, until), woken)
+            stalled(unseen_since(turn, (begin, until), woken), (begin, until), (woken, woken))
         };
         assert_eq!(stall(0, 10, 20 * ms, 15 * ms), 0, "a response ended the sleep");
         assert_eq!(stall(0, 10, 20 * ms, 20 * ms + ms / 30), 0, "as late as sleeps are");
         assert_eq!(stall(0, 10, 20 * ms, 20 * ms + ms / 2), ms / 2, "late, and not frozen");
         assert_eq!(stall(0, 10, 20 * ms, 90 * ms), 90 * ms - 10, "frozen at an unknown instant");
         assert_eq!(stall(0, 50 * ms, 70 * ms, 50 * ms + 5), 50 * ms + 5, "frozen in a turn");
+        let last = |until, woken, last| stalled(woken, (10, until), (woken, last));
+        assert_eq!(last(20 * ms, 15 * ms, 15 * ms + ms / 2), 0, "many events");
+        assert_eq!(last(20 * ms, 15 * ms, 35 * ms), 20 * ms, "frozen between two receives");
+        assert_eq!(last(20 * ms, 90 * ms, 95 * ms), 95 * ms - 10, "and before them");
     }
 
     #[test]

@@ -180,6 +180,7 @@ impl<S: Session> Books<'_, S> {
         at_ns: u64,
     ) -> (u32, Option<Cause>) {
         let mut streak = self.ledger.streak(stamp_of(batch));
+        let offered = input.len();
         let (mut landed, mut cause) = (0, None);
         while landed < batch.count && !input.is_empty() {
             let before = *input;
@@ -210,6 +211,12 @@ impl<S: Session> Books<'_, S> {
             }
         }
         self.ledger.settle(self.tick, streak, at_ns);
+        if !self.ledger.is_open(batch.epoch) {
+            // An earlier level was over before this response. What is left after a failure is not
+            // read.
+            let left = if cause.is_none() { input.len() } else { 0 };
+            self.tick.accounting.stray_bytes += (offered - left) as u64;
+        }
         (landed, cause)
     }
 

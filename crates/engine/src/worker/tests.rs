@@ -240,3 +240,35 @@ fn a_stop_does_not_end_a_level_again_that_is_over() {
     }
     assert_eq!(ends, 1);
 }
+
+#[test]
+fn a_response_to_an_earlier_level_is_stray() {
+    let job = job();
+    let driver = shuffler(&job);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    // Runs until a level is over; returns its unanswered requests and its stray bytes.
+    let mut run_level = |worker: &mut Worker<_, Framed>| {
+        let (mut unanswered, mut stray, mut is_over) = (0, 0, false);
+        while !is_over {
+            worker.turn();
+            feed.drain(|tick| {
+                unanswered += tick.measured.unanswered;
+                stray += tick.accounting.stray_bytes;
+                is_over |= tick.last;
+            });
+        }
+        (unanswered, stray)
+    };
+    let [connect, measure] = level();
+    orders.push(connect.clone()).unwrap();
+    let (begin_ns, end_ns) = (BEGIN_NS, BEGIN_NS + 50_000);
+    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns: 0 }).unwrap();
+    let (unanswered, stray) = run_level(&mut worker);
+    assert!(unanswered > 0 && stray == 0, "{unanswered} unanswered, {stray} B stray");
+    for order in [connect, measure] {
+        orders.push(order).unwrap();
+    }
+    // A response is two bytes; the frame before it belongs to none.
+    assert_eq!(run_level(&mut worker), (0, 2 * unanswered));
+}

@@ -68,6 +68,7 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
         cell: "a".to_string(),
         block: Some(block),
         figures: [(Measured::Rate, rate), (Measured::P99, 2e6)].into(),
+        bounds: [(Measured::P99, (1e6, None))].into(),
         conditions: Conditions::default(),
         wall: Some("S1".to_string()),
     };
@@ -76,7 +77,9 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
     let figures = ResultFigures::of(&of, &[None, None, None]);
     let rate = figure(&figures, "a", "rate");
     assert_eq!((rate.low, rate.value, rate.high), (100.0, 102.0, 104.0), "block 0 warms up");
-    assert_eq!(figure(&figures, "a", "p99").value, 0.002);
+    let p99 = figure(&figures, "a", "p99");
+    assert_eq!((p99.low, p99.value, p99.high), (0.001, 0.002, f64::INFINITY), "at least 1 ms");
+    assert_eq!(p99.basis, Basis::Bounds);
     assert_eq!(figures.cells["a"]["wall"], Value::Word([("S1".to_string(), 2)].into()));
     assert!(why(&figures, "a", "errors").contains("cannot be read"));
     assert!(why(&figures, "b", "rate").contains("cannot be read"), "the document has none");
@@ -97,6 +100,38 @@ fn a_figure_that_a_gate_struck_is_not_known_or_has_bounds() {
     let unknown = Standing::NotKnown { why: "the clock jumped".to_string() };
     struck.points[0].standing.add(standing::Figure::P99, unknown);
     assert_eq!(of_record(&struck)["p99"], Value::Unknown("the clock jumped".to_string()));
+}
+
+/// A rate that the generator limited is a lower bound, however many visits agree on it.
+#[test]
+fn bounds_of_visits_are_bounds_of_their_median() {
+    let of = |high: Option<f64>| {
+        let cells: Vec<_> = (1..=8).map(|block| measured("a", block)).collect();
+        let records = (1..=8).map(|block: u32| {
+            let mut record = record(100.0 + f64::from(block));
+            if block == 8 {
+                let low = record.points[0].headline_rate();
+                let bounded = Standing::Bounded { low, high, by: "a test".to_string() };
+                record.points[0].standing.add(standing::Figure::Rate, bounded);
+            }
+            Some(record)
+        });
+        let mut of = experiment(cells);
+        of.summaries.push(CellSummary {
+            cell: "a".to_string(),
+            figure: Measured::Rate,
+            visits: 8,
+            median: 104.5,
+            low: Some(101.0),
+            high: Some(108.0),
+        });
+        figure(&ResultFigures::of(&of, &records.collect::<Vec<_>>()), "a", "rate")
+    };
+    for (known, most) in [(Some(200.0), 200.0), (None, f64::INFINITY)] {
+        let rate = of(known);
+        assert_eq!((rate.low, rate.value, rate.high), (101.0, 104.5, most));
+        assert_eq!(rate.basis, Basis::Bounds);
+    }
 }
 
 #[test]
@@ -136,4 +171,18 @@ fn a_contrast_without_three_pairs_is_not_known() {
     let figures = ResultFigures::of(&of, &[]);
     let ratio = &figures.contrasts["b"]["rate"]["ratio"];
     assert!(matches!(ratio, Value::Unknown(why) if why.contains("there are 2")), "{ratio:?}");
+    let seen = VisitSeen {
+        cell: "a".to_string(),
+        block: Some(1),
+        figures: [(Measured::Rate, 100.0)].into(),
+        bounds: [(Measured::Rate, (100.0, None))].into(),
+        conditions: Conditions::default(),
+        wall: None,
+    };
+    of.analysis = Some(Analysis { visits: vec![seen], ..Analysis::default() });
+    (of.contrasts[0].ratio, of.contrasts[0].low) = (Some(1.1), Some(1.0));
+    of.contrasts[0].high = Some(1.2);
+    let figures = ResultFigures::of(&of, &[]);
+    let ratio = &figures.contrasts["b"]["rate"]["ratio"];
+    assert!(matches!(ratio, Value::Unknown(why) if why.contains("only bounds")), "{ratio:?}");
 }

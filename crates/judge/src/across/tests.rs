@@ -16,6 +16,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 cell: (*cell).to_string(),
                 block: Some(block),
                 figures: [(Figure::Rate, rate)].into(),
+                bounds: BTreeMap::new(),
                 wall: None,
                 conditions: Conditions::default(),
             });
@@ -104,6 +105,29 @@ fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
     assert!(two.bounds.iter().all(|one| one.outcome == Outcome::Undecided), "{two:?}");
     assert_eq!(two.only_a, ["alike", "noisy"]);
     assert!(across(&new, &base, &bounds(&["rate>5%"])).bounds[2].outcome == Outcome::Failed);
+}
+
+/// The generator of one day reached its limit: each of its rates is a lower bound.
+#[test]
+fn what_only_bounds_are_known_of_is_decided_where_both_ends_agree() {
+    let base = day(1, &[("x", 0.0, 0.003)], 6);
+    let of = |truth: f64, bounds_of: fn(f64) -> (f64, Option<f64>)| {
+        let mut new = day(2, &[("x", truth, 0.003)], 6);
+        for visit in &mut new.analysis.as_mut().unwrap().visits {
+            visit.bounds.insert(Figure::Rate, bounds_of(visit.figures[&Figure::Rate]));
+        }
+        let of = across(&base, &new, &bounds(&["rate<-3%"]));
+        assert!(of.warnings[0].starts_with("only bounds of rate are known in 6 of 6"), "{of:?}");
+        (of.cells[0].conclusion.unwrap(), of.bounds[0].outcome, of.bounds[0].more_visits)
+    };
+    let at_least = |rate: f64| (rate, None);
+    assert_eq!(of(-0.1, at_least), (Conclusion::Undecided, Outcome::Undecided, None));
+    assert_eq!(of(0.0, at_least), (Conclusion::Undecided, Outcome::Holds, None));
+    assert_eq!(of(0.1, at_least), (Conclusion::More, Outcome::Holds, None));
+    let near = |rate: f64| (rate, Some(rate * 1.02));
+    assert_eq!(of(-0.1, near), (Conclusion::Less, Outcome::Failed, None));
+    let wide = |rate: f64| (rate * 0.9, Some(rate));
+    assert_eq!(of(0.0, wide), (Conclusion::Undecided, Outcome::Undecided, None));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! At least 98 % of the bytes read from sockets belong to responses.
 //!
-//! Bytes that arrive while no request is in flight are counted separately. Empty lines after a
-//! response are skipped; after anything else the worker closes the connection and counts the bytes
-//! as unsolicited. Bytes of responses that were cut off, came too late or were not HTTP belong to
-//! no response. Each request that failed or got no response may explain two mean responses. A
-//! larger difference breaks the gate: the parser may have lost its place.
+//! Bytes that arrive while no request is in flight are counted separately, and so are late
+//! responses to an earlier level. Empty lines after a response are skipped; after anything else the
+//! worker closes the connection and counts the bytes as unsolicited. Bytes of responses that were
+//! cut off, came too late or were not HTTP belong to no response. Each request that failed or got
+//! no response may explain two mean responses. A larger difference breaks the gate: the parser may
+//! have lost its place.
 
 use super::Checked;
 use crate::case::Case;
@@ -30,7 +31,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let (in_responses, read) = (show_bytes(in_responses as f64), show_bytes(read as f64));
     let mut why = format!("{in_responses} in responses, {read} read from sockets");
     if stray > 0 {
-        why += &format!(", and {} that no request had asked for", show_bytes(stray as f64));
+        why += &format!(", and {} that answer no request of this level", show_bytes(stray as f64));
     }
     Checked::share(apart, 0.02, BOUND, why)
 }

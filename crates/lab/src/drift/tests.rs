@@ -5,13 +5,16 @@ use crate::fake_host::MadeUp;
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+/// Longer than any stall: a child that another test starts has the lock, too, until it is another
+/// program.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn made_up() -> (MadeUp, Looks) {
     let made = MadeUp::new();
     made.write(SOMAXCONN, "4096");
     made.write(BACKLOG, "1000");
     let (root, folder) = (made.root(), made.journal());
-    let looks = Looks { root, folder, patience: Duration::ZERO, first: None };
+    let looks = Looks { root, folder, patience: PATIENCE, first: None };
     (made, looks)
 }
 
@@ -50,12 +53,14 @@ fn a_look_in_the_middle_of_a_revert_does_not_say_who_changed_a_value() {
     let lock = File::open(made.journal().join("lock")).unwrap();
     lock.lock().unwrap();
     made.write(BACKLOG, "1000");
+    looks.patience = Duration::ZERO;
     let Some(Data::Unreadable(Unreadable { source, why })) = looks.look().map(|one| one.data)
     else {
         panic!("what is half done was read")
     };
     assert!(source == TuningNow::SOURCE && why.contains("another process is making changes"));
     lock.unlock().unwrap();
+    looks.patience = PATIENCE;
     made.revert();
     let gone = |place: &str| (place.to_string(), Fate::Reverted);
     assert_eq!(seen(&mut looks), Some((0, vec![gone(BACKLOG), gone(SOMAXCONN)])));
@@ -67,7 +72,6 @@ fn a_look_waits_for_the_end_of_a_revert() {
     made.apply("somaxconn").unwrap();
     made.apply("netdev-max-backlog").unwrap();
     assert_eq!(seen(&mut looks), Some((2, vec![])));
-    looks.patience = Duration::from_secs(600);
     let journal = Journal::open(&made.journal()).unwrap();
     let found = thread::scope(|scope| {
         let (begun, has_begun) = channel();

@@ -179,15 +179,22 @@ mod tests {
     #[test]
     fn it_is_interrupted_once_and_what_it_still_says_is_kept() {
         let stop = AtomicBool::new(false);
-        let script =
-            "trap 'echo interrupted; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
+        let ready = std::env::temp_dir().join(format!("ceiling-measurer-{}", std::process::id()));
+        let script = format!(
+            "trap 'echo interrupted; exit 7' TERM; echo ready; : >'{}'; \
+             while :; do sleep 0.05; done",
+            ready.display()
+        );
         let said = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(500));
+                while !ready.exists() {
+                    thread::sleep(Duration::from_millis(10));
+                }
                 stop.store(true, Ordering::Relaxed);
             });
-            output(shell(script), &stop).unwrap()
+            output(shell(&script), &stop).unwrap()
         });
+        std::fs::remove_file(&ready).unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), "ready\ninterrupted\n");
         assert_eq!(said.status.code(), Some(7));
     }

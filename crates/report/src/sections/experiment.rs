@@ -537,7 +537,8 @@ mod tests {
         let seen = |(cell, run): (&CellResult, Option<&Run>)| {
             let (cell, block) = (cell.name.clone(), cell.block);
             let (figures, wall, conditions) = (figures(run?), None, Conditions::default());
-            Some(VisitSeen { cell, block, figures, conditions, wall })
+            let bounds = model::visit::bounds(&run?.record);
+            Some(VisitSeen { cell, block, figures, bounds, conditions, wall })
         };
         let visits = each_visit(&of, &runs).filter_map(seen).collect();
         of.analysis = Some(Analysis { visits, ..Analysis::default() });

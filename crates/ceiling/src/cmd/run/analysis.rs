@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(Debug, Clone, Default)]
 struct Known {
     figures: BTreeMap<Figure, f64>,
-    bounds: BTreeMap<Figure, (f64, f64)>,
+    bounds: BTreeMap<Figure, (f64, Option<f64>)>,
     conditions: Conditions,
 }
 
