@@ -161,6 +161,18 @@ mod tests {
         assert_eq!(of.len(), 2);
     }
 
+    /// 4.9 in a column of millions is the story above, and not four requests in a second.
+    #[test]
+    fn a_head_may_name_the_factor_of_its_rates() {
+        let given = Given { depth: Some(100), ..Given::default() };
+        for (head, rate) in [("M req/s", "4.9"), ("RPS (k)", "4900"), ("RPS", "4.9M")] {
+            let table = format!("| connections | {head} | p50 ms |\n| 2000 | {rate} | 1225 |\n");
+            let of = &audited(&table, &given)[0];
+            assert_eq!(outcomes(of), "rate cannot be, p50 cannot be", "{head}");
+            assert_eq!(of.claims[0].figure.value, 4.9e6, "{head}");
+        }
+    }
+
     #[test]
     fn sentences_hold_figures_in_either_order() {
         let text = "We saw 1.2M requests/s over 128 connections, p99 of 3 ms.\n\

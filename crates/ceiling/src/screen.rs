@@ -166,7 +166,7 @@ impl Drop for Screen {
 /// Writes a line to stderr. A closed stderr, or a terminal that is gone, must not end the program:
 /// results still have to be written.
 pub fn to_stderr(line: &str) {
-    let _ = writeln!(stderr(), "{line}");
+    let _ = stderr().write_all(report::text::printed(line).as_bytes());
 }
 
 fn terminal_columns() -> usize {

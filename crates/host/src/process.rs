@@ -134,7 +134,7 @@ fn shown(bytes: &[u8]) -> String {
 /// The process with this start, if it is alive; nothing when it is not, or when that is not known.
 pub fn same(host: &Root, pid: u32, started_ticks: u64) -> Option<Stat> {
     let stat = stat_if_there_on(host, pid).ok().flatten();
-    stat.filter(|stat| stat.started_ticks == started_ticks && stat.state != b'Z')
+    stat.filter(|stat| stat.started_ticks == started_ticks && !stat.has_ended())
 }
 
 /// The first process with a name, and when it started.

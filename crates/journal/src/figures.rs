@@ -14,7 +14,9 @@ use model::run::{Point, Record};
 use model::standing::{self, Standing};
 use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind};
-use model::visit::{FIGURES, best_point, costs_of, failures_of, figure_of, standing_of, times_of};
+use model::visit::{
+    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, standing_of, times_of,
+};
 use std::collections::BTreeMap;
 
 /// Figures of a cell or a run, by name.
@@ -66,7 +68,8 @@ impl ResultFigures {
         let mut contrasts: BTreeMap<String, BTreeMap<String, Named>> = BTreeMap::new();
         for one in &of.contrasts {
             let by_figure = contrasts.entry(one.cell.clone()).or_default();
-            let bounded = [&one.cell, &one.baseline].map(|cell| bounded(of, cell, one.figure));
+            let cells = [&one.cell, &one.baseline];
+            let bounded = cells.map(|cell| bounded(of, records, cell, one.figure));
             let figures = of_contrast(one, bounded.into_iter().sum());
             by_figure.insert(name_of(one.figure).to_string(), figures);
         }
@@ -80,11 +83,16 @@ fn counts(of: &Experiment, cell: &str, block: Option<u32>) -> bool {
     block != Some(0) && !excluded.any(|one| one.cell == cell && Some(one.block) == block)
 }
 
-/// Of how many visits of a cell only bounds of a figure are known.
-fn bounded(of: &Experiment, cell: &str, figure: Measured) -> usize {
-    let visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
-    let visits = visits.filter(|visit| visit.cell == cell && counts(of, cell, visit.block));
-    visits.filter(|visit| visit.bounds.contains_key(&figure)).count()
+/// Of how many visits of a cell only bounds of a figure are known. Older documents do not say so,
+/// but the records do.
+fn bounded(of: &Experiment, records: &[Option<Record>], cell: &str, figure: Measured) -> usize {
+    let seen = of.analysis.iter().flat_map(|analysis| &analysis.visits);
+    let seen = seen.filter(|visit| visit.cell == cell && counts(of, cell, visit.block));
+    let by_document = seen.filter(|visit| visit.bounds.contains_key(&figure)).count();
+    let visits = of.cells.iter().zip(records);
+    let visits = visits.filter(|(visit, _)| visit.name == cell && counts(of, cell, visit.block));
+    let records = visits.filter_map(|(_, record)| record.as_ref());
+    by_document.max(records.filter(|record| bounds(record).contains_key(&figure)).count())
 }
 
 fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
@@ -92,8 +100,14 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
     let is_of = |cell: &CellResult| cell.name == name && counts(of, name, cell.block);
     let visits: Vec<_> = visits.filter(|(cell, _)| is_of(cell)).collect();
     let measured: Vec<&Record> = visits.iter().filter_map(|(_, record)| record.as_ref()).collect();
-    if measured.is_empty() {
-        let why = why_none(visits.iter().map(|(cell, _)| *cell));
+    // Those that can be read say nothing about the others.
+    let is_missing = |(cell, record): &&(&CellResult, &Option<Record>)| {
+        record.is_none() && matches!(cell.fate, Fate::Measured { .. })
+    };
+    let missing: Vec<_> = visits.iter().filter(is_missing).collect();
+    if measured.is_empty() || !missing.is_empty() {
+        let unread = if missing.is_empty() { visits.iter().collect() } else { missing };
+        let why = why_none(unread.into_iter().map(|(cell, _)| *cell));
         return of_document(of, name, &why);
     }
     if let [only] = &measured[..]

@@ -1,9 +1,10 @@
 //! Recomputes the figures and findings of an entry from its runs.
 //!
 //! In: an entry with its runs. Out: for each verdict, figure and finding, whether the result is the
-//! same. Figures that a run counted itself, such as its rate, are only in its record and are taken
-//! from there. Gates, bounds, verdicts and CPU time are judged again from raw readings, percentiles
-//! from full distributions, and medians, contrasts and findings from these.
+//! same. Figures that a run counted itself, such as its rate and CPU time, are only in its record
+//! and are taken from there. Gates, bounds and verdicts are judged again from raw readings,
+//! percentiles from full distributions, and medians, contrasts and findings from these. The audits
+//! of other tools' output are not made again.
 
 mod run;
 
@@ -103,18 +104,44 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     let (was, now) = (World::of(entries), World::of(entries));
     let mut open = BTreeMap::new();
     for id in entry.results()? {
-        let again = of_result(entry, &id, &mut made.runs)?;
+        let again = match of_result(entry, &id, &mut made.runs) {
+            Ok(again) => again,
+            Err(why) => {
+                let (about, value) = (format!("results.{id}"), "not known".to_string());
+                let outcome = Outcome::CannotBe { why: why.to_string() };
+                made.figures.push(Line { about, value, outcome });
+                continue;
+            }
+        };
         made.figures.extend(figures(&again));
         open.insert(id.clone(), again.open());
         now.put(entry, &id, again.experiment, &again.records);
     }
-    for kept in entry.all_runs(None)? {
-        made.runs.push(run::again(entry, &kept).line);
+    let mut open_runs = BTreeMap::new();
+    for (name, kept) in entry.runs()?.into_iter().zip(entry.all_runs(None)?) {
+        let Again { line, run } = run::again(entry, &kept);
+        match (&line.outcome, run) {
+            (Outcome::CannotBe { why }, _) => {
+                open_runs.insert(name, format!("{}: {why}", kept.about));
+            }
+            (_, Some(run)) => now.put_run(entry, &name, &run.record),
+            _ => {}
+        }
+        made.runs.push(line);
     }
     let why_open = |path: &Path| {
+        let names = path.names();
+        let own = match &names[..] {
+            ["entries", slug, rest @ ..] if *slug == entry.slug.as_str() => rest,
+            all => all,
+        };
+        match own {
+            ["runs", name, ..] => return open_runs.get(*name).cloned(),
+            ["foreign", name, ..] => return Some(format!("{name}: its audit is taken as it is")),
+            _ => {}
+        }
         let (_, id) = was.within(entry).result_of(path)?;
         let cells: &BTreeMap<String, String> = open.get(&id)?;
-        let names = path.names();
         // A contrast needs two cells, and the conclusions of one figure are computed together.
         match names.contains(&"contrasts") {
             true => cells.values().next().cloned(),

@@ -21,6 +21,8 @@ const NAMED_MAX: usize = 8;
 pub struct World<'a> {
     entries: &'a [EntryFolder],
     results: Mutex<BTreeMap<(Slug, String), Kept>>,
+    /// Figures that replace those of an added run.
+    runs: Mutex<BTreeMap<(Slug, String), Named>>,
 }
 
 /// A cached result, or why it could not be read.
@@ -47,7 +49,7 @@ pub struct Scope<'a> {
 impl<'a> World<'a> {
     /// The figures of these entries.
     pub fn of(entries: &'a [EntryFolder]) -> Self {
-        Self { entries, results: Mutex::default() }
+        Self { entries, results: Mutex::default(), runs: Mutex::default() }
     }
 
     /// The scope of one of the entries.
@@ -72,6 +74,12 @@ impl<'a> World<'a> {
         let read = Ok(Arc::new(ReadResult { experiment, figures }));
         let mut kept = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert((entry.slug.clone(), id.to_string()), read);
+    }
+
+    /// Replaces the figures of an added run.
+    pub fn put_run(&self, entry: &EntryFolder, name: &str, record: &Record) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.insert((entry.slug.clone(), name.to_string()), of_record(record));
     }
 
     /// A result of an entry.
@@ -164,6 +172,10 @@ impl<'a> Scope<'a> {
         let runs = self.entry.runs().map_err(|error| error.to_string())?;
         if !runs.iter().any(|run| run == name) {
             return Err(none("run", name, runs.iter().map(String::as_str)));
+        }
+        let replaced = self.world.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(figures) = replaced.get(&(self.entry.slug.clone(), name.to_string())) {
+            return named(figures, figure);
         }
         let record = self.entry.run(name).map_err(|error| error.to_string())?;
         named(&of_record(&record), figure)

@@ -197,7 +197,10 @@ fn of_host(
             .map(|all| all.iter().map(|qdisc| u64::from(qdisc.drops)).sum()),
         retransmit_share: resent_share(seen),
         time_wait: seen.sockets.as_ref().and_then(|sockets| sockets.get("TCP.tw").copied()),
-        time_wait_overflows: tcp("TcpExt.TCPTimeWaitOverflow"),
+        time_wait_overflows: sum(&[
+            tcp("TcpExt.TCPTimeWaitOverflow"),
+            tcp("TcpExt.TCPAbortOnMemory"),
+        ]),
         conntrack_use: conntrack(seen),
         memory_pressure: seen
             .pressure

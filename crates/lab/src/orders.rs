@@ -65,8 +65,11 @@ pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome
         TuneOrder::Status { transaction } => {
             let standing = tune::standing(&host(), &journal).map_err(told)?;
             let is_meant = |id: &String| transaction.as_ref().is_none_or(|meant| meant == id);
-            let meant = standing.into_iter().filter(|one| is_meant(&one.transaction));
-            Ok(of_rows(meant.flat_map(|one| one.rows).collect()))
+            let mut meant: Vec<_> = standing;
+            meant.retain(|one| is_meant(&one.transaction));
+            let is_overdue = meant.iter().any(|one| one.left_ms == Some(0));
+            let rows = meant.into_iter().flat_map(|one| one.rows).collect();
+            Ok(TuneOutcome { is_overdue, ..of_rows(rows) })
         }
         TuneOrder::Revert { transaction } => {
             let which = which(transaction.as_deref());
@@ -115,7 +118,8 @@ pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
         // The number is not known.
         _ => (None, Vec::new(), usize::from(is_left)),
     };
-    TuneOutcome { transaction, rows, error: Some(why), left: left as u64 }
+    let (error, left) = (Some(why), left as u64);
+    TuneOutcome { transaction, rows, error, left, is_overdue: false }
 }
 
 /// Starts the watchdog of a transaction, a process of this same program, and waits until it

@@ -377,4 +377,7 @@ pub struct TuneOutcome {
     /// With an error: changes that are neither as before nor as wanted.
     #[serde(default)]
     pub left: u64,
+    /// With a status: the deadline of a transaction has passed, and it was not restored.
+    #[serde(default)]
+    pub is_overdue: bool,
 }

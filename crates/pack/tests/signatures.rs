@@ -73,6 +73,14 @@ fn public_keys_are_found_in_every_file_that_ssh_has() {
     for text in ["", "# ssh-ed25519", "ssh-ed25519", "hello"] {
         assert!(Trusted::parse(text).is_err(), "{text:?}");
     }
+    for limit in [
+        "ann@example.org namespaces=\"git\"",
+        "ann@example.org valid-before=\"20200101\"",
+        "ann@example.org namespaces=\"ceiling.pack\",valid-after=\"20990101\"",
+        "ann@example.org cert-authority",
+    ] {
+        assert!(Trusted::parse(&format!("{limit} {key}")).is_err(), "{limit}");
+    }
 }
 
 struct Folder(PathBuf);

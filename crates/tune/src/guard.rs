@@ -8,8 +8,8 @@ use crate::apply::DEADLINE_MAX;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
-use crate::journal::{Entry, Journal, Open};
-use crate::revert::{Which, is_overdue, left_ms, revert};
+use crate::journal::{Entry, Journal, Lock, Open};
+use crate::revert::{Which, is_overdue, left_ms, revert_locked};
 use model::tuning::{Fate, Row};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -121,28 +121,50 @@ pub fn guard(
         let Some(story) = story else { return Ok(Watched::Settled) };
         let Some(left) = left_ms(host, &story) else { return Ok(Watched::Settled) };
         if left == 0 || stop.load(Ordering::SeqCst) {
-            break;
+            if let Some(watched) = put_back(host, journal, transaction, stop)? {
+                return Ok(watched);
+            }
+            continue;
         }
         let look = if left > NEAR_MS { LOOK_FAR } else { LOOK };
         thread::sleep(look.min(Duration::from_millis(left)));
     }
-    put_back(host, journal, transaction)
 }
 
-/// Retries for a while: a device that is being set up again refuses for a moment.
-fn put_back(host: &Host, journal: &Journal, transaction: &str) -> Result<Watched, TuneError> {
+/// Retries for a while: a device that is being set up again refuses for a moment. Nothing when the
+/// transaction may stay after all.
+fn put_back(
+    host: &Host,
+    journal: &Journal,
+    transaction: &str,
+    stop: &AtomicBool,
+) -> Result<Option<Watched>, TuneError> {
     let which = Which::Transaction(transaction.to_string());
+    // With the lock: it may have been kept, or its deadline moved, in the last moment.
+    let due = |lock: &Lock| -> Result<Option<Vec<Row>>, TuneError> {
+        let left = journal.story(transaction)?.map(|story| left_ms(host, &story));
+        let may_stay = match left {
+            Some(None) => true,
+            Some(Some(left)) => left > 0 && !stop.load(Ordering::SeqCst),
+            None => false,
+        };
+        if may_stay {
+            return Ok(None);
+        }
+        revert_locked(host, journal, lock, &which, &mut |_| {}).map(Some)
+    };
     let mut tries = 0;
     loop {
         tries += 1;
-        let done = revert(host, journal, &which, &mut |_| {});
+        let done = journal.lock().and_then(|lock| due(&lock));
         let is_done = match &done {
-            Ok(rows) => !rows.iter().any(|row| row.fate == Fate::Failed),
+            Ok(None) => true,
+            Ok(Some(rows)) => !rows.iter().any(|row| row.fate == Fate::Failed),
             Err(TuneError::Busy { .. } | TuneError::Journal { .. }) => false,
             Err(_) => true,
         };
         if is_done || tries == TRIES {
-            return done.map(Watched::PutBack);
+            return Ok(done?.map(Watched::PutBack));
         }
         thread::sleep(AGAIN);
     }

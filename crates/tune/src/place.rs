@@ -236,6 +236,11 @@ impl Place {
         }
     }
 
+    /// Whether two of its values are the same to the kernel.
+    pub(crate) fn are_alike(&self, host: &Host, one: &str, two: &str) -> bool {
+        one == two || matches!(self, Self::Threads { .. }) && threads::are_alike(host, one, two)
+    }
+
     /// Reads it right after a write, and waits for a driver that is setting its device up again.
     pub(crate) fn read_back(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
         for _ in 0..TRIES {

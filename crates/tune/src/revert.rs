@@ -194,11 +194,11 @@ impl Around<'_> {
         if self.reach.is_earlier_boot() {
             return since_the_restart(begin, present.value);
         }
-        if present.value == begin.before.value {
+        if begin.place.are_alike(host, &present.value, &begin.before.value) {
             let done = (Some(present.value), "it was as before already".to_string());
             return self.and_its_heirs(change, done);
         }
-        if !change.is_ours(&present) {
+        if !change.is_ours(&present) && !change.is_half_done(host, &present) {
             let note = drifted(begin, &present.value);
             return (Some(present.value), Fate::Drifted, note);
         }
@@ -206,7 +206,7 @@ impl Around<'_> {
             return (Some(present.value), Fate::Failed, error.why());
         }
         match begin.place.read_back(host) {
-            Ok(Some(back)) if back.value == begin.before.value => {
+            Ok(Some(back)) if begin.place.are_alike(host, &back.value, &begin.before.value) => {
                 let note = format!("was {}", shown(&present.value));
                 self.and_its_heirs(change, (Some(back.value), note))
             }

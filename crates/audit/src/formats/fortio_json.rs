@@ -66,12 +66,16 @@ pub(super) fn finish(
     };
 }
 
+/// The most buckets or percentiles that are read: a file may have been made to be slow to read.
+const ROWS_MAX: usize = 10_000;
+
 fn latencies(histogram: &Object<'_>, all: &Figure) -> Latencies {
     let buckets: Vec<(f64, f64)> = histogram
         .get("Data")
         .map(|data| data.list())
         .unwrap_or_default()
         .into_iter()
+        .take(ROWS_MAX)
         .filter_map(|node| {
             let bucket = node.object()?;
             Some((bucket.scaled("Start", 1.0)?.low, bucket.scaled("End", 1.0)?.high))
@@ -84,7 +88,8 @@ fn latencies(histogram: &Object<'_>, all: &Figure) -> Latencies {
         let value = within(entry.scaled("Value", 1.0)?, &buckets);
         (0.0..=1.0).contains(&share).then_some(Percentile { share, value })
     };
-    let mut percentiles: Vec<Percentile> = listed.into_iter().filter_map(rank).collect();
+    let mut percentiles: Vec<Percentile> =
+        listed.into_iter().take(ROWS_MAX).filter_map(rank).collect();
     Percentile::sort(&mut percentiles);
     Latencies {
         since: Since::Send,

@@ -15,7 +15,8 @@ const KNOWN_MIN: usize = 2;
 /// What a column holds, and the unit that its head names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
-    Rate,
+    /// With the factor that its head names: `M req/s`, `RPS (k)`.
+    Rate(f64),
     Connections,
     Depth,
     InFlight,
@@ -108,7 +109,15 @@ fn column(cell: &str) -> Column {
         () if has(&["in-flight", "inflight"]) || small == "in flight" => Column::InFlight,
         () if has(&["rps", "req/s", "requests/s", "requests/sec", "req/sec", "qps"]) => {
             // The words tell which of two rates a table means.
-            if has(&["peak", "max", "stdev", "min"]) { Column::Other } else { Column::Rate }
+            let factor = match () {
+                () if has(&["k", "thousand", "thousands"]) => 1e3,
+                () if has(&["m", "million", "millions"]) => 1e6,
+                () => 1.0,
+            };
+            match has(&["peak", "max", "stdev", "min"]) {
+                true => Column::Other,
+                false => Column::Rate(factor),
+            }
         }
         () if has(&["connections", "conns", "clients"]) => Column::Connections,
         () if has(&["depth", "pipelining", "pipeline"]) => Column::Depth,
@@ -149,7 +158,14 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
         Some(if is_exact { Figure::exact(number.value, line) } else { figure })
     };
     Some(match column {
-        Column::Rate => Told::Rate(rounded(bare, line)?),
+        Column::Rate(factor) => {
+            let number = digits(bare)?;
+            let is_bare = number.rest.trim().is_empty();
+            Told::Rate(match factor > 1.0 && is_bare {
+                true => scaled(number, factor, line, cell),
+                false => rounded(bare, line)?,
+            })
+        }
         Column::Connections => Told::Connections(count()?),
         Column::Depth => Told::Depth(count()?),
         Column::InFlight => Told::InFlight(count()?),

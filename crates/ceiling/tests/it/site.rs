@@ -109,6 +109,24 @@ fn a_result_becomes_a_page_whose_figures_and_findings_are_filled() {
     assert!(files(&folder.0.path.join("site")) == before);
 }
 
+/// A site is for everyone: it shows the plan without what `ceiling run` and `pack` keep back.
+#[test]
+fn secrets_of_a_plan_are_not_on_its_page() {
+    let folder = journal("secrets");
+    let plan = "schema = \"ceiling.plan/1\"\nquestion = \"Why?\"\nserver = { addr = \
+                \"127.0.0.1:9\" }\nload = { command = \"load\", header = [\"Authorization: \
+                QZXauth1\"] }\n";
+    folder.write("journal/drains/plan.toml", plan);
+    let (code, _, stderr) = folder.build("site");
+    assert_eq!(code, 0, "{stderr}");
+    let site = files(&folder.0.path.join("site"));
+    let has = |what: &str| {
+        let what = what.as_bytes();
+        site.values().any(|bytes| bytes.windows(what.len()).any(|part| part == what))
+    };
+    assert!(has("Authorization") && !has("QZXauth1"));
+}
+
 #[test]
 fn a_build_that_fails_leaves_the_old_site() {
     let folder = journal("fails");

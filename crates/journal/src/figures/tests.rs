@@ -85,6 +85,25 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
     assert!(why(&figures, "b", "rate").contains("cannot be read"), "the document has none");
 }
 
+/// The visits that can be read say nothing about those that cannot.
+#[test]
+fn with_a_record_missing_a_cell_has_the_figures_of_the_document() {
+    let mut of = experiment(vec![measured("a", 1), measured("a", 2)]);
+    let seen = |block, rate: f64| VisitSeen {
+        cell: "a".to_string(),
+        block: Some(block),
+        figures: [(Measured::Rate, rate)].into(),
+        bounds: BTreeMap::new(),
+        conditions: Conditions::default(),
+        wall: None,
+    };
+    let visits = vec![seen(1, 100.0), seen(2, 200.0)];
+    of.analysis = Some(Analysis { visits, ..Analysis::default() });
+    let figures = ResultFigures::of(&of, &[Some(record(100.0)), None]);
+    assert_eq!(figure(&figures, "a", "rate").value, 150.0);
+    assert!(why(&figures, "a", "errors").contains("a-2 cannot be read"), "{figures:?}");
+}
+
 #[test]
 fn a_figure_that_a_gate_struck_is_not_known_or_has_bounds() {
     let mut struck = record(100.0);
@@ -180,9 +199,20 @@ fn a_contrast_without_three_pairs_is_not_known() {
         wall: None,
     };
     of.analysis = Some(Analysis { visits: vec![seen], ..Analysis::default() });
+    of.cells = vec![measured("a", 1)];
     (of.contrasts[0].ratio, of.contrasts[0].low) = (Some(1.1), Some(1.0));
     of.contrasts[0].high = Some(1.2);
-    let figures = ResultFigures::of(&of, &[]);
-    let ratio = &figures.contrasts["b"]["rate"]["ratio"];
-    assert!(matches!(ratio, Value::Unknown(why) if why.contains("only bounds")), "{ratio:?}");
+    // Documents of older versions do not have the bounds of visits.
+    let mut bounded = record(100.0);
+    let bounds = Standing::Bounded { low: 100.0, high: None, by: "a test".to_string() };
+    bounded.points[0].standing.add(standing::Figure::Rate, bounds);
+    for (is_old, records) in [(false, [None]), (true, [Some(bounded)])] {
+        let mut of = of.clone();
+        if is_old {
+            of.analysis.as_mut().unwrap().visits[0].bounds.clear();
+        }
+        let figures = ResultFigures::of(&of, &records);
+        let ratio = &figures.contrasts["b"]["rate"]["ratio"];
+        assert!(matches!(ratio, Value::Unknown(why) if why.contains("only bounds")), "{ratio:?}");
+    }
 }

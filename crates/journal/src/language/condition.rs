@@ -6,6 +6,7 @@ use super::figure::{Basis, Figure, Value};
 use super::path::Path;
 use super::read::Reader;
 use super::shown::{shown, shown_value};
+use model::verdict::Named;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -219,7 +220,8 @@ impl Comparison {
         }
     }
 
-    /// Words are equal when all visits have the same word, and unequal when they share none.
+    /// Words are equal when all visits have the same word, and unequal when they share none. A wall
+    /// that is not known may be any, unless the other side asks for `unknown`.
     fn words(
         &self,
         one: &BTreeMap<String, u64>,
@@ -227,7 +229,9 @@ impl Comparison {
     ) -> Result<Truth, Fault> {
         let is_shared = one.keys().any(|word| two.contains_key(word));
         let is_same = is_shared && one.len() == 1 && two.len() == 1;
-        let equal = Truth::when(is_same, !is_shared);
+        let unknown = Named::Unknown.word();
+        let may_be_any = one.contains_key(unknown) != two.contains_key(unknown);
+        let equal = Truth::when(is_same, !is_shared && !may_be_any);
         match self.order {
             Order::Equal => Ok(equal),
             Order::Unequal => Ok(equal.not()),

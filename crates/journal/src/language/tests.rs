@@ -27,6 +27,10 @@ impl Figures for Known {
             ["cells", "mixed", "wall"] => {
                 Ok(Value::Word([("S1".to_string(), 5), ("C1".to_string(), 1)].into()))
             }
+            ["cells", "lost", "wall"] => Ok(Value::Word([("unknown".to_string(), 6)].into())),
+            ["cells", "partly", "wall"] => {
+                Ok(Value::Word([("S1".to_string(), 5), ("unknown".to_string(), 1)].into()))
+            }
             ["cells", "failed", "rate"] => Ok(Value::Unknown("its server ended".to_string())),
             ["contrasts", "free-gz", "rate", "ratio"] => {
                 value(Figure::between(1.25, (1.2, 1.3), Unit::Number, Basis::Visits(6)))
@@ -73,6 +77,12 @@ fn conditions_are_true_false_or_undecided() {
         ("cells.free.wall != 'S1'", False),
         ("cells.mixed.wall == S1", Undecided),
         ("cells.mixed.wall == K1", False),
+        ("cells.lost.wall == S1", Undecided),
+        ("cells.lost.wall != S1", Undecided),
+        ("cells.lost.wall == unknown", True),
+        ("cells.partly.wall == S1", Undecided),
+        ("cells.partly.wall != K1", Undecided),
+        ("cells.free.wall == unknown", Undecided),
         ("foreign.wrk.rate > 4.8M", True),
     ] {
         let decision = decided(text);

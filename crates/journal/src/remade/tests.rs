@@ -28,6 +28,30 @@ fn without_raw_readings_nothing_is_told_to_be_the_same() {
     }
 }
 
+/// An added run, the output of another tool, and a result that was never written.
+#[test]
+fn what_is_only_taken_over_is_not_told_to_be_the_same() {
+    let folder = Folder::new("remade-added");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let findings =
+        ["runs.hand.p99 < 5s", "entries.a.runs.hand.rate > 1", "foreign.w.rate.outcome == holds"];
+    let findings = findings.map(finding).concat();
+    let of = entry(&journal, "a", &findings, None);
+    let hand = of.path.join("runs/hand");
+    std::fs::create_dir_all(&hand).unwrap();
+    let record = serde_json::to_vec(&crate::fixture::record(100.0)).unwrap();
+    std::fs::write(hand.join("run.json"), record).unwrap();
+    std::fs::create_dir_all(of.path.join("results/20260101T000000-a")).unwrap();
+    std::fs::write(of.path.join("results/20260101T000000-a/plan.toml"), "").unwrap();
+    let made = remade(&of).unwrap();
+    assert!(why(&made.runs[0]).contains("its raw readings are missing"), "{made:?}");
+    assert!(why(&made.figures[0]).contains("experiment.json"), "{made:?}");
+    for line in &made.findings[..2] {
+        assert!(why(line).contains("its raw readings are missing"), "{line:?}");
+    }
+    assert!(matches!(made.findings[2].outcome, Outcome::CannotBe { .. }), "{made:?}");
+}
+
 #[test]
 fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
     let of = Experiment { analysis: None, ..experiment(vec![measured("a", 1)]) };

@@ -196,7 +196,7 @@ impl<'a> Turned<'a> {
             }
             why
         })?;
-        let TuneOutcome { transaction, mut rows, error, left } = outcome;
+        let TuneOutcome { transaction, mut rows, error, left, .. } = outcome;
         if error.is_some() {
             rows.retain(|row| left > 0 && row.fate != Fate::Proposed);
         }

@@ -1,5 +1,6 @@
 //! The keys that a user trusts.
 
+use super::NAMESPACE;
 use ssh_key::PublicKey;
 use ssh_key::public::KeyData;
 
@@ -34,7 +35,12 @@ impl Trusted {
     }
 }
 
-/// The key in a line; principals or options before it are ignored.
+/// Options of a key that make it valid only at times that `ceiling` does not know, or only for
+/// certificates.
+const LIMITS: [&str; 3] = ["cert-authority", "valid-after", "valid-before"];
+
+/// The key in a line, with principals and options before it. A key that is limited to other uses or
+/// to some time is not trusted.
 fn key_in(line: &str) -> Option<PublicKey> {
     let line = line.trim();
     if line.starts_with('#') {
@@ -43,6 +49,11 @@ fn key_in(line: &str) -> Option<PublicKey> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_algorithm = |word: &&str| ALGORITHMS.iter().any(|begin| word.starts_with(begin));
     let at = words.iter().position(is_algorithm)?;
+    let options = words[..at].join(" ").to_lowercase();
+    let is_for_others = options.contains("namespaces=") && !options.contains(NAMESPACE);
+    if is_for_others || LIMITS.iter().any(|limit| options.contains(limit)) {
+        return None;
+    }
     let key = PublicKey::from_openssh(&words[at..].join(" ")).ok()?;
     let is_plain = key.comment().chars().all(|letter| letter.is_ascii_graphic() || letter == ' ');
     is_plain.then_some(key)

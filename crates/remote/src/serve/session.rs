@@ -178,6 +178,13 @@ impl Session<'_> {
         let mut heard = Instant::now();
         let mut experimenter = tuner.experimenter();
         while heard.elapsed() < IDLE_MAX && !self.stop.load(Ordering::Relaxed) {
+            // Read nothing from a client that does not read: responses would pile up.
+            if line.is_blocked() {
+                if let Err(end) = line.flush(TURN) {
+                    return self.log.tell(&format!("{peer}: gone: {end}"));
+                }
+                continue;
+            }
             match line.next(TURN) {
                 Ok(Some(ToProbe::Tune(order))) => {
                     self.log.tell(&format!("{peer}: orders {}", ordered(&order)));

@@ -2,7 +2,9 @@
 
 use super::entry::{Begin, ChangeEnd, Entry, Header, VERSION};
 use crate::error::TuneError;
+use crate::host::Host;
 use crate::place::Seen;
+use crate::place::threads::MIXED;
 use crate::trust;
 use rustix::fs::CWD;
 use std::fs::{File, OpenOptions};
@@ -51,6 +53,18 @@ impl Recorded {
     pub(crate) fn is_ours(&self, present: &Seen) -> bool {
         let written = self.written.as_ref().is_some_and(|seen| seen.value == present.value);
         written || present.value == self.begin.settles_to
+    }
+
+    /// Whether a value is what an end in the middle of a write leaves: some threads have the value
+    /// before, and the others ours.
+    pub(crate) fn is_half_done(&self, host: &Host, present: &Seen) -> bool {
+        let Self { begin, written, .. } = self;
+        let Some(lists) = present.value.strip_prefix(MIXED) else { return false };
+        let known = [Some(&begin.before.value), Some(&begin.settles_to)];
+        let known = known.into_iter().chain([written.as_ref().map(|seen| &seen.value)]).flatten();
+        let known: Vec<&String> = known.collect();
+        let is_known = |list: &str| known.iter().any(|one| begin.place.are_alike(host, one, list));
+        lists.split(';').map(str::trim).all(is_known)
     }
 }
 
@@ -209,5 +223,52 @@ impl Open {
         put.map_err(error)?;
         self.story.whole_bytes += line.len() as u64;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Place;
+    use crate::testing::MadeUp;
+    use model::tuning::{Scope, TakesEffect};
+
+    fn seen(value: &str) -> Seen {
+        Seen { raw: value.to_string(), value: value.to_string() }
+    }
+
+    /// Two CPUs are online; a thread that was never pinned may use 128.
+    #[test]
+    fn threads_with_the_value_before_and_ours_are_a_change_that_ended_in_the_middle() {
+        let host = MadeUp::two_cpus().host();
+        let begin = Begin {
+            seq: 0,
+            knob: "T12".to_string(),
+            name: "server-cpus".to_string(),
+            scope: Scope::Process,
+            takes_effect: TakesEffect::Now,
+            is_disruptive: false,
+            risk: String::new(),
+            place: Place::Threads { pid: 7, started_ticks: 1 },
+            before: seen("0-127"),
+            wanted: "1".to_string(),
+            settles_to: "1".to_string(),
+            sign: None,
+            device_index: None,
+            at_boot_ms: None,
+        };
+        let change = Recorded { begin, written: None, ended: None };
+        for (value, is_half) in [
+            ("threads differ: 0-127; 1", true),
+            ("threads differ: 0-1; 1", true),
+            ("threads differ: 0; 0-127; 1", false),
+            ("0", false),
+            ("1", false),
+        ] {
+            assert_eq!(change.is_half_done(&host, &seen(value)), is_half, "{value}");
+        }
+        let place = &change.begin.place;
+        assert!(place.are_alike(&host, "0-127", "0-1") && !place.are_alike(&host, "0-127", "0"));
+        assert!(!Place::number("/proc/sys/net/core/somaxconn").are_alike(&host, "0-127", "0-1"));
     }
 }

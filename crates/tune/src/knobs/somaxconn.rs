@@ -49,6 +49,14 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 
 fn predict(signals: &Signals) -> Prediction {
     let side = &signals.server;
+    let cap = side.sysctls.get("net.core.somaxconn").and_then(|cap| cap.parse::<u64>().ok());
+    if let (Some(asked), Some(cap)) = (side.backlog, cap)
+        && asked < cap
+    {
+        let words = format!("the application asked for a queue of {asked}, below the cap of {cap}");
+        let reconsider = "a larger backlog in the application (T30)";
+        return Prediction::no_effect(predict::noise(signals), words, reconsider);
+    }
     let held = side.backlog.map_or("its limit".to_string(), |limit| limit.to_string());
     let count = Count {
         relieved: WALLS,
@@ -68,6 +76,19 @@ mod tests {
     #[test]
     fn it_matters_only_when_the_queue_overflows() {
         testing::follows_count(&KNOB, |signals, hits| signals.server.accept_overflows = hits);
+    }
+
+    #[test]
+    fn below_the_cap_it_is_the_applications_own_queue_that_overflows() {
+        let mut signals = testing::at_wall(WallId::K1);
+        signals.server.accept_overflows = Some(900);
+        signals.server.sysctls.insert("net.core.somaxconn".to_string(), "4096".to_string());
+        let says = |backlog: u64, signals: &mut Signals| {
+            signals.server.backlog = Some(backlog);
+            predict(signals).arithmetic
+        };
+        assert!(says(511, &mut signals).contains("asked for a queue of 511"));
+        assert!(says(4096, &mut signals).contains("900 handshakes refused"));
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub(super) fn show(pid: u32) -> String {
     format!("threads of process {pid}")
 }
 
+/// Whether two values allow the same of the CPUs that are online. The kernel takes CPUs that are
+/// not online out of what is written, while the value before may have had them.
+pub(super) fn are_alike(host: &Host, one: &str, two: &str) -> bool {
+    let online = |list: &str| CpuSet::parse_list(list).map(|set| set.and(&host.cpus_online));
+    matches!((online(one), online(two)), (Ok(one), Ok(two)) if one == two)
+}
+
 /// The list of CPUs of each thread.
 fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
     threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).into_map()

@@ -83,7 +83,8 @@ fn all_drawn(
 
 /// Everything that the pages of an entry show.
 fn contents(entry: &EntryFolder, world: &World<'_>) -> Result<Contents, JournalError> {
-    let mut of = Contents { plan: entry.plan()?, ..Contents::default() };
+    let plan = entry.plan()?.map(|text| plan::without_secrets(&text));
+    let mut of = Contents { plan, ..Contents::default() };
     results(entry, world, &mut of)?;
     for name in entry.runs()? {
         let path = entry.path.join("runs").join(&name);

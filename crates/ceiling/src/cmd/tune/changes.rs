@@ -221,8 +221,8 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     let made = rows.iter().filter(|row| row.fate == Fate::Applied).count();
     if made == 0 {
         to_stdout(if command.json { "" } else { "nothing to change\n" })?;
-        let refused = rows.iter().filter(|row| row.fate == Fate::Refused).count();
-        return Ok(if refused > 0 { Code::Usage } else { Code::Good });
+        let all_refused = !rows.is_empty() && rows.iter().all(|row| row.fate == Fate::Refused);
+        return Ok(if all_refused { Code::Usage } else { Code::Good });
     }
     if !command.json {
         let id = transaction.unwrap_or_default();
@@ -275,7 +275,7 @@ fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> 
 
 pub fn status(command: &Status) -> Result<Code, Failure> {
     if let Some(response) = far::order(&command.probe, TuneOrder::Status { transaction: None })? {
-        return far_status(command, far::all_well(response)?.rows);
+        return far_status(command, far::all_well(response)?);
     }
     let host = Host::look(Root::default());
     let standing = tune::standing(&host, &command.journal.open()?)?;
@@ -291,14 +291,16 @@ pub fn status(command: &Status) -> Result<Code, Failure> {
     Ok(if has_drifted || is_overdue { Code::Unmet } else { Code::Good })
 }
 
-fn far_status(command: &Status, rows: Vec<Row>) -> Result<Code, Failure> {
+fn far_status(command: &Status, response: TuneOutcome) -> Result<Code, Failure> {
+    let TuneOutcome { rows, is_overdue, .. } = response;
     let is_off = |row: &Row| matches!(row.fate, Fate::Drifted | Fate::Gone | Fate::Failed);
-    let code = if rows.iter().any(is_off) { Code::Unmet } else { Code::Good };
+    let code = if is_overdue || rows.iter().any(is_off) { Code::Unmet } else { Code::Good };
     if command.json {
-        print(&json!({ "schema": "ceiling.tune/1", "rows": rows }))?;
+        print(&json!({ "schema": "ceiling.tune/1", "rows": rows, "is_overdue": is_overdue }))?;
         return Ok(code);
     }
-    let shown = if rows.is_empty() { vec![] } else { vec![("The probe's host".into(), rows)] };
+    let heading = if is_overdue { "The probe's host, OVERDUE" } else { "The probe's host" };
+    let shown = if rows.is_empty() { vec![] } else { vec![(heading.into(), rows)] };
     to_stdout(&draw(&tuning::standing(&shown), style(&command.colour)))?;
     Ok(code)
 }
