@@ -11,7 +11,8 @@ pub mod probing;
 
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -202,6 +203,19 @@ impl Server {
     /// Starts `program` of `bin/` on a free port and waits until it listens.
     pub fn start(program_name: &str, arguments: &[&str]) -> Self {
         Self::start_as(Command::new(program(program_name)), arguments)
+    }
+
+    /// Requests that a sink has served so far; 0 when it does not say so soon.
+    pub fn served(&self) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"GET /stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8_lossy(&text);
+        let json = text.split_once("\r\n\r\n").map_or("", |(_, json)| json);
+        let stats: Value = serde_json::from_str(json).unwrap_or(Value::Null);
+        stats["requests_served"].as_u64().unwrap_or(0)
     }
 
     /// Starts a prepared command in the same way.

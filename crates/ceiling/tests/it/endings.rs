@@ -2,6 +2,7 @@
 
 use crate::harness::{
     Folder, PATIENCE, Said, Server, await_point, ceiling, count, measure, run, signal, turn,
+    wait_until,
 };
 use serde_json::Value;
 use std::fs;
@@ -43,13 +44,13 @@ fn ctrl_c_writes_what_there_is() {
 #[test]
 fn ctrl_c_before_anything_was_measured_shows_no_figures() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1"]);
-    let url = server.url("/");
     for format in ["--json", "--no-color"] {
+        let server = Server::start("target-sink", &["--threads", "1"]);
+        let url = server.url("/");
         let mut command = ceiling(&["load", &url, "-c", "4", "--warmup", "30s", format]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // In the middle of a long warm-up.
-        std::thread::sleep(Duration::from_secs(3));
+        wait_until("a warm-up", || server.served() > 50);
         signal(child.id(), "INT");
         let said = Said::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 130, "{}", said.stderr);

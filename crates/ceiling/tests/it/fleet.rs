@@ -10,8 +10,6 @@ use crate::harness::{
 use nats::{Client, Credentials, Event, Settings, Subject};
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -214,21 +212,8 @@ impl Loading {
         let mut command = ceiling(&words);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let loading = Self { fleet, server, child, folder };
-        wait_until("load", || loading.served() > 50);
+        wait_until("load", || loading.server.served() > 50);
         loading
-    }
-
-    /// Requests that the sink has served so far.
-    fn served(&self) -> u64 {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
-        stream.write_all(b"GET /stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        let mut text = Vec::new();
-        let _ = stream.read_to_end(&mut text);
-        let text = String::from_utf8_lossy(&text);
-        let json = text.split_once("\r\n\r\n").map_or("", |(_, json)| json);
-        let stats: Value = serde_json::from_str(json).unwrap_or(Value::Null);
-        stats["requests_served"].as_u64().unwrap_or(0)
     }
 
     /// Waits for the end of the load; returns the record, the number of requests that the sink has
@@ -304,10 +289,10 @@ fn load_ends_when_its_controller_is_killed() {
     loading.child.wait().unwrap();
     loading.fleet.await_idle(2);
     let begin = Instant::now();
-    let mut before = loading.served();
+    let mut before = loading.server.served();
     loop {
         std::thread::sleep(Duration::from_millis(500));
-        let now = loading.served();
+        let now = loading.server.served();
         if now == before {
             break;
         }
