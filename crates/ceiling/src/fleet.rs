@@ -4,7 +4,6 @@ use crate::cmd::fleet::servers;
 use crate::exit::Failure;
 use agents::{Controller, Lead, Settings, keys};
 use model::load::Trial;
-use model::tool::Tool;
 use plan::{DriverChoice, FleetChoice, Options};
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,10 +27,10 @@ pub fn connected(url: &str, folder: &Path) -> Result<Controller, Failure> {
     Controller::connect(settings).map_err(Failure::Fleet)
 }
 
-/// The fleet of the options, if any. `tool` is the tool of the trial, if it is not our own engine.
-pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen>, Failure> {
+/// The fleet of the options, if any; an error if the trial is not one for a fleet.
+pub fn of_options(options: &Options, trial: &Trial) -> Result<Option<Chosen>, Failure> {
     let Some(choice) = options.fleet.choice()? else { return Ok(None) };
-    if let Some(tool) = tool {
+    if let Some(tool) = trial.tool {
         return Err(Failure::Usage(format!(
             "{} runs on this host only, and --fleet is for our own engine; leave out one of them, \
              for example --tool",
@@ -51,6 +50,20 @@ pub fn of_options(options: &Options, tool: Option<Tool>) -> Result<Option<Chosen
              or give it to ceiling agent if that has the option, for example ceiling agent \
              --threads 2"
         )));
+    }
+    if trial.confirm.is_some() {
+        return Err(Failure::Usage(
+            "--confirm makes experiments with the load of this host, and with --fleet other hosts \
+             make the load; leave one of them out"
+                .to_string(),
+        ));
+    }
+    if !trial.sources.is_empty() {
+        return Err(Failure::Usage(
+            "--source is an address of this host, and with --fleet other hosts make the load; \
+             leave one of them out"
+                .to_string(),
+        ));
     }
     let controller = connected(&choice.url, &choice.keys)?;
     Ok(Some(Chosen { controller, choice }))

@@ -83,6 +83,7 @@ pub fn complete(record: &mut Record) {
     if is_open
         && is_testable
         && has_experiments
+        && record.fleet.is_none()
         && !verdict.next.iter().any(|next| next.starts_with("ceiling "))
     {
         match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {

@@ -73,7 +73,7 @@ fn measured(
     drawn: Drawn<'_>,
 ) -> Result<(Run, Result<Code, Failure>), Failure> {
     let (options, mut trial) = (asked.options(), asked.trial(&ThisHost)?);
-    let controller = crate::fleet::of_options(options, trial.tool)?;
+    let controller = crate::fleet::of_options(options, &trial)?;
     let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
     let trial = &trial;
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {

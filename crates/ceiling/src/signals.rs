@@ -5,12 +5,13 @@
 
 use crate::exit::{Code, Failure};
 use rustix::fd::AsFd;
+use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 use std::ffi::c_int;
 use std::io::{Error, stderr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const BEING_PUT_BACK: &[u8] = b"\nceiling: putting back what was changed, then exiting\n";
 
@@ -25,16 +26,26 @@ enum Act {
     End,
 }
 
+/// A signal this close behind the first is the same one, nanoseconds: timeout(1) sends it to the
+/// process and then to its group, and a shell may, too.
+const SAME_NS: u64 = 500_000_000;
+
 /// Counts signals.
 #[derive(Debug, Default)]
 struct SignalCounts {
     stop: Arc<AtomicBool>,
+    /// When the first came, monotonic nanoseconds.
+    first_ns: AtomicU64,
     told: AtomicBool,
 }
 
 impl SignalCounts {
-    fn act(&self, is_touched: bool) -> Act {
+    fn act(&self, is_touched: bool, now_ns: u64) -> Act {
         if !self.stop.swap(true, Ordering::SeqCst) {
+            self.first_ns.store(now_ns, Ordering::SeqCst);
+            return Act::Wait;
+        }
+        if now_ns.saturating_sub(self.first_ns.load(Ordering::SeqCst)) < SAME_NS {
             return Act::Wait;
         }
         match (is_touched, is_touched && self.told.swap(true, Ordering::SeqCst)) {
@@ -68,6 +79,12 @@ pub fn patient_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
+/// Monotonic; a signal handler may ask for it.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Whether there is a change that an orderly end puts back.
 fn is_changed() -> bool {
     tune::is_changed() || lab::experiment::is_turned()
@@ -75,7 +92,7 @@ fn is_changed() -> bool {
 
 fn handle(signal: c_int, asked: &Arc<SignalCounts>) -> Result<(), Error> {
     let asked = Arc::clone(asked);
-    let handler = move || match asked.act(is_changed()) {
+    let handler = move || match asked.act(is_changed(), now_ns()) {
         Act::Wait => {}
         Act::Tell => {
             // A closed stderr changes nothing.
@@ -99,13 +116,14 @@ mod tests {
     #[test]
     fn the_second_signal_ends_at_once_unless_a_server_is_changed() {
         let asked = SignalCounts::default();
-        assert_eq!(asked.act(false), Act::Wait);
+        assert_eq!(asked.act(false, 7), Act::Wait);
         assert!(asked.stop.load(Ordering::SeqCst));
-        assert_eq!(asked.act(false), Act::End);
+        assert_eq!(asked.act(false, 7 + SAME_NS / 2), Act::Wait, "the same signal to the group");
+        assert_eq!(asked.act(false, 7 + SAME_NS), Act::End);
 
         let asked = SignalCounts::default();
-        let acts = [true, true, true, true].map(|is_touched| asked.act(is_touched));
+        let acts = [0, 1, 2, 3].map(|second| asked.act(true, second * 1_000_000_000));
         assert_eq!(acts, [Act::Wait, Act::Tell, Act::Wait, Act::Wait], "reported once");
-        assert_eq!(asked.act(false), Act::End, "nothing is changed any more");
+        assert_eq!(asked.act(false, 4_000_000_000), Act::End, "nothing is changed any more");
     }
 }

@@ -48,7 +48,14 @@ const ODDS_MIN: f64 = 3.0;
 
 /// The verdict of a point. `ramp` is what the ramp around it shows, if there is one.
 pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
-    weighed(case, last_resort(case, by_rules(case, ramp)))
+    let verdict = weighed(case, last_resort(case, by_rules(case, ramp)));
+    // More load still raised the rate, so what was reached is not the most there is.
+    match (ramp, verdict.ceiling.clone()) {
+        (Some(RampSays { is_rising: true, .. }), Some(ceiling)) => {
+            Verdict { ceiling: Some(Ceiling { kind: CeilingKind::AtLeast, ..ceiling }), ..verdict }
+        }
+        _ => verdict,
+    }
 }
 
 fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {

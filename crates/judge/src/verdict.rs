@@ -83,6 +83,9 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let why = match context.outcome {
         _ if is_counted => None,
         Outcome::TargetLost => Some("the target stopped answering"),
+        Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_not_http) => {
+            Some("what the server sends is not HTTP/1.1")
+        }
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
             Some("no request got a response")
         }
@@ -95,7 +98,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let look = "check the server: is it alive, and what does its log say".to_string();
     let curl = format!("curl -v {}", context.trial.url);
-    let responds = points.iter().any(Point::is_refused);
+    let responds = points.iter().any(|point| point.is_refused() || point.is_not_http());
     let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }
 }

@@ -149,7 +149,10 @@ fn walk_on(
     let pause = Duration::from_nanos(plan.design.as_ref().map_or(0, |design| design.pause_ns));
     for (at, visit) in visits.iter().enumerate() {
         let begins_block = at > 0 && visits[at - 1].block != visit.block;
-        if let Some(ended) = begins_block.then(|| look(&results[..at])).flatten() {
+        // An experiment that goes on keeps what was measured behind this block.
+        let is_measured = |one: &CellResult| matches!(one.fate, Fate::Measured { .. });
+        let may_end = begins_block && !results[at..].iter().any(is_measured);
+        if let Some(ended) = may_end.then(|| look(&results[..at])).flatten() {
             results.truncate(at);
             walk.end_kept();
             return (results, Some(ended));

@@ -4,8 +4,9 @@
 //! and exports are all derived, so that they cannot contradict each other.
 
 use crate::load::Question;
+use crate::objective::ObjectiveStanding;
 use crate::run::{Point, Record};
-use crate::search::Ended;
+use crate::search::{Ended, SearchTrial, Trust};
 use crate::standing::{Figure, Standing};
 use crate::tool::ToolRun;
 use crate::verdict::{Named, Verdict};
@@ -71,10 +72,16 @@ impl Record {
     /// What may be claimed about the main figure of the command: the result of a search, the
     /// ceiling of a ramp, else the rate.
     pub fn claim(&self) -> Claim {
-        if let Some(answer) = self.search.as_ref().and_then(|search| search.answer.as_ref()) {
+        let search = self.search.as_ref();
+        if let Some((search, answer)) = search.and_then(|one| Some((one, one.answer.as_ref()?))) {
+            let is_miss = |trial: &SearchTrial| {
+                trial.standing == ObjectiveStanding::Missed && trial.trust == Trust::Sound
+            };
+            let has_missed = answer.misses_at.is_some() || search.trials.iter().any(is_miss);
             return match (answer.ended, answer.rate) {
                 (Ended::ClientLimited, _) => Claim::OfGenerator,
-                (Ended::Undecidable, None) => {
+                (Ended::BudgetSpent, None) if has_missed => Claim::Known,
+                (Ended::Undecidable | Ended::BudgetSpent, None) => {
                     Claim::NotKnown("no trial decided whether a rate holds".to_string())
                 }
                 _ => Claim::Known,

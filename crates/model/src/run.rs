@@ -294,10 +294,23 @@ impl Point {
         self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
     }
 
-    /// Whether there were responses and each one failed by its status or a check.
+    /// Whether there were responses and each one failed by its status or a check; for events,
+    /// whether no stream was accepted either.
     pub fn is_refused(&self) -> bool {
         let arrived = self.status.values().any(|count| *count > 0);
-        arrived && self.requests.completed == 0 && self.rate == 0.0 && self.events.is_none()
+        let has_stream = self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0);
+        arrived && self.requests.completed == 0 && self.rate == 0.0 && !has_stream
+    }
+
+    /// Whether bytes came, and all of them were something other than HTTP/1.1.
+    pub fn is_not_http(&self) -> bool {
+        let of = |class: &str| self.errors.get(class).copied().unwrap_or(0);
+        let all: u64 = ERROR_CLASSES
+            .iter()
+            .filter(|class| class.is_of_requests())
+            .map(|class| of(class.name()))
+            .sum();
+        self.is_silent() && all > 0 && of(ErrorClass::Parse.name()) == all
     }
 
     /// The main rate, per second: completed requests, connections of devices, or events.

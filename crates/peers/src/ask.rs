@@ -154,14 +154,19 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         Arrival::Closed => false,
     };
     let has_checks = trial.targets.iter().any(|target| target.checks != Checks::default());
-    let is_led = matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket);
+    let is_led = matches!(trial.resolution.how, Lookup::Given | Lookup::UnixSocket)
+        || is_led_elsewhere(trial);
     let rules = [
         (trial.question != Question::Load, "a series of loads", "use ceiling load"),
         (trial.requests.len() > 1 || trial.targets.len() > 1, "a mix", "give one URL"),
         (trial.tls.is_some(), "TLS", "give an http:// URL"),
         (trial.proxy.is_some(), "a proxy", "leave --proxy out"),
         (!trial.sources.is_empty(), "a source address", "leave --source out"),
-        (is_led, "an address other than that of the URL", "leave --resolve, --unix-socket out"),
+        (
+            is_led,
+            "an address other than that of the URL",
+            "leave --resolve, --connect-to, --unix-socket out",
+        ),
         (has_life, "requests per connection", "leave --requests-per-conn out"),
         (has_spare, "spare connections", "leave --max-connections out"),
         (level.is_some_and(is_spread), "a spread of the gaps", "leave --arrivals out"),
@@ -178,6 +183,15 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         ),
     ];
     rules.into_iter().find(|(is, ..)| *is).map(|(_, what, way_out)| (what, way_out))
+}
+
+/// Whether `--connect-to` names another host or port than the URL.
+fn is_led_elsewhere(trial: &Trial) -> bool {
+    let rest = trial.url.split_once("://").map_or(trial.url.as_str(), |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let name = trial.resolution.name.as_str();
+    !name.is_empty() && name != host && name != format!("{host}:80")
 }
 
 #[cfg(test)]

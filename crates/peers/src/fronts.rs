@@ -22,6 +22,8 @@ pub struct Front {
     pub options: &'static [TypedOption],
     /// Options of ours, by all their names, with the tool's default value.
     pub defaults: &'static [(&'static [&'static str], &'static str)],
+    /// Whether the tool accepts any certificate without being told to.
+    pub trusts_any: bool,
     /// An option without which the tool's load would be one that ours cannot be, and why.
     pub needs: Option<(&'static str, &'static str)>,
     /// Whether long names begin with one dash, so that no value is attached to a short one.

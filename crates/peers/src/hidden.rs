@@ -8,6 +8,7 @@ use model::standing::{FIGURES, Figure, Standing};
 use model::tool::Tool;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
+use model::wall::Side;
 
 /// Where the second column starts.
 const NAMES: usize = 12;
@@ -84,6 +85,9 @@ fn generator(run: &Run, point: &Point) -> String {
             format!("IT WAS THE WALL, so the rate is not the server's: {}", run.record.verdict.name)
         }
         _ if used.is_empty() => "its CPU time was not read".to_string(),
+        _ if run.record.verdict.side == Side::Client => {
+            format!("it was late, which moved latency but not the rate: {used}")
+        }
         _ => format!("it was not the wall: {used}"),
     }
 }

@@ -47,6 +47,10 @@ pub fn parse(front: &Front, typed: &[String]) -> Result<Typed, String> {
     {
         return Err(format!("{option} is missing: {why}; for example {}", front.example));
     }
+    let is_secured = url.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("https://"));
+    if front.trusts_any && is_secured {
+        words.push("-k".to_string());
+    }
     for (ours, value) in front.defaults {
         if !words.iter().any(|word| ours.contains(&word.as_str())) {
             words.extend([ours[0].to_string(), value.to_string()]);
@@ -129,6 +133,8 @@ mod tests {
             (Tool::Hey, "-z 3s -c 10 -q 20 -t 5 http://h/"),
             (Tool::H2load, "--h1 -t1 -c 8 -D 5 -m 4 http://h/"),
             (Tool::H2load, "--h1 http://h/"),
+            (Tool::Wrk, "-c4 https://h/"),
+            (Tool::Oha, "-c 4 https://h/"),
         ];
         let shown = |(tool, line): (Tool, &str)| {
             let made = made(tool, line).unwrap_or_else(|why| format!("refused: {why}"));

@@ -181,6 +181,20 @@ impl Plan {
             }
         }
         let is_chosen = |cell: &Cell| only.iter().any(|name| cell.name.starts_with(name));
+        let baseline = self.design.as_ref().map(|design| design.baseline.as_str());
+        let is_baseline = |cell: &&Cell| baseline == Some(cell.name.as_str());
+        if let Some(left) = self.cells.iter().find(is_baseline)
+            && !only.is_empty()
+            && !is_chosen(left)
+        {
+            return Err(Usage(format!(
+                "--only leaves out '{}', with which the design compares all cells; for example \
+                 --only {},{}",
+                left.name,
+                left.name,
+                only.join(",")
+            )));
+        }
         self.cells.retain(|cell| only.is_empty() || is_chosen(cell));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
-use crate::sections::turnover::{connect_of, missed};
+use crate::sections::turnover::{connect_of, is_held, missed, never_open};
 use crate::text::spark;
 use crate::text::wrap::{fit, width};
 use crate::wording::{count, latency, ns, per_second, plural, rate_cell, share};
@@ -81,16 +81,27 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     let devices = point.turnover.as_ref().filter(|_| point.is_churn());
     let load = match point.offered_rate.or(devices.and(point.load.rate)) {
         Some(asked) => format!("{:>7} asked", per_second(asked)),
-        None => format!("{:>5} conns", count(u64::from(point.load.connections))),
+        None => {
+            let what = if point.events.is_some() { "subs" } else { "conns" };
+            format!("{:>5} {what}", count(u64::from(point.load.connections)))
+        }
     };
     parts.push(load);
     let (rate, p50, p99) = match devices {
+        Some(_) if is_held(point) => {
+            let connect = &point.connections.connect_ns;
+            (format!("{} open", count(point.connections.opened)), ns(connect.p50), ns(connect.p99))
+        }
         Some(turnover) => {
             let connect = connect_of(turnover);
             (per_second(turnover.rate), ns(connect.p50), ns(connect.p99))
         }
         None => {
-            let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| latency(point, figure));
+            let staleness = point.events.as_ref().map(|events| events.staleness_ns.as_ref());
+            let [p50, p99] = match staleness {
+                None => [Figure::P50, Figure::P99].map(|figure| latency(point, figure)),
+                Some(of) => [of.and_then(|of| of.p50), of.and_then(|of| of.p99)].map(ns),
+            };
             (format!("{}/s", rate_cell(point)), p50, p99)
         }
     };
@@ -98,7 +109,12 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
     parts.push(format!("p50 {p50:>6}  p99 {p99:>6}"));
     let requests = &point.requests;
     let failed = || format!("{} %", share(requests.failed + requests.unanswered, requests.sent));
-    parts.push(format!("{:>5} failed", devices.map_or_else(failed, missed)));
+    let without = match devices {
+        Some(_) if is_held(point) => never_open(point),
+        Some(turnover) => missed(turnover),
+        None => failed(),
+    };
+    parts.push(format!("{without:>5} failed"));
     parts.extend(standing(info, point));
     parts.extend(pace.best.map(|best| format!("best {}", per_second(best))));
     parts.join("  ")

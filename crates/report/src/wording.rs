@@ -117,10 +117,12 @@ fn bounds(figure: Figure, low: f64, high: Option<f64>) -> String {
     }
 }
 
-/// The rate of a point for a column whose heading has the unit: its bounds if it has some, `?` if
+/// The main rate of a point, of events in a fan-out, for a column whose heading has the unit: its
+/// bounds if it has some, `?` if
 /// it is not known, a dash if nothing was measured.
 pub(crate) fn rate_cell(point: &Point) -> String {
-    let Some(rate) = rate_of(point) else { return "-".to_string() };
+    let rate = point.events.as_ref().map(|events| events.rate);
+    let Some(rate) = rate.or_else(|| rate_of(point)) else { return "-".to_string() };
     match point.standing.of(Figure::Rate) {
         Standing::Sound => show_count(rate),
         Standing::NotKnown { .. } => "?".to_string(),

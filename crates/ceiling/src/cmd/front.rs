@@ -5,6 +5,7 @@ use crate::cli::{Cli, Command, one_line};
 use crate::exit::{Code, Failure};
 use crate::session::{self, Drawn};
 use clap::{Args, Parser, Subcommand};
+use model::secret::{self, Secrets};
 use model::tool::Tool;
 use plan::Ask;
 use plan::values::ToolWord;
@@ -65,8 +66,8 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
         Failure::Usage(format!(
             "{} became `{}`: {}",
             tool.name(),
-            words.join(" "),
-            one_line(&error)
+            Secrets::command(&words).join(" "),
+            secret::without(&one_line(&error), &Secrets::of_command(&words))
         ))
     })?;
     let Command::Load(load) = asked.command else {

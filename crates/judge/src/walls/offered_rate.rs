@@ -48,7 +48,14 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Seen(seen);
     }
     let (url, connections) = (&case.trial.url, case.point.load.connections);
-    let more = format!("ceiling load {url} -c {connections} -R {:.0}", offered * 1.25);
+    let more = match &case.point.events {
+        Some(events) => format!(
+            "ceiling fanout {url} -c {connections} --writers {} --write-rate {:.0}",
+            events.writers,
+            offered * 1.25
+        ),
+        None => format!("ceiling load {url} -c {connections} -R {:.0}", offered * 1.25),
+    };
     Test::Seen(seen.next(more))
 }
 

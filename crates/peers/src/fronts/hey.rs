@@ -10,6 +10,7 @@ pub(super) const FRONT: Front = Front {
     options: OPTIONS,
     // A body does not make it a POST.
     defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "20s"), (&["-X"], "GET")],
+    trusts_any: true,
     needs: None,
     has_long_dash: true,
     layout,

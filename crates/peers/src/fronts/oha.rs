@@ -11,7 +11,8 @@ pub(super) const FRONT: Front = Front {
     example: "ceiling oha -z 10s -c 50 http://127.0.0.1:8083/read",
     options: OPTIONS,
     // A body does not make it a POST.
-    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-X"], "GET")],
+    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "60s"), (&["-X"], "GET")],
+    trusts_any: false,
     needs: None,
     has_long_dash: false,
     layout,
@@ -43,7 +44,7 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["-t", "--timeout"],
         asks: Asks::Made(|value| Ok(vec!["-T".into(), seconds(value)?])),
-        about: "a response later than this is a failure",
+        about: "a response later than this is a failure, 60s when not given (oha waits for ever)",
     },
     TypedOption { names: &["--insecure"], asks: Asks::Words(&["-k"]), about: "any certificate" },
     TypedOption {

@@ -9,6 +9,7 @@ pub(super) const FRONT: Front = Front {
     example: "ceiling wrk -t2 -c100 -d30s --latency http://127.0.0.1:8083/read",
     options: OPTIONS,
     defaults: DEFAULTS,
+    trusts_any: true,
     needs: None,
     has_long_dash: false,
     layout,

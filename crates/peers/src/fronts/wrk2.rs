@@ -10,6 +10,7 @@ pub(super) const FRONT: Front = Front {
     example: "ceiling wrk2 -t2 -c100 -d30s -R2000 --latency http://127.0.0.1:8083/read",
     options: OPTIONS,
     defaults: DEFAULTS,
+    trusts_any: true,
     needs: Some(("-R", "wrk2 always has a rate")),
     has_long_dash: false,
     layout,

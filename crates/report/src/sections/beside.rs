@@ -2,9 +2,8 @@
 
 use super::{Detail, connecting::connecting, curves, evidence, summary, timeline};
 use crate::page::{Block, Column, Mark, Page, Table};
-use crate::wording::{best_point, mark_of, or_dash, plural, rate_of, wall_name};
+use crate::wording::{best_point, mark_of, or_dash, plural, rate_cell, wall_name};
 use model::run::Run;
-use model::units::show_count;
 
 /// The page of several runs.
 pub fn beside(runs: &[Run], detail: Detail) -> Page {
@@ -56,7 +55,7 @@ fn rows(runs: &[Run]) -> Table {
         let answered = point.filter(|point| point.requests.sent > 0 || !point.is_churn());
         let cells = vec![
             (at + 1).to_string(),
-            or_dash(answered.and_then(rate_of), show_count),
+            or_dash(answered, rate_cell),
             wall_name(verdict),
             verdict.confidence.word().to_string(),
             or_dash(point.and_then(|point| point.cpu.client_cpus), |cpus| format!("{cpus:.2}")),

@@ -381,14 +381,16 @@ fn life_parts(life: &Life) -> Vec<String> {
 
 fn figures_phrase(point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
-    let mut phrase = format!(
-        "{} with {}: p50 {}, p99 {}, max {}",
-        or_dash(rate_of(point), per_second),
-        point_phrase(point),
-        latency(point, Figure::P50),
-        latency(point, Figure::P99),
-        latency(point, Figure::Max),
-    );
+    let rate = rate_of(point).map_or("-".to_string(), |_| format!("{}/s", rate_cell(point)));
+    let figures = [Figure::P50, Figure::P99, Figure::Max];
+    let [p50, p99, max] = match point.events.as_ref().map(|events| &events.staleness_ns) {
+        None => figures.map(|figure| latency(point, figure)),
+        Some(None) => figures.map(|_| "-".to_string()),
+        Some(Some(of)) => [of.p50, of.p99, of.max].map(ns),
+    };
+    let of_what = if point.events.is_some() { "staleness " } else { "" };
+    let mut phrase =
+        format!("{rate} with {}: {of_what}p50 {p50}, p99 {p99}, max {max}", point_phrase(point));
     if failed > 0 {
         phrase.push_str(&format!("; {} failed", plural(failed, "request")));
     }

@@ -60,6 +60,12 @@ pub(crate) fn missed(turnover: &TurnoverInfo) -> String {
     format!("{} %", share(missed, of))
 }
 
+/// The share of the requested connections that a level of held connections did not open.
+pub(crate) fn never_open(point: &Point) -> String {
+    let of = &point.connections;
+    format!("{} %", share(of.asked.saturating_sub(of.opened), of.asked))
+}
+
 /// Whether connections are opened once and stay.
 pub(crate) fn is_held(point: &Point) -> bool {
     point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever))

@@ -10,9 +10,9 @@ use super::rows::figure_of;
 use super::tables::failed;
 use super::{Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
-use crate::wording::{best_point, mark_of, or_dash, rate_cell, rate_of, wall_mark};
+use crate::wording::{best_point, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark};
 use model::run::{Point, Run};
-use model::standing::Figure;
+use model::standing::{Figure, Standing};
 use model::units::show_count;
 
 /// The fastest, the table, what each run was, and a command.
@@ -49,28 +49,35 @@ fn shown(run: &Run) -> Option<&Point> {
     (point.requests.sent > 0 || !point.is_churn()).then_some(point)
 }
 
+/// The best point of a run, when its rate is valid.
+fn rated(run: &Run) -> Option<&Point> {
+    let point = shown(run).filter(|point| mark_of(run, point) != Mark::Broken)?;
+    rate_of(point).map(|_| point)
+}
+
 /// The highest rate, compared with the lowest.
 fn verdict(runs: &[Run]) -> Banner {
-    let rate = |(at, run): (usize, &Run)| {
-        let point = shown(run).filter(|point| mark_of(run, point) != Mark::Broken)?;
-        Some((at + 1, rate_of(point)?))
-    };
-    let mut rates: Vec<(usize, f64)> = runs.iter().enumerate().filter_map(rate).collect();
-    rates.sort_by(|(_, left), (_, right)| right.total_cmp(left));
+    let points = runs.iter().enumerate().filter_map(|(at, run)| Some((at + 1, rated(run)?)));
+    let mut rates: Vec<(usize, f64, &Point)> =
+        points.map(|(number, point)| (number, point.headline_rate(), point)).collect();
+    rates.sort_by(|(_, left, _), (_, right, _)| right.total_cmp(left));
+    let is_known = |point: &Point| *point.standing.of(Figure::Rate) == Standing::Sound;
     let unknown = match runs.len() - rates.len() {
         0 => String::new(),
         1 => "; 1 run has no known rate".to_string(),
         some => format!("; {some} runs have no known rate"),
     };
     let text = match (rates.first(), rates.last()) {
-        (Some((high, most)), Some((low, least))) if high != low && *least > 0.0 => {
+        (Some((high, most, of_most)), Some((low, least, of_least)))
+            if high != low && *least > 0.0 && is_known(of_most) && is_known(of_least) =>
+        {
             let (of, shown) = (most / least, show_count(*least));
             format!(
                 "{}/s in run {high}, {of:.2} times the {shown}/s of run {low}",
                 show_count(*most)
             )
         }
-        (Some((high, most)), _) => format!("{}/s in run {high}", show_count(*most)),
+        (Some((high, _, point)), _) => format!("{}/s in run {high}", rate_cell(point)),
         (None, _) => "NO RATE IS KNOWN".to_string(),
     };
     let is_plain = |run: &Run| shown(run).is_some_and(|point| mark_of(run, point) == Mark::None);
@@ -80,6 +87,13 @@ fn verdict(runs: &[Run]) -> Banner {
         _ => Tone::Caution,
     };
     Banner { tone, text: format!("{text}{unknown}"), lines: Vec::new() }
+}
+
+/// A percentile of the latency, or of the staleness of events.
+fn time_of(point: &Point, figure: Figure) -> String {
+    let Some(events) = &point.events else { return figure_of(point, figure) };
+    let of = events.staleness_ns.as_ref();
+    ns(of.and_then(|of| if figure == Figure::P50 { of.p50 } else { of.p99 }))
 }
 
 fn rows(runs: &[Run]) -> Table {
@@ -94,8 +108,8 @@ fn rows(runs: &[Run]) -> Table {
         let cells = vec![
             (at + 1).to_string(),
             of(&rate_cell),
-            of(&|point| figure_of(point, Figure::P50)),
-            of(&|point| figure_of(point, Figure::P99)),
+            of(&|point| time_of(point, Figure::P50)),
+            of(&|point| time_of(point, Figure::P99)),
             of(&failed),
             wall_mark(&run.record.verdict),
         ];

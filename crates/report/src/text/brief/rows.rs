@@ -4,7 +4,7 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::turnover::connect_of;
+use crate::sections::turnover::{connect_of, is_held};
 use crate::sections::{confirmation, network, samples, summary, tool};
 use crate::wording::{
     self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
@@ -66,16 +66,15 @@ fn link(run: &Run, point: &Point) -> Option<Row> {
 /// Connections that come and go, or are held.
 pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
     let Some(turnover) = &point.turnover else { return ending(run, Some(point)) };
-    let is_held = turnover.planned_rate.is_none();
+    let is_held = is_held(point);
     let mut rows = Vec::new();
     if !is_held {
-        let planned = turnover.planned_rate.unwrap_or_default();
-        let share = percent(100.0 * turnover.rate / planned.max(f64::MIN_POSITIVE));
-        let (rate, planned) = (show_count(turnover.rate), show_count(planned));
-        rows.push(Row::new(
-            "Rate",
-            format!("{rate} connections/s, {share} % of {planned}/s asked"),
-        ));
+        let of_planned = turnover.planned_rate.map_or(String::new(), |planned| {
+            let share = percent(100.0 * turnover.rate / planned.max(f64::MIN_POSITIVE));
+            format!(", {share} % of {}/s asked", show_count(planned))
+        });
+        let rate = show_count(turnover.rate);
+        rows.push(Row::new("Rate", format!("{rate} connections/s{of_planned}")));
     }
     let times = if is_held { &point.connections.connect_ns } else { connect_of(turnover) };
     let times = [times.p50, times.p90, times.p99, times.p99_9, times.max];
@@ -249,7 +248,9 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
         let is_it = |sample: &&ResponseSample| {
             sample.check.is_none() && sample.status.to_string() == status
         };
-        samples::hint(point.samples.iter().find(is_it)?)
+        // An error status that a check asks for is what was expected.
+        let is_wanted = status.as_str() >= "400" && !point.error_codes.contains_key(&status);
+        samples::hint(point.samples.iter().find(is_it).filter(|_| !is_wanted)?)
     };
     frequent.filter_map(hint_of).next()
 }

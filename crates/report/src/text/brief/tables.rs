@@ -4,7 +4,7 @@ use super::super::spark::bar;
 use super::rows::figure_of;
 use crate::page::{Column, Table};
 use crate::sections::search;
-use crate::sections::turnover::{connect_of, missed};
+use crate::sections::turnover::{connect_of, is_held, missed, never_open};
 use crate::wording::{count, delivered, mark_of, ns, or_dash, rate_cell, rate_of, share};
 use model::histogram::Summary;
 use model::run::{Point, Run};
@@ -77,18 +77,27 @@ pub(super) fn failed(point: &Point) -> String {
 /// Levels of devices.
 pub(super) fn connections(run: &Run) -> Table {
     let is_planned = run.record.points.iter().any(|point| point.load.rate.is_some());
-    let first = if is_planned { ["asked/s", "conns/s"] } else { ["devices", "conns/s"] };
-    let mut columns = first.map(Column::numbers).to_vec();
+    // Held connections are opened before the window, whose rate would be zero.
+    let are_held = run.record.points.iter().all(is_held);
+    let first = if is_planned { "asked/s" } else { "devices" };
+    let second = if are_held { "opened" } else { "conns/s" };
+    let mut columns = [first, second].map(Column::numbers).to_vec();
     columns.extend(["connect p50", "p90", "p99", "max", "failed"].map(Column::numbers));
     let mut table = Table::new(columns);
     for point in &run.record.points {
         let Some(turnover) = &point.turnover else { continue };
-        let connect = connect_of(turnover);
         let asked =
             point.load.rate.map_or_else(|| count(u64::from(point.load.connections)), show_count);
-        let mut cells = vec![asked, show_count(turnover.rate)];
+        let (made, connect, failed) = match are_held {
+            true => {
+                let of = &point.connections;
+                (count(of.opened), &of.connect_ns, never_open(point))
+            }
+            false => (show_count(turnover.rate), connect_of(turnover), missed(turnover)),
+        };
+        let mut cells = vec![asked, made];
         cells.extend([connect.p50, connect.p90, connect.p99, connect.max].map(ns));
-        cells.push(missed(turnover));
+        cells.push(failed);
         table.push(mark_of(run, point), cells);
     }
     table
