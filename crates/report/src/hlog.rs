@@ -8,7 +8,7 @@
 
 use crate::hosts::origin_ns;
 use crate::page::Mark;
-use crate::wording::{mark_of, point_phrase};
+use crate::wording::{mark_of, plural, point_phrase};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use model::run::{Point, Run};
@@ -41,7 +41,11 @@ fn write(run: &Run, log: &mut Vec<u8>) -> Result<(), Box<dyn std::error::Error>>
     for (point, histogram) in run.record.points.iter().zip(&run.latencies) {
         let (begin_ns, end_ns) = point.window_ns;
         let tag = tag_of(run, point);
-        writer.write_comment(&format!("{tag}: {}", point_phrase(point)))?;
+        let without = match point.latency_ns.censored {
+            0 => String::new(),
+            some => format!("; {} without a good response are not in it", plural(some, "request")),
+        };
+        writer.write_comment(&format!("{tag}: {}{without}", point_phrase(point)))?;
         let begin = Duration::from_nanos(begin_ns.saturating_sub(origin_ns));
         let length = Duration::from_nanos(end_ns.saturating_sub(begin_ns));
         writer.write_histogram(histogram.buckets(), begin, length, Tag::new(&tag))?;
@@ -113,6 +117,15 @@ mod tests {
             }
             assert_eq!(intervals, run.latencies.len(), "{name}");
         }
+    }
+
+    #[test]
+    fn requests_that_are_in_no_bucket_are_counted_beside_them() {
+        let mut run = fixtures::ramp_quota();
+        let says = |run: &Run| String::from_utf8(hlog(run)).unwrap().contains("1200 requests");
+        assert!(!says(&run));
+        run.record.points[0].latency_ns.censored = 1200;
+        assert!(says(&run));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::super::WIDTH;
 use super::super::wrap::width;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
-use crate::sections::turnover::connect_of;
+use crate::sections::turnover::{self, connect_of};
 use crate::wording::{
     best_point, count, delivered, failed_share, named_wall, ns, per_second, plural, point_phrase,
     rate_cell, rate_of, share, wall_name,
@@ -138,7 +138,9 @@ fn known(run: &Run) -> Vec<Clause> {
     let mut clauses = match (run.record.trial.question, point, last) {
         _ if let Some(tool) = &run.record.tool => of_tool(tool),
         (Question::Churn, ..)
-            if run.record.points.len() > 1 && run.record.verdict.ceiling.is_some() =>
+            if run.record.points.len() > 1
+                && !run.record.points.iter().all(turnover::is_held)
+                && run.record.verdict.ceiling.is_some() =>
         {
             ceiling(run)
         }
