@@ -675,6 +675,21 @@ mod tests {
         assert_eq!((ceiling.kind, ceiling.rate), (CeilingKind::AtLeast, 3900.0));
     }
 
+    /// More load still brings more, whatever shows at the last level.
+    #[test]
+    fn a_wall_that_shows_on_a_rising_ramp_is_no_ceiling() {
+        let mut fixture = Fixture::good();
+        fixture.throttle_server(0, 0.9, 0.5);
+        for (levels, kind) in [
+            (&[(50, 1000.0), (100, 2000.0), (200, 3900.0)][..], CeilingKind::AtLeast),
+            (&FLAT, CeilingKind::Ceiling),
+        ] {
+            let verdict = ramp(&fixture, levels);
+            assert_eq!(verdict.wall, Named::Wall(WallId::S3), "{verdict:?}");
+            assert_eq!(verdict.ceiling.unwrap().kind, kind);
+        }
+    }
+
     #[test]
     fn from_the_generator_alone_a_flat_ramp_is_only_beyond_it() {
         let mut fixture = Fixture::good();

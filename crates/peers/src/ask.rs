@@ -199,6 +199,7 @@ pub(crate) mod tests {
     use super::*;
     use model::curve::Curve;
     use model::load::{Level, MixTarget, Request};
+    use model::route::Resolution;
 
     /// 16 connections for 3 s.
     pub(crate) fn ask() -> Ask {
@@ -267,6 +268,19 @@ pub(crate) mod tests {
         assert!(Ask::of(&many).unwrap_err().contains("use ceiling load"));
         let short = Ask { stop: Stop::AfterNs(1_500_000_000), ..ask() };
         assert!(short.whole_seconds("wrk").unwrap_err().contains("whole seconds"));
+    }
+
+    /// A tool connects to the host of its URL, whatever `--connect-to` says.
+    #[test]
+    fn a_load_that_is_led_elsewhere_is_refused() {
+        let led = |name: &str| {
+            let resolution = Resolution { name: name.into(), ..Resolution::default() };
+            Ask::of(&Trial { url: "http://shop.example/read".into(), resolution, ..trial() })
+        };
+        assert!(led("shop.example:80").is_ok());
+        for elsewhere in ["127.0.0.1:8080", "shop.example:81", "other.example:80"] {
+            assert!(led(elsewhere).unwrap_err().contains("--connect-to"), "{elsewhere}");
+        }
     }
 
     #[test]

@@ -438,6 +438,24 @@ fn blocks_visit_each_cell_and_end_when_a_look_says_so() {
     assert_eq!(visited(&results), expected);
 }
 
+/// A budget that was spent before is spent at each block, also where more was measured behind it.
+#[test]
+fn what_goes_on_keeps_the_blocks_that_were_measured() {
+    let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
+    let (plan, places, stop) = (plan(DESIGN, &targets), scratch.places(), AtomicBool::new(false));
+    let go_on = |before: &[CellResult], ended: Option<Ended>| {
+        let mut look = |_: &[CellResult]| ended;
+        let hooks = Hooks { measure: &mut |_, _| measured(), tell: &mut |_| {}, look: &mut look };
+        walk(&plan, &targets, &places, &stop, before, hooks)
+    };
+    let (all, _) = go_on(&[], None);
+    assert_eq!(go_on(&all, Some(Ended::Budget)), (all.clone(), None));
+    // The last block was not reached.
+    let mut most = all.clone();
+    most[6..].iter_mut().for_each(|one| one.fate = Fate::NotReached);
+    assert_eq!(go_on(&most, Some(Ended::Budget)), (all[..6].to_vec(), Some(Ended::Budget)));
+}
+
 #[test]
 fn what_was_measured_before_is_not_measured_again() {
     let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));

@@ -130,6 +130,29 @@ mod tests {
         [vec![text], lines].concat()
     }
 
+    /// Time that was spent without a decided trial says nothing about the server.
+    #[test]
+    fn a_search_claims_a_miss_only_when_a_trial_missed() {
+        use model::claim::Claim;
+        use model::search::Ended;
+        let mut run = fixtures::find_answer();
+        let search = run.record.search.as_mut().unwrap();
+        let answer = search.answer.as_mut().unwrap();
+        (answer.rate, answer.misses_at, answer.ended) = (None, None, Ended::BudgetSpent);
+        let mut claim = |standing: ObjectiveStanding, trust: Trust| {
+            let trials = &mut run.record.search.as_mut().unwrap().trials;
+            trials.iter_mut().for_each(|one| (one.standing, one.trust) = (standing, trust));
+            run.record.claim()
+        };
+        assert_eq!(claim(ObjectiveStanding::Missed, Trust::Sound), Claim::Known);
+        for (standing, trust) in [
+            (ObjectiveStanding::Undecided, Trust::Sound),
+            (ObjectiveStanding::Missed, Trust::ClientLate),
+        ] {
+            assert!(matches!(claim(standing, trust), Claim::NotKnown(_)), "{standing:?}");
+        }
+    }
+
     #[test]
     fn the_answer_comes_first_with_what_it_rests_on() {
         let run = fixtures::find_answer();
