@@ -260,8 +260,12 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         return TermFinding::open(format!("{} is not in the record", percentile.name()));
     }
     let needed = (SAMPLES_BEYOND / (1.0 - percentile.quantile())).round();
+    let what = match term.figure {
+        TermFigure::Connect(_) => "connections",
+        _ => "responses",
+    };
     TermFinding::open(format!(
-        "too few responses: {} needs {}, there are {}",
+        "too few {what}: {} needs {}, there are {}",
         percentile.name(),
         show_count(needed),
         show_count(population)

@@ -151,7 +151,7 @@ fn json_line(line: &str, place: &str, read: ReadFile) -> Result<Recipe, MixError
 struct Headers(Vec<(String, String)>);
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a value of a header is a text or a list of texts")]
 enum RowValues {
     One(String),
     Many(Vec<String>),

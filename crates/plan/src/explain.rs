@@ -10,7 +10,12 @@ fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, S
     let name = shown.split([' ', ',']).next().unwrap_or_default().trim_end_matches("...");
     let is_it = |argument: &&Arg| match argument.get_long() {
         Some(long) => name.strip_prefix("--") == Some(long),
-        None => name == format!("<{}>", argument.get_id().as_str().to_uppercase()),
+        None => {
+            let shown = argument.get_value_names().into_iter().flatten();
+            let mut names = shown.map(|name| name.to_string());
+            let id = argument.get_id().as_str().to_uppercase();
+            name == format!("<{id}>") || names.any(|shown| name == format!("<{shown}>"))
+        }
     };
     let own = command.get_arguments().find(is_it).map(|argument| (argument, path.to_string()));
     own.or_else(|| {
@@ -19,11 +24,24 @@ fn find<'a>(command: &'a Command, shown: &str, path: &str) -> Option<(&'a Arg, S
     })
 }
 
+/// The sub-command that a usage line is about, and the words that start an example of it.
+fn typed_in<'a>(command: &'a Command, usage: &str) -> (&'a Command, String) {
+    let mut meant = (command, command.get_name().to_string());
+    let words = usage.split_whitespace().skip_while(|word| *word != command.get_name());
+    for word in words.skip(1) {
+        let Some(below) = meant.0.find_subcommand(word) else { break };
+        meant = (below, format!("{} {word}", meant.1));
+    }
+    meant
+}
+
 /// What an argument takes and an example, by how a usage shows it. The example of an option is the
 /// option alone; that of a positional argument is its command with all positional arguments.
-fn wanted(command: &Command, shown: &str, kinds: &[Kind]) -> (String, String) {
-    let unknown = || ("a value".to_string(), "ceiling load --help".to_string());
-    let Some((argument, path)) = find(command, shown, command.get_name()) else { return unknown() };
+fn wanted((command, usage): (&Command, &str), shown: &str, kinds: &[Kind]) -> (String, String) {
+    let (meant, path) = typed_in(command, usage);
+    let unknown = || ("a value".to_string(), format!("{path} --help"));
+    let found = find(meant, shown, &path).or_else(|| find(command, shown, command.get_name()));
+    let Some((argument, path)) = found else { return unknown() };
     let Some((takes, example)) = hint(argument, kinds) else { return unknown() };
     match (argument.get_short(), argument.get_long()) {
         (Some(short), _) => (takes, format!("-{short} {example}")),
@@ -40,7 +58,6 @@ fn wanted(command: &Command, shown: &str, kinds: &[Kind]) -> (String, String) {
 
 /// What is wrong with the words of a command, what is accepted, and an example.
 pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> String {
-    let wanted = |argument: &str| wanted(command, argument, kinds);
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -50,6 +67,8 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
         }
         _ => None,
     };
+    let usage = text(ContextKind::Usage).unwrap_or_default();
+    let wanted = |argument: &str| wanted((command, &usage), argument, kinds);
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {

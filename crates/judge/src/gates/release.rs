@@ -33,7 +33,7 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    fn share(&self) -> f64 {
+    pub fn share(&self) -> f64 {
         (self.known_ns - self.low_ns) as f64 / self.known_ns.max(1) as f64
     }
 }
