@@ -25,6 +25,8 @@
   let latest = null;
   let ticks = 0;
   let experiment = "";
+  // Whether a visit was told of since the last run began.
+  let isOfVisit = false;
   let isOver = false;
   let isDue = false;
   let redraws = false;
@@ -131,9 +133,15 @@
     },
     visit: ({ index, of, name }) => {
       say("visit", `${experiment}${experiment && ", "}visit ${index + 1} of ${of}: ${name}`);
+      isOfVisit = true;
     },
     begin: ({ title, subtitle }) => {
       clear();
+      if (!isOfVisit) {
+        experiment = "";
+        say("visit", "");
+      }
+      isOfVisit = false;
       say("title", title);
       document.title = title;
       say("subtitle", subtitle);

@@ -21,8 +21,10 @@ enum Weight {
     Tick,
     /// When the next one arrives.
     Replaced,
-    /// Never.
+    /// When another run begins.
     Kept,
+    /// When there is another experiment, or another visit of it: a run that begins is of these.
+    Heading,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,7 @@ impl Hub {
         let weight = match message {
             Message::Tick(_) => Weight::Tick,
             Message::Present { .. } => Weight::Replaced,
+            Message::Experiment { .. } | Message::Visit { .. } => Weight::Heading,
             _ => Weight::Kept,
         };
         let json = serde_json::to_string(message).unwrap_or_default();
@@ -108,6 +111,14 @@ impl Hub {
         history.next += 1;
         if weight == Weight::Replaced {
             history.frames.retain(|frame| frame.weight != Weight::Replaced);
+        }
+        match message {
+            // Who comes later sees the run that goes on; a page forgets those before it, too.
+            Message::Begin(_) => history.forget_runs(),
+            Message::Experiment { .. } => history.forget_headings(0),
+            // That of the experiment is the first.
+            Message::Visit { .. } => history.forget_headings(1),
+            _ => {}
         }
         history.ticks += usize::from(weight == Weight::Tick);
         history.frames.push_back(Frame { id, weight, bytes });
@@ -158,6 +169,21 @@ fn unnumbered(message: &Message) -> Arc<[u8]> {
 }
 
 impl History {
+    /// Leaves out all but the headings.
+    fn forget_runs(&mut self) {
+        self.frames.retain(|frame| frame.weight == Weight::Heading);
+        (self.ticks, self.dropped) = (0, (0, 0));
+    }
+
+    /// Leaves out the headings behind the first few.
+    fn forget_headings(&mut self, few: usize) {
+        let mut seen = 0;
+        self.frames.retain(|frame| {
+            seen += usize::from(frame.weight == Weight::Heading);
+            frame.weight != Weight::Heading || seen <= few
+        });
+    }
+
     /// Leaves out every second tick of the older half.
     fn thin(&mut self) {
         let half = self.ticks / 2;
@@ -216,7 +242,7 @@ impl Drop for Watcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Conclusion, Tick};
+    use crate::message::{Begin, Conclusion, Tick};
 
     fn tick(t_s: f64) -> Message {
         Message::Tick(Tick { t_s, ..Tick::default() })
@@ -251,6 +277,26 @@ mod tests {
         hub.end();
         let mut again = hub.watch(Some(id(&missed[2]).unwrap()));
         assert_eq!(again.next(9, Duration::from_secs(9)), Next::Over);
+    }
+
+    #[test]
+    fn a_run_that_begins_is_all_that_is_kept_with_its_experiment_and_visit() {
+        let hub = Arc::new(Hub::default());
+        let visit = |index| Message::Visit { index, of: 2, name: format!("cell {index}") };
+        hub.publish(&Message::Experiment { title: "gzip".to_string() });
+        for index in 0..2 {
+            hub.publish(&visit(index));
+            hub.publish(&Message::Begin(Begin::default()));
+            hub.publish(&tick(1.0));
+            hub.publish(&Message::Notice { text: "done".to_string() });
+        }
+        let seen = all(&mut hub.watch(None));
+        let kinds = ["experiment", "visit", "begin", "tick", "notice"];
+        assert_eq!(seen.len(), kinds.len(), "{seen:?}");
+        for (frame, kind) in seen.iter().zip(kinds) {
+            assert!(frame.contains(&format!("\"kind\":\"{kind}\"")), "{frame}");
+        }
+        assert!(seen[1].contains("cell 1"), "{}", seen[1]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Now {
     pub state: State,
     /// Its experiment, and the visit.
     pub experiment: Option<(String, String)>,
+    /// Whether a visit was told of since the last run began.
+    is_of_visit: bool,
     /// Title and subtitle.
     pub begin: Begin,
     /// The current level.
@@ -59,9 +61,11 @@ impl Now {
             Message::Visit { index, of, name } => {
                 let title = self.experiment.take().map_or_else(String::new, |(title, _)| title);
                 self.experiment = Some((title, format!("visit {} of {of}: {name}", index + 1)));
+                self.is_of_visit = true;
             }
             Message::Begin(begin) => {
-                let experiment = self.experiment.take();
+                // A run without a visit before it is of no experiment.
+                let experiment = self.experiment.take().filter(|_| self.is_of_visit);
                 let state = State::Running;
                 *self = Self { state, experiment, begin: begin.clone(), ..Self::default() };
             }
@@ -132,10 +136,13 @@ mod tests {
         now.apply(&begin("one"));
         now.apply(&Message::Tick(Tick { stage: "measuring".to_string(), ..Tick::default() }));
         assert_eq!(now.stage(), "measuring");
+        now.apply(&Message::Visit { index: 1, of: 4, name: "free".to_string() });
         now.apply(&begin("two"));
         assert!(now.ticks.is_empty() && now.begin.title == "two");
         let (title, visit) = now.experiment.clone().unwrap();
         assert_eq!((title.as_str(), visit.as_str()), ("plan", "visit 2 of 4: free"));
+        now.apply(&begin("a run of its own"));
+        assert_eq!(now.experiment, None, "it belongs to no experiment");
         now.apply(&Message::Failed { why: "no response".to_string() });
         assert_eq!((now.state, now.notices.len()), (State::Failed, 1));
     }
