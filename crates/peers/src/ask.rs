@@ -82,9 +82,14 @@ impl Ask {
         }
     }
 
-    /// The time-out in whole seconds, at least one.
-    pub fn timeout_s(&self) -> u64 {
-        self.timeout_ns.div_ceil(NS_PER_S).max(1)
+    /// The time-out, for a tool that takes it in whole seconds only.
+    pub fn timeout_s(&self, tool: &str) -> Result<u64, String> {
+        match self.timeout_ns.is_multiple_of(NS_PER_S) && self.timeout_ns > 0 {
+            true => Ok(self.timeout_ns / NS_PER_S),
+            false => {
+                Err(format!("{tool} takes a time-out in whole seconds; for example --timeout 1s"))
+            }
+        }
     }
 
     /// The body as text, for a tool that takes it on its command line.
@@ -268,6 +273,9 @@ pub(crate) mod tests {
         assert!(Ask::of(&many).unwrap_err().contains("use ceiling load"));
         let short = Ask { stop: Stop::AfterNs(1_500_000_000), ..ask() };
         assert!(short.whole_seconds("wrk").unwrap_err().contains("whole seconds"));
+        assert_eq!(ask().timeout_s("wrk"), Ok(10));
+        let hasty = Ask { timeout_ns: 500_000_000, ..ask() };
+        assert!(hasty.timeout_s("wrk").unwrap_err().contains("--timeout 1s"));
     }
 
     /// A tool connects to the host of its URL, whatever `--connect-to` says.

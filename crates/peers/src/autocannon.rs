@@ -20,7 +20,8 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Stop::AfterNs(_) => format!("-d {}", ask.whole_seconds("autocannon")?),
         Stop::AfterRequests(count) => format!("-a {count}"),
     };
-    let first = format!("--no-progress -j -c {} {ends} -t {}", ask.connections, ask.timeout_s());
+    let timeout_s = ask.timeout_s("autocannon")?;
+    let first = format!("--no-progress -j -c {} {ends} -t {timeout_s}", ask.connections);
     let mut words = words(&first);
     let mut option = |name: &str, value: String| words.extend([name.to_string(), value]);
     if ask.depth > 1 {

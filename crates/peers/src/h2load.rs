@@ -14,8 +14,15 @@ pub(crate) const PEER: Peer = Peer {
     order,
 };
 
+/// The time-out that nobody asked for, nanoseconds.
+const TIMEOUT_NS: u64 = 10_000_000_000;
+
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.closed("h2load", "its --rps is per client; use wrk2, vegeta, k6, oha or autocannon")?;
+    if ask.timeout_ns != TIMEOUT_NS {
+        let why = "h2load has no time-out for a response; leave --timeout out";
+        return Err(why.to_string());
+    }
     let ends = match ask.stop {
         Stop::AfterNs(_) => format!("-D {}", ask.whole_seconds("h2load")?),
         Stop::AfterRequests(count) => format!("-n {count}"),
@@ -54,5 +61,6 @@ mod tests {
                         -d {folder}/body http://127.0.0.1:8083/read\n--- body\na\"b";
         assert_eq!(order(&all).unwrap().shown(), expected);
         assert!(order(&Ask { rate: Some(1.0), ..ask() }).is_err());
+        assert!(order(&Ask { timeout_ns: 1, ..ask() }).unwrap_err().contains("no time-out"));
     }
 }

@@ -32,7 +32,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     let mut words = words(&format!(
         "-disable-compression -disable-redirects -c {} {ends} -t {}",
         ask.connections,
-        ask.timeout_s()
+        ask.timeout_s("hey")?
     ));
     if let Some(rate) = ask.rate {
         words.extend(["-q".to_string(), format!("{}", rate / f64::from(ask.connections))]);

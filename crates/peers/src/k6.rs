@@ -50,7 +50,7 @@ fn script(ask: &Ask) -> Result<String, String> {
     for (name, value) in &ask.headers {
         headers.insert(name.clone(), json!(value));
     }
-    let params = json!({ "headers": headers, "timeout": format!("{}s", ask.timeout_s()) });
+    let params = json!({ "headers": headers, "timeout": Ask::time(ask.timeout_ns) });
     let body = match ask.body.is_empty() {
         true => Value::Null,
         false => json!(ask.body_text("k6")?),

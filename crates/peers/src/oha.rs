@@ -30,7 +30,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     if let Some(rate) = ask.whole_rate("oha")? {
         words.extend(["-q".to_string(), rate.to_string()]);
     }
-    words.extend(["-t".to_string(), format!("{}s", ask.timeout_s())]);
+    words.extend(["-t".to_string(), Ask::time(ask.timeout_ns)]);
     if ask.method != "GET" {
         words.extend(["-m".to_string(), ask.method.clone()]);
     }

@@ -30,10 +30,10 @@ fn order(ask: &Ask) -> Result<Order, String> {
     };
     // By itself it follows redirects; with -1 it does not, and they count as good.
     let line = format!(
-        "attack -targets {FOLDER}/target.txt {pace} -redirects=-1 -duration {} -timeout {}s \
+        "attack -targets {FOLDER}/target.txt {pace} -redirects=-1 -duration {} -timeout {} \
          -output {FOLDER}/{RESULTS}",
         Ask::time(ns),
-        ask.timeout_s()
+        Ask::time(ask.timeout_ns)
     );
     let mut target = format!("{} {}\n", ask.method, ask.url);
     for (name, value) in &ask.headers {

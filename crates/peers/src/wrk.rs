@@ -17,13 +17,13 @@ fn order(ask: &Ask) -> Result<Order, String> {
     ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
     ask.one_of_each_header("wrk")?;
     let seconds = ask.whole_seconds("wrk")?;
-    Ok(lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections)))
+    lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections))
 }
 
 /// What is the same for wrk and wrk2.
-pub(crate) fn lines(ask: &Ask, first: String) -> Order {
+pub(crate) fn lines(ask: &Ask, first: String) -> Result<Order, String> {
     let mut order = Order::of(words(&first));
-    order.words.push(format!("--timeout={}s", ask.timeout_s()));
+    order.words.push(format!("--timeout={}s", ask.timeout_s("wrk")?));
     for (name, value) in &ask.headers {
         order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
     }
@@ -33,7 +33,7 @@ pub(crate) fn lines(ask: &Ask, first: String) -> Order {
         order.files.push(("wrk.lua", script(ask)));
     }
     order.words.push(ask.url.clone());
-    order
+    Ok(order)
 }
 
 /// A batch of `depth` requests counts as that many responses; the next one waits for all of them.

@@ -19,7 +19,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     let seconds = ask.whole_seconds("wrk2")?;
     let (threads, connections) = (ask.threads, ask.connections);
     let first = format!("-t{threads} -c{connections} -d{seconds}s -R{rate} --latency");
-    Ok(wrk::lines(ask, first))
+    wrk::lines(ask, first)
 }
 
 #[cfg(test)]

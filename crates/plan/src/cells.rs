@@ -279,13 +279,25 @@ fn drafts(plan: &PlanText) -> Result<Vec<Draft>, PlanError> {
             [("server", &cell.server), ("client", &cell.client), ("load", &cell.load)]
         {
             let table = tables.entry(name).or_default();
-            table.extend(own.iter().map(|(key, value)| (key.clone(), value.clone())));
+            for (key, value) in own {
+                change(table, key, value);
+            }
         }
         let walls = cell.walls.clone().unwrap_or_else(|| plan.walls.clone());
         let tune = all.changed(tune(&cell.name, cell.tune.as_ref())?);
         Ok(Draft { name: vec![cell.name.clone()], tables, tune, walls })
     };
     plan.cell.iter().map(draft).collect()
+}
+
+/// Changes a key that cells have in common. Of `path` and `url`, one replaces the other.
+fn change(table: &mut Table, key: &str, value: &Value) {
+    match key {
+        "path" => drop(table.remove("url")),
+        "url" => drop(table.remove("path")),
+        _ => {}
+    }
+    table.insert(key.to_string(), value.clone());
 }
 
 /// Each draft with each value, the values in the inner loop.
@@ -321,7 +333,7 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
                 TUNE => draft.tune.only_one().map_err(wrong)?,
                 table => draft.tables.entry(table).or_default(),
             };
-            changed.insert(key.to_string(), value.clone());
+            change(changed, key, value);
             let value = shown(value);
             // Names are shown; a secret is shown by its number.
             let is_secret = masked(key, &value, &listed) != value;

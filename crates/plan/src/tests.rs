@@ -126,6 +126,18 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
 }
 
 #[test]
+fn a_cell_has_the_url_or_the_path_that_was_said_last() {
+    let body = "server.target = \"fiber\"\nload.path = \"/read\"\n[[cell]]\nname = \"one\"\n\
+                [[cell]]\nname = \"two\"\nload.url = \"tcp://{addr}\"\n";
+    let urls: Vec<String> = cells(body).into_iter().map(|cell| cell.load.url).collect();
+    assert_eq!(urls, ["http://{addr}/read", "tcp://{addr}"]);
+    let body = "server.target = \"fiber\"\nload.url = \"tcp://{addr}\"\n[[vary]]\n\
+                key = \"load.path\"\nvalues = [\"/a\", \"/b\"]\n";
+    let urls: Vec<String> = cells(body).into_iter().map(|cell| cell.load.url).collect();
+    assert_eq!(urls, ["http://{addr}/a", "http://{addr}/b"]);
+}
+
+#[test]
 fn a_list_is_levels_where_an_option_is_given_once() {
     let of =
         |load: &str| cells(&format!("server.target = \"fiber\"\nload = {{ {load} }}")).remove(0);
