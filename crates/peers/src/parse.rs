@@ -2,6 +2,7 @@
 
 use crate::fronts::Front;
 use crate::typed::{Asks, Typed, TypedOption};
+use model::tool::Tool;
 use std::collections::BTreeMap;
 
 /// The width of help.
@@ -102,6 +103,14 @@ pub fn help(front: &Front) -> String {
         }
         text += &format!("{line}\n");
     }
+    let name = front.tool.name();
+    if front.trusts_any {
+        text += &format!("\nAny certificate is accepted, as by {name}.\n");
+    }
+    if front.tool == Tool::H2load {
+        text +=
+            &format!("\nA response later than 60s is a failure; {name} itself waits for ever.\n");
+    }
     format!("{text}\nExample:\n  {}", front.example)
 }
 
@@ -109,7 +118,6 @@ pub fn help(front: &Front) -> String {
 mod tests {
     use super::*;
     use crate::fronts::{FRONTS, front};
-    use model::tool::Tool;
 
     fn made(tool: Tool, line: &str) -> Result<String, String> {
         let words: Vec<String> = line.split(' ').map(str::to_string).collect();
