@@ -14,7 +14,7 @@ pub(crate) const PEER: Peer = Peer {
     order,
 };
 
-/// The time-out that nobody asked for, nanoseconds.
+/// The default of `--timeout`, nanoseconds.
 const TIMEOUT_NS: u64 = 10_000_000_000;
 
 fn order(ask: &Ask) -> Result<Order, String> {

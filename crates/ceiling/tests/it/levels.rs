@@ -1,6 +1,6 @@
 //! Listed levels: all are visited, in their order, each with the load that was asked for.
 
-use crate::harness::{Server, code_of, count, measure, run_until, shown, turn};
+use crate::harness::{Server, code_of, count, measure, run_until, shown, turn, wait_until};
 use serde_json::Value;
 
 fn points(record: &Value) -> &[Value] {
@@ -47,22 +47,28 @@ fn opened_by_second(record: &Value) -> u64 {
 #[test]
 fn churn_visits_numbers_of_devices_one_after_the_other() {
     let _turn = turn();
-    let server = Server::start("target-nethttp", &[]);
-    let url = format!("tcp://127.0.0.1:{}", server.port);
-    let churn = ["churn", &url, "--hold", "100ms", "-d", "500ms", "--ramp-up", "300ms"];
-    let (code, record) = measure(&[&churn[..], &["-c", "5,10,30"]].concat());
+    // In a window as short as here, a client that gets no CPU may open nothing.
+    let mut found = None;
+    wait_until("connections in every window", || {
+        let server = Server::start("target-nethttp", &[]);
+        let url = format!("tcp://127.0.0.1:{}", server.port);
+        let churn = ["churn", &url, "--hold", "100ms", "-d", "500ms", "--ramp-up", "300ms"];
+        let (code, record) = measure(&[&churn[..], &["-c", "5,10,30"]].concat());
+        let mut each = points(&record).iter();
+        let is_so = each.all(|point| count(point, "/turnover/established") > 0);
+        found = Some((code, record, server.stop()));
+        is_so
+    });
+    let (code, record, end) = found.unwrap();
     assert_eq!(code, code_of(&record), "{}", shown(&record));
     let devices: Vec<_> =
         points(&record).iter().map(|point| count(point, "/load/connections")).collect();
     assert_eq!(devices, [5, 10, 30]);
     for point in points(&record) {
         assert_eq!(count(point, "/turnover/failed"), 0, "{point}");
-        let seconds = point["turnover"]["openings"].as_array().unwrap();
-        assert!(seconds.iter().any(|second| count(second, "/established") > 0), "{point}");
         assert!(point["turnover"]["starts"].is_null(), "closed loop: nothing was planned");
     }
     assert_eq!(opened_by_second(&record), established(&record), "ramp-up and ramp-down too");
-    let end = server.stop();
     // The preflight opened one more.
     assert_eq!(count(&end, "/connections_accepted"), established(&record) + 1);
 }
