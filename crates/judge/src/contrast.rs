@@ -97,16 +97,24 @@ impl Rules {
         Self { band, look: 1, looks: 1 }
     }
 
-    /// After a block of a design. An experiment that ends once it is decided looks after each block
-    /// that gives enough pairs; any other experiment looks once, at its end.
+    /// After a block of a design. An experiment that ends once it is decided, or precise, looks
+    /// after each block that gives enough pairs; any other experiment looks once, at its end.
     pub fn of(design: &Design, block: u32) -> Self {
         let look = |block: u32| (block as usize + 1).saturating_sub(PAIRS_MIN).max(1);
-        match design.until_decided {
+        match design.until_decided || design.precision.is_some() {
             true => {
                 Self { band: design.same_within, look: look(block), looks: look(design.blocks) }
             }
             false => Self::once(design.same_within),
         }
+    }
+
+    /// Half of the interval of a ratio at the risk of this look: 0.01 is from -1 % to +1 %. At an
+    /// early look it is wider than the 95 % interval, because the looks that follow are at risk,
+    /// too: an experiment that ended when this is narrow enough errs in 5 % of all cases at most.
+    pub fn half(&self, contrast: &Contrast) -> f64 {
+        let (low, high) = contrast.interval(1.0 - self.spends(RISK));
+        (high / low).sqrt() - 1.0
     }
 
     /// The risk that the last look may spend.
@@ -470,6 +478,40 @@ mod tests {
             let covered = (0..2000).filter(covers).count();
             eprintln!("looks that end with an effect of {effect}: {covered} of 2000 covered");
             assert!((1845..=1940).contains(&covered), "{covered} of 2000, 95 % asked");
+        }
+    }
+
+    /// Pairs that chance made alike give a narrow interval, which is then wrong more often.
+    #[test]
+    fn intervals_cover_the_ratio_also_where_their_width_ended_the_experiment() {
+        for precision in [0.01, 0.015, 0.02] {
+            let looks = 13;
+            let end = |seed: u64| -> (Contrast, Rules) {
+                let mut world = World::new(seed, 0.0);
+                let mut pairs = world.pairs(PAIRS_MIN - 1);
+                let last = (1..=looks).find_map(|look| {
+                    pairs.push(world.pair());
+                    let rules = Rules { band: 0.0, look, looks };
+                    let contrast = Contrast::of(&pairs)?;
+                    let is_over = look == looks || rules.half(&contrast) <= precision;
+                    is_over.then_some((contrast, rules))
+                });
+                last.expect("the last look ends it")
+            };
+            let ends: Vec<(Contrast, Rules)> = (0..2000).map(end).collect();
+            let covered = ends.iter().filter(|(one, _)| one.low <= 1.0 && 1.0 <= one.high).count();
+            let differs = |(one, rules): &&(Contrast, Rules)| {
+                let said = conclude(&[Some(*one)], *rules)[0];
+                matches!(said, Some(Conclusion::More | Conclusion::Less))
+            };
+            let wrong = ends.iter().filter(differs).count();
+            let early = ends.iter().filter(|(_, rules)| rules.look < looks).count();
+            eprintln!(
+                "until {precision}: {early} early, {covered} covered, {wrong} differ of 2000"
+            );
+            assert!((1845..=1940).contains(&covered), "{covered} of 2000, 95 % asked");
+            assert!(wrong <= 60, "{wrong} of 2000 equal cells, 5 % allowed");
+            assert!(early >= 200, "{early} of 2000 ended early");
         }
     }
 

@@ -5,7 +5,7 @@
 //! follow from them. Never: a figure of a warm-up visit, or of a visit that a rule of the plan
 //! excludes.
 
-use crate::contrast::{Contrast, Rules, conclude};
+use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
 use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
@@ -84,14 +84,11 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
 /// Why an experiment may end after a block: everything its design asks for is known.
 pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<Ended> {
     let (counted, _) = counted(design, visits);
-    let contrasts = compare(design, &counted, Rules::of(design, block)).contrasts;
+    let rules = Rules::of(design, block);
+    let contrasts = compare(design, &counted, rules).contrasts;
     let main: Vec<_> = contrasts.iter().filter(|one| one.figure == design.figure).collect();
     let is_decided = |one: &&experiment::Contrast| {
         one.conclusion.is_some_and(|word| word != Conclusion::Undecided)
-    };
-    let is_narrow = |one: &&experiment::Contrast, share: f64| {
-        let half = one.low.zip(one.high).map(|(low, high)| (high / low).sqrt() - 1.0);
-        half.is_some_and(|half| half <= share)
     };
     if main.is_empty() {
         return None;
@@ -100,7 +97,12 @@ pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<End
         return Some(Ended::Decided);
     }
     let share = design.precision?;
-    main.iter().all(|one| is_narrow(one, share)).then_some(Ended::Precise)
+    let logs = Logs::of(&counted, design.figure);
+    let is_narrow = |one: &&experiment::Contrast| {
+        let series = logs.series(&[(one.cell.as_str(), 1.0), (design.baseline.as_str(), -1.0)]);
+        Contrast::of_logs(&series).is_some_and(|contrast| rules.half(&contrast) <= share)
+    };
+    main.iter().all(is_narrow).then_some(Ended::Precise)
 }
 
 /// The visits that count, and those that a rule of the plan excludes.
@@ -164,7 +166,9 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let logs = Logs::of(visits, figure);
         let base = (design.baseline.as_str(), -1.0);
         let against = |cell: &str| logs.series(&[(cell, 1.0), base]);
-        let floor = design.floor.as_ref().and_then(|twin| floor(&against(twin), figure));
+        let twins = design.floor.as_ref().map(|twin| against(twin));
+        let floor = twins.as_ref().and_then(|twins| floor(twins, figure));
+        let limit = Limit::of(twins.as_deref(), floor);
         let cells: Vec<&String> = design.compared().collect();
         let effects = effects::of(design);
         let series = cells.iter().map(|cell| against(cell));
@@ -185,34 +189,35 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let mut judged = all.iter().zip(contrasts).zip(concluded);
         for cell in cells {
             let Some(((series, contrast), concluded)) = judged.next() else { continue };
-            let (conclusion, more_blocks) = concluded.map(|one| one.word()).unzip();
-            let one = experiment::Contrast {
+            let ratio = contrast.map(|one| one.ratio);
+            let claim = limit.claim(ratio, concluded);
+            compared.contrasts.push(experiment::Contrast {
                 cell: cell.clone(),
                 baseline: design.baseline.clone(),
                 figure,
                 pairs: series.len() as u64,
-                ratio: contrast.map(|one| one.ratio),
+                ratio,
                 low: contrast.map(|one| one.low),
                 high: contrast.map(|one| one.high),
-                conclusion,
-                more_blocks: more_blocks.flatten(),
-                below_floor: false,
-            };
-            compared.contrasts.push(beyond(floor, one));
+                conclusion: claim.conclusion,
+                more_blocks: claim.more_blocks,
+                below_floor: claim.below_floor,
+            });
         }
         for (effect, ((series, contrast), concluded)) in effects.into_iter().zip(judged) {
-            let (conclusion, more_blocks) = concluded.map(|one| one.word()).unzip();
+            let ratio = contrast.map(|one| one.ratio);
+            let claim = limit.claim(ratio, concluded);
             compared.effects.push(Effect {
                 figure,
                 levels: effect.levels,
                 against: effect.against,
                 aliases: effect.aliases,
                 blocks: series.len() as u64,
-                ratio: contrast.map(|one| one.ratio),
+                ratio,
                 low: contrast.map(|one| one.low),
                 high: contrast.map(|one| one.high),
-                conclusion,
-                more_blocks: more_blocks.flatten(),
+                conclusion: claim.conclusion,
+                more_blocks: claim.more_blocks,
             });
         }
         compared.floors.extend(floor);
@@ -252,16 +257,54 @@ fn floor(ratios: &[f64], figure: Figure) -> Option<Floor> {
     })
 }
 
-/// A difference within the variation of the host by itself is not claimed.
-fn beyond(floor: Option<Floor>, one: experiment::Contrast) -> experiment::Contrast {
-    let is_claimed = matches!(one.conclusion, Some(Conclusion::More | Conclusion::Less));
-    let is_below =
-        |floor: Floor| one.ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) - 1.0 <= floor.share);
-    if is_claimed && floor.is_some_and(is_below) {
-        let conclusion = Some(Conclusion::Undecided);
-        return experiment::Contrast { conclusion, below_floor: true, ..one };
+/// Which differences may be claimed.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    /// All: the design has no floor.
+    None,
+    /// Those beyond this share, which the host varies by itself.
+    Share(f64),
+    /// None: what the host varies by itself is not known before this many more blocks.
+    Unknown(u64),
+}
+
+/// What is claimed of a ratio.
+struct Claim {
+    conclusion: Option<Conclusion>,
+    more_blocks: Option<u64>,
+    below_floor: bool,
+}
+
+impl Limit {
+    /// By the ratios of the baseline against itself, if the design has a floor.
+    fn of(twins: Option<&[f64]>, floor: Option<Floor>) -> Self {
+        match (twins, floor) {
+            (_, Some(floor)) => Self::Share(floor.share),
+            (Some(twins), None) => {
+                Self::Unknown(PAIRS_MIN.saturating_sub(twins.len()).max(1) as u64)
+            }
+            (None, None) => Self::None,
+        }
     }
-    one
+
+    /// What was concluded of a ratio, as far as it may be claimed.
+    fn claim(self, ratio: Option<f64>, concluded: Option<contrast::Conclusion>) -> Claim {
+        let (conclusion, more_blocks) = concluded.map(|one| one.word()).unzip();
+        let more_blocks = more_blocks.flatten();
+        let is_claimed = matches!(conclusion, Some(Conclusion::More | Conclusion::Less));
+        let is_within =
+            |share: f64| ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) - 1.0 <= share);
+        let undecided = Some(Conclusion::Undecided);
+        match self {
+            Self::Share(share) if is_claimed && is_within(share) => {
+                Claim { conclusion: undecided, more_blocks: None, below_floor: true }
+            }
+            Self::Unknown(more) if is_claimed => {
+                Claim { conclusion: undecided, more_blocks: Some(more), below_floor: false }
+            }
+            _ => Claim { conclusion, more_blocks, below_floor: false },
+        }
+    }
 }
 
 #[cfg(test)]

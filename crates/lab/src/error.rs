@@ -85,6 +85,16 @@ pub enum ToolError {
     /// It did not end.
     #[error("{0} did not end, and was killed")]
     Hangs(&'static str),
+    /// It ended before the whole load was made, or says so: its figures are those of another load.
+    #[error("{name} ended with {how}, so its figures do not count: {why}")]
+    Ended {
+        /// Its name.
+        name: &'static str,
+        /// Its exit code or signal.
+        how: String,
+        /// Its last output.
+        why: String,
+    },
     /// It ended without figures.
     #[error("{name} ended with {how} and printed no readable figures: {why}")]
     Silent {

@@ -1,8 +1,9 @@
 //! Goes through the cells of a plan: starts what a cell needs, has it measured, and ends all of it.
 //!
-//! If a server dies its cell fails, whatever was measured before, because a partly dead server is a
-//! different server. Services live as long as consecutive cells need them. With a design the cells
-//! are visited block by block, and after each block the experiment may end early.
+//! If a server dies, or a service that it needs, its cell fails, whatever was measured before,
+//! because a partly dead server is a different server. Services live until the experiment ends.
+//! With a design the cells are visited block by block, and after each block the experiment may end
+//! early.
 
 mod folder;
 pub mod keeper;
@@ -106,8 +107,8 @@ pub enum Progress<'a> {
     Ended(&'a CellResult, &'a [CellResult]),
 }
 
-/// Makes all visits except those in `before`, which an interrupted experiment made. When the flag
-/// is set it ends after the current visit, which ends early.
+/// Makes all visits except the whole blocks in `before`, which an interrupted experiment made. When
+/// the flag is set it ends after the current visit, which ends early.
 pub fn walk(
     plan: &Plan,
     targets: &Targets,
@@ -140,12 +141,7 @@ fn walk_on(
     let Hooks { measure, tell, look } = hooks;
     let visits = plan.visits();
     let mut results: Vec<CellResult> = visits.iter().map(|visit| unreached(plan, visit)).collect();
-    for (result, known) in results.iter_mut().zip(before) {
-        let is_measured = matches!(known.fate, Fate::Measured { .. });
-        if is_measured && (&known.name, known.block) == (&result.name, result.block) {
-            *result = known.clone();
-        }
-    }
+    take_over(&mut results, before);
     let pause = Duration::from_nanos(plan.design.as_ref().map_or(0, |design| design.pause_ns));
     for (at, visit) in visits.iter().enumerate() {
         let begins_block = at > 0 && visits[at - 1].block != visit.block;
@@ -175,6 +171,26 @@ fn walk_on(
     }
     walk.end_kept();
     (results, None)
+}
+
+/// Takes over what was measured before: blocks of which every visit was, and visits of no block.
+/// The visits of a block are compared with each other, so they must be of one part of the
+/// experiment: a block with a gap is made again as a whole.
+fn take_over(results: &mut [CellResult], before: &[CellResult]) {
+    let is_of_block =
+        |one: &CellResult, other: &CellResult| one.block.is_some() && one.block == other.block;
+    let is_known = |(result, known): (&CellResult, &CellResult)| {
+        let is_measured = matches!(known.fate, Fate::Measured { .. });
+        is_measured && (&known.name, known.block) == (&result.name, result.block)
+    };
+    let mut at = 0;
+    for block in results.chunk_by_mut(is_of_block) {
+        let known = before.get(at..at + block.len()).unwrap_or_default();
+        at += block.len();
+        if !known.is_empty() && block.iter().zip(known).all(is_known) {
+            block.clone_from_slice(known);
+        }
+    }
 }
 
 /// Waits, unless the experiment is stopped.
@@ -289,9 +305,9 @@ impl Walk<'_> {
         drop(neighbours);
         (result.command, result.fate) = (measured.command, measured.fate);
         let held = turned.iter().try_for_each(|one| one.holds(pid(one.host())));
-        let is_measured = matches!(result.fate, Fate::Measured { .. });
-        if let (After::Stays, true, Some(started)) =
-            (self.after, is_measured, server.started.as_mut())
+        let served = self.served(cell, server.started.as_ref());
+        let is_good = matches!(result.fate, Fate::Measured { .. }) && served.is_ok();
+        if let (After::Stays, true, Some(started)) = (self.after, is_good, server.started.as_mut())
         {
             started.alive()?;
             self.kept = Some(server);
@@ -302,7 +318,19 @@ impl Walk<'_> {
         let ended = started.end();
         result.stopped = ended.stopped;
         let lost = ended.fault.map(|fault| format!("target {name}: {fault}"));
-        lost.map_or(held, Err)
+        // A server whose service died may die of that.
+        served.and(lost.map_or(held, Err))
+    }
+
+    /// Whether the services of a server on this host still run. The probe of another host looks
+    /// after those there.
+    fn served(&mut self, cell: &Cell, started: Option<&Started>) -> Result<(), String> {
+        match (&cell.server, started) {
+            (Server::Started { services, .. }, Some(Started::Here(_))) => {
+                self.services.alive(services)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn server(

@@ -44,11 +44,11 @@ pub(crate) fn run(
 ) -> Result<Run, LabError> {
     let (started_at, name) = (Timestamp::now(), tool.name());
     let program = program(tool)?;
-    let order = Ask::of(trial).and_then(|ask| (peers::peer(tool).order)(&ask));
-    let order = order.map_err(|why| ToolError::Asked(name, why))?;
     let failed = |error| ToolError::Run { name, error };
     let folder = child::Folder::make(name).map_err(failed)?;
-    let order = order.within(&folder.path().display().to_string());
+    let ask = Ask::of(trial, &folder.path().display().to_string());
+    let order = ask.and_then(|ask| (peers::peer(tool).order)(&ask));
+    let order = order.map_err(|why| ToolError::Asked(name, why))?;
     let version = child::version(&program, peers::peer(tool).version);
     let mut run = RunBuilder::set_up(Setting::Live, trial, notify)?;
     let child = Child::start(&program, &order, &trial.cpus, &folder).map_err(failed)?;
@@ -68,6 +68,10 @@ pub(crate) fn run(
     if stop.load(Ordering::Relaxed) {
         run.outcome = Outcome::Interrupted;
         return Ok(run.finish(command, started_at));
+    }
+    if let Some(how) = ended.failure(peers::peer(tool).harmless) {
+        let why = ended.last_words().unwrap_or("it said nothing".to_string());
+        return Err(ToolError::Ended { name, how, why }.into());
     }
     let words = typed(name, &order);
     let account = told(tool, trial, &program, &order, &ended, version)?;

@@ -85,7 +85,8 @@ pub struct Design {
     pub figure: Figure,
     /// A change from -x to +x counts as the same; 0.02 is 2 %.
     pub same_within: f64,
-    /// The experiment ends when every interval of a ratio is as narrow as -x to +x.
+    /// The experiment ends when every interval of a ratio, at the risk of that look, is as narrow
+    /// as -x to +x.
     pub precision: Option<f64>,
     /// The experiment ends when no contrast of rates is undecided.
     pub until_decided: bool,

@@ -1,6 +1,7 @@
 //! The load that a tool is asked to make: the part of a trial that at least one tool can make. What
 //! no tool can make is refused here, in one sentence.
 
+use crate::order::Order;
 use model::check::Checks;
 use model::load::{Arrival, DriverKind, Level, Life, Question, Spacing, Stop, Trial, Warmup};
 use model::route::Lookup;
@@ -29,11 +30,14 @@ pub struct Ask {
     pub stop: Stop,
     /// Time-out of a request, nanoseconds.
     pub timeout_ns: u64,
+    /// The folder of the files that the tool reads and writes, for its words.
+    pub folder: String,
 }
 
 impl Ask {
-    /// What a trial asks of a tool; an error says what no tool can do.
-    pub fn of(trial: &Trial) -> Result<Self, String> {
+    /// What a trial asks of a tool that has its files in a folder; an error says what no tool can
+    /// do.
+    pub fn of(trial: &Trial, folder: &str) -> Result<Self, String> {
         if let Some((what, way_out)) = refused(trial) {
             return Err(format!("{what} is not possible with another tool; {way_out}"));
         }
@@ -57,6 +61,7 @@ impl Ask {
             rate,
             stop: trial.stop,
             timeout_ns: trial.timeout_ns,
+            folder: folder.to_string(),
         })
     }
 
@@ -74,12 +79,13 @@ impl Ask {
         }
     }
 
-    /// The duration as `3s` or `2500ms`.
+    /// A time as `3s`, `2500ms` or `1500us`, as Go and oha read it. Nothing of it is cut: all of
+    /// these tools take times down to nanoseconds.
     pub fn time(ns: u64) -> String {
-        match ns.is_multiple_of(NS_PER_S) {
-            true => format!("{}s", ns / NS_PER_S),
-            false => format!("{}ms", ns / NS_PER_MS),
-        }
+        let units = [("s", NS_PER_S), ("ms", 1_000_000), ("us", 1000)];
+        let whole = units.into_iter().find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns));
+        let (unit, unit_ns) = whole.unwrap_or(("ns", 1));
+        format!("{}{unit}", ns / unit_ns)
     }
 
     /// The time-out, for a tool that takes it in whole seconds only.
@@ -134,6 +140,31 @@ impl Ask {
         }
     }
 
+    /// Refuses connections that the threads do not share evenly, for a tool that gives each thread
+    /// the same number and opens no others.
+    pub fn even_connections(&self, tool: &str) -> Result<(), String> {
+        let (connections, threads) = (self.connections, self.threads.max(1));
+        if connections.is_multiple_of(threads) {
+            return Ok(());
+        }
+        Err(format!(
+            "{tool} opens as many connections in each thread: with {threads} threads it would open \
+             {} and not {connections}; give a multiple of the threads, for example --connections \
+             {}, or leave --threads out",
+            connections / threads * threads,
+            connections.next_multiple_of(threads)
+        ))
+    }
+
+    /// The most threads, up to those of this load, with which a tool makes exactly this load; one
+    /// if it cannot make it at all.
+    pub fn threads_for(&self, order: fn(&Self) -> Result<Order, String>) -> u32 {
+        // Neither headers nor a body depend on threads, and a body may be large.
+        let light = Self { headers: Vec::new(), body: Vec::new(), ..self.clone() };
+        let is_made = |threads: &u32| order(&Self { threads: *threads, ..light.clone() }).is_ok();
+        (1..=self.threads).rev().find(is_made).unwrap_or(1)
+    }
+
     /// Refuses more than one request in flight on a connection.
     pub fn one_deep(&self, tool: &str) -> Result<(), String> {
         match self.depth {
@@ -147,7 +178,6 @@ impl Ask {
 }
 
 const NS_PER_S: u64 = 1_000_000_000;
-const NS_PER_MS: u64 = 1_000_000;
 
 /// What no tool can do, and what to do instead.
 fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
@@ -202,6 +232,7 @@ fn is_led_elsewhere(trial: &Trial) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::order::FOLDER;
     use model::curve::Curve;
     use model::load::{Level, MixTarget, Request};
     use model::route::Resolution;
@@ -219,6 +250,7 @@ pub(crate) mod tests {
             rate: None,
             stop: Stop::AfterNs(3 * NS_PER_S),
             timeout_ns: 10 * NS_PER_S,
+            folder: FOLDER.into(),
         }
     }
 
@@ -257,20 +289,20 @@ pub(crate) mod tests {
 
     #[test]
     fn a_trial_becomes_what_a_tool_is_asked() {
-        assert_eq!(Ask::of(&trial()), Ok(ask()));
+        assert_eq!(Ask::of(&trial(), FOLDER), Ok(ask()));
         let mut open = trial();
         let arrivals = Spacing::Fixed;
         open.levels[0].arrival = Arrival::Open { curve: Curve::constant(500.0), arrivals };
-        assert_eq!(Ask::of(&open).unwrap().rate, Some(500.0));
+        assert_eq!(Ask::of(&open, FOLDER).unwrap().rate, Some(500.0));
     }
 
     #[test]
     fn what_no_tool_can_do_is_refused_with_a_way_out() {
         let warm = Trial { warmup: Warmup::ForNs(1), ..trial() };
-        let why = Ask::of(&warm).unwrap_err();
+        let why = Ask::of(&warm, FOLDER).unwrap_err();
         assert!(why.contains("warm-up") && why.contains("leave --warmup out"), "{why}");
         let many = Trial { question: Question::Ramp, ..trial() };
-        assert!(Ask::of(&many).unwrap_err().contains("use ceiling load"));
+        assert!(Ask::of(&many, FOLDER).unwrap_err().contains("use ceiling load"));
         let short = Ask { stop: Stop::AfterNs(1_500_000_000), ..ask() };
         assert!(short.whole_seconds("wrk").unwrap_err().contains("whole seconds"));
         assert_eq!(ask().timeout_s("wrk"), Ok(10));
@@ -283,12 +315,19 @@ pub(crate) mod tests {
     fn a_load_that_is_led_elsewhere_is_refused() {
         let led = |name: &str| {
             let resolution = Resolution { name: name.into(), ..Resolution::default() };
-            Ask::of(&Trial { url: "http://shop.example/read".into(), resolution, ..trial() })
+            let url = "http://shop.example/read".into();
+            Ask::of(&Trial { url, resolution, ..trial() }, FOLDER)
         };
         assert!(led("shop.example:80").is_ok());
         for elsewhere in ["127.0.0.1:8080", "shop.example:81", "other.example:80"] {
             assert!(led(elsewhere).unwrap_err().contains("--connect-to"), "{elsewhere}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_time_is_cut() {
+        let times = [3_000_000_000, 2_500_000_000, 1_500_000, 1_234_567, 500];
+        assert_eq!(times.map(Ask::time), ["3s", "2500ms", "1500us", "1234567ns", "500ns"]);
     }
 
     #[test]

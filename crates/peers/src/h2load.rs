@@ -1,7 +1,7 @@
 //! h2load with HTTP/1.1: a closed loop.
 
 use crate::ask::Ask;
-use crate::order::{FOLDER, Order, words};
+use crate::order::{Order, words};
 use crate::{Peer, Threads};
 use model::load::Stop;
 use model::tool::Tool;
@@ -11,6 +11,7 @@ pub(crate) const PEER: Peer = Peer {
     get: "apt-get install nghttp2-client, or make peers",
     version: &["--version"],
     threads: Threads::Asked,
+    harmless: &[],
     order,
 };
 
@@ -28,7 +29,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
     let first = format!("--h1 -t {} -c {} {ends}", ask.threads, ask.connections);
-    let mut order = Order::of(words(&first));
+    let mut order = Order::of(words(&first, &ask.folder));
     if ask.depth > 1 {
         order.words.extend(["-m".to_string(), ask.depth.to_string()]);
     }
@@ -40,7 +41,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
         order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
     }
     if !ask.body.is_empty() {
-        order.words.extend(["-d".to_string(), format!("{FOLDER}/body")]);
+        order.words.extend(["-d".to_string(), format!("{}/body", ask.folder)]);
         order.files.push(("body", ask.body_text("h2load")?));
     }
     order.words.push(ask.url.clone());

@@ -11,6 +11,7 @@ pub(crate) const PEER: Peer = Peer {
     get: "go install github.com/rakyll/hey@latest, or make peers",
     version: &[],
     threads: Threads::EveryCpu,
+    harmless: &[],
     order,
 };
 
@@ -29,11 +30,12 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
     // By itself it asks for compressed bodies and follows redirects.
-    let mut words = words(&format!(
+    let first = format!(
         "-disable-compression -disable-redirects -c {} {ends} -t {}",
         ask.connections,
         ask.timeout_s("hey")?
-    ));
+    );
+    let mut words = words(&first, &ask.folder);
     if let Some(rate) = ask.rate {
         words.extend(["-q".to_string(), format!("{}", rate / f64::from(ask.connections))]);
     }

@@ -41,6 +41,8 @@ pub struct Peer {
     pub version: &'static [&'static str],
     /// How many threads it takes.
     pub threads: Threads,
+    /// Exit codes other than 0 with which it has made the whole load: it judged the figures.
+    pub harmless: &'static [i32],
     /// What is run for a load; an error says what the tool cannot do.
     pub order: fn(&Ask) -> Result<Order, String>,
 }
@@ -109,6 +111,15 @@ mod tests {
                     assert!(why.contains("for example -H 'x-tag: a, b'"), "{why}");
                 }
             }
+        }
+    }
+
+    /// wrk, wrk2, oha, hey, h2load, vegeta and autocannon end with 0 whatever the responses were.
+    #[test]
+    fn only_a_broken_threshold_of_k6_is_an_exit_code_that_is_no_failure() {
+        for peer in PEERS {
+            let expected: &[i32] = if peer.tool == Tool::K6 { &[99] } else { &[] };
+            assert_eq!(peer.harmless, expected, "{}", peer.tool.name());
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) const PEER: Peer = Peer {
     get: "cargo install oha, or make peers",
     version: &["--version"],
     threads: Threads::EveryCpu,
+    harmless: &[],
     order,
 };
 
@@ -26,7 +27,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
         "--no-tui --output-format json --redirect 0 --disable-compression -c {} {ends}",
         ask.connections
     );
-    let mut words = words(&first);
+    let mut words = words(&first, &ask.folder);
     if let Some(rate) = ask.whole_rate("oha")? {
         words.extend(["-q".to_string(), rate.to_string()]);
     }

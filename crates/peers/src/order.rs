@@ -1,12 +1,12 @@
 //! What is run for a load: the words of a tool, the files that it reads, and where its output is.
 
-/// Stands for the folder of the run in words and files.
+/// Stands for the folder of the run in a line of [`words`].
 pub const FOLDER: &str = "{folder}";
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Words after the program; [`FOLDER`] is filled in.
+    /// Words after the program.
     pub words: Vec<String>,
     /// Files that are written beforehand, by their name in the folder.
     pub files: Vec<(&'static str, String)>,
@@ -43,14 +43,6 @@ impl Order {
         Self { words, files, output, connections: Connections::AsAsked }
     }
 
-    /// The same with the folder filled in.
-    pub fn within(self, folder: &str) -> Self {
-        let filled = |text: String| text.replace(FOLDER, folder);
-        let files = self.files.into_iter().map(|(name, text)| (name, filled(text)));
-        let words = self.words.into_iter().map(filled);
-        Self { words: words.collect(), files: files.collect(), ..self }
-    }
-
     /// As one line, for goldens.
     #[cfg(test)]
     pub fn shown(&self) -> String {
@@ -62,7 +54,18 @@ impl Order {
     }
 }
 
-/// Words of a line without quotes.
-pub fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_string).collect()
+/// Words of a line of ours without quotes, with the folder for [`FOLDER`]. A path may contain
+/// spaces. What the user wrote never passes through here: `{folder}` in it stays as it is.
+pub fn words(line: &str, folder: &str) -> Vec<String> {
+    line.split_whitespace().map(|word| word.replace(FOLDER, folder)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_a_space_is_one_word() {
+        assert_eq!(words("-d {folder}/body -n 1", "/a b"), ["-d", "/a b/body", "-n", "1"]);
+    }
 }

@@ -11,6 +11,7 @@ pub(crate) const PEER: Peer = Peer {
     get: "go install github.com/tsenart/vegeta/v12@latest, or make peers",
     version: &["-version"],
     threads: Threads::EveryCpu,
+    harmless: &[],
     order,
 };
 
@@ -47,7 +48,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     }
     let mut files = Vec::new();
     if !ask.body.is_empty() {
-        target += &format!("@{FOLDER}/body\n");
+        target += &format!("@{}/body\n", ask.folder);
         files.push(("body", ask.body_text("vegeta")?));
     }
     files.insert(0, ("target.txt", target));
@@ -56,7 +57,8 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Some(_) => Connections::AsNeeded,
         None => Connections::AsAsked,
     };
-    Ok(Order { words: words(&line), files, output, connections })
+    let words = words(&line, &ask.folder);
+    Ok(Order { words, files, output, connections })
 }
 
 #[cfg(test)]
@@ -72,6 +74,23 @@ mod tests {
         insta::assert_snapshot!(order(&ask()).unwrap().shown());
         let open = Ask { rate: Some(500.0), ..more() };
         insta::assert_snapshot!("open", order(&open).unwrap().shown());
+    }
+
+    #[test]
+    fn what_looks_like_our_folder_is_sent_as_it_was_written() {
+        let asked = Ask {
+            url: "http://h/{folder}".into(),
+            headers: vec![("X-Path".into(), "{folder}/x".into())],
+            body: b"{folder}".to_vec(),
+            folder: "/tmp/f".into(),
+            ..ask()
+        };
+        let order = order(&asked).unwrap();
+        let [(_, target), (_, body)] = &order.files[..] else { panic!("{:?}", order.files) };
+        let expected = "GET http://h/{folder}\nX-Path: {folder}/x\nAccept-Encoding: identity\n\
+                        @/tmp/f/body\n";
+        assert_eq!((target.as_str(), body.as_str()), (expected, "{folder}"));
+        assert_eq!(order.words[1..3], ["-targets", "/tmp/f/target.txt"]);
     }
 
     #[test]

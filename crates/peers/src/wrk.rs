@@ -1,7 +1,7 @@
 //! wrk: a closed loop of threads. Method, body and depth need a script.
 
 use crate::ask::Ask;
-use crate::order::{FOLDER, Order, words};
+use crate::order::{Order, words};
 use crate::{Peer, Threads};
 use model::tool::Tool;
 
@@ -10,26 +10,28 @@ pub(crate) const PEER: Peer = Peer {
     get: "apt-get install wrk, or make peers",
     version: &["-v"],
     threads: Threads::Asked,
+    harmless: &[],
     order,
 };
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
     ask.one_of_each_header("wrk")?;
+    ask.even_connections("wrk")?;
     let seconds = ask.whole_seconds("wrk")?;
     lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections))
 }
 
 /// What is the same for wrk and wrk2.
 pub(crate) fn lines(ask: &Ask, first: String) -> Result<Order, String> {
-    let mut order = Order::of(words(&first));
+    let mut order = Order::of(words(&first, &ask.folder));
     order.words.push(format!("--timeout={}s", ask.timeout_s("wrk")?));
     for (name, value) in &ask.headers {
         order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
     }
     let is_plain = ask.method == "GET" && ask.body.is_empty() && ask.depth == 1;
     if !is_plain {
-        order.words.extend(["-s".to_string(), format!("{FOLDER}/wrk.lua")]);
+        order.words.extend(["-s".to_string(), format!("{}/wrk.lua", ask.folder)]);
         order.files.push(("wrk.lua", script(ask)));
     }
     order.words.push(ask.url.clone());
@@ -75,6 +77,33 @@ mod tests {
         assert_eq!(shown, expected);
         let deep = Ask { depth: 8, ..more() };
         insta::assert_snapshot!(order(&deep).unwrap().shown());
+    }
+
+    /// It opens `connections / threads` connections in each thread.
+    #[test]
+    fn connections_that_its_threads_do_not_share_are_refused_or_get_other_threads() {
+        let uneven = Ask { connections: 10, threads: 4, ..ask() };
+        let why = order(&uneven).unwrap_err();
+        assert!(why.contains("it would open 8 and not 10"), "{why}");
+        assert!(why.contains("for example --connections 12"), "{why}");
+        assert_eq!(uneven.threads_for(order), 2);
+        assert_eq!(Ask { connections: 12, ..uneven }.threads_for(order), 4);
+    }
+
+    #[test]
+    fn what_looks_like_our_folder_is_sent_as_it_was_written() {
+        let text = "{folder}/x";
+        let asked = Ask {
+            url: format!("http://h/{text}"),
+            headers: vec![("X-Path".into(), text.into())],
+            body: text.into(),
+            folder: "/tmp/a b".into(),
+            ..ask()
+        };
+        let order = order(&asked).unwrap();
+        let expected = ["X-Path: {folder}/x", "-s", "/tmp/a b/wrk.lua", "http://h/{folder}/x"];
+        assert_eq!(order.words[6..], expected);
+        assert!(order.files[0].1.contains("wrk.body = \"{folder}/x\""), "{order:?}");
     }
 
     #[test]

@@ -10,12 +10,14 @@ pub(crate) const PEER: Peer = Peer {
     get: "build github.com/giltene/wrk2 and put its program wrk into the PATH as wrk2",
     version: &["-v"],
     threads: Threads::Asked,
+    harmless: &[],
     order,
 };
 
 fn order(ask: &Ask) -> Result<Order, String> {
     let rate = ask.whole_rate("wrk2")?.ok_or("wrk2 needs a rate; for example -R 1k")?;
     ask.one_of_each_header("wrk2")?;
+    ask.even_connections("wrk2")?;
     let seconds = ask.whole_seconds("wrk2")?;
     let (threads, connections) = (ask.threads, ask.connections);
     let first = format!("-t{threads} -c{connections} -d{seconds}s -R{rate} --latency");
@@ -33,5 +35,7 @@ mod tests {
         let expected = "-t1 -c16 -d3s -R500 --latency --timeout=10s http://127.0.0.1:8083/read";
         assert_eq!(order(&open).unwrap().shown(), expected);
         assert!(order(&ask()).unwrap_err().contains("-R 1k"));
+        let why = order(&Ask { threads: 3, ..open }).unwrap_err();
+        assert!(why.starts_with("wrk2 opens") && why.contains("--connections 18"), "{why}");
     }
 }

@@ -195,7 +195,13 @@ impl Plan {
                 only.join(",")
             )));
         }
-        self.cells.retain(|cell| only.is_empty() || is_chosen(cell));
+        let is_kept: Vec<bool> =
+            self.cells.iter().map(|cell| only.is_empty() || is_chosen(cell)).collect();
+        if let Some(design) = &mut self.design {
+            design::keep_only(design, &is_kept);
+        }
+        let mut each = is_kept.into_iter();
+        self.cells.retain(|_| each.next().unwrap_or(true));
         Ok(())
     }
 

@@ -130,6 +130,19 @@ impl DesignText {
     }
 }
 
+/// Keeps of a design the cells that are measured, for each of its cells whether it is.
+pub(crate) fn keep_only(design: &mut Design, is_kept: &[bool]) {
+    if is_kept.iter().all(|is_kept| *is_kept) {
+        return;
+    }
+    let mut each = is_kept.iter();
+    design.cells.retain(|_| each.next() == Some(&true));
+    design.floor = design.floor.take().filter(|floor| design.cells.contains(floor));
+    factors::keep_only(&mut design.factors, is_kept);
+    // What is left is no longer the half that it was.
+    design.fraction = None;
+}
+
 /// A whole number within bounds.
 fn number(key: &str, number: u32, bounds: RangeInclusive<u32>) -> Result<(), String> {
     if bounds.contains(&number) {

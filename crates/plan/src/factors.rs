@@ -66,6 +66,26 @@ pub(crate) fn halve(
     Ok(factors.into_iter().map(halved).collect())
 }
 
+/// Keeps of the factors what differs between the cells that are measured. Effects are means over
+/// all combinations of levels, so without some of these there are no factors.
+pub(crate) fn keep_only(factors: &mut Vec<Factor>, is_kept: &[bool]) {
+    for factor in &mut *factors {
+        let kept = factor.of_cells.iter().zip(is_kept).filter(|(_, is_kept)| **is_kept);
+        let of_cells: Vec<usize> = kept.map(|(level, _)| *level).collect();
+        let mut used = of_cells.clone();
+        used.sort_unstable();
+        used.dedup();
+        factor.of_cells =
+            of_cells.iter().filter_map(|level| used.binary_search(level).ok()).collect();
+        factor.levels = used.iter().map(|level| factor.levels[*level].clone()).collect();
+    }
+    factors.retain(|factor| factor.levels.len() > 1);
+    let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
+    if factors.len() < 2 || factors.iter().any(|factor| factor.of_cells.len() != combinations) {
+        factors.clear();
+    }
+}
+
 /// The factors in words, and what a fraction of them cannot tell apart.
 pub(crate) fn rehearsed(design: &Design) -> String {
     let factors = &design.factors;
@@ -129,6 +149,40 @@ mod tests {
         assert!(said.contains("load.threads has 3"), "{said}");
         let said = plan("fraction = \"1/4\"", &["[1, 2]", "[1, 2]", "[1, 2]"]).unwrap_err();
         assert!(said.contains("\"1/2\""), "{said}");
+    }
+
+    #[test]
+    fn the_design_of_some_cells_has_these_alone() {
+        let chosen = |only: &[&str]| {
+            let mut plan = plan("floor = true", &["[1, 2, 3]", "[4, 5]"]).unwrap();
+            plan.choose(only).unwrap();
+            let names: Vec<String> = plan.cells.iter().map(|cell| cell.name.clone()).collect();
+            let design = plan.design.clone().unwrap();
+            assert_eq!(design.cells, names, "{only:?}");
+            assert_eq!(plan.visits().len(), 5 * names.len());
+            design
+        };
+        let square = chosen(&["depth 1", "depth 3"]);
+        assert_eq!(square.cells.len(), 5, "with the floor: {:?}", square.cells);
+        assert_eq!(square.factors[0].levels, ["depth 1", "depth 3"]);
+        assert_eq!(square.factors[0].of_cells, [0, 0, 1, 1]);
+        assert_eq!(square.factors[1].of_cells, [0, 1, 0, 1]);
+        assert!(square.floor.is_some());
+        let line = chosen(&["depth 1"]);
+        assert!(line.factors.is_empty(), "one thing differs: {line:?}");
+        assert_eq!(line.compared().count(), 1);
+        let corner = chosen(&["depth 1", "depth 2, connections 4"]);
+        assert!(corner.factors.is_empty(), "a combination is missing: {corner:?}");
+        assert_eq!(chosen(&[]).factors.len(), 2);
+    }
+
+    #[test]
+    fn a_part_of_a_half_is_none() {
+        let mut plan = plan("fraction = \"1/2\"", &["[1, 2]", "[1, 2]", "[1, 2]"]).unwrap();
+        plan.choose(&["depth 1"]).unwrap();
+        let design = plan.design.unwrap();
+        assert_eq!((design.cells.len(), design.fraction), (2, None));
+        assert!(design.factors.is_empty());
     }
 
     #[test]

@@ -94,8 +94,8 @@ pub struct RunOptions {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Resume the interrupted experiment in this folder: visits that were measured are kept, the
-    /// others follow in the same order
+    /// Resume the interrupted experiment in this folder: blocks whose visits were all measured are
+    /// kept, the others follow in the same order
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<ExperimentFolder>,
 

@@ -164,6 +164,47 @@ fn a_difference_that_the_host_makes_by_itself_is_not_claimed() {
     assert_eq!(found.contrasts[0].conclusion, Some(Conclusion::More));
 }
 
+/// Something moves the cells with `a1` within blocks, and the second visit of the baseline.
+#[test]
+fn an_effect_that_the_host_makes_by_itself_is_not_claimed() {
+    let mut design = square();
+    design.cells.push("a0 b0, again".to_string());
+    design.floor = Some("a0 b0, again".to_string());
+    let mut world = World::new(5);
+    world.visit = 0.001;
+    let moved = [0.0, 0.0, 0.03, 0.03];
+    let cells = |again: f64| -> Vec<(&str, f64)> {
+        SQUARE.into_iter().zip(moved).chain([("a0 b0, again", again)]).collect()
+    };
+    let of_a = |found: &Found| {
+        let effects = &found.analysis.effects;
+        let one = effects.iter().find(|one| one.levels == ["a1"]).unwrap();
+        (one.conclusion, one.more_blocks)
+    };
+    let found = analysed(&design, &world.visits(&cells(0.05), 6));
+    assert_eq!(of_a(&found), (Some(Conclusion::Undecided), None));
+    let found = analysed(&design, &world.visits(&cells(0.001), 6));
+    assert_eq!(of_a(&found), (Some(Conclusion::More), None));
+}
+
+/// Two pairs of the baseline with itself say nothing about what the host varies.
+#[test]
+fn without_a_known_floor_no_difference_is_claimed() {
+    let mut design = design(&["plain", "rps", "plain, again"]);
+    design.floor = Some("plain, again".to_string());
+    let cells = [("plain", 0.0), ("rps", 0.5), ("plain, again", 0.0)];
+    let mut visits = World::new(7).visits(&cells, 6);
+    visits.retain(|visit| visit.cell != "plain, again" || visit.block <= Some(2));
+    let found = analysed(&design, &visits);
+    assert!(found.analysis.floors.is_empty());
+    let one = &found.contrasts[0];
+    assert_eq!((one.conclusion, one.more_blocks), (Some(Conclusion::Undecided), Some(1)));
+    assert!(!one.below_floor, "it is not known to be");
+    design.floor = None;
+    design.cells.pop();
+    assert_eq!(analysed(&design, &visits).contrasts[0].conclusion, Some(Conclusion::More));
+}
+
 #[test]
 fn what_warms_up_or_is_left_out_by_a_rule_is_in_no_figure() {
     let mut design = design(&["plain", "rps"]);
@@ -205,6 +246,20 @@ fn an_experiment_ends_when_its_cells_are_decided() {
     assert_eq!(enough(&design, &alike, 4), None);
     design.precision = Some(0.5);
     assert_eq!(enough(&design, &alike, 4), Some(Ended::Precise));
+}
+
+/// Three pairs that chance made alike have a narrow interval, and later looks are at risk, too.
+#[test]
+fn an_experiment_ends_when_its_cells_are_precise_at_the_risk_of_the_look() {
+    let mut design = design(&["plain", "rps"]);
+    design.precision = Some(0.06);
+    let visits = World::new(3).visits(&[("plain", 0.0), ("rps", 0.0)], 5);
+    let one = &analysed(&design, &visits[..6]).contrasts[0];
+    let half = (one.high.unwrap() / one.low.unwrap()).sqrt() - 1.0;
+    assert!(half < 0.06, "its 95 % interval is narrow: {half}");
+    assert_eq!(enough(&design, &visits[..6], 3), None);
+    assert_eq!(enough(&design, &visits, 5), Some(Ended::Precise));
+    assert_eq!(Rules::of(&design, 3), Rules { band: 0.02, look: 1, looks: 4 });
 }
 
 /// The generator was late in every visit of the change: its p99 lies between 3 and 9 ms.

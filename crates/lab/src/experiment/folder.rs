@@ -5,8 +5,8 @@ use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
 use model::run::Record;
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use store::Lock;
@@ -78,14 +78,20 @@ impl Folder {
         Ok(Places { root, scratch, journal, probes: BTreeMap::new() })
     }
 
-    /// Replaces a file as a whole, so that it is never half written.
+    /// Replaces a file as a whole, so that it is never half written, also when the host loses its
+    /// power: it gets its name when all of it is on disk.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         let (path, draft) = (self.path.join(name), self.path.join(format!(".{name}.part")));
-        let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &path));
+        let written = File::create(&draft)
+            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&draft, &path));
         written.map_err(|error| {
             let _ = fs::remove_file(&draft);
             file_error(&path, &error)
-        })
+        })?;
+        // The name is on disk with the folder, which some file systems cannot be asked about.
+        let _ = File::open(&self.path).and_then(|folder| folder.sync_all());
+        Ok(())
     }
 }
 
@@ -166,6 +172,25 @@ mod tests {
     use model::analysis::Analysis;
     use model::experiment::{Ended, SCHEMA};
     use std::env;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_stays_as_it_was() {
+        let above = env::temp_dir().join(format!("ceiling-replaced-{}", std::process::id()));
+        let folder = Folder::make(&above, Path::new("plan.toml")).unwrap();
+        let file = folder.path.join("experiment.json");
+        for text in ["a first and longer text", "a second"] {
+            folder.write("experiment.json", text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        let draft = folder.path.join(".experiment.json.part");
+        assert!(!draft.exists());
+        fs::create_dir(&draft).unwrap();
+        let why = folder.write("experiment.json", b"a third").unwrap_err();
+        assert!(why.contains("experiment.json: "), "{why}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "a second");
+        drop(folder);
+        fs::remove_dir_all(&above).unwrap();
+    }
 
     #[test]
     fn what_is_resumed_has_its_visits_and_nothing_that_followed_from_them_alone() {

@@ -27,6 +27,11 @@ const ORDERLY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The exit code of ceiling when the target gave no response.
 const UNREACHABLE: i32 = 5;
+/// Its exit codes with which it made the whole run: good, an expectation that was missed, a figure
+/// that is not valid (docs/reference/cli.md).
+const WHOLE: [i32; 3] = [0, 3, 4];
+/// Its exit code when it failed itself.
+const FAILED: i32 = 1;
 
 /// Measures one cell with a process of our own program: whatever a cell does to that process, or
 /// the process to the machine, ends with it.
@@ -59,34 +64,55 @@ fn measured(
         return Err("interrupted before it was measured".to_string());
     }
     let program = env::current_exe().map_err(|error| format!("cannot find ceiling: {error}"))?;
-    let mut command = match cell.client.nice {
-        0 => Command::new(program),
-        nice => {
-            let mut command = Command::new("nice");
-            command.arg("-n").arg(nice.to_string()).arg(program);
-            command
-        }
-    };
+    let (mut command, nice) = (Command::new(program), cell.client.nice);
     command.args(words).envs(environment.iter().map(|(name, value)| (name, value)));
-    let output = output(command, stop);
-    let output = output.map_err(|error| format!("cannot start ceiling: {error}"))?;
-    let record: Option<Value> = serde_json::from_slice(&output.stdout).ok();
-    if let Some(id) = record.as_ref().and_then(|record| record["id"].as_str()) {
-        let outcome = record.as_ref().map_or(&Value::Null, |record| &record["outcome"]);
-        return match outcome.as_str() {
-            Some("interrupted") => {
-                Err(format!("interrupted; the part measured so far is run {id}"))
-            }
-            Some("target-lost") => Err("the target stopped answering".to_string()),
-            _ if output.status.code() == Some(UNREACHABLE) => {
-                Err("the target gave no response".to_string())
-            }
-            _ => Ok(id.to_string()),
-        };
+    if nice != 0 {
+        with_priority(&mut command, nice);
     }
+    let output = output(command, stop).map_err(|error| not_started(nice, &error))?;
+    became(&output)
+}
+
+/// The run that ceiling reported, or why it does not count.
+fn became(output: &Output) -> Result<String, String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(last.map_or_else(|| output.status.to_string(), |line| line.replace("ceiling: ", "")))
+    let last = last.map(|line| line.replace("ceiling: ", ""));
+    let record: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    let Some((record, id)) = record.as_ref().and_then(|one| Some((one, one["id"].as_str()?)))
+    else {
+        return Err(last.unwrap_or_else(|| output.status.to_string()));
+    };
+    let code = output.status.code();
+    match record["outcome"].as_str() {
+        Some("interrupted") => Err(format!("interrupted; the part measured so far is run {id}")),
+        Some("target-lost") => Err("the target stopped answering".to_string()),
+        _ if code == Some(UNREACHABLE) => Err("the target gave no response".to_string()),
+        _ if code.is_some_and(|code| WHOLE.contains(&code)) => Ok(id.to_string()),
+        _ if code == Some(FAILED) && is_without_result(record) => Ok(id.to_string()),
+        _ => {
+            let why = last.map_or(String::new(), |line| format!(": {line}"));
+            Err(format!("run {id} does not count, ceiling ended with {}{why}", output.status))
+        }
+    }
+}
+
+/// Whether it is a search without a result, which is a failure for ceiling.
+fn is_without_result(record: &Value) -> bool {
+    record["search"].is_object() && record["search"]["answer"].is_null()
+}
+
+/// Why ceiling was not started. Only the priority may be forbidden: we are that program ourselves.
+fn not_started(nice: i32, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied if nice != 0 => format!(
+            "client.nice is {nice}, a higher priority than this user may have (setpriority: \
+             {error}); run as root, raise the limit with ulimit -e {}, or take, for example, nice \
+             = 19",
+            20 - nice
+        ),
+        _ => format!("cannot start ceiling: {error}"),
+    }
 }
 
 /// A run that is in the folder. It may have been measured and reported while the disk was full.
@@ -137,6 +163,17 @@ fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
         watcher.thread().unpark();
         output
     })
+}
+
+/// Starts a child with this priority, or not at all.
+fn with_priority(command: &mut Command, nice: i32) {
+    let prepare = move || {
+        rustix::process::setpriority_process(None, nice)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes one system call; it neither allocates nor
+    // takes a lock.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// Makes the kernel send a signal to a child when we end, for whatever reason.
@@ -197,6 +234,46 @@ mod tests {
         std::fs::remove_file(&ready).unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), "ready\ninterrupted\n");
         assert_eq!(said.status.code(), Some(7));
+    }
+
+    #[test]
+    fn a_run_counts_only_if_ceiling_ended_as_it_does_after_a_whole_run() {
+        let after = |record: &str, end: &str| {
+            let script = format!("echo '{record}'; echo 'ceiling: no space' >&2; {end}");
+            became(&output(shell(&script), &AtomicBool::new(false)).unwrap())
+        };
+        let whole = r#"{"id":"r","outcome":"complete"}"#;
+        for code in [0, 3, 4] {
+            assert_eq!(after(whole, &format!("exit {code}")).as_deref(), Ok("r"), "{code}");
+        }
+        let why = after(whole, "exit 1").unwrap_err();
+        assert_eq!(why, "run r does not count, ceiling ended with exit status: 1: no space");
+        let why = after(whole, "kill -KILL $$").unwrap_err();
+        assert!(why.contains("signal: 9") && why.ends_with("no space"), "{why}");
+        assert_eq!(after(whole, "exit 5").unwrap_err(), "the target gave no response");
+        assert_eq!(after("no record", "exit 0").unwrap_err(), "no space");
+        let search = r#"{"id":"s","outcome":"complete","search":{"answer":null}}"#;
+        assert_eq!(after(search, "exit 1").as_deref(), Ok("s"), "a search without a result");
+        assert!(after(search, "kill -KILL $$").is_err());
+    }
+
+    #[test]
+    fn a_priority_is_applied_or_nothing_starts() {
+        let at = |nice: i32| -> Result<String, String> {
+            let mut command = shell("nice");
+            with_priority(&mut command, nice);
+            let said = output(command, &AtomicBool::new(false));
+            let said = said.map_err(|error| not_started(nice, &error))?;
+            Ok(String::from_utf8_lossy(&said.stdout).trim().to_string())
+        };
+        assert_eq!(at(19), Ok("19".to_string()));
+        // With the privilege it has it; without, it must not run at another one.
+        let above = at(-5);
+        let is_refused = |why: &String| why.contains("client.nice is -5") && why.contains("-e 25");
+        assert!(
+            above == Ok("-5".to_string()) || above.as_ref().is_err_and(is_refused),
+            "{above:?}"
+        );
     }
 
     #[test]

@@ -158,12 +158,14 @@ impl Process {
 
     /// Whether it is still running, or how it ended.
     pub fn alive(&mut self) -> Result<(), String> {
+        self.death().map_or(Ok(()), |why| Err(format!("target {}: {why}", self.name)))
+    }
+
+    /// How it ended; nothing while it runs.
+    pub fn death(&mut self) -> Option<String> {
         let ended = self.kept.ended();
-        if ended.is_none() && !self.kept.is_lost() {
-            return Ok(());
-        }
-        let why = self.told(&format!("died ({})", ending(ended)));
-        Err(format!("target {}: {why}", self.name))
+        let is_over = ended.is_some() || self.kept.is_lost();
+        is_over.then(|| self.told(&format!("died ({})", ending(ended))))
     }
 
     /// Its process ID.

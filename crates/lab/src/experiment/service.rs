@@ -67,6 +67,18 @@ impl Services {
         Ok(addresses)
     }
 
+    /// Whether those of the named services that were started still run, or how one ended.
+    pub fn alive(&mut self, names: &[String]) -> Result<(), String> {
+        for name in names {
+            if let Some(Ok(process)) = self.started.get_mut(name)
+                && let Some(why) = process.death()
+            {
+                return Err(format!("service {name}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
     fn start(
         &mut self,
         name: &str,

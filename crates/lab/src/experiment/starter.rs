@@ -61,7 +61,7 @@ impl remote::Starter for Starter {
         let how = How { args, env, cpus, limits, journal, open_files, folder, stop };
         let process = Process::start(target, &how, &self.places.root, log)?;
         let tail = Tail { log: kept, at: 0, passed: 0, rest: Vec::new() };
-        Ok(Box::new(Served { process, tail, services }))
+        Ok(Box::new(Served { process, tail, services, needs: order.services.clone() }))
     }
 }
 
@@ -70,6 +70,8 @@ struct Served {
     process: Process,
     tail: Tail,
     services: Services,
+    /// The names of its services.
+    needs: Vec<String>,
 }
 
 impl Running for Served {
@@ -87,14 +89,17 @@ impl Running for Served {
     }
 
     fn alive(&mut self) -> Result<(), String> {
-        self.process.alive()
+        self.process.alive()?;
+        self.services.alive(&self.needs)
     }
 
     fn end(self: Box<Self>) -> (TargetExit, Vec<String>) {
-        let Self { process, mut tail, services } = *self;
+        let Self { process, mut tail, mut services, needs } = *self;
+        // A server whose service died may die of that.
+        let lost = services.alive(&needs).err();
         let exit = process.end();
         drop(services);
-        (exit, tail.next())
+        (TargetExit { fault: lost.or(exit.fault), ..exit }, tail.next())
     }
 }
 

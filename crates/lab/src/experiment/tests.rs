@@ -133,19 +133,45 @@ fn a_kept_server_that_dies_fails_its_cell_alone() {
     let plan = plan(cells, &targets);
     let mut visits = 0;
     let results = Scratch::new().walk(&plan, &targets, &mut |_, ready| {
-        let pid = ready.pid.unwrap();
         if visits == 0 {
-            let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-            let stat = format!("/proc/{pid}/stat");
-            while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
-                std::thread::yield_now();
-            }
+            kill(&ready.pid.unwrap().to_string());
         }
         visits += 1;
         measured()
     });
     assert!(why(&results[0]).contains("died"), "{}", why(&results[0]));
     assert_eq!(results[1].fate, Fate::Measured { run: "id".into() });
+}
+
+/// Kills a process, and waits for its end.
+fn kill(pid: &str) {
+    let _ = std::process::Command::new("kill").args(["-KILL", pid]).status();
+    let stat = format!("/proc/{pid}/stat");
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::yield_now();
+    }
+}
+
+/// What the server answers without its database is another load.
+#[test]
+fn a_service_that_dies_fails_its_cell_also_with_a_kept_server() {
+    for design in ["", "[design]\nblocks = 1\nrestart = \"block\"\norder = \"plan\"\n"] {
+        let scratch = Scratch::new();
+        let number = scratch.0.join("number");
+        let service = format!("echo $$ > {}\n{}", number.display(), faithful());
+        let targets = targets(&faithful(), &service);
+        let cell = |name: &str| format!("[[cell]]\nname = \"{name}\"\nserver.services = [\"s\"]\n");
+        let plan = plan(&format!("{}{}{design}", cell("a"), cell("b")), &targets);
+        let mut visits = 0;
+        let results = scratch.walk(&plan, &targets, &mut |_, _| {
+            visits += 1;
+            kill(fs::read_to_string(&number).unwrap().trim());
+            measured()
+        });
+        let why_first = why(&results[0]);
+        assert!(why_first.starts_with("service s: died (signal: 9"), "{why_first}");
+        assert_eq!(visits, 1, "the next cell needs it as well: {}", why(&results[1]));
+    }
 }
 
 #[test]
@@ -486,4 +512,41 @@ fn what_was_measured_before_is_not_measured_again() {
     assert_eq!(again, 6, "the one that was interrupted is measured again");
     assert_eq!(visited(&results), visited(&before));
     assert_eq!(results[1].fate, Fate::Measured { run: "first 2".to_string() });
+}
+
+/// The other visit of its block may be of another day, and a pair must not be.
+#[test]
+fn a_block_with_a_gap_is_measured_again_as_a_whole() {
+    let (scratch, targets) = (Scratch::new(), targets(&faithful(), ""));
+    let (plan, places, stop) = (plan(DESIGN, &targets), scratch.places(), AtomicBool::new(false));
+    let go_on = |before: &[CellResult], run: &str, ended: Option<Ended>| {
+        let fate = Fate::Measured { run: run.to_string() };
+        let mut look = |_: &[CellResult]| ended;
+        let mut measure = |_: &Cell, _: &Ready| Measured { command: vec![], fate: fate.clone() };
+        let hooks = Hooks { measure: &mut measure, tell: &mut |_| {}, look: &mut look };
+        walk(&plan, &targets, &places, &stop, before, hooks)
+    };
+    let runs = |results: &[CellResult]| -> Vec<String> {
+        let run = |one: &CellResult| match &one.fate {
+            Fate::Measured { run } => run.clone(),
+            other => format!("{other:?}"),
+        };
+        results.iter().map(run).collect()
+    };
+    let (all, _) = go_on(&[], "old", None);
+    let mut before = all.clone();
+    before[3].fate = Fate::Failed { why: "interrupted".to_string() };
+    let (results, _) = go_on(&before, "new", None);
+    assert_eq!(runs(&results), ["old", "old", "new", "new", "old", "old", "old", "old"]);
+    // The last block has a gap: nothing behind this look was kept, so it may end.
+    let mut before = all.clone();
+    before[7].fate = Fate::NotReached;
+    let (results, ended) = go_on(&before, "new", Some(Ended::Budget));
+    assert_eq!((runs(&results), ended), (vec!["old".to_string(); 6], Some(Ended::Budget)));
+    // Without a design there are no blocks, and each visit is kept by itself.
+    let visit = |at: usize, fate: Fate| CellResult { block: None, fate, ..all[at].clone() };
+    let before = [visit(0, Fate::NotReached), visit(1, measured().fate)];
+    let mut results = [visit(0, Fate::NotReached), visit(1, Fate::NotReached)];
+    take_over(&mut results, &before);
+    assert_eq!(results, before);
 }

@@ -165,6 +165,13 @@ impl Ended {
         }
     }
 
+    /// How it ended, if that was a failure: by a signal, or with an exit code other than 0 and the
+    /// harmless ones.
+    pub fn failure(&self, harmless: &[i32]) -> Option<String> {
+        let is_good = self.code.is_some_and(|code| code == 0 || harmless.contains(&code));
+        (!is_good).then(|| self.how())
+    }
+
     /// What it printed or wrote, as far as it is read at once.
     pub fn output(&self, program: &Path, order: &Order) -> io::Result<Vec<u8>> {
         let read = |name: &str| {
@@ -230,6 +237,20 @@ mod tests {
         let path = folder.path().to_path_buf();
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_end_by_a_signal_or_with_an_error_is_a_failure_unless_it_is_harmless() {
+        for (script, failure) in [
+            ("exit 0", None),
+            ("exit 99", None),
+            ("echo figures; exit 1", Some("exit code 1")),
+            ("echo figures; kill -KILL $$", Some("signal 9")),
+        ] {
+            let folder = Folder::make("test").unwrap();
+            let ended = end(started(script, &folder));
+            assert_eq!(ended.failure(&[99]).as_deref(), failure, "{script}");
+        }
     }
 
     /// In a container each process may have the number of the one before.

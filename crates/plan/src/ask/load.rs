@@ -3,7 +3,7 @@
 use crate::arrivals::{RateOptions, Spread};
 use crate::ask::Ask as Asking;
 use crate::machine::Machine;
-use crate::options::Options;
+use crate::options::{DriverChoice, Options};
 use crate::shape::Shape;
 use crate::trial;
 use crate::usage::{Refusal, Usage};
@@ -114,21 +114,95 @@ impl Asking for Load {
         let mut trial = trial::resolve(&self.options, shape, machine)?;
         trial.window_max_ns = is_auto.then_some(DURATION_MAX_NS);
         match &self.tool {
-            Some(tool) => Ok(by_tool(trial, tool.0, machine)?),
+            Some(tool) => Ok(by_tool(trial, tool.0, &self.options, machine)?),
             None => Ok(trial),
         }
     }
 }
 
-/// The same load made by another tool, if that tool can make it.
-fn by_tool(trial: Trial, tool: Tool, machine: &dyn Machine) -> Result<Trial, Usage> {
+/// The same load made by another tool, if that tool can make it. Threads that were not asked for
+/// are as many as make exactly this load.
+fn by_tool(
+    trial: Trial,
+    tool: Tool,
+    options: &Options,
+    machine: &dyn Machine,
+) -> Result<Trial, Usage> {
     let peer = peers::peer(tool);
-    let asked = Ask::of(&trial).and_then(|ask| (peer.order)(&ask));
-    asked.map_err(|why| Usage(format!("--tool {}: {why}", tool.name())))?;
+    let wrong = |why: String| Usage(format!("--tool {}: {why}", tool.name()));
     let cpus = if trial.cpus.is_empty() { machine.cpus().len() } else { trial.cpus.len() };
+    without_effect(tool, options, cpus).map_or(Ok(()), |why| Err(wrong(why)))?;
+    // Nothing is run here, so its files have no folder yet.
+    let mut ask = Ask::of(&trial, "").map_err(wrong)?;
+    if options.threads.0.is_none() && peer.threads == Threads::Asked {
+        ask.threads = ask.threads_for(peer.order);
+    }
+    (peer.order)(&ask).map_err(wrong)?;
     let threads = match peer.threads {
-        Threads::Asked => trial.threads,
+        Threads::Asked => ask.threads,
         Threads::EveryCpu => cpus as u32,
     };
     Ok(Trial { tool: Some(tool), threads, window_max_ns: None, ..trial })
+}
+
+/// Why an option that was given would change nothing of what a tool with so many CPUs does.
+fn without_effect(tool: Tool, options: &Options, cpus: usize) -> Option<String> {
+    let name = tool.name();
+    let is_other = options.threads.0.is_some_and(|threads| threads as usize != cpus);
+    if is_other && peers::peer(tool).threads == Threads::EveryCpu {
+        return Some(format!(
+            "{name} uses every CPU that it may, {cpus} here; leave --threads out, and give it CPUs \
+             with, for example, --cpus 1"
+        ));
+    }
+    let rules = [
+        (options.driver != DriverChoice::Auto, "makes its own system calls; leave --driver out"),
+        (
+            options.sample_failures,
+            "does not keep the body of a response; leave --sample-failures out",
+        ),
+    ];
+    let told = rules.into_iter().find(|(is_given, _)| *is_given);
+    told.map(|(_, why)| format!("{name} {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::trial_of;
+    use crate::machine::Nowhere;
+
+    /// The threads of a trial, or why there is none. The host has one CPU.
+    fn threads(words: &str) -> Result<u32, String> {
+        let words = format!("load http://127.0.0.1:1/ --tool {words}");
+        let words: Vec<String> = words.split(' ').map(str::to_string).collect();
+        trial_of(&words, &Nowhere).map(|trial| trial.threads)
+    }
+
+    #[test]
+    fn an_option_that_a_tool_would_ignore_is_refused() {
+        for (words, why) in [
+            ("oha -t 2", "oha uses every CPU that it may, 1 here"),
+            ("k6 --threads 2", "leave --threads out"),
+            ("wrk --driver epoll", "leave --driver out"),
+            ("wrk --sample-failures", "leave --sample-failures out"),
+        ] {
+            let said = threads(words).unwrap_err();
+            assert!(said.contains(why), "{words}: {said}");
+        }
+        for words in ["oha -t auto", "oha -t 1", "wrk --driver auto --keep-requests", "wrk -t 1"] {
+            assert_eq!(threads(words), Ok(1), "{words}");
+        }
+    }
+
+    #[test]
+    fn threads_that_do_not_share_the_connections_are_refused() {
+        for tool in ["wrk", "autocannon", "wrk2 -R 100"] {
+            let said = threads(&format!("{tool} -c 10 -t 4")).unwrap_err();
+            assert!(said.contains("it would open 8 and not 10"), "{said}");
+        }
+        assert_eq!(threads("wrk -c 12 -t 4"), Ok(4));
+        assert_eq!(threads("h2load -c 10 -t 4"), Ok(4), "it shares the rest out");
+        let said = threads("autocannon -c 12 -t 4 -R 100").unwrap_err();
+        assert!(said.contains("for example --threads 1"), "{said}");
+    }
 }
