@@ -259,6 +259,8 @@ impl Ethtool {
             lro: words(GET_FLAGS).map(|response| response[1] & FLAG_LRO != 0),
             gso: switch(GET_GSO),
             tso: switch(GET_TSO),
+            // Not an ethtool setting.
+            threaded_napi: None,
         }
     }
 }

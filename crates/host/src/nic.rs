@@ -9,7 +9,7 @@
 use crate::ethtool::Ethtool;
 use crate::kept::unreadable;
 use crate::scan;
-use model::facts::{Nic, Unreadable};
+use model::facts::{Nic, NicSettings, Unreadable};
 use std::fs;
 use std::path::Path;
 
@@ -57,8 +57,12 @@ fn read(folder: &Path, speeds: Speeds, ethtool: Option<&Ethtool>) -> Nic {
     let is_trusted = is_speed_trusted(driver.as_deref(), speeds);
     let (rx_queues, tx_queues) = queues(&folder.join("queues"));
     let interface = name(folder).unwrap_or_default();
+    let settings = ethtool.map(|ethtool| ethtool.settings(&interface)).unwrap_or_default();
     Nic {
-        settings: ethtool.map(|ethtool| ethtool.settings(&interface)).unwrap_or_default(),
+        settings: NicSettings {
+            threaded_napi: number("threaded").map(|threaded| threaded > 0),
+            ..settings
+        },
         name: interface,
         mtu: number("mtu"),
         // A link that is down refuses to report or reports -1; neither is a number.

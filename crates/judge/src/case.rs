@@ -1,7 +1,8 @@
 //! One measured point with its readings, and the questions that gates and walls ask about it.
 
 use crate::ramp::load_of;
-use model::facts::{ClockOffset, HostFacts, ServerFacts};
+use crate::stats;
+use model::facts::{ClockOffset, CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
 use model::load::LoadModel;
 use model::load::{Hold, Life, Trial};
@@ -267,10 +268,32 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the generator could have done clearly more: no worker near its limit, and no agent
-    /// of a fleet that its own host limits. None if its threads were not read.
+    /// of a fleet that its own host limits. None if its threads were not read, or if time that was
+    /// taken from its CPUs may hide a worker without slack. What agents' hosts took is not known.
     pub fn client_has_slack(&self) -> Option<bool> {
-        let is_limited = self.point.agents.iter().any(|agent| agent.own_wall().is_some());
-        Some(self.worker_load()? < SLACK && !is_limited)
+        let load = self.worker_load()?;
+        if self.point.agents.iter().any(|agent| agent.own_wall().is_some()) {
+            return Some(false);
+        }
+        let cpus = if self.point.agents.is_empty() { self.client_cpus() } else { Vec::new() };
+        slack(load, most(&self.taken(Whose::Client, &cpus)))
+    }
+
+    /// Share of the time of each of these CPUs in which interrupts or the hypervisor had it and the
+    /// kernel charged it to no thread: a thread that never slept then shows less than its whole
+    /// time. Empty if the states of these CPUs were not read. Source: update_rq_clock_task() in
+    /// Linux kernel/sched/core.c.
+    fn taken(&self, whose: Whose, cpus: &[u32]) -> Vec<f64> {
+        let host = match whose {
+            Whose::Client => Some(self.host),
+            Whose::Server => self.server_host,
+        };
+        let is_charged = host.is_some_and(|host| host.cpu_accounting == CpuAccounting::Tick);
+        let of = |cpu: &CpuShare| match is_charged {
+            true => cpu.shares.steal,
+            false => cpu.shares.steal + cpu.shares.softirq + cpu.shares.irq,
+        };
+        self.cpus(whose, cpus).iter().flatten().map(of).collect()
     }
 
     /// CPUs' worth of time that the generator's threads used.
@@ -303,10 +326,27 @@ impl<'a> Case<'a> {
         Some(self.far().server_cpus()? / allowed)
     }
 
-    /// Whether the server had CPU to spare.
+    /// Whether the server had CPU to spare: all its CPUs together, and the CPU of each thread. None
+    /// if it is not watched, or if time that was taken from its CPUs may hide that it had none.
     pub fn server_has_slack(&self) -> Option<bool> {
-        let hottest = self.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
-        Some(self.server_utilisation()? < SLACK && hottest < SLACK)
+        let (server, used) = (self.server?, self.server_utilisation()?);
+        let taken = self.taken(Whose::Server, &self.server_cpus()?);
+        let of_all = slack(used, stats::mean(&taken).unwrap_or(0.0));
+        let taken_at = |cpus: &[u32]| {
+            most(&self.taken(Whose::Server, &online(cpus.to_vec(), self.server_host)))
+        };
+        let anywhere = taken_at(&server.cpus_allowed);
+        let of_thread = |thread: &ThreadShare| {
+            let pinned = server.pinned_threads.get(&thread.tid);
+            slack(thread.wanted(), pinned.map_or(anywhere, |cpus| taken_at(cpus)))
+        };
+        let threads = self.far().server_threads.iter().flatten();
+        let working = threads.filter(|thread| thread.wanted() > WORKS);
+        let each: Vec<_> = working.map(of_thread).chain([of_all]).collect();
+        match each.contains(&Some(false)) {
+            true => Some(false),
+            false => (!each.contains(&None)).then_some(true),
+        }
     }
 
     /// Share of the server's CPUs used by other processes: not by the server, the generator,
@@ -425,6 +465,21 @@ pub(crate) fn online(mut cpus: Vec<u32>, host: Option<&HostFacts>) -> Vec<u32> {
     cpus
 }
 
+/// Whether what had work for this share of the time had slack, while another share of that time was
+/// taken. Not known if it might have had none without that: the kernel leaves the time that was
+/// taken out of the time of the thread.
+fn slack(wanted: f64, taken: f64) -> Option<bool> {
+    match wanted < SLACK {
+        true => (wanted < SLACK * (1.0 - taken)).then_some(true),
+        false => Some(false),
+    }
+}
+
+/// The largest of these shares; zero without one.
+fn most(shares: &[f64]) -> f64 {
+    shares.iter().copied().fold(0.0, f64::max)
+}
+
 fn hottest(threads: Vec<&ThreadShare>) -> Option<&ThreadShare> {
     threads.into_iter().max_by(|left, right| left.wanted().total_cmp(&right.wanted()))
 }
@@ -438,6 +493,8 @@ pub fn percent(share: f64) -> String {
 mod tests {
     use super::Whose;
     use crate::fixture::Fixture;
+    use model::facts::CpuAccounting;
+    use model::reading::CpuShares;
 
     #[test]
     fn cpus_that_are_switched_off_do_no_work_and_are_not_spare() {
@@ -451,5 +508,47 @@ mod tests {
         assert_eq!(case.server_utilisation(), Some(0.9), "of two CPUs, not of four");
         fixture.host.cpus_online = Vec::new();
         assert_eq!(fixture.case().client_cpus(), [0, 1, 2, 3], "it was not read");
+    }
+
+    #[test]
+    fn what_interrupts_and_the_hypervisor_take_is_no_slack() {
+        let mut fixture = Fixture::good();
+        let slack = |fixture: &Fixture| {
+            (fixture.case().client_has_slack(), fixture.case().server_has_slack())
+        };
+        fixture.worker(0.5, 0.1);
+        fixture.server_thread(0.6, 0.0);
+        assert_eq!(slack(&fixture), (Some(true), Some(true)));
+        fixture.softirq(1, 0.3, 0.5);
+        assert_eq!(slack(&fixture), (None, None), "0.6 of the 0.7 that were left");
+        fixture.trial.cpus = vec![0];
+        fixture.server.as_mut().unwrap().pinned_threads = [(7, vec![0])].into();
+        assert_eq!(slack(&fixture), (Some(true), Some(true)), "they run elsewhere");
+        fixture.server.as_mut().unwrap().pinned_threads = [(7, vec![1])].into();
+        fixture.trial.cpus = vec![1];
+        fixture.worker(0.1, 0.0);
+        assert_eq!(slack(&fixture), (Some(true), None), "0.1 leaves enough");
+        fixture.server_thread(0.8, 0.0);
+        assert_eq!(slack(&fixture).1, Some(false));
+        fixture.server_thread(0.6, 0.0);
+        fixture.host.cpu_accounting = CpuAccounting::Tick;
+        assert_eq!(slack(&fixture).1, Some(true), "interrupts are charged to the thread");
+        for share in fixture.observed.cpus.iter_mut().flatten() {
+            share.shares = CpuShares { user: 0.7, steal: 0.3, ..CpuShares::default() };
+        }
+        assert_eq!(slack(&fixture).1, None, "stolen time is not");
+        fixture.observed.cpus = None;
+        assert_eq!(slack(&fixture).1, Some(true), "it was not read");
+    }
+
+    /// Utilisation of all CPUs is of the time that they had for threads.
+    #[test]
+    fn one_cpu_of_interrupts_takes_little_from_many_threads() {
+        let mut fixture = Fixture::good();
+        fixture.server_threads(&[(7, 0.4), (7, 0.4), (7, 0.4)]);
+        fixture.softirq(0, 0.3, 0.6);
+        assert_eq!(fixture.case().server_has_slack(), Some(true), "0.6 of 0.85, 0.4 of 0.7");
+        fixture.softirq(1, 0.3, 0.6);
+        assert_eq!(fixture.case().server_has_slack(), None, "0.6 of 0.7");
     }
 }

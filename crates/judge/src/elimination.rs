@@ -60,6 +60,10 @@ pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
     if case.is_open() || case.point.is_churn() || case.point.events.is_some() || fails(case) {
         return None;
     }
+    // Requests may as well wait in a program that passes connections on.
+    if case.server.is_some_and(|server| server.passed_on_by.is_some()) {
+        return None;
+    }
     let downstreams = case.far().downstreams.as_ref()?;
     if downstreams.iter().any(|one| one.connections > 0.0) {
         return None;

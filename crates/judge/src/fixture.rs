@@ -326,6 +326,7 @@ fn server() -> ServerFacts {
         listeners: 1,
         container: None,
         network: None,
+        passed_on_by: None,
         unreadable: vec![],
     }
 }

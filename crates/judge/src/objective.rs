@@ -8,12 +8,12 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
-use crate::gates::release;
 use model::fleet::AgentPoint;
 use model::histogram::{SAMPLES_BEYOND, Summary};
 use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
+use model::punctual::is_moved;
 use model::run::{Point, RequestInfo, StartInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
@@ -154,7 +154,7 @@ pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64,
         Statistic::Max => summary.max,
     };
     let (known_ns, low_ns) = (of(&starts.connect_ns)?, of(&starts.connect_punctual_ns)?);
-    release::matters(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
+    is_moved(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
 }
 
 /// `known` were due and have an outcome, and `count` of them are of the kind that is bounded; any

@@ -32,7 +32,9 @@ pub fn of(case: &Case<'_>) -> Option<Residence> {
     let server_unread = part(census.server_unread, census.server).map(|unread| unread.min(left));
     let left = left - server_unread.unwrap_or(0.0);
     let is_split = client_unread.is_some() && wire.is_some() && server_unread.is_some();
-    let inside_server = (is_split && case.server.is_some()).then_some(left);
+    // A request may as well wait in a program before the server.
+    let is_direct = case.server.is_some_and(|server| server.passed_on_by.is_none());
+    let inside_server = (is_split && is_direct).then_some(left);
     Some(Residence { client_unread, wire, server_unread, inside_server })
 }
 
@@ -66,6 +68,16 @@ mod tests {
             Some(5.0),
             "no more than all"
         );
+    }
+
+    #[test]
+    fn what_waits_in_a_program_before_the_server_is_not_inside_it() {
+        let mut fixture = Fixture::good();
+        fixture.unread_at_server(0.5);
+        fixture.round_trip(1000);
+        assert!(super::of(&fixture.case()).unwrap().inside_server.is_some());
+        fixture.server.as_mut().unwrap().passed_on_by = Some("docker-proxy".to_string());
+        assert_eq!(super::of(&fixture.case()).unwrap().inside_server, None);
     }
 
     #[test]

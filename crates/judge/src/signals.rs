@@ -299,14 +299,13 @@ fn resent_share(seen: &Observed) -> Option<f64> {
     (sent > 0).then(|| resent as f64 / sent as f64)
 }
 
-/// Zero if the host was read and has no table.
+/// Of the fullest table; zero if the host was read and has none.
 fn conntrack(seen: &Observed) -> Option<f64> {
-    let is_unreadable = seen.unreadable.iter().any(|what| what.source.contains("conntrack"));
-    match seen.conntrack {
-        Some(table) if table.max > 0 => Some(table.count as f64 / table.max as f64),
-        Some(_) => None,
-        None => (seen.tcp.is_some() && !is_unreadable).then_some(0.0),
+    if seen.conntracks().next().is_none() {
+        let is_unreadable = seen.unreadable.iter().any(|what| what.source.contains("conntrack"));
+        return (seen.tcp.is_some() && !is_unreadable).then_some(0.0);
     }
+    seen.conntracks().filter_map(|table| table.share()).reduce(f64::max)
 }
 
 /// For CPUs that worked.

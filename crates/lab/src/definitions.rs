@@ -78,6 +78,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
          the groups belong to no container.",
     ),
     (
+        "target.server.passed_on_by",
+        "The program on this host that accepts the connections and passes them on to the server, \
+         such as docker-proxy. Requests that wait in it cannot be told from those inside the \
+         server, so no requests count as inside it. Absent where none was found; a probe on \
+         another host does not look for one.",
+    ),
+    (
         "target.probe",
         "The server's host, read by a probe there (--probe); null without a probe; with one, \
          target.server is null. server: the process tree that listens on the port under test \

@@ -20,11 +20,11 @@ use model::event::Event;
 use model::facts::HostFacts;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
-use model::load::{Level, Stop, Trial};
+use model::load::{Level, LoadModel, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::route::Route;
-use model::run::{EndUse, Outcome, Point, Run, Target};
+use model::run::{EndUse, InFlight, Outcome, Point, Run, Target};
 use model::search::SearchRecord;
 use remote::Far;
 use std::collections::BTreeMap;
@@ -223,6 +223,9 @@ impl<'a> RunBuilder<'a> {
             stamps: (&self.stamps, watch.far_calendar()),
         };
         let point = making.point(&visit, openings, &observed);
+        if let Some(text) = held_back(&point) {
+            self.notice(text, notify);
+        }
         if let Some(interim) = interim {
             interim.ended(&point, &observed);
         }
@@ -344,6 +347,23 @@ fn unsolicited(level: &Level, visit: &Visit) -> Option<String> {
              {unsolicited} connections were closed for that; compare its Content-Length with what \
              it sends",
             level.connections
+        )
+    })
+}
+
+/// The notice about a closed loop that had fewer than nine tenths of its requests in flight while
+/// connections failed: the pause before each of them is opened again lowers the rate.
+pub(crate) fn held_back(point: &Point) -> Option<String> {
+    let InFlight { mean, limit, .. } = point.in_flight;
+    let mean = mean.filter(|mean| *mean < 0.9 * limit as f64)?;
+    let is_closed_loop = point.load.model == LoadModel::Closed && !point.is_churn();
+    let failed: u64 = point.errors.values().sum();
+    (is_closed_loop && failed > 0).then(|| {
+        format!(
+            "{} connections: {mean:.1} of {limit} requests were in flight on average, because \
+             connections failed, and ceiling waits 5 ms to 1 s before it opens one again; the \
+             server may be faster than this rate",
+            point.load.connections
         )
     })
 }

@@ -43,8 +43,21 @@ pub fn identify(trial: &Trial, address: &Address) -> Result<ServerFacts, String>
             (found.map_err(|error| format!("the server is not watched: {error}"))?, by)
         }
     };
-    probe::server_facts(pid, port_under_test(trial, address), found_by)
-        .map_err(|error| format!("the server is not watched: process {pid}: {error}"))
+    let mut facts = probe::server_facts(pid, port_under_test(trial, address), found_by)
+        .map_err(|error| format!("the server is not watched: process {pid}: {error}"))?;
+    if let (Address::Tcp(address), None) = (address, &trial.proxy) {
+        facts.passed_on_by = probe::passed_on_by(*address);
+    }
+    Ok(facts)
+}
+
+/// The notice about a program that passes connections on to the server.
+pub fn passed_on(facts: &ServerFacts) -> Option<String> {
+    let name = facts.passed_on_by.as_ref()?;
+    Some(format!(
+        "{name} accepts the connections and passes them on: requests that wait in it cannot be \
+         told from those inside the server; use the address of the container to leave it out"
+    ))
 }
 
 /// The port that the server listens on, also behind a proxy.

@@ -120,7 +120,10 @@ impl<'a> RunBuilder<'a> {
             return Ok(());
         }
         match server::identify(self.trial, address) {
-            Ok(facts) => self.target.server = Some(facts),
+            Ok(facts) => {
+                server::passed_on(&facts).into_iter().for_each(|text| self.notice(text, notify));
+                self.target.server = Some(facts);
+            }
             Err(why) => self.notice(why, notify),
         }
         Ok(())

@@ -90,6 +90,9 @@ pub struct NicSettings {
     /// Whether segments to send are cut by the device (TSO).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tso: Option<bool>,
+    /// Whether kernel threads take in the packets, and not softirqs (threaded NAPI).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threaded_napi: Option<bool>,
 }
 
 /// A setting and its maximum.
@@ -202,6 +205,10 @@ pub struct ServerFacts {
     /// Its network namespace, where that is not the probe's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Box<ServerNetwork>>,
+    /// The program on the probe's host that accepts the connections and passes them on to the
+    /// server, such as `docker-proxy`; absent when none was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_on_by: Option<String>,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }

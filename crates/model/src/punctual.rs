@@ -16,6 +16,18 @@ use crate::histogram::{Histogram, Summary};
 /// Shares of a delay at which a bound is tried.
 const TRIED: [f64; 8] = [0.5, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
 
+/// Share of a figure by which generator delay may move it.
+const SHARE_MAX: f64 = 0.05;
+/// The same as a time, nanoseconds.
+const MOVED_MAX_NS: u64 = 50_000;
+
+/// Whether the generator delay moved a figure by enough to matter: by more than 5 % and more than
+/// 50 us.
+pub fn is_moved(low_ns: u64, known_ns: u64) -> bool {
+    let apart_ns = known_ns.saturating_sub(low_ns);
+    apart_ns > MOVED_MAX_NS && apart_ns as f64 > SHARE_MAX * known_ns as f64
+}
+
 /// Distributions of one window.
 #[derive(Debug, Clone, Copy)]
 pub struct Window<'a> {

@@ -553,7 +553,8 @@ pub struct Conntrack {
     pub count: u64,
     /// Largest number of entries.
     pub max: u64,
-    /// Packets dropped because an entry could not be made, over all CPUs.
+    /// Packets dropped, over all CPUs: for want of an entry, in a lost race for one, or by the
+    /// tracker of a protocol.
     pub dropped: u64,
     /// Entries removed early to make room.
     pub early_dropped: u64,

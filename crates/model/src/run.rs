@@ -16,13 +16,14 @@ use crate::maps::IntoMap;
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
+use crate::punctual::is_moved;
 use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
 use crate::series::{Opening, Second, Spread};
-use crate::standing::Standings;
+use crate::standing::{Figure, Standing, Standings};
 use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::tool::ToolRun;
@@ -444,6 +445,13 @@ pub struct TurnoverInfo {
     pub openings: Vec<Opening>,
 }
 
+impl TurnoverInfo {
+    /// Time to connect, from the planned instant where there is one.
+    pub fn connect_times(&self) -> &Summary {
+        self.starts.as_ref().map_or(&self.connect_ns, |starts| &starts.connect_ns)
+    }
+}
+
 /// Connections that were due in the window of an open loop: `planned = begun + unsent`, and
 /// `begun = established + failed + pending`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -479,6 +487,21 @@ impl StartInfo {
     /// Those that were due.
     pub fn due(&self) -> u64 {
         self.begun + self.unsent
+    }
+
+    /// How far a time to connect holds: with both bounds when the generator opened connections so
+    /// late that they differ.
+    pub fn standing(&self, figure: Figure) -> Standing {
+        let known_ns = self.connect_ns.of(figure);
+        let bounds = known_ns.zip(self.connect_punctual_ns.of(figure));
+        match bounds.filter(|(known_ns, low_ns)| is_moved(*low_ns, *known_ns)) {
+            None => Standing::Sound,
+            Some((known_ns, low_ns)) => Standing::Bounded {
+                low: low_ns as f64,
+                high: Some(known_ns as f64),
+                by: "the generator opened connections late (C4)".to_string(),
+            },
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Signals {
     /// Median latency, nanoseconds.
     pub p50_ns: Option<u64>,
     /// Bytes received per good response.
-    #[serde(rename = "bytes_per_answer")]
+    #[serde(alias = "bytes_per_answer")]
     pub bytes_per_response: Option<f64>,
     /// Bytes sent per request.
     pub bytes_per_request: Option<f64>,

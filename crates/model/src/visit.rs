@@ -42,25 +42,31 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let bound = |figure| match standing_of(point, figure) {
-        Standing::Bounded { low, high, .. } => Some((figure, (*low, *high))),
+        Standing::Bounded { low, high, .. } => Some((figure, (low, high))),
         _ => None,
     };
     FIGURES.into_iter().filter_map(bound).into_map()
 }
 
 /// How far a figure of a point holds.
-pub fn standing_of(point: &Point, figure: Figure) -> &Standing {
-    // Standings of times are about requests.
-    let is_of_requests = point.events.is_none() && !point.is_churn();
-    let figure = match figure {
-        Figure::Rate => standing::Figure::Rate,
-        Figure::P50 if is_of_requests => standing::Figure::P50,
-        Figure::P99 if is_of_requests => standing::Figure::P99,
-        Figure::ClientUsPerRequest => standing::Figure::ClientCpu,
-        Figure::ServerUsPerRequest => standing::Figure::ServerCpu,
-        Figure::P50 | Figure::P99 => return &Standing::Sound,
-    };
-    point.standing.of(figure)
+pub fn standing_of(point: &Point, figure: Figure) -> Standing {
+    match figure {
+        Figure::Rate => point.standing.of(standing::Figure::Rate).clone(),
+        Figure::P50 => standing_of_times(point, standing::Figure::P50),
+        Figure::P99 => standing_of_times(point, standing::Figure::P99),
+        Figure::ClientUsPerRequest => point.standing.of(standing::Figure::ClientCpu).clone(),
+        Figure::ServerUsPerRequest => point.standing.of(standing::Figure::ServerCpu).clone(),
+    }
+}
+
+/// How far a figure of [`times_of`] holds. The standings of a point are about requests.
+pub fn standing_of_times(point: &Point, figure: standing::Figure) -> Standing {
+    match (&point.events, point.starts()) {
+        (Some(_), _) => Standing::Sound,
+        (None, Some(starts)) if point.is_churn() => starts.standing(figure),
+        (None, _) if point.is_churn() => Standing::Sound,
+        (None, _) => point.standing.of(figure).clone(),
+    }
 }
 
 /// A figure of a point, whether it is valid or not.
@@ -75,11 +81,12 @@ pub fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
     }
 }
 
-/// Latency of requests; for devices, the time to connect; for events, their staleness.
+/// Latency of requests; for devices, the time to connect, from the planned instant where there is
+/// one; for events, their staleness.
 pub fn times_of(point: &Point) -> Option<&Summary> {
     match (&point.events, &point.turnover) {
         (Some(events), _) => events.staleness_ns.as_ref(),
-        (_, Some(turnover)) if point.is_churn() => Some(&turnover.connect_ns),
+        (_, Some(turnover)) if point.is_churn() => Some(turnover.connect_times()),
         _ => Some(&point.latency_ns),
     }
 }
@@ -107,12 +114,10 @@ pub fn rate_of(point: &Point) -> Option<f64> {
     (begin_ns < end_ns).then_some(point.rate)
 }
 
-/// The rate of a level; for devices, that of connections.
+/// The main rate of a level: of good responses; for devices, of connections; in a fan-out, of
+/// events.
 pub fn rate_asked(point: &Point) -> Option<f64> {
-    match point.is_churn() {
-        true => rate_of(point).map(|_| point.headline_rate()),
-        false => rate_of(point),
-    }
+    rate_of(point).map(|_| point.headline_rate())
 }
 
 /// The point to look at first, with its index: the least load whose rate lies in the interval of
@@ -135,7 +140,11 @@ pub fn best_point(of: &Record) -> Option<(usize, &Point)> {
         let rated = points.filter_map(|(index, point)| Some((index, point, rate_asked(point)?)));
         rated.filter(|(_, point, _)| !matches!(point.claim(), Claim::NotKnown(_)))
     };
-    let load = |point: &Point| point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64;
+    // The load of a fan-out is its subscribers.
+    let load = |point: &Point| match &point.events {
+        Some(events) => events.subscribers.asked as f64,
+        None => point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64,
+    };
     let reached = sound().filter(|(_, _, rate)| low.is_some_and(|low| *rate >= low));
     let best = reached
         .min_by(|(_, left, _), (_, right, _)| load(left).total_cmp(&load(right)))

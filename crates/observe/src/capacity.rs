@@ -7,6 +7,10 @@ use model::link::LinkLimits;
 /// Bytes on the wire that an interface does not count for each frame: FCS, preamble and gap.
 pub(crate) const FRAME_EXTRA_BYTES: u64 = 24;
 
+/// How names of interfaces begin that combine others: no device is behind them, and they carry what
+/// all of their devices carry. Sources: Linux networking/bonding.rst and teamd(8).
+const COMBINED: [&str; 2] = ["bond", "team"];
+
 /// Where a limit comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitSource {
@@ -63,14 +67,15 @@ impl Capacity<'_> {
 }
 
 /// Links of a host with these interfaces whose limits are known. What the user stated holds for
-/// the interface, other than loopback, that moved most bytes, in place of what its driver reports.
+/// the interface that leads out of the host and moved most bytes, in place of what its driver
+/// reports.
 pub fn capacities<'a>(
     nics: &[Nic],
     observed: &'a Observed,
     stated: Option<&LinkLimits>,
 ) -> Vec<Capacity<'a>> {
     let links = observed.links.as_deref().unwrap_or_default();
-    let carrier = carrier(links).map(|link| &link.name);
+    let carrier = carrier(nics, links).map(|link| &link.name);
     let of = |link: &'a LinkUse| match stated.filter(|_| carrier == Some(&link.name)) {
         Some(limits) => Some(Capacity {
             link,
@@ -94,11 +99,19 @@ pub fn capacities<'a>(
     links.iter().filter_map(of).collect()
 }
 
-/// The interface, other than loopback, that moved most bytes, if any moved one.
-fn carrier(links: &[LinkUse]) -> Option<&LinkUse> {
+/// The interface that moved most bytes of those with a device behind them and those that combine
+/// such. Bridges and virtual pairs may move more: what containers send each other stays on the
+/// host. If none of them moved any, as in the namespace of a container, the busiest but loopback.
+fn carrier<'a>(nics: &[Nic], links: &'a [LinkUse]) -> Option<&'a LinkUse> {
     let moved = |link: &LinkUse| link.rx_bytes_s + link.tx_bytes_s;
-    let moving = links.iter().filter(|link| link.name != "lo" && moved(link) > 0.0);
-    moving.max_by(|left, right| moved(left).total_cmp(&moved(right)))
+    let moving = || links.iter().filter(|link| link.name != "lo" && moved(link) > 0.0);
+    let leads_out = |link: &&LinkUse| {
+        let mut has_device = nics.iter().filter(|nic| nic.driver.is_some());
+        has_device.any(|nic| nic.name == link.name)
+            || COMBINED.iter().any(|begin| link.name.starts_with(begin))
+    };
+    let by_moved = |left: &&LinkUse, right: &&LinkUse| moved(left).total_cmp(&moved(right));
+    moving().filter(leads_out).max_by(by_moved).or_else(|| moving().max_by(by_moved))
 }
 
 #[cfg(test)]
@@ -130,6 +143,31 @@ mod tests {
         let stated = capacities(&nics(Some(1000)), &observed, Some(&stated));
         assert_eq!(stated[0].sent(), Some((125e6 - 2.4e6) / 250e6));
         assert_eq!(stated[0].packets(), Some(0.5));
+    }
+
+    #[test]
+    fn what_was_stated_holds_for_the_interface_that_leads_out_of_the_host() {
+        let link = |name: &str, tx_bytes_s| LinkUse {
+            name: name.to_string(),
+            tx_bytes_s,
+            ..LinkUse::default()
+        };
+        let limits = LinkLimits { bits_s: Some(8_000_000_000), ..LinkLimits::default() };
+        let stated = |driver: Option<&str>, links: Vec<LinkUse>| {
+            let mut nics = nics(None);
+            nics[0].driver = driver.map(str::to_string);
+            let observed = Observed { links: Some(links), ..Observed::default() };
+            let all = capacities(&nics, &observed, Some(&limits));
+            all.iter().map(|one| one.link.name.clone()).collect::<Vec<_>>()
+        };
+        let (lo, bridge) = (|| link("lo", 9e9), || link("docker0", 5e8));
+        let with_device = Some("virtio_net");
+        assert_eq!(stated(with_device, vec![lo(), link("eth0", 1e8), bridge()]), ["eth0"]);
+        let bond = vec![link("eth0", 1e8), link("bond0", 2e8), bridge()];
+        assert_eq!(stated(with_device, bond), ["bond0"], "it carries what its devices carry");
+        assert_eq!(stated(None, vec![lo(), link("eth0", 1e8)]), ["eth0"], "inside a container");
+        assert_eq!(stated(with_device, vec![lo(), link("eth0", 0.0), bridge()]), ["docker0"]);
+        assert!(stated(with_device, vec![lo()]).is_empty());
     }
 
     #[test]

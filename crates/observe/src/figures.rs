@@ -49,18 +49,19 @@ pub(crate) fn growth32(first: u64, last: u64) -> Option<u64> {
 }
 
 impl MetricValues<'_> {
-    /// Nothing for a counter of 32 bits that began anew. Others have not grown then.
+    /// Nothing for a counter that began anew. States do not grow.
     fn growth(&self) -> Option<f64> {
         match self.metric.kind {
             Kind::Counter32 => self.grown32,
-            kind => growth(kind, self.first, self.last).or(Some(0.0)),
+            kind @ (Kind::Counter | Kind::Untyped) => growth(kind, self.first, self.last),
+            Kind::Sum | Kind::Mean | Kind::Max => Some(0.0),
         }
     }
 }
 
 /// The figures of a source over the readings of a window, which are in time order and may be of
 /// other sources as well. Rows that the source declares to add up are added up. A counter that was
-/// read once has none.
+/// read once, or that stepped back, has none.
 pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figure<'a>> {
     let mut reads: Vec<&Reading> =
         readings.iter().copied().filter(|read| read.data.source() == declared.name).collect();
@@ -154,6 +155,22 @@ mod tests {
         assert_eq!(values(&declared, &reads[..1]), [], "one read shows no growth");
         let anew = [read([900, 10]), read([3, 12])];
         assert_eq!(values(&declared, &anew), [(vec![], 2.0)], "how far one of them got is unknown");
+    }
+
+    #[test]
+    fn counters_that_stepped_back_have_no_figure() {
+        let declared = Declaration::new("x", "").counter("bytes", Unit::Bytes, "").untyped(
+            "{name}",
+            Unit::Count,
+            "",
+        );
+        let read = |bytes: u64, other: u64| {
+            let pairs = [("bytes", bytes), ("other", other)];
+            Data::values("x", pairs.map(|(name, value)| (name.to_string(), value)))
+        };
+        let grown = [(vec![], 4.0), (vec!["other".to_string()], 0.0)];
+        assert_eq!(values(&declared, &[read(5, 7), read(9, 7)]), grown);
+        assert_eq!(values(&declared, &[read(5, 7), read(3, 6)]), [], "they began anew");
     }
 
     #[test]

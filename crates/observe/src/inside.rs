@@ -70,8 +70,8 @@ impl Observed {
     }
 
     /// The server's host, read by a probe there that is not in the server's namespace: sockets and
-    /// counters are those of the server's namespace, and devices are those of both, because packets
-    /// pass through both.
+    /// counters are those of the server's namespace, and devices and connection tracking tables are
+    /// those of both, because packets pass through both.
     fn with_inside(self) -> Self {
         let (mut inside, outside) = (self.seen_inside(), self);
         let links = joined(outside.links, inside.links.take(), |link| &mut link.name);
@@ -88,8 +88,10 @@ impl Observed {
             links,
             qdiscs,
             drivers: drivers.map(IntoMap::into_map),
-            // Published ports need address translation, which is tracked outside.
-            conntrack: inside.conntrack.or(outside.conntrack),
+            // Each namespace has a table: published ports need address translation, which is
+            // tracked outside.
+            conntrack: outside.conntrack,
+            conntrack_inside: inside.conntrack,
             tuning: outside.tuning,
             inside: outside.inside,
             probe_cpus,
@@ -121,7 +123,7 @@ fn joined<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::reading::{CpuTimes, Data, Interface};
+    use model::reading::{Conntrack, CpuTimes, Data, Interface};
 
     fn link(name: &str, bytes: u64) -> Interface {
         Interface { name: name.to_string(), rx_bytes: bytes, ..Interface::default() }
@@ -135,14 +137,19 @@ mod tests {
         };
         let tcp = |count| Data::values("tcp", [("Tcp.OutSegs".to_string(), count)]);
         let cpu = |idle| Data::Cpus(vec![CpuTimes { idle, ..CpuTimes::default() }]);
+        let table = |count, dropped| {
+            Data::Conntrack(Conntrack { count, max: 200, dropped, ..Conntrack::default() })
+        };
         let both = |second, outer: u64, inner: u64| {
             let inside = |data| Data::Inside(Box::new(data));
             [
                 read(second, cpu(second * 100)),
                 read(second, tcp(outer)),
                 read(second, Data::Interfaces(vec![link("eth0", outer)])),
+                read(second, table(190, outer)),
                 read(second, inside(tcp(inner))),
                 read(second, inside(Data::Interfaces(vec![link("eth0", inner)]))),
+                read(second, inside(table(0, 0))),
             ]
         };
         [both(1, 5, 50), both(2, 6, 90)].into_iter().flatten().collect()
@@ -175,5 +182,16 @@ mod tests {
         let names: Vec<_> = seen.links.iter().flatten().map(|link| link.name.as_str()).collect();
         assert_eq!(names, ["eth0", "eth0@inside"]);
         assert_eq!((segments(&seen), seen.qdiscs), (Some(40), None));
+    }
+
+    #[test]
+    fn the_table_of_a_namespace_does_not_hide_that_of_its_host() {
+        let tables = |seen: &Observed| -> Vec<(u64, u64)> {
+            seen.conntracks().map(|table| (table.count, table.dropped)).collect()
+        };
+        let observed = Observed::of(readings(), 10_000_000);
+        assert_eq!(tables(&observed), [(190, 1)]);
+        assert_eq!(tables(&observed.seen_inside()), [(0, 0)], "the host's is that of the client");
+        assert_eq!(tables(&observed.with_inside()), [(190, 1), (0, 0)]);
     }
 }

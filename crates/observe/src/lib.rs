@@ -196,6 +196,9 @@ pub struct Observed {
     pub drivers: Option<Drivers>,
     /// The connection tracking table; absent where there is none.
     pub conntrack: Option<ConntrackUse>,
+    /// That of the server's own network namespace, where `conntrack` is that of its host: packets
+    /// pass through both.
+    pub conntrack_inside: Option<ConntrackUse>,
     /// Sockets by state and memory, at most, as `/proc/net/sockstat` names them.
     pub sockets: Option<BTreeMap<String, u64>>,
     /// What the server's threads did.
@@ -429,7 +432,15 @@ impl Tracked {
     }
 
     fn finish(self, clock_tick_ns: u64) -> Observed {
-        let seen = self;
+        let mut seen = self;
+        let conntrack =
+            seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most));
+        if conntrack == Some(None) {
+            // Without this, a table that is not known would look like one that is not there.
+            let source = "/proc/net/stat/nf_conntrack".to_string();
+            let why = "its counters began anew within the window".to_string();
+            seen.unreadable.push(Unreadable { source, why });
+        }
         let values = |source: &str| seen.values.get(source);
         Observed {
             cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
@@ -455,7 +466,8 @@ impl Tracked {
             links: seen.links.between(network::links),
             qdiscs: seen.qdiscs.between(|pair| network::qdiscs(pair, &seen.qdiscs_waiting)),
             drivers: values(Values::DRIVERS).and_then(|ends| ends.between(network::drivers)),
-            conntrack: seen.conntrack.between(|pair| network::conntrack(pair, seen.conntrack_most)),
+            conntrack: conntrack.flatten(),
+            conntrack_inside: None,
             sockets: seen.sockets,
             doing: seen.doing.finish(),
             client_ended_cpus: seen.client_cpus.ended_cpus(),
@@ -497,6 +509,11 @@ impl Observed {
     pub fn server_cpus(&self) -> Option<f64> {
         let now = self.server_threads.as_ref()?.iter().map(|thread| thread.run);
         Some(now.sum::<f64>() + self.server_ended_cpus)
+    }
+
+    /// The connection tracking tables that packets of this host pass through.
+    pub fn conntracks(&self) -> impl Iterator<Item = ConntrackUse> {
+        self.conntrack.into_iter().chain(self.conntrack_inside)
     }
 }
 
@@ -547,26 +564,27 @@ fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
 fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
     let share = |last: &QuotaUse| {
         let first = pair.first.iter().find(|first| first.group == last.group)?;
-        let periods = last.periods.saturating_sub(first.periods);
-        let throttled = last.throttled_periods.saturating_sub(first.throttled_periods);
+        // One that is made again, as when its service restarts, begins anew: its growth is unknown.
+        let periods = last.periods.checked_sub(first.periods)?;
+        let throttled = last.throttled_periods.checked_sub(first.throttled_periods)?;
+        let throttled_ns = last.throttled_ns.checked_sub(first.throttled_ns)?;
         let allowed = last.quota_us.zip(last.period_us).filter(|(_, period_us)| *period_us > 0);
         Some(QuotaShare {
             group: last.group.clone(),
             allowed_cpus: allowed.map(|(quota_us, period_us)| quota_us as f64 / period_us as f64),
             throttled_periods: if periods > 0 { throttled as f64 / periods as f64 } else { 0.0 },
-            throttled_time: last.throttled_ns.saturating_sub(first.throttled_ns) as f64
-                / 1e9
-                / pair.seconds,
+            throttled_time: throttled_ns as f64 / 1e9 / pair.seconds,
         })
     };
     pair.last.iter().filter_map(share).collect()
 }
 
 fn increase(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, u64> {
-    // A counter that was not there before is left out: it may count since the host started.
+    // A counter that was not there before is left out: it may count since the host started. So is
+    // one that stepped back: it began anew, as with its control group, or it is a state.
     let delta = |(name, value): (&String, &Value)| {
         let first = pair.first.get(name)?.count()?;
-        Some((name.clone(), value.count()?.saturating_sub(first)))
+        Some((name.clone(), value.count()?.checked_sub(first)?))
     };
     pair.last.iter().filter_map(delta).into_map()
 }
@@ -703,6 +721,33 @@ mod tests {
             let peak = QueuePeak { queued: 900, backlog: 1000, mean_queued: 311.0 };
             assert_eq!(observed.listeners, Some(peak), "{order:?}");
         }
+    }
+
+    #[test]
+    fn counters_that_began_anew_are_unknown_and_not_zero() {
+        let quota = |periods, throttled_ns| {
+            let group = "/system.slice/web.service".to_string();
+            let row = QuotaUse { group, periods, throttled_ns, ..QuotaUse::default() };
+            Data::ServerQuota(vec![row])
+        };
+        let memory = |hits: u64, faults: u64| {
+            let counts = [("server.events_max", hits), ("pgmajfault", faults)];
+            Data::values(Values::MEMORY, counts.map(|(name, count)| (name.to_string(), count)))
+        };
+        let table = |dropped| Data::Conntrack(Conntrack { dropped, ..Conntrack::default() });
+        let seen = |first: [Data; 3], last: [Data; 3]| {
+            let first = first.map(|data| at(1, data));
+            Observed::of(first.into_iter().chain(last.map(|data| at(2, data))), 1)
+        };
+        let first = || [quota(50, 5 * SECOND), memory(40, 7), table(9_000)];
+        let known = seen(first(), [quota(60, 5 * SECOND), memory(41, 8), table(9_000)]);
+        assert_eq!(known.server_quotas.as_ref().map(Vec::len), Some(1));
+        assert_eq!(known.memory.as_ref().unwrap()["server.events_max"], 1);
+        assert_eq!(known.conntracks().map(|table| table.dropped).collect::<Vec<_>>(), [0]);
+        let anew = seen(first(), [quota(60, SECOND), memory(2, 8), table(3)]);
+        assert_eq!(anew.server_quotas, Some(Vec::new()));
+        assert_eq!(anew.memory, Some(BTreeMap::from([("pgmajfault".to_string(), 1)])));
+        assert_eq!((anew.conntrack, anew.unreadable.len()), (None, 1), "there is a table");
     }
 
     #[test]

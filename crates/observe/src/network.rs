@@ -60,17 +60,27 @@ pub struct QdiscUse {
     pub waiting: f64,
 }
 
-/// The connection tracking table over the window.
+/// A connection tracking table over the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConntrackUse {
     /// Most entries seen.
     pub count: u64,
-    /// Largest number of entries.
+    /// Largest number of entries; zero means no limit.
     pub max: u64,
-    /// Packets dropped for want of an entry.
+    /// Packets dropped: for want of an entry, in a lost race for one (`insert_failed` rises too),
+    /// or by the tracker of a protocol.
     pub dropped: u64,
     /// Entries removed early to make room.
     pub early_dropped: u64,
+    /// Entries that could not be inserted; most are lost races.
+    pub insert_failed: u64,
+}
+
+impl ConntrackUse {
+    /// Most entries seen over the limit; nothing where there is none.
+    pub fn share(&self) -> Option<f64> {
+        (self.max > 0).then(|| self.count as f64 / self.max as f64)
+    }
 }
 
 /// What one device interrupt did in the window.
@@ -164,20 +174,20 @@ pub(crate) fn softnet(pair: &Pair<'_, Vec<Softnet>>, processed: &Processed) -> V
 pub(crate) fn links(pair: &Pair<'_, Vec<Interface>>) -> Vec<LinkUse> {
     let of_link = |last: &Interface| {
         let first = pair.first.iter().find(|first| first.name == last.name)?;
-        let per_s = |field: fn(&Interface) -> u64| {
-            field(last).saturating_sub(field(first)) as f64 / pair.seconds
-        };
+        // One that is made again begins anew, and its growth is unknown.
+        let grown = |field: fn(&Interface) -> u64| field(last).checked_sub(field(first));
+        let per_s = |field: fn(&Interface) -> u64| Some(grown(field)? as f64 / pair.seconds);
         let on_wire = |bytes_s: f64, packets_s: f64| bytes_s + packets_s * FRAME_EXTRA_BYTES as f64;
         let (rx_packets_s, tx_packets_s) =
-            (per_s(|one| one.rx_packets), per_s(|one| one.tx_packets));
+            (per_s(|one| one.rx_packets)?, per_s(|one| one.tx_packets)?);
         Some(LinkUse {
             name: last.name.clone(),
-            rx_bytes_s: on_wire(per_s(|one| one.rx_bytes), rx_packets_s),
-            tx_bytes_s: on_wire(per_s(|one| one.tx_bytes), tx_packets_s),
+            rx_bytes_s: on_wire(per_s(|one| one.rx_bytes)?, rx_packets_s),
+            tx_bytes_s: on_wire(per_s(|one| one.tx_bytes)?, tx_packets_s),
             rx_packets_s,
             tx_packets_s,
-            rx_dropped: last.rx_dropped.saturating_sub(first.rx_dropped),
-            tx_dropped: last.tx_dropped.saturating_sub(first.tx_dropped),
+            rx_dropped: grown(|one| one.rx_dropped)?,
+            tx_dropped: grown(|one| one.tx_dropped)?,
         })
     };
     pair.last.iter().filter_map(of_link).collect()
@@ -213,31 +223,35 @@ pub(crate) fn qdiscs(pair: &Pair<'_, Vec<Qdisc>>, waiting: &Waiting) -> Vec<Qdis
             kind: last.kind.clone(),
             drops: grown(first.drops, last.drops)?,
             overlimits: grown(first.overlimits, last.overlimits)?,
-            bytes_s: last.bytes.saturating_sub(first.bytes) as f64 / pair.seconds,
-            packets_s: last.packets.saturating_sub(first.packets) as f64 / pair.seconds,
+            bytes_s: last.bytes.checked_sub(first.bytes)? as f64 / pair.seconds,
+            packets_s: growth32(first.packets, last.packets)? as f64 / pair.seconds,
             waiting: waiting.share(last),
         })
     };
     pair.last.iter().filter_map(of_qdisc).collect()
 }
 
-pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> ConntrackUse {
-    ConntrackUse {
+/// Nothing for a table whose counters began anew.
+pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> Option<ConntrackUse> {
+    let Pair { first, last, .. } = pair;
+    Some(ConntrackUse {
         count,
-        max: pair.last.max,
-        dropped: growth32(pair.first.dropped, pair.last.dropped).unwrap_or(0),
-        early_dropped: growth32(pair.first.early_dropped, pair.last.early_dropped).unwrap_or(0),
-    }
+        max: last.max,
+        dropped: growth32(first.dropped, last.dropped)?,
+        early_dropped: growth32(first.early_dropped, last.early_dropped)?,
+        insert_failed: growth32(first.insert_failed, last.insert_failed)?,
+    })
 }
 
-/// Increase of every counter of every driver.
+/// Increase of every counter of every driver. One that stepped back is left out: it began anew with
+/// its device, or it is a state.
 pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> super::Drivers {
     let of_link = |(name, last): (&String, &Value)| {
         let (Value::Named(first), Value::Named(last)) = (pair.first.get(name)?, last) else {
             return None;
         };
         let delta = |(name, value): (&String, &u64)| {
-            Some((name.clone(), value.saturating_sub(*first.get(name)?)))
+            Some((name.clone(), value.checked_sub(*first.get(name)?)?))
         };
         Some((name.clone(), last.iter().filter_map(delta).into_map()))
     };
@@ -308,15 +322,55 @@ mod tests {
         };
         assert_eq!(seen(5, 0), None);
         assert_eq!(seen(u32::MAX, 4), Some(5));
+        let moved = |bytes, packets| vec![Qdisc { bytes, packets, ..Qdisc::default() }];
+        let seen = |first: &Vec<Qdisc>, last: &Vec<Qdisc>| {
+            let pair = Pair { first, last, seconds: 1.0 };
+            qdiscs(&pair, &Waiting::default()).first().map(|one| one.packets_s)
+        };
+        assert_eq!(seen(&moved(9000, 9), &moved(60, 1)), None, "it never dropped any");
+        let before_it_wraps = moved(9000, u64::from(u32::MAX));
+        assert_eq!(seen(&before_it_wraps, &moved(9600, 9)), Some(10.0));
     }
 
     #[test]
     fn drops_of_the_table_wrap_on_one_cpu() {
-        let sum = |dropped| Conntrack { dropped, ..Conntrack::default() };
+        let dropped = |first, last| {
+            let sum = |dropped| Conntrack { dropped, ..Conntrack::default() };
+            let (first, last) = (sum(first), sum(last));
+            let used = conntrack(&Pair { first: &first, last: &last, seconds: 1.0 }, 0);
+            used.map(|used| used.dropped)
+        };
         // Two CPUs; one wraps from 2^32 - 1 to 4.
-        let (first, last) = (sum(u64::from(u32::MAX) + 100), sum(4 + 100));
-        let used = conntrack(&Pair { first: &first, last: &last, seconds: 1.0 }, 0);
-        assert_eq!(used.dropped, 5);
+        assert_eq!(dropped(u64::from(u32::MAX) + 100, 4 + 100), Some(5));
+        assert_eq!(dropped(5000, 9), None, "it began anew: unknown");
+    }
+
+    #[test]
+    fn what_an_interface_that_was_made_again_moved_is_unknown() {
+        let used = |first: [u64; 2], last: [u64; 2]| {
+            let row = |[rx_bytes, tx_dropped]: [u64; 2]| {
+                let name = "veth7".to_string();
+                vec![Interface { name, rx_bytes, tx_dropped, ..Interface::default() }]
+            };
+            let (first, last) = (row(first), row(last));
+            let pair = Pair { first: &first, last: &last, seconds: 1.0 };
+            links(&pair).first().map(|link| (link.rx_bytes_s, link.tx_dropped))
+        };
+        assert_eq!(used([50, 3], [90, 5]), Some((40.0, 2)));
+        assert_eq!(used([50, 3], [90, 0]), None);
+        assert_eq!(used([50, 0], [9, 0]), None);
+    }
+
+    #[test]
+    fn a_counter_of_a_driver_that_was_reset_is_unknown() {
+        let read = |[drops, sent]: [u64; 2]| {
+            let names = ["rx_drops", "tx_packets"].map(str::to_string);
+            let counters = names.into_iter().zip([drops, sent]).into_map();
+            BTreeMap::from([("eth0".to_string(), Value::Named(counters))])
+        };
+        let (first, last) = (read([900, 5]), read([3, 7]));
+        let grown = &drivers(&Pair { first: &first, last: &last, seconds: 1.0 })["eth0"];
+        assert_eq!(*grown, BTreeMap::from([("tx_packets".to_string(), 2)]));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 use crate::network::Network;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree;
-use crate::{namespace, process, published};
+use crate::{namespace, process, published, translated};
 use ::host::addresses;
 use model::facts::Unreadable;
 use model::maps::IntoMap;
@@ -137,6 +137,16 @@ pub fn find_server(address: SocketAddr) -> Result<u32, FindError> {
         },
         _ => Err(missing),
     }
+}
+
+/// The program that accepts the connections to `address` and passes them on to the server; nothing
+/// when the server itself, or the kernel, does that.
+pub fn passed_on_by(address: SocketAddr) -> Option<String> {
+    let name = published::forwarder(find_here(address).ok()?)?;
+    if name == published::HOLDER {
+        return None;
+    }
+    translated::target(address).is_none().then_some(name)
 }
 
 /// The server at an address of our network namespace.

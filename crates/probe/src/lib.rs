@@ -43,7 +43,7 @@ mod testing;
 
 pub use clock::{monotonic_ns, wall_ns};
 pub use facts::{clock_tick_ns, host_facts};
-pub use find::{FindError, find_server, find_unix_server, listened_by};
+pub use find::{FindError, find_server, find_unix_server, listened_by, passed_on_by};
 pub use ports::{TakenPort, listening_ports, taken_ports};
 pub use privilege::privilege;
 pub use sampler::{Config, Sampler};

@@ -21,7 +21,9 @@ const DOCKER_PROXY: &str = "docker-proxy";
 /// Programs that pass connections on, or hold the port for the kernel that does, and do not show
 /// where to.
 const FORWARDERS: [&str; 6] =
-    ["rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2", "conmon"];
+    ["rootlessport", "rootlesskit", "slirp4netns", "pasta", "pasta.avx2", HOLDER];
+/// The one that only holds the port.
+pub(crate) const HOLDER: &str = "conmon";
 
 /// A published port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -114,6 +114,7 @@ pub fn server_facts(
         listeners,
         container: container::of_process(&Root::default(), pid),
         network: network.map(Box::new),
+        passed_on_by: None,
         unreadable,
     })
 }

@@ -85,6 +85,7 @@ impl HostModel {
             listeners: 1,
             container: None,
             network: None,
+            passed_on_by: None,
             unreadable: Vec::new(),
         })
     }

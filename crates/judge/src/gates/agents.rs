@@ -117,7 +117,15 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
 /// due at them. If part of the load ended early, this rate is a lower bound of the ceiling.
 fn rate(point: &Point, figure: Figure) -> Standing {
     let is_unsound = |agent: &&AgentPoint| agent.broken.iter().any(|id| OF_ACCOUNT.contains(id));
-    let unsound: f64 = point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum();
+    let all = point.headline_rate();
+    // The rates of agents are of requests: they do not say how many connections or events were an
+    // agent's.
+    let is_of_requests = point.events.is_none() && !point.is_churn();
+    let unsound: f64 = match is_of_requests {
+        true => point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum(),
+        false if point.agents.iter().any(|agent| is_unsound(&agent)) => all,
+        false => 0.0,
+    };
     let unaccounted: u64 = point.agents.iter().map(|agent| agent.unaccounted).sum();
     let ended_early = |agent: &AgentPoint| matches!(agent.ended, AgentEnd::Lost | AgentEnd::CutOff);
     let is_short = figure == Figure::Ceiling && point.agents.iter().any(ended_early)
@@ -125,9 +133,9 @@ fn rate(point: &Point, figure: Figure) -> Standing {
     if unsound == 0.0 && unaccounted == 0 && !is_short {
         return Standing::Sound;
     }
-    let low = (point.rate - unsound).max(0.0);
+    let low = (all - unsound).max(0.0);
     let more = unaccounted as f64 / point.load.duration_s.max(f64::MIN_POSITIVE);
-    let high = (unsound == 0.0 && !is_short).then_some(point.rate + more);
+    let high = (unsound == 0.0 && !is_short).then_some(all + more);
     Standing::Bounded { low, high, by: "not every agent could account for its part".to_string() }
 }
 

@@ -11,16 +11,12 @@ use super::Checked;
 use crate::case::Case;
 use model::histogram::Summary;
 use model::objective;
+use model::punctual::is_moved;
 use model::run::{Point, StartInfo};
 use model::standing::{Figure, LATENCIES, Standing};
 use model::units::show_ns;
 
 const BOUND: &str = "each percentile within 5 % or 50 us of what a punctual client would have seen";
-/// Share of a figure by which generator delay may move it.
-const SHARE_MAX: f64 = 0.05;
-/// The same as a time, nanoseconds.
-const MOVED_MAX_NS: u64 = 50_000;
-
 /// A figure that the generator delay moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Moved {
@@ -72,7 +68,7 @@ fn of_connections(starts: &StartInfo) -> Checked {
     let worst = LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = starts.connect_ns.of(figure)?;
         let low_ns = starts.connect_punctual_ns.of(figure)?.min(known_ns);
-        matters(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
+        is_moved(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
     });
     let worst = worst.max_by(|left, right| left.share().total_cmp(&right.share()));
     let Some(worst) = worst else {
@@ -103,14 +99,8 @@ pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
     LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = point.latency_ns.of(figure)?;
         let low_ns = low_ns(point, figure, known_ns);
-        matters(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
+        is_moved(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
     })
-}
-
-/// Whether the generator delay moved a figure by enough to matter.
-pub(crate) fn matters(low_ns: u64, known_ns: u64) -> bool {
-    let apart_ns = known_ns.saturating_sub(low_ns);
-    apart_ns > MOVED_MAX_NS && apart_ns as f64 > SHARE_MAX * known_ns as f64
 }
 
 /// The least that a punctual generator would have seen. In records from before this was calculated,

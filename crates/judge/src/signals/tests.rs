@@ -7,7 +7,7 @@ use model::facts::{NicSettings, Unreadable};
 use model::reading::Data;
 use model::verdict::{Confidence, Named};
 use model::wall::WallId;
-use observe::{InterruptUse, QueuePeak, SoftnetUse};
+use observe::{ConntrackUse, InterruptUse, QueuePeak, SoftnetUse};
 
 fn signals_of(fixture: &Fixture) -> Signals {
     of_case(&fixture.case(), &undecided())
@@ -155,6 +155,11 @@ fn no_tracking_is_zero_and_an_unreadable_table_is_not() {
     let source = "/proc/sys/net/netfilter/nf_conntrack_count".to_string();
     fixture.observed.unreadable = vec![Unreadable { source, why: "denied".to_string() }];
     assert_eq!(signals_of(&fixture).client.conntrack_use, None);
+    let table = |count| ConntrackUse { count, max: 200, ..ConntrackUse::default() };
+    fixture.observed.conntrack = Some(table(100));
+    assert_eq!(signals_of(&fixture).client.conntrack_use, Some(0.5));
+    fixture.observed.conntrack_inside = Some(table(150));
+    assert_eq!(signals_of(&fixture).client.conntrack_use, Some(0.75), "the fuller one");
 }
 
 #[test]

@@ -3,10 +3,12 @@
 //!
 //! Signals: `TcpExt.ListenOverflows`, the listener's queue and its length, time to connect.
 //! Rule: TcpExt.ListenOverflows rises in the window, and connecting was slow: 99 % of attempts took
-//! up to more than half a second, some failed or were not done when the window ended, or some
+//! up to more than half a second, some failed or were not done when the window ended. Or some
 //! connections never got a response (the kernel also drops the last packet of the handshake, and
-//! then only the client believes that the connection is open). The counter counts dropped packets
-//! including retries: one connection can add several.
+//! then only the client believes that the connection is open), and the accept queue was at least
+//! three quarters full in one read, or was not read: the counter is of the whole namespace, and may
+//! be of another listener. It counts dropped packets including retries: one connection can add
+//! several.
 //! Mimics: K3 (a server without descriptors stops accepting; tested first), K2 (the queue before
 //! this one), S1, S2, S4 and S6 (a server whose CPUs or thread are full accepts late too: then that
 //! is the wall, and the overflow is part of its evidence).
@@ -21,6 +23,9 @@ use model::units::show_ns;
 
 /// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
 const SLOW_CONNECT_NS: u64 = 500_000_000;
+/// A queue that was never seen this full had room between the reads, too: a connection that only
+/// the client believes in waits until the queue has room.
+const NEAR_FULL: f64 = 0.75;
 
 /// Walls of a server that has no CPU time to accept.
 const NO_TIME: [fn(&Case<'_>) -> Test; 4] = [
@@ -42,7 +47,8 @@ pub fn test(case: &Case<'_>) -> Test {
 /// Evidence of an overflow, whatever makes the server accept late.
 pub(crate) fn overflow(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
-    if overflows == 0 || !(connecting_is_slow(case) || unserved(case) > 0) {
+    let is_slow = connecting_is_slow(case);
+    if overflows == 0 || !(is_slow || is_left_out(case)) {
         return Test::NotSeen;
     }
     let mut seen = Seen::counted(
@@ -61,11 +67,23 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
             "full",
         );
     }
+    if is_slow {
+        seen = with_slow_connects(case, seen);
+    }
     Test::Seen(
-        with_unserved(case, with_slow_connects(case, seen))
+        with_unserved(case, seen)
             .next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
             .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
     )
+}
+
+/// Whether connections never got a response, and the accept queue is not known to have had room for
+/// them.
+fn is_left_out(case: &Case<'_>) -> bool {
+    let queue = case.far().listeners;
+    let had_room =
+        queue.is_some_and(|queue| f64::from(queue.queued) < NEAR_FULL * f64::from(queue.backlog));
+    unserved(case) > 0 && !had_room
 }
 
 /// Connections that are open and never got a response, of those that got a request.
@@ -118,25 +136,30 @@ fn unopened(case: &Case<'_>) -> u64 {
     if is_closed { connections.asked.saturating_sub(connections.opened) } else { 0 }
 }
 
-/// Adds how slow connecting was.
+/// Adds how slow connecting was, where it was slow.
 pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
     let (slowest, failed) =
         (show_ns(slowest_connect_ns(case) as f64), case.errors(ErrorClass::Connect));
+    let value = match unopened(case) {
+        0 => format!("{slowest}, {failed} failed"),
+        unopened => format!("{slowest}, {failed} failed, {unopened} not open"),
+    };
     seen.with(
         Family::RampShape,
         "client",
         "connect()",
         "slow end of the time to connect",
-        format!("{slowest}, {failed} failed"),
-        "over 500 ms: SYNs were sent again",
+        value,
+        "over 500 ms: SYNs were sent again; or any failed or not open",
     )
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::walls::Test;
+    use crate::walls::{Family, Test};
     use model::load::LoadModel;
+    use observe::QueuePeak;
 
     #[test]
     fn overflows_with_slow_connects_are_seen() {
@@ -159,6 +182,24 @@ mod tests {
         fixture.point.load.model = LoadModel::Open;
         fixture.point.requests.sent = fixture.point.connections.served;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it had no request");
+    }
+
+    #[test]
+    fn an_overflow_beside_a_queue_with_room_is_of_another_listener() {
+        let mut fixture = Fixture::good();
+        fixture.point.connections.served -= 1;
+        fixture.tcp("TcpExt.ListenOverflows", 42);
+        let queue = |queued| Some(QueuePeak { queued, backlog: 511, mean_queued: 0.0 });
+        fixture.observed.listeners = queue(0);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "0 of 511");
+        fixture.observed.listeners = queue(480);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        let is_slow = seen.findings.iter().any(|one| one.family == Family::RampShape);
+        assert!(!is_slow, "connecting was fast: {seen:?}");
+        fixture.observed.listeners = queue(0);
+        fixture.slow_connects();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("a short burst") };
+        assert_eq!(seen.findings[1].evidence.value, "1.03s, 0 failed");
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! (including those of ifb, which shape incoming packets); bytes on its links against their speed.
 //! Rule: a discipline there held packets back in the window, and packets waited in it in more than
 //! half of the reads or were dropped (over 0.1 %); or bytes on the wire were over 90 % of a link's
-//! speed, if the driver reports a meaningful speed or the user stated it (`--link`). If both sides
-//! share one host, this wall is called K8.
+//! speed, if the driver reports a meaningful speed or the user stated it (`--link`), and at least
+//! half of the load's bytes that way pass such links. If both sides share one host, this wall is
+//! called K8.
 //! Mimics: K8 (the same on the server's host; looked at first), C6 (packets, not bytes), N3, a
 //! generator whose CPUs cannot take in more (C1).
 //! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
@@ -23,7 +24,8 @@ pub fn test(case: &Case<'_>) -> Test {
     if !shaping::was_read(&links, case.observed) {
         return Test::Untested;
     }
-    let requests_bytes_s = case.point.bytes.sent as f64 / case.window_s();
+    let bytes_s = |bytes: u64| bytes as f64 / case.window_s();
+    let requests_bytes_s = bytes_s(case.point.bytes.sent);
     let seen = match shaping::at_limit(case, case.observed, requests_bytes_s) {
         // The user states how many packets the link lets through, and that many pass: C6.
         Some(qdisc)
@@ -40,8 +42,9 @@ pub fn test(case: &Case<'_>) -> Test {
             seen
         }
         None => {
-            let full = |way| shaping::full_link(&links, way, "client");
-            match full(ShapedWay::In).or_else(|| full(ShapedWay::Out)) {
+            let full = |way, ours_bytes_s| shaping::full_link(&links, way, "client", ours_bytes_s);
+            let of_responses = full(ShapedWay::In, bytes_s(case.point.bytes.received));
+            match of_responses.or_else(|| full(ShapedWay::Out, requests_bytes_s)) {
                 Some(seen) => seen,
                 None => return Test::NotSeen,
             }
@@ -57,6 +60,7 @@ pub fn test(case: &Case<'_>) -> Test {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::link::LinkLimits;
 
     #[test]
     fn a_shaper_on_the_generators_side_is_seen() {
@@ -67,6 +71,18 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.shaper(1200.0, 0.1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
+    fn a_full_link_is_seen_if_the_load_passes_it() {
+        let mut fixture = Fixture::good();
+        fixture.unwatched();
+        fixture.link("eth0", 120e6);
+        let limits = LinkLimits { bits_s: Some(1_000_000_000), ..LinkLimits::default() };
+        fixture.trial.links.client = Some(limits);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "96 %");
+        fixture.point.bytes.sent = 5 * 300_000_000;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "most requests go another way");
     }
 
     #[test]

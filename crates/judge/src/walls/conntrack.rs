@@ -2,40 +2,54 @@
 //!
 //! Signals: `/proc/sys/net/netfilter/nf_conntrack_count` and `_max`, and the drops in
 //! `/proc/net/stat/nf_conntrack`.
-//! Rule: the kernel dropped packets because it had no free entry, or removed entries early to make
-//! room; or the table was over 90 % full while connecting was slow (SYNs sent again), failed, or
-//! was not done when the window ended (the next SYN, and its drop, may come after the window).
-//! Each host has a table, and the evidence names the host. A full table of the client's host is a
-//! wall of the client, also when nothing on the server's host was read.
-//! Mimics: K1 and K2 (they also make connecting slow, but have their own counters), insert_failed
-//! (a race, not a full table; not counted).
+//! Rule: the kernel removed entries early to make room; or the table was over 90 % full, and the
+//! kernel dropped packets, or connecting was slow (SYNs sent again), failed, or was not done when
+//! the window ended (the next SYN, and its drop, may come after the window). Drops in a table with
+//! room are not counted: `drop` rises also with insert_failed, when two packets race for one entry,
+//! and when the tracker of a protocol refuses a packet.
+//! Each network namespace has a table: the hosts have one each, and the server another when it has
+//! a namespace of its own. The evidence names the host. A full table of the client's host is a wall
+//! of the client, also when nothing on the server's host was read.
+//! Mimics: K1 and K2 (they also make connecting slow, but have their own counters), lost races.
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends the drops.
-//! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c.
+//! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c
+//! (__nf_conntrack_alloc, early_drop, nf_ct_resolve_clash, nf_conntrack_in).
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
 use model::wall::Side;
-use observe::ConntrackUse;
+use observe::{ConntrackUse, Observed};
 
-/// Share of the table in use above which slow connects are attributed to it.
+/// Share of the table in use above which drops and slow connects are attributed to it.
 const FULL: f64 = 0.90;
 
-/// The tables of both hosts, the server's first; one table if they are one host.
+/// Whether a table was so full that packets may have found no room.
+fn is_full(table: &ConntrackUse) -> bool {
+    table.share().is_some_and(|share| share > FULL)
+}
+
+/// Whether packets were dropped because they lost a race for an entry of a table with room.
+pub(super) fn has_lost_races(table: &ConntrackUse) -> bool {
+    table.dropped > 0 && table.insert_failed > 0 && !is_full(table)
+}
+
+/// The tables of both hosts, the server's first; those of one host if they are one.
 fn tables(case: &Case<'_>) -> impl Iterator<Item = (Side, ConntrackUse)> {
     let server = case.server_side();
-    let far = server.and_then(|server| server.conntrack).map(|table| (Side::Server, table));
+    let far = server.into_iter().flat_map(Observed::conntracks);
     let is_own = server.is_none() || case.observed.far.is_some();
-    let near = case.observed.conntrack.filter(|_| is_own).map(|table| (Side::Client, table));
-    far.into_iter().chain(near)
+    let near = Some(case.observed).filter(|_| is_own).into_iter().flat_map(Observed::conntracks);
+    far.map(|table| (Side::Server, table)).chain(near.map(|table| (Side::Client, table)))
 }
 
 pub fn test(case: &Case<'_>) -> Test {
-    let has_lost = |(_, table): &(Side, ConntrackUse)| table.dropped + table.early_dropped > 0;
-    let is_full = |(_, table): &(Side, ConntrackUse)| {
-        let share = table.count as f64 / table.max.max(1) as f64;
-        share > FULL && accept_queue::connecting_is_slow(case)
+    let has_lost = |(_, table): &(Side, ConntrackUse)| {
+        table.early_dropped > 0 || table.dropped > 0 && is_full(table)
     };
-    let found = tables(case).find(has_lost).or_else(|| tables(case).find(is_full));
+    let holds_up = |(_, table): &(Side, ConntrackUse)| {
+        is_full(table) && accept_queue::connecting_is_slow(case)
+    };
+    let found = tables(case).find(has_lost).or_else(|| tables(case).find(holds_up));
     let Some((side, table)) = found else {
         // The client's table alone says nothing about the server's.
         let is_read = tables(case).any(|(side, _)| side == Side::Server);
@@ -46,16 +60,16 @@ pub fn test(case: &Case<'_>) -> Test {
         _ if case.is_one_host() => (case.server_host_name(), "this host"),
         _ => (case.server_host_name(), "the server's host"),
     };
-    let mut seen = Seen::default()
-        .with(
-            Family::HardCounter,
-            host,
-            ("/proc/net/stat/nf_conntrack", ["conntrack"]),
-            "packets dropped because the table was full, entries removed early",
-            format!("+{}, +{}", table.dropped, table.early_dropped),
-            "any",
-        )
-        .with(
+    let mut seen = Seen::default().with(
+        Family::HardCounter,
+        host,
+        ("/proc/net/stat/nf_conntrack", ["conntrack"]),
+        "packets dropped, entries removed early",
+        format!("+{}, +{}", table.dropped, table.early_dropped),
+        "any entry, or any packet while the table is over 90 % full",
+    );
+    if is_full(&table) {
+        seen = seen.with(
             Family::QueueLocation,
             host,
             ("nf_conntrack_count", ["conntrack"]),
@@ -63,6 +77,12 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{} of {}", table.count, table.max),
             "over 90 %",
         );
+    }
+    if has_lost_races(&table) {
+        let failed = table.insert_failed;
+        let races = format!("some of the dropped packets lost a race for an entry (+{failed})");
+        seen.against.push(races);
+    }
     if side == Side::Client {
         seen = seen.at(Side::Client, "connection tracking table of the client");
     }
@@ -86,10 +106,13 @@ mod tests {
     use model::wall::{Side, WallId};
     use observe::ConntrackUse;
 
+    fn table(count: u64, dropped: u64) -> ConntrackUse {
+        ConntrackUse { count, max: 200, dropped, ..ConntrackUse::default() }
+    }
+
     #[test]
     fn drops_and_a_full_table_with_slow_connects_are_seen() {
         let mut fixture = Fixture::good();
-        let table = |count, dropped| ConntrackUse { count, max: 200, dropped, early_dropped: 0 };
         fixture.observed.conntrack = Some(table(199, 0));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "full without effect");
         fixture.observed.conntrack = Some(table(200, 7));
@@ -108,8 +131,50 @@ mod tests {
     }
 
     #[test]
+    fn drops_in_a_table_with_room_are_no_wall() {
+        let mut fixture = Fixture::good();
+        fixture.slow_connects();
+        fixture.observed.conntrack = Some(table(20, 1));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it may be any refusal");
+        fixture.observed.conntrack = Some(ConntrackUse { insert_failed: 1, ..table(20, 1) });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a lost race");
+        fixture.observed.conntrack = Some(ConntrackUse { max: 0, ..table(190, 1) });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it has no limit");
+        fixture.observed.conntrack = Some(table(190, 1));
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "full");
+    }
+
+    #[test]
+    fn entries_that_were_removed_early_are_seen_at_any_reading_of_the_table() {
+        let mut fixture = Fixture::good();
+        fixture.slow_connects();
+        let table = ConntrackUse { early_dropped: 3, ..table(120, 0) };
+        fixture.observed.conntrack = Some(table);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!((seen.findings.len(), seen.against.len()), (1, 0), "it was not found full");
+        let races = ConntrackUse { dropped: 2, insert_failed: 2, ..table };
+        fixture.observed.conntrack = Some(races);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.against[0].contains("lost a race for an entry (+2)"), "{seen:?}");
+    }
+
+    #[test]
+    fn an_empty_table_of_the_servers_namespace_hides_no_full_one_of_its_host() {
+        let mut fixture = Fixture::good();
+        fixture.apart();
+        fixture.slow_connects();
+        let far = fixture.far();
+        (far.conntrack, far.conntrack_inside) = (Some(table(200, 7)), Some(table(0, 0)));
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "the host's");
+        let far = fixture.far();
+        std::mem::swap(&mut far.conntrack, &mut far.conntrack_inside);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "the namespace's");
+        fixture.far().conntrack_inside = Some(table(0, 0));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+    }
+
+    #[test]
     fn a_full_table_of_the_clients_host_is_a_wall_of_the_client() {
-        let table = |count, dropped| ConntrackUse { count, max: 200, dropped, early_dropped: 0 };
         let judged = |fixture: &mut Fixture| {
             fixture.check_gates();
             crate::decide::decide(&fixture.case(), None)
@@ -150,15 +215,14 @@ mod tests {
     fn the_clients_table_says_nothing_about_that_of_an_unwatched_server() {
         let mut fixture = Fixture::good();
         fixture.unwatched();
-        let table = ConntrackUse { count: 20, max: 200, dropped: 0, early_dropped: 0 };
-        fixture.observed.conntrack = Some(table);
+        fixture.observed.conntrack = Some(table(20, 0));
         fixture.slow_connects();
         assert_eq!(super::test(&fixture.case()), Test::Untested);
         let mut fixture = Fixture::good();
         fixture.apart();
-        fixture.observed.conntrack = Some(table);
+        fixture.observed.conntrack = Some(table(20, 0));
         assert_eq!(super::test(&fixture.case()), Test::Untested, "no table was read there");
-        fixture.far().conntrack = Some(table);
+        fixture.far().conntrack = Some(table(20, 0));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
     }
 

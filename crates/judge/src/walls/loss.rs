@@ -1,5 +1,6 @@
 //! Packets that were lost: how many, and where. Shared by N2, K5 and A7.
 
+use super::conntrack::has_lost_races;
 use crate::case::Case;
 use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
@@ -49,8 +50,10 @@ pub(super) fn dropped_at(observed: &Observed) -> Vec<(String, u64)> {
     }
     let backlog = observed.softnet.iter().flatten().map(|cpu| u64::from(cpu.dropped)).sum();
     places.push(("the backlog of a CPU".to_string(), backlog));
-    let tracked = observed.conntrack.map_or(0, |table| table.dropped);
-    places.push(("connection tracking".to_string(), tracked));
+    for table in observed.conntracks() {
+        let races = if has_lost_races(&table) { " (lost races for an entry)" } else { "" };
+        places.push((format!("connection tracking{races}"), table.dropped));
+    }
     places.retain(|(_, count)| *count > 0);
     places
 }

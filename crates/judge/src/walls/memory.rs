@@ -1,13 +1,14 @@
 //! A9: the server is short of memory, and its threads wait while the kernel reclaims some.
 //!
 //! Signals: pressure stall time for memory, pages read back after eviction, hits of the limit of
-//! the server's control group.
+//! the server's control group, times it was held back at memory.high.
 //! Rule: something stalled for memory for more than 5 % of the window, while pages were read back
-//! (workingset_refault, pswpin) or the server's group hit its limit.
+//! (workingset_refault, pswpin), the server's group hit its limit, or the kernel held its threads
+//! back because it used more than memory.high.
 //! Mimics: S1 (reclaim is CPU time of the kernel), A6 (pages come from storage), a neighbour that
 //! fills the memory: the pressure is that of the host.
 //! Confirm: a higher limit, or more memory, ends the stalls.
-//! Source: Linux accounting/psi.rst, admin-guide/cgroup-v1/memory.rst.
+//! Source: Linux accounting/psi.rst, admin-guide/cgroup-v1/memory.rst, admin-guide/cgroup-v2.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
@@ -34,7 +35,8 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let read_back = sum(|name| name.starts_with("workingset_refault") || name == "pswpin");
     let hits = sum(|name| ["server.failcnt", "server.events_max"].contains(&name));
-    if stalled < STALLED_MIN || read_back + hits == 0 {
+    let held_back = sum(|name| name == "server.events_high");
+    if stalled < STALLED_MIN || read_back + hits + held_back == 0 {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -50,11 +52,11 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::HardCounter,
             "server",
             ("/proc/vmstat, memory.failcnt, memory.events", ["memory"]),
-            "pages read back; times its group hit its limit",
-            format!("+{read_back}; +{hits}"),
+            "pages read back; times its group hit its limit; times it was over memory.high",
+            format!("+{read_back}; +{hits}; +{held_back}"),
             "any",
         );
-    if hits == 0 {
+    if hits + held_back == 0 {
         seen.against.push(
             "its own group hit no limit: the host or another group is short of memory".to_string(),
         );
@@ -72,12 +74,16 @@ mod tests {
     fn stalls_with_hits_of_the_limit_are_seen() {
         let mut fixture = Fixture::good();
         assert_eq!(super::test(&fixture.case()), Test::Untested);
-        let memory = |hits| Some(BTreeMap::from([("server.failcnt".to_string(), hits)]));
+        let counted = |name: &str, hits| Some(BTreeMap::from([(name.to_string(), hits)]));
+        let memory = |hits| counted("server.failcnt", hits);
         fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.3)]));
         fixture.observed.memory = memory(500);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.observed.memory = memory(0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "nothing is short");
+        fixture.observed.memory = counted("server.events_high", 40);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("held back") };
+        assert_eq!((&*seen.findings[1].evidence.value, seen.against.len()), ("+0; +0; +40", 0));
         fixture.observed.memory = memory(500);
         fixture.observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.001)]));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no task waits");

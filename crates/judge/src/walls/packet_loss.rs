@@ -105,6 +105,7 @@ fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use observe::ConntrackUse;
 
     fn lossy() -> Fixture {
         let mut fixture = Fixture::good();
@@ -149,6 +150,12 @@ mod tests {
         fixture.softnet(&[(50_000, 20)]);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.against[0].contains("20 packets"), "too few to explain it: {seen:?}");
+        let mut fixture = lossy();
+        let (dropped, insert_failed) = (20, 20);
+        let table = ConntrackUse { count: 9, max: 200, dropped, insert_failed, early_dropped: 0 };
+        fixture.observed.conntrack = Some(table);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.against[0].contains("lost races"), "{seen:?}");
         let mut fixture = lossy();
         fixture.server_thread(0.97, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a hot server");

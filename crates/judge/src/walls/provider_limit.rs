@@ -5,21 +5,29 @@
 //! Rule: such a counter rose by more than 0.1 % of the packets of its interface in the window, or,
 //! over a ramp, rose at all while the rate no longer follows the load although neither side is
 //! short of CPU. The counters count packets queued or dropped, and short bursts raise them at low
-//! average load: a small number alone is no evidence. An allowance of the generator's host alone is
-//! a wall of the client.
+//! average load: a small number alone is no evidence. That of tracked connections counts packets
+//! that would open one, which are few among all packets: it is evidence when it rose at all while
+//! connecting was slow (SYNs sent again), failed, or was not done when the window ended. An
+//! allowance of the generator's host alone is a wall of the client. The wall is not tested where
+//! the driver of either host has no such counter: then silence excludes nothing.
 //! Mimics: K8 and C5 (a limit of the host's own), N3 (a limit of one flow, which has no counter).
 //! Confirm: half the packets at equal bytes, or half the bytes at equal packets: the limited one
 //! moves the rate.
 //! Source: Amazon EC2 User Guide, Monitor network performance for ENA; Linux
 //! drivers/net/ethernet/amazon/ena.
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, accept_queue};
 use crate::case::{Case, percent};
 use model::wall::Side;
 use observe::Observed;
 
 /// Share of an interface's packets above which the allowance matters whatever the ramp shows.
 const SHARE_MIN: f64 = 0.001;
+
+/// How the name of a counter of an allowance ends.
+const EXCEEDED: &str = "allowance_exceeded";
+/// How that of tracked connections starts.
+const TRACKED: &str = "conntrack";
 
 /// One allowance that was exceeded.
 struct Exceeded {
@@ -29,22 +37,41 @@ struct Exceeded {
     share: Option<f64>,
 }
 
+impl Exceeded {
+    /// Whether it is that of tracked connections, of which each may have any number of packets.
+    fn is_of_connections(&self) -> bool {
+        self.counter.starts_with(TRACKED)
+    }
+
+    /// Whether it matters whatever the ramp shows.
+    fn matters(&self, case: &Case<'_>) -> bool {
+        match self.is_of_connections() {
+            true => accept_queue::connecting_is_slow(case),
+            false => self.share.is_some_and(|share| share >= SHARE_MIN),
+        }
+    }
+}
+
 pub fn test(case: &Case<'_>) -> Test {
     let near = ("client", Some(case.observed));
     let far = ("server", case.observed.far.as_deref());
     let mut is_tested = case.server_side().is_some();
     let has_slack = case.client_has_slack() == Some(true) && case.server_has_slack() == Some(true);
     let is_flat = case.still_grows() == Some(false) && has_slack;
-    let mut seen = Seen::default();
+    let (mut seen, mut needs_connects) = (Seen::default(), false);
     for (host, observed) in [near, far] {
         let Some(observed) = observed else { continue };
         let host = if case.is_one_host() { "both" } else { host };
-        is_tested &= observed.drivers.is_some();
+        is_tested &= has_counters(observed);
         for one in exceeded(observed, case.window_s()) {
-            if is_flat || one.share.is_some_and(|share| share >= SHARE_MIN) {
+            if is_flat || one.matters(case) {
                 seen = with(seen, host, &one);
+                needs_connects |= one.is_of_connections();
             }
         }
+    }
+    if needs_connects && accept_queue::connecting_is_slow(case) {
+        seen = accept_queue::with_slow_connects(case, seen);
     }
     if seen.findings.is_empty() {
         return if is_tested { Test::NotSeen } else { Test::Untested };
@@ -60,6 +87,12 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.next(next)
             .next("find out which one: several requests at once (-p), or shorter responses"),
     )
+}
+
+/// Whether the driver of a host counts what its provider holds back.
+fn has_counters(observed: &Observed) -> bool {
+    let mut names = observed.drivers.iter().flatten().flat_map(|(_, counters)| counters.keys());
+    names.any(|name| name.ends_with(EXCEEDED))
 }
 
 fn exceeded(observed: &Observed, window_s: f64) -> Vec<Exceeded> {
@@ -78,18 +111,22 @@ fn exceeded(observed: &Observed, window_s: f64) -> Vec<Exceeded> {
 
 /// Link-local traffic (name service, instance metadata) is not part of the load.
 fn is_ours(counter: &str, increase: u64) -> bool {
-    counter.ends_with("allowance_exceeded") && !counter.starts_with("linklocal") && increase > 0
+    counter.ends_with(EXCEEDED) && !counter.starts_with("linklocal") && increase > 0
 }
 
 fn with(seen: Seen, host: &str, one: &Exceeded) -> Seen {
     let share = one.share.map_or("-".to_string(), percent);
+    let rule = match one.is_of_connections() {
+        true => "any while connecting is slow, or where the rate no longer follows the load",
+        false => "over 0.1 %, or any where the rate no longer follows the load",
+    };
     seen.with(
         Family::HardCounter,
         host,
         ("ethtool -S", ["drivers"]),
         &one.counter,
         format!("+{}, {share} of packets", one.increase),
-        "over 0.1 %, or any where the rate no longer follows the load",
+        rule,
     )
 }
 
@@ -106,7 +143,9 @@ mod tests {
         fixture.allowance("bw_out_allowance_exceeded", 400);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.apart();
-        fixture.observed.drivers = Some(Default::default());
+        fixture.allowance("bw_out_allowance_exceeded", 0);
+        fixture.observed.drivers = fixture.far().drivers.clone();
+        fixture.allowance("bw_out_allowance_exceeded", 400);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "the server's");
         fixture.allowance("linklocal_allowance_exceeded", 400);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "name service");
@@ -145,6 +184,31 @@ mod tests {
         assert!(matches!(flat(&fixture), Test::Seen(_)));
         fixture.server_thread(0.97, 0.0);
         assert_eq!(flat(&fixture), Test::NotSeen, "S2 makes it flat as well");
+    }
+
+    #[test]
+    fn tracked_connections_over_the_allowance_count_while_connecting_is_slow() {
+        let mut fixture = Fixture::good();
+        fixture.allowance("conntrack_allowance_exceeded", 400);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no connection waited");
+        fixture.allowance("conntrack_allowance_exceeded", 3);
+        fixture.slow_connects();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2, "{seen:?}");
+        fixture.allowance("pps_allowance_exceeded", 3);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "K1, K2: few packets");
+    }
+
+    #[test]
+    fn a_driver_without_counters_of_allowances_says_nothing() {
+        let mut fixture = Fixture::good();
+        fixture.allowance("rx_missed_errors", 0);
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        fixture.apart();
+        fixture.allowance("pps_allowance_exceeded", 0);
+        assert_eq!(super::test(&fixture.case()), Test::Untested, "the generator's has none");
+        fixture.observed.drivers = fixture.far().drivers.clone();
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
     }
 
     #[test]

@@ -2,20 +2,34 @@
 //!
 //! Signals: softirq share of each CPU, packets taken in by each CPU.
 //! Rule: one CPU of the host is busy over 95 % of the time, over 80 % of it in softirq, and the
-//! other CPUs spend less than half as much in softirq on average.
+//! other CPUs spend less than half as much in softirq on average. Where kernel threads take in the
+//! packets (threaded NAPI) and no CPU is full of softirq, it is not tested: the kernel counts the
+//! time of these threads as system time.
 //! Mimics: S2 (a thread that takes in packets itself is charged for it), S1 on a host with one CPU
 //! (not tested there), one or few connections, whose packets belong to one queue.
 //! Confirm: spread the work (RPS, more queues) or use more connections: the rate rises. If it does
 //! not, this was not the wall.
-//! Source: Linux networking/scaling.rst, admin-guide/kernel-per-CPU-kthreads.rst.
+//! Source: Linux networking/scaling.rst, networking/napi.rst,
+//! admin-guide/kernel-per-CPU-kthreads.rst.
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};
+use model::facts::HostFacts;
 
 const SOFTIRQ_MIN: f64 = 0.80;
 const BUSY_MIN: f64 = 0.95;
 
 pub fn test(case: &Case<'_>) -> Test {
+    let is_threaded =
+        |host: &HostFacts| host.nics.iter().any(|nic| nic.settings.threaded_napi == Some(true));
+    match in_softirq(case) {
+        Test::NotSeen if case.server_host.is_some_and(is_threaded) => Test::Untested,
+        test => test,
+    }
+}
+
+/// Whether one CPU is full of softirq.
+fn in_softirq(case: &Case<'_>) -> Test {
     let Some(host) = case.server_host.filter(|_| case.server_side().is_some()) else {
         return Test::Untested;
     };
@@ -69,6 +83,21 @@ fn share_taken_in(case: &Case<'_>, cpu: u32) -> Option<f64> {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use model::facts::{Nic, NicSettings};
+
+    #[test]
+    fn softirq_does_not_show_what_kernel_threads_take_in() {
+        let mut fixture = Fixture::good();
+        fixture.softirq(0, 0.10, 0.08);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        let settings = NicSettings { threaded_napi: Some(true), ..NicSettings::default() };
+        let (name, driver, mtu, speed_mbps) = ("eth0".to_string(), None, None, None);
+        let nic = Nic { name, driver, mtu, speed_mbps, rx_queues: 1, tx_queues: 1, settings };
+        fixture.host.nics.push(nic);
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+        fixture.softirq(0, 0.90, 0.08);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
 
     #[test]
     fn one_cpu_full_of_softirq_is_seen() {

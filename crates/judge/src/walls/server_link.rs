@@ -5,8 +5,9 @@
 //! Rule: a discipline that carries the load's responses held packets back in the window, packets
 //! waited in it in more than half of the reads or were dropped (over 0.1 %), and its packets are
 //! larger than 300 bytes on average (under 500 speaks against it). Or bytes on the wire are over 90
-//! % of a link's speed, if the driver reports a meaningful speed or the user stated it (`--link`).
-//! More than 105 % of a stated speed refutes the statement, not the load.
+//! % of a link's speed, if the driver reports a meaningful speed or the user stated it (`--link`),
+//! and at least half of the load's responses pass such links. More than 105 % of a stated speed
+//! refutes the statement, not the load.
 //! Mimics: K9 (the same counters with small packets), N2 (drops of a shaper are retransmitted: the
 //! loss is a symptom), C5 (the same on the generator's host), K12.
 //! Confirm: responses half as long double the rate.
@@ -17,12 +18,12 @@ use super::{Seen, Test};
 use crate::case::Case;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let Some(server) = case.server_side() else { return unwatched(case) };
+    let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
+    let Some(server) = case.server_side() else { return unwatched(case, responses_bytes_s) };
     let links = case.server_links();
     if !shaping::was_read(&links, server) {
         return Test::Untested;
     }
-    let responses_bytes_s = case.point.bytes.received as f64 / case.window_s();
     let host = case.server_host_name();
     let mut seen = match shaping::at_limit(case, server, responses_bytes_s) {
         Some(qdisc) if shaping::unit(qdisc) == ShapedUnit::Packets => return Test::NotSeen,
@@ -33,7 +34,7 @@ pub fn test(case: &Case<'_>) -> Test {
             }
             seen
         }
-        None => match shaping::full_link(&links, ShapedWay::Out, host) {
+        None => match shaping::full_link(&links, ShapedWay::Out, host, responses_bytes_s) {
             Some(seen) => seen,
             None => return Test::NotSeen,
         },
@@ -51,9 +52,9 @@ fn told(seen: Seen) -> Test {
 }
 
 /// Without a probe there, a stated limit is compared with what arrives here.
-fn unwatched(case: &Case<'_>) -> Test {
+fn unwatched(case: &Case<'_>, responses_bytes_s: f64) -> Test {
     let links = case.server_link_from_here();
-    match shaping::full_link(&links, ShapedWay::In, "client") {
+    match shaping::full_link(&links, ShapedWay::In, "client", responses_bytes_s) {
         Some(seen) => told(seen),
         // A discipline there, or a link that carries other traffic, cannot be seen from here.
         None => Test::Untested,
@@ -65,6 +66,8 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use model::facts::Nic;
+    use model::link::LinkLimits;
+    use observe::LinkUse;
 
     #[test]
     fn a_shaper_full_of_large_packets_is_seen() {
@@ -93,24 +96,53 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "our responses go another way");
     }
 
-    #[test]
-    fn a_link_counts_only_when_its_speed_means_something() {
-        let mut fixture = Fixture::good();
-        fixture.link("eth0", 120e6);
-        assert_eq!(super::test(&fixture.case()), Test::Untested, "no speed, no discipline read");
-        let nic = |speed_mbps| Nic {
-            name: "eth0".to_string(),
+    fn nic(name: &str, speed_mbps: Option<u32>) -> Nic {
+        Nic {
+            name: name.to_string(),
             driver: None,
             mtu: None,
             speed_mbps,
             rx_queues: 1,
             tx_queues: 1,
             settings: Default::default(),
-        };
-        fixture.host.nics = vec![nic(Some(1000))];
+        }
+    }
+
+    #[test]
+    fn a_link_counts_only_when_its_speed_means_something() {
+        let mut fixture = Fixture::good();
+        fixture.link("eth0", 120e6);
+        assert_eq!(super::test(&fixture.case()), Test::Untested, "no speed, no discipline read");
+        fixture.host.nics = vec![nic("eth0", Some(1000))];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "96 %");
-        fixture.host.nics = vec![nic(Some(10_000))];
+        fixture.host.nics = vec![nic("eth0", Some(10_000))];
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "10 %");
+    }
+
+    #[test]
+    fn a_full_link_that_the_load_does_not_pass_is_not_the_limit() {
+        let mut fixture = Fixture::good();
+        fixture.link("eth0", 120e6);
+        fixture.host.nics = vec![nic("eth0", Some(1000)), nic("eth1", Some(1000))];
+        fixture.point.bytes.received = 5 * 300_000_000;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "most responses go another way");
+        let first = fixture.far().links.as_ref().unwrap()[0].clone();
+        let second = LinkUse { name: "eth1".to_string(), ..first };
+        fixture.far().links.as_mut().unwrap().push(second);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "they use two full links");
+    }
+
+    #[test]
+    fn a_stated_speed_that_is_refuted_does_not_hide_a_full_link() {
+        let mut fixture = Fixture::good();
+        fixture.link("eth1", 120e6);
+        fixture.host.nics = vec![nic("eth1", Some(1000))];
+        let stated = LinkLimits { bits_s: Some(1_000_000_000), ..LinkLimits::default() };
+        fixture.trial.links.server = Some(stated);
+        let first = LinkUse { name: "eth0".to_string(), tx_bytes_s: 140e6, ..LinkUse::default() };
+        fixture.far().links.as_mut().unwrap().push(first);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert!(seen.findings[0].evidence.source.contains("eth1"), "{seen:?}");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use observe::{Capacity, LimitSource, Observed, QdiscUse};
 const WAITING_MIN: f64 = 0.5;
 /// Share of packets dropped that is enough by itself: a read rarely finds a short queue full.
 const DROPPED_MIN: f64 = 0.001;
-/// Share of the load's bytes that must pass a discipline before the discipline can limit the load.
+/// Share of the load's bytes that must pass a discipline, or full links, before these can limit the
+/// load.
 const CARRIED_MIN: f64 = 0.5;
 /// Share of a link's limit above which it is full.
 const FULL: f64 = 0.90;
@@ -104,42 +105,50 @@ pub(super) enum ShapedWay {
     Out,
 }
 
-/// A link filled to its speed, if the speed is a meaningful figure.
-pub(super) fn full_link(links: &[Capacity<'_>], way: ShapedWay, host: &str) -> Option<Seen> {
+/// A link filled to its speed, if the speed is a meaningful figure. `ours_bytes_s` is the load's
+/// rate that way: what passes full links must be enough of it.
+pub(super) fn full_link(
+    links: &[Capacity<'_>],
+    way: ShapedWay,
+    host: &str,
+    ours_bytes_s: f64,
+) -> Option<Seen> {
     let used = |one: &Capacity<'_>| match way {
         ShapedWay::In => one.received(),
         ShapedWay::Out => one.sent(),
     };
     let all = links.iter().filter_map(|one| Some((one, used(one)?, one.bytes_s?)));
-    let (one, share, speed) = all.max_by(|left, right| left.1.total_cmp(&right.1))?;
+    let full: Vec<_> = all.filter(|(one, share, _)| is_full(one, *share)).collect();
+    let carried_bytes_s: f64 = full.iter().map(|(_, share, speed)| share * speed).sum();
+    if carried_bytes_s < CARRIED_MIN * ours_bytes_s {
+        return None;
+    }
+    let (one, share, speed) = full.into_iter().max_by(|left, right| left.1.total_cmp(&right.1))?;
     let (rate, speed) = (show_count(share * speed), show_count(speed));
-    (is_full(one, share)).then(|| {
-        Seen::default().with(
-            Family::HardCounter,
-            host,
-            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
-            &format!("bytes on the wire, {rate} of {speed} B/s{}", stated(one)),
-            percent(share),
-            "over 90 % of the speed of the link",
-        )
-    })
+    Some(Seen::default().with(
+        Family::HardCounter,
+        host,
+        (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
+        &format!("bytes on the wire, {rate} of {speed} B/s{}", stated(one)),
+        percent(share),
+        "over 90 % of the speed of the link",
+    ))
 }
 
 /// A link filled to the packet rate that the user states for it.
 pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen> {
     let all = links.iter().filter_map(|one| Some((one, one.packets()?, one.packets_s?)));
-    let (one, share, limit) = all.max_by(|left, right| left.1.total_cmp(&right.1))?;
+    let full = all.filter(|(one, share, _)| is_full(one, *share));
+    let (one, share, limit) = full.max_by(|left, right| left.1.total_cmp(&right.1))?;
     let (rate, limit) = (show_count(share * limit), show_count(limit));
-    (is_full(one, share)).then(|| {
-        Seen::default().with(
-            Family::HardCounter,
-            host,
-            (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
-            &format!("packets both ways, {rate} of {limit} per second{}", stated(one)),
-            percent(share),
-            "over 90 % of the packets of the link",
-        )
-    })
+    Some(Seen::default().with(
+        Family::HardCounter,
+        host,
+        (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
+        &format!("packets both ways, {rate} of {limit} per second{}", stated(one)),
+        percent(share),
+        "over 90 % of the packets of the link",
+    ))
 }
 
 /// What exceeds a stated limit was not limited by it: the limit is wrong, or a burst is under way.

@@ -6,7 +6,8 @@
 //! Rule: one of them rose in the window while the accept queue did not overflow, and connecting was
 //! slow (SYNs sent again) or failed. With cookies (the default) the queue is bounded by the backlog
 //! alone; without them a quarter of tcp_max_syn_backlog stays reserved, and drops at that bound
-//! count as ListenDrops only.
+//! count as ListenDrops only. With net.ipv4.tcp_syncookies=2 the kernel counts every SYN as
+//! TCPReqQFullDoCookies, whatever the queue holds, and that counter is ignored.
 //! Mimics: K1 (a full accept queue fills this one as well; looked at first), a flood of SYNs, lost
 //! responses to SYNs (the same queue fills, but the path is at fault).
 //! Confirm: half the connections per second, or a shorter round trip: the queue holds rate x round
@@ -28,18 +29,20 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let counter = |name: &str| case.server_tcp(name).unwrap_or(0);
     let dropped = counter("TcpExt.TCPReqQFullDrop");
-    let cookies = counter("TcpExt.TCPReqQFullDoCookies");
+    let are_for_all = has_cookies_for_all(case);
+    let cookies = if are_for_all { 0 } else { counter("TcpExt.TCPReqQFullDoCookies") };
     let unexplained = drops.saturating_sub(overflows);
     let is_unexplained = unexplained as f64 > UNEXPLAINED_MIN * drops as f64;
     let is_full = dropped + cookies > 0 || is_unexplained;
     if !is_full || overflows > 0 || !accept_queue::connecting_is_slow(case) {
         return Test::NotSeen;
     }
+    let cookies_shown = if are_for_all { "ignored".to_string() } else { format!("+{cookies}") };
     let mut seen = Seen::counted(
         "server",
         ("/proc/net/netstat", ["tcp"]),
         "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not explained by the accept queue",
-        format!("+{dropped}, +{cookies}, +{unexplained}"),
+        format!("+{dropped}, {cookies_shown}, +{unexplained}"),
     );
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
@@ -49,6 +52,12 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.next("set a longer backlog, with net.core.somaxconn at least as long")
             .next("without cookies, also raise net.ipv4.tcp_max_syn_backlog"),
     )
+}
+
+/// Whether the kernel responds to every SYN with a cookie, a setting for tests.
+fn has_cookies_for_all(case: &Case<'_>) -> bool {
+    let setting = case.server_host.and_then(|host| host.sysctls.get("net.ipv4.tcp_syncookies"));
+    setting.is_some_and(|setting| setting == "2")
 }
 
 #[cfg(test)]
@@ -69,6 +78,24 @@ mod tests {
             fixture.tcp("TcpExt.ListenDrops", 30);
             assert_eq!(super::test(&fixture.case()), Test::NotSeen, "{counter}: it is K1");
         }
+    }
+
+    #[test]
+    fn cookies_for_every_syn_are_no_full_queue() {
+        let mut fixture = Fixture::good();
+        let mut with_cookies = |setting: &str| {
+            let setting = ("net.ipv4.tcp_syncookies".to_string(), setting.to_string());
+            fixture.host.sysctls.extend([setting]);
+            fixture.tcp("TcpExt.ListenDrops", 0);
+            fixture.tcp("TcpExt.TCPReqQFullDoCookies", 30);
+            fixture.slow_connects();
+            super::test(&fixture.case())
+        };
+        assert!(matches!(with_cookies("1"), Test::Seen(_)));
+        assert_eq!(with_cookies("2"), Test::NotSeen);
+        fixture.tcp("TcpExt.TCPReqQFullDrop", 5);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.findings[0].evidence.value, "+5, ignored, +0");
     }
 
     #[test]

@@ -4,20 +4,25 @@
 //! socket), how often each worker had work, requests that wait unread, connections and workers.
 //! Rule: of at least two similar workers (with the same name; for a process, its busiest thread)
 //! one ran, waited for a CPU or was found at work for more than 95 % of the time, while the median
-//! of the others is under 70 %, and the server leaves part of the CPUs it may use idle. Or there
-//! are fewer connections than workers, at least two, and as many workers are full as there are
-//! connections, while the others are under 70 %. A thread that was at work without a CPU, asleep in
-//! a call, is full only if requests are known to wait: in a server with little load it holds up no
-//! other request. Chance alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln
-//! k / n) with n connections: the verdict prints both.
-//! Mimics: S2 (one thread by design, without similar workers), S1 and A2 (all workers are full).
+//! of the others is under 70 %, and the server leaves part of the CPUs it may use idle. The root of
+//! the process tree is no worker if it alone holds the listening socket: it accepts for the others.
+//! Or there are fewer connections than workers, at least two, and as many workers are full as there
+//! are connections, while the others are under 70 %. A thread that was at work without a CPU,
+//! asleep in a call, is full only if requests are known to wait: in a server with little load it
+//! holds up no other request. Chance alone makes the busiest of k workers exceed the mean by about
+//! sqrt(2 k ln k / n) with n connections: the verdict prints both.
+//! Mimics: S2 (one thread by design, without similar workers, or a full parent that hands its
+//! connections over: listed against it where the holders of the listening socket were not read), S1
+//! and A2 (all workers are full).
 //! Confirm: other source ports (reconnect) make another worker hot; more connections at the same
 //! number in flight raise the rate.
-//! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998).
+//! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998); Node.js
+//! cluster (round robin).
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, percent};
 use crate::waits::{self, Waits};
+use model::facts::{ProcessFacts, ServerFacts};
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -33,8 +38,10 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Untested;
     };
     let Some(used) = case.server_utilisation() else { return Test::Untested };
-    let mut loads = processes(threads);
-    if loads.len() < 2 {
+    let accepts_alone = accepts_alone(server);
+    let mut loads = processes(threads, Some(server.pid).filter(|_| accepts_alone == Some(true)));
+    let are_processes = loads.len() >= 2;
+    if !are_processes {
         loads = threads_alike(case, threads);
         if is_too_few_connections(case, &loads) && used <= ALL {
             return Test::Seen(too_few_connections(case, &loads));
@@ -70,11 +77,30 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: connections are distributed unevenly",
         );
+    let mut seen = super::server_cpu::with_unread(case, seen);
+    let is_root = case.hottest_server_thread().is_some_and(|thread| thread.pid == server.pid);
+    if are_processes && is_root && accepts_alone.is_none() {
+        let what = "the busiest is the parent of the others, and it was not read who holds the \
+                    listening socket: a parent that hands connections over looks the same (S2)";
+        seen.against.push(what.to_string());
+    }
     Test::Seen(
-        super::server_cpu::with_unread(case, seen)
-            .next(more_connections(case))
+        seen.next(more_connections(case))
             .next("reconnect: with other source ports another worker should be the hot one"),
     )
+}
+
+/// Whether the root of the tree alone holds the listening socket, so that the other processes get
+/// their connections from it. None if that was not read, or if no other process is listed.
+fn accepts_alone(server: &ServerFacts) -> Option<bool> {
+    let holds = |one: &ProcessFacts| one.listeners.map(|listeners| listeners > 0);
+    let is_root = |one: &&ProcessFacts| one.pid == server.pid;
+    let root = server.processes.iter().find(is_root).and_then(holds)?;
+    let others = server.processes.iter().filter(|one| !is_root(one));
+    let others: Vec<Option<bool>> = others.map(holds).collect();
+    let is_shared = others.contains(&Some(true));
+    let is_known = !others.is_empty() && !others.contains(&None);
+    (is_shared || is_known).then_some(root && !is_shared)
 }
 
 fn more_connections(case: &Case<'_>) -> String {
@@ -116,10 +142,10 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
 }
 
 /// CPU time that the busiest thread of each serving process needed, for processes with the same
-/// name as the busiest: a helper process is not an idle worker.
-fn processes(threads: &[ThreadShare]) -> Vec<f64> {
+/// name as the busiest: a helper process is not an idle worker, and neither is `acceptor`.
+fn processes(threads: &[ThreadShare], acceptor: Option<u32>) -> Vec<f64> {
     let mut processes: BTreeMap<u32, &ThreadShare> = BTreeMap::new();
-    for thread in threads {
+    for thread in threads.iter().filter(|thread| Some(thread.pid) != acceptor) {
         let busiest = processes.entry(thread.pid).or_insert(thread);
         if thread.wanted() > busiest.wanted() {
             *busiest = thread;
@@ -158,7 +184,8 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::walls::Test;
+    use crate::walls::{Test, server_thread};
+    use model::facts::ProcessFacts;
     use model::reading::Doing;
 
     #[test]
@@ -178,6 +205,26 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "S2: a helper is no worker");
         fixture.server_threads(&[(8, 0.6), (8, 0.6), (9, 0.15)]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "two threads, none of them full");
+    }
+
+    #[test]
+    fn a_parent_that_accepts_for_the_others_is_no_worker() {
+        let mut fixture = Fixture::good();
+        fixture.server_threads(&[(7, 0.97), (8, 0.3), (9, 0.3)]);
+        fixture.unread_at_server(0.4);
+        let mut with = |held: [Option<u32>; 3]| {
+            let process = |(pid, listeners)| ProcessFacts { pid, listeners, ..<_>::default() };
+            let processes = (7..).zip(held).map(process).collect();
+            fixture.server.as_mut().unwrap().processes = processes;
+            (super::test(&fixture.case()), server_thread::test(&fixture.case()))
+        };
+        let (uneven, one_thread) = with([Some(1), Some(0), Some(0)]);
+        assert_eq!(uneven, Test::NotSeen, "it hands its connections over");
+        assert!(matches!(one_thread, Test::Seen(_)), "S2");
+        let (Test::Seen(seen), _) = with([Some(1), Some(1), Some(1)]) else { panic!("not seen") };
+        assert_eq!(seen.against.len(), 0, "it serves as they do");
+        let (Test::Seen(seen), _) = with([None, None, None]) else { panic!("not seen") };
+        assert!(seen.against[0].contains("S2"), "{seen:?}");
     }
 
     #[test]

@@ -64,8 +64,9 @@ pub(super) fn serves(case: &Case<'_>, one: &DownstreamUse) -> bool {
 }
 
 impl Waiting {
-    /// Counts them. If that is impossible because something was not read, or pointless because a
-    /// side is busy or nothing waits, returns the outcome of the test.
+    /// Counts them. If that is impossible because something was not read or a side is not known to
+    /// have slack, or pointless because a side is busy or nothing waits, returns the outcome of the
+    /// test.
     pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
         let slack = case.client_has_slack().zip(case.server_has_slack());
         let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {

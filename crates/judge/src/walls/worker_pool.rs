@@ -4,10 +4,12 @@
 //! a ramp the duration of a request at light load.
 //! Rule: both sides have CPU to spare, at least 10 % of the requests in flight wait unread (25 %
 //! without a ramp), and the threads that sleep for a time, in a read or in some other call hold the
-//! rest (adding up to 75 to 130 %). Over a ramp: they are as many as the rate keeps asleep if each
-//! request sleeps as long as at light load. Without unread requests: the threads that sleep and
-//! those at work are all places of the server, or no thread is left that waits for requests. What
-//! the elimination of other walls leaves may be A2 too, if the ramp shows several places.
+//! rest (adding up to 75 to 130 %), are at least half of the threads with work, and at least 70 %
+//! of those that sleep so, run or wait for a CPU. Over a ramp: they are as many as the rate keeps
+//! asleep if each request sleeps as long as at light load. Without unread requests: the threads
+//! that sleep and those at work are all places of the server, or no thread is left that waits for
+//! requests. What the elimination of other walls leaves may be A2 too, if the ramp shows several
+//! places.
 //! Mimics: A4 (requests that a limiter lets wait sleep too, but not at light load), A3 and A6
 //! (there it is known what the workers wait for; looked at first), A1 (a lock), S3 (looked at
 //! first), C3 (nothing waits unread).
@@ -45,7 +47,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if asleep < 0.5 || light.is_some_and(|explained| explained < EXPLAINED_MIN) {
         return Test::NotSeen;
     }
-    let seen = if is_queue_of(&waiting, asleep, light.is_some()) {
+    let seen = if is_queue_of(case, &waiting, asleep, light.is_some()) {
         waiting.seen(
             ("syscall", ["server_threads_now"]),
             &format!("threads asleep {how} on average"),
@@ -94,11 +96,14 @@ fn most_asleep(waiting: &Waiting) -> (f64, &'static str) {
     calls.into_iter().reduce(more).unwrap_or((0.0, ""))
 }
 
-/// Whether the sleepers and the unread requests are all requests in flight.
-fn is_queue_of(waiting: &Waiting, asleep: f64, is_ramp: bool) -> bool {
+/// Whether the sleepers and the unread requests are all requests in flight, and the sleepers are
+/// the workers. A runtime's own thread may sleep beside threads that compute (Go's sysmon).
+fn is_queue_of(case: &Case<'_>, waiting: &Waiting, asleep: f64, is_ramp: bool) -> bool {
     // A few unread requests are also what samples find at a server that reads quickly.
     let queue_min = if is_ramp { QUEUE_MIN } else { QUEUE_MIN_ALONE };
-    waiting.unread_share() >= queue_min && waiting.adds_up(asleep)
+    let is_most = asleep >= SHARE_MIN * waiting.occupied();
+    let is_idle = at_cpus(case).is_some_and(|busy| busy <= OTHERWISE_MAX * (asleep + busy));
+    waiting.unread_share() >= queue_min && waiting.adds_up(asleep) && is_most && is_idle
 }
 
 /// The places of the server, if the sleepers are as many: all places are taken, wherever the other
@@ -205,6 +210,20 @@ mod tests {
         fixture.doing(&sleepers);
         fixture.unread_at_server(0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C3: nothing waits");
+    }
+
+    #[test]
+    fn a_thread_of_the_runtime_that_sleeps_beside_others_that_compute_is_no_pool() {
+        let mut fixture = pool();
+        let sleeps = (1, 0.01, Doing::Timer, None);
+        let ready = (4, 0.01, Doing::Events, None);
+        let runner = |tid, run| (tid, run, Doing::Running, None);
+        fixture.doing(&[sleeps, runner(2, 0.6), runner(3, 0.6), ready]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it is one of three with work");
+        fixture.doing(&[sleeps, runner(2, 0.6), ready]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the other one computes");
+        fixture.doing(&[sleeps, runner(2, 0.05), ready]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it hardly does");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gather::WindowEnds;
+use crate::record::held_back;
 use model::load::Spacing;
 use model::run::Outcome;
 use model::tick::{Phase, Tick};
@@ -85,6 +86,19 @@ fn an_open_loop_counts_what_was_due() {
     assert_eq!(point.release_lag_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);
     assert_eq!(point.series[1].asked_rate, Some(1002.5));
+}
+
+#[test]
+fn a_closed_loop_that_waits_before_it_connects_again_says_so() {
+    let mut visit = visit();
+    let point = |level: &Level, visit: &Visit| make(&trial(), level, 1, visit, &nothing_seen());
+    assert_eq!(held_back(&point(&closed(), &visit)), None, "4 of 6, but no connection failed");
+    visit.gathered.measured.errors.add(ErrorClass::Reset, 1);
+    let text = held_back(&point(&closed(), &visit)).unwrap();
+    assert!(text.starts_with("3 connections: 4.0 of 6 requests were in flight"), "{text}");
+    assert_eq!(held_back(&point(&open(), &visit)), None, "its rate is planned");
+    let narrow = Level { depth: 1, ..closed() };
+    assert_eq!(held_back(&point(&narrow, &visit)), None, "full");
 }
 
 #[test]

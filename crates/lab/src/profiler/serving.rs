@@ -155,6 +155,7 @@ mod tests {
             listeners: 1,
             container: None,
             network: None,
+            passed_on_by: None,
             unreadable: Vec::new(),
         }
     }

@@ -6,9 +6,10 @@
 //!
 //! Caveats. It covers only the network namespace of the calling thread; the limit is that of the
 //! first one. The statistics are 32 bits wide and wrap. `drop` counts packets for which there was
-//! no room, `early_drop` entries that were removed to make room, `insert_failed` also harmless
-//! races. Without the module there is no table and no source. Kernels built without
-//! CONFIG_NF_CONNTRACK_PROCFS do not show the statistics, and then nothing is reported.
+//! no room, those that lost a race for an entry (with `insert_failed`), and those that the tracker
+//! of a protocol refused; `early_drop` counts entries that were removed to make room. Without the
+//! module there is no table and no source. Kernels built without CONFIG_NF_CONNTRACK_PROCFS do not
+//! show the statistics, and then nothing is reported.
 
 use super::{Round, Scope, Source};
 use crate::kept::{Buffer, Kept};
@@ -49,7 +50,7 @@ pub(super) fn declared() -> Declaration {
     Declaration::new("conntrack", "nf_conntrack_{count,max} and its statistics")
         .max("count", Unit::Count, "Entries of the connection tracking table.")
         .max("max", Unit::Count, "Entries that the table may have.")
-        .counter32("dropped", Unit::Count, "Packets dropped for want of an entry.")
+        .counter32("dropped", Unit::Count, "Packets dropped: no room, a lost race, a refusal.")
         .counter32("early_dropped", Unit::Count, "Entries removed early to make room.")
         .counter32("insert_failed", Unit::Count, "Entries that could not be inserted.")
 }

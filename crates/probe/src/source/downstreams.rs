@@ -13,9 +13,10 @@
 //! covers only the network namespace of the calling thread. Connections whose local port a process
 //! listens on were accepted, not opened, and are left out. Descriptors are searched only when a
 //! connection is new, at most once a second, and only up to a limit; until then a new connection
-//! counts as the server's where most of those to its address were its own. Standard streams are
-//! left out: a journal reads them. A unix connection that is kept open does not show that it waits
-//! once the other end has read everything.
+//! counts as the server's where most of those to its address were its own. On a host with more
+//! sockets of either kind than a limit nothing is reported: those beyond it may be the server's.
+//! Standard streams are left out: a journal reads them. A unix connection that is kept open does
+//! not show that it waits once the other end has read everything.
 
 use super::sock_diag::{self, Except, Socket, TcpInfo};
 use super::{Round, Scope, Source};
@@ -35,8 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 
-/// Most connections that are read; most of a host's others are neither the server's nor the
-/// generator's.
+/// Most connections that are read, of TCP and of unix sockets each.
 const SOCKETS_MAX: usize = 8192;
 /// Most descriptors that are read in one search, over all processes.
 const LINKS_MAX: usize = 20_000;
@@ -102,6 +102,7 @@ struct Place {
 struct Downstreams {
     root: Root,
     except: Except,
+    sockets_max: usize,
     known: BTreeMap<u32, Known>,
     places: BTreeMap<String, Place>,
     search_due_ns: u64,
@@ -122,6 +123,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
             Some(port) if scope.has_client() => Except::BothEnds(port),
             Some(port) => Except::Accepted(port),
         },
+        sockets_max: SOCKETS_MAX,
         known: BTreeMap::new(),
         places: BTreeMap::new(),
         search_due_ns: 0,
@@ -132,9 +134,13 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Downstreams {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
-        let sockets = sock_diag::connections_except(self.except, SOCKETS_MAX, &mut self.chunk)?;
+        // One more than the limit shows that it was reached.
+        let most = self.sockets_max + 1;
+        let sockets = sock_diag::connections_except(self.except, most, &mut self.chunk)?;
+        self.check("sock_diag", "TCP connections", sockets.len())?;
         // A kernel without unix_diag reports TCP alone.
-        let streams = unix_diag::streams(SOCKETS_MAX, &mut self.chunk).unwrap_or_default();
+        let streams = unix_diag::streams(most, &mut self.chunk).unwrap_or_default();
+        self.check("unix_diag", "unix sockets", streams.len())?;
         let mut all: Vec<Connection> = sockets.iter().filter_map(of_tcp).collect();
         all.extend(of_unix(&streams));
         self.forget(&all, round.due_ns);
@@ -144,6 +150,19 @@ impl Source for Downstreams {
 }
 
 impl Downstreams {
+    /// Refuses a list that is not whole: the connections that are missing may be the server's.
+    fn check(&self, source: &str, what: &str, found: usize) -> Result<(), Unreadable> {
+        let limit = self.sockets_max;
+        if found <= limit {
+            return Ok(());
+        }
+        // The same text at each read: it is reported once.
+        let why = format!(
+            "more than {limit} {what}, the limit: too many to find all that the server opened"
+        );
+        Err(Unreadable { source: source.to_string(), why })
+    }
+
     /// Forgets connections that were closed.
     fn forget(&mut self, all: &[Connection], now_ns: u64) {
         let open: BTreeSet<u32> = all.iter().map(|one| one.inode).collect();
@@ -458,16 +477,37 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    #[test]
-    fn addresses_without_connections_are_forgotten() {
-        let mut downstreams = Downstreams {
+    fn limited_to(sockets_max: usize) -> Downstreams {
+        Downstreams {
             root: Root::default(),
             except: Except::Nothing,
+            sockets_max,
             known: BTreeMap::new(),
             places: BTreeMap::new(),
             search_due_ns: 0,
-            chunk: Vec::new(),
-        };
+            chunk: vec![0; CHUNK_BYTES],
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_not_whole_is_unreadable() {
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let calls = [0; 2].map(|_| TcpStream::connect(service.local_addr().unwrap()).unwrap());
+        let tree = Tree::of(std::process::id()).unwrap();
+        let why = limited_to(3)
+            .read(&Round { due_ns: SEARCH_NS, server: Some(Ok(&tree)) })
+            .expect_err("both ends of two connections");
+        assert_eq!(why.source, "sock_diag");
+        assert!(why.why.starts_with("more than 3 TCP connections"), "{why:?}");
+        let whole = limited_to(4);
+        assert_eq!(whole.check("unix_diag", "unix sockets", 4), Ok(()));
+        assert!(whole.check("unix_diag", "unix sockets", 5).is_err());
+        drop(calls);
+    }
+
+    #[test]
+    fn addresses_without_connections_are_forgotten() {
+        let mut downstreams = limited_to(SOCKETS_MAX);
         for round in 1..=3 {
             let to = format!("192.0.2.7:{round}");
             let all = [Connection { inode: round, to, from: None, state: State::Read }];

@@ -158,7 +158,7 @@ pub(super) const KERNEL: &[Row] = &[
     Row {
         wall: WallId::K10,
         shown: |scene| {
-            let table = ConntrackUse { count: 199, max: 200, dropped: 0, early_dropped: 0 };
+            let table = ConntrackUse { count: 199, max: 200, ..ConntrackUse::default() };
             scene.fixture.observed.conntrack = Some(table);
             scene.fixture.slow_connects();
         },
