@@ -15,7 +15,8 @@ use model::standing::{self, Standing};
 use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind};
 use model::visit::{
-    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, standing_of, times_of,
+    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, standing_of, standing_of_times,
+    times_of,
 };
 use std::collections::BTreeMap;
 
@@ -305,7 +306,7 @@ fn single(of: &Record, figure: Measured) -> Value {
     let value = figure_of(point, figure).filter(|value| value.is_finite() && *value > 0.0);
     let Some(value) = value else { return Value::Unknown(why_absent(point, figure)) };
     let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Measured::Rate);
-    of_standing(value, standing_of(point, figure), interval, (unit, factor))
+    of_standing(value, &standing_of(point, figure), interval, (unit, factor))
 }
 
 fn why_absent(point: &Point, figure: Measured) -> String {
@@ -337,8 +338,8 @@ fn p999_of(of: &Record) -> Value {
     };
     match times_of(point).and_then(|times| times.p99_9) {
         Some(ns) => {
-            let standing = point.standing.of(standing::Figure::P99_9);
-            of_standing(ns as f64, standing, None, (Unit::Seconds, 1e-9))
+            let standing = standing_of_times(point, standing::Figure::P99_9);
+            of_standing(ns as f64, &standing, None, (Unit::Seconds, 1e-9))
         }
         None => Value::Unknown("too few values for this percentile".to_string()),
     }

@@ -17,6 +17,8 @@
   // A line with at most this many values shows a point for each.
   const FEW = 40;
   const LINES_MAX = 200;
+  // A line of more values loses every second one of its older half.
+  const TICKS_MAX = 20_000;
   const UNITS = { responses: "/s", connections: " conns/s", events: " events/s" };
   const percent = (share) => (share == null ? null : 100 * share);
 
@@ -24,6 +26,11 @@
   const plots = ceilingCharts.mounted;
   let latest = null;
   let ticks = 0;
+  // Ticks that are not drawn: left out by the server, and by this page.
+  let dropped = 0;
+  let thinned = 0;
+  // What goes on between levels, which ticks do not tell; empty in a level.
+  let doing = "";
   let experiment = "";
   // Whether a visit was told of since the last run began.
   let isOfVisit = false;
@@ -33,10 +40,14 @@
 
   // --- Drawing ------------------------------------------------------------------------------
 
+  const timeName = (of, counts) => (counts === "events" ? `Staleness ${of}` : of);
   const show = (unit, value) => ceilingFormat.value(unit, value);
   const numbers = () => {
     if (!latest) return;
     say("rate", `${show("count", latest.rate)}${UNITS[latest.counts]}`);
+    for (const of of ["p50", "p99"]) {
+      at(of).previousElementSibling.textContent = timeName(of, latest.counts);
+    }
     say("p50", show("ns", latest.p50_ns));
     say("p99", show("ns", latest.p99_ns));
     say("in-flight", show("count", latest.in_flight));
@@ -53,13 +64,20 @@
     if (latest.done != null) done.value = latest.done;
   };
 
+  const isZoomed = ({ scales: { x }, data: [shown] }) =>
+    shown.length > 1 && (x.min > shown[0] || x.max < shown[shown.length - 1]);
+
   const draw = () => {
     isDue = false;
     numbers();
     for (const plot of plots) {
       const [view] = plot.chart.views;
       if (redraws) continue;
-      plot.plot.setData([view.x, ...view.series.map((series) => series.y)]);
+      const data = [view.x, ...view.series.map((series) => series.y)];
+      // A reader who looks at a part of the chart keeps it.
+      const isPart = isZoomed(plot.plot);
+      plot.plot.setData(data, !isPart);
+      if (isPart) plot.plot.redraw();
     }
     if (redraws) ceilingCharts.drawAll(plots);
     redraws = false;
@@ -82,6 +100,9 @@
     }
     latest = null;
     ticks = 0;
+    dropped = 0;
+    thinned = 0;
+    doing = "";
     redraws = true;
     for (const id of ["levels", "notices", "conclusion"]) at(id).replaceChildren();
     for (const id of ["level", "failed", "gap", "of-time", "files"]) say(id, "");
@@ -106,6 +127,26 @@
   const conclude = ({ html }) => {
     const parsed = new DOMParser().parseFromString(html, "text/html");
     at("conclusion").replaceChildren(...parsed.body.childNodes);
+  };
+
+  const gap = () => {
+    const count = dropped + thinned;
+    if (count) say("gap", `${count} older ticks were left out: the run is too long to keep all.`);
+  };
+
+  // Leaves out every second position of the older half, in all charts.
+  const thin = () => {
+    const [first] = plots;
+    const { length } = first.chart.views[0].x;
+    if (length <= TICKS_MAX) return;
+    const isKept = (_, nth) => nth > length / 2 || nth % 2 === 0;
+    for (const plot of plots) {
+      const [view] = plot.chart.views;
+      view.x = view.x.filter(isKept);
+      view.series.forEach((series) => { series.y = series.y.filter(isKept); });
+    }
+    thinned += length - first.chart.views[0].x.length;
+    gap();
   };
 
   // The measured part of a level is a band above the charts.
@@ -149,21 +190,28 @@
       state("running", "starting");
     },
     level: ({ index, of, text }) => {
+      doing = "";
       say("level", of ? `level ${index + 1} of ${of}: ${text}` : `trial ${index + 1}: ${text}`);
     },
     tick: (tick) => {
       latest = tick;
       ticks += 1;
-      state("running", tick.stage);
+      state("running", doing || tick.stage);
       for (const plot of plots) {
         const [view] = plot.chart.views;
         view.x.push(tick.t_s);
         CHARTS[plot.chart.id](tick).forEach((value, nth) => view.series[nth].y.push(value ?? null));
         if (view.x.length === FEW + 1) redraws = true;
       }
-      band(tick);
+      thin();
+      // A block of an experiment is not a level.
+      if (!doing) band(tick);
     },
-    doing: ({ text }) => state("running", text),
+    doing: ({ text }) => {
+      doing = text;
+      band({ stage: text });
+      state("running", text);
+    },
     notice: ({ text }) => line("notices", text),
     point: ({ text }) => line("levels", text.trim()),
     present: ({ t_s: seconds, conclusion }) => {
@@ -181,8 +229,9 @@
       state("failed", "ended without a result");
       line("notices", why);
     },
-    gap: ({ dropped }) => {
-      say("gap", `${dropped} older ticks were left out: the run is too long to keep all.`);
+    gap: (message) => {
+      ({ dropped } = message);
+      gap();
     },
     over: ({ has_report: hasReport }) => finish(hasReport),
   };

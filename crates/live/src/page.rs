@@ -162,6 +162,10 @@ pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, Str
         Counts::Connections => " conns/s",
         Counts::Events => " events/s",
     };
+    let [p50, p99] = match tick.counts {
+        Counts::Events => ["Staleness p50", "Staleness p99"],
+        Counts::Responses | Counts::Connections => ["p50", "p99"],
+    };
     let dash = || "-".to_string();
     let ns = |value: Option<u64>| value.map_or_else(dash, |ns| show_ns(ns as f64));
     let cpus = |value: Option<f64>| value.map_or_else(dash, |cpus| format!("{cpus:.2}"));
@@ -171,8 +175,8 @@ pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, Str
     let count = |value: u64| show_count(value as f64);
     vec![
         ("rate", "Rate", known(format!("{}{unit}", show_count(tick.rate)))),
-        ("p50", "p50", ns(tick.p50_ns)),
-        ("p99", "p99", ns(tick.p99_ns)),
+        ("p50", p50, ns(tick.p50_ns)),
+        ("p99", p99, ns(tick.p99_ns)),
         ("in-flight", "In flight", tick.in_flight.map_or_else(dash, count)),
         ("open", "Connections", known(count(tick.open))),
         ("failures", "Failed", known(count(tick.failures))),
@@ -208,7 +212,7 @@ fn charts() -> Vec<Chart> {
         chart(
             "latency-now",
             "Latency",
-            "Percentiles of each fifth of a second.",
+            "Percentiles of each fifth of a second; of events, the staleness.",
             Unit::Ns,
             &["p50", "p99"],
         ),

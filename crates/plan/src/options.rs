@@ -134,8 +134,8 @@ pub struct Options {
 
     /// Profile the server during the measured window: auto uses the Go endpoint of every server
     /// process that has one (--debug-addr of the targets) and perf for the others; or name
-    /// endpoints; or perf. load and churn profile their window and say so; ramp and find visit
-    /// the best level once more, so that no figure includes the cost
+    /// endpoints; or perf. load, and churn with one level, profile their window and say so; the
+    /// others visit the best level once more, so that no figure includes the cost
     #[arg(long, value_name = "auto|ADDR:PORT,..|perf")]
     pub profile: Option<Profiles>,
 

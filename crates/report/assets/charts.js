@@ -334,6 +334,14 @@ const ceilingCharts = (() => {
   const specIndex = (chart, view, drawn) =>
     (chart.shape === "stacked" ? view.series.length - drawn : drawn - 1);
 
+  // Values between two gaps, of which a line shows nothing; all points are drawn where `isShown`.
+  const alone = (plot, index, isShown) => {
+    if (isShown) return null;
+    const ys = plot.data[index];
+    const isAlone = (at) => ys[at] != null && ys[at - 1] == null && ys[at + 1] == null;
+    return [...ys.keys()].filter(isAlone);
+  };
+
   const seriesOf = (chart, view, colours) => {
     const drawn = view.series.map((_, at) => {
       const index = specIndex(chart, view, at + 1);
@@ -357,7 +365,7 @@ const ceilingCharts = (() => {
         stroke: colours.lines[index % colours.lines.length],
         dash: DASHES[index % DASHES.length],
         width: 2,
-        points: { show: view.x.length <= 40, size: 6, fill: colours.paper },
+        points: { show: view.x.length <= 40, filter: alone, size: 6, fill: colours.paper },
       };
     });
     const x = {

@@ -363,6 +363,10 @@ fn devices() -> Vec<Column> {
     let of = "time to connect from the planned instant; open loop only";
     let planned: PickSummary = |p| Some(&p.turnover.as_ref()?.starts.as_ref()?.connect_ns);
     columns.extend(distribution("devices_planned_connect", of, planned));
+    let of = "the least of it that a punctual generator would have seen; open loop only";
+    let punctual: PickSummary =
+        |p| Some(&p.turnover.as_ref()?.starts.as_ref()?.connect_punctual_ns);
+    columns.extend(distribution("devices_punctual_connect", of, punctual));
     columns
 }
 

@@ -480,6 +480,7 @@ fn server() -> ServerFacts {
         listeners: 4,
         container: None,
         network: None,
+        passed_on_by: None,
         unreadable: Vec::new(),
     }
 }

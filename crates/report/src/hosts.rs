@@ -100,10 +100,10 @@ const DISK_FACTOR: f64 = 4.0;
 impl Waits {
     /// What it means on a host of a run.
     pub(crate) fn of(run: &Run, whose: &str) -> Self {
-        let has_ring = run.record.points.iter().any(|point| point.load.driver == "uring");
-        if has_ring && whose != FAR {
-            return Self::OfGenerator;
-        }
+        // The workers of a fleet are on the hosts of its agents.
+        let has_ring = whose != FAR
+            && run.record.fleet.is_none()
+            && run.record.points.iter().any(|point| point.load.driver == "uring");
         let hosts = hosts(run);
         let of = |observed: &Observed| {
             let [.., iowait, _] = mean_shares(observed.cpus.as_deref()?)?;
@@ -115,6 +115,11 @@ impl Waits {
         let without_disk = |(iowait, disk): &(f64, Option<f64>)| {
             disk.filter(|disk| disk * DISK_FACTOR < *iowait).map(|disk| (*iowait, disk))
         };
+        if has_ring {
+            let is_for_disk =
+                |one: &(f64, Option<f64>)| one.1.is_some() && without_disk(one).is_none();
+            return if seen.iter().any(is_for_disk) { Self::ForDisks } else { Self::OfGenerator };
+        }
         let unexplained: Option<Vec<(f64, f64)>> = seen.iter().map(without_disk).collect();
         let most = unexplained.and_then(|all| all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)));
         most.map_or(Self::ForDisks, |(iowait, disk)| Self::WithoutDisks(iowait, disk))
@@ -125,8 +130,8 @@ impl Waits {
         match self {
             Self::ForDisks => None,
             Self::OfGenerator => Some(
-                "The generator waits in io_uring, and the kernel counts that as I/O wait although \
-                 no disk is involved: iowait is shown as idle. The raw readings keep it."
+                "The generator waits in io_uring, and the kernel counts that as I/O wait: iowait \
+                 is shown as idle. The raw readings keep it."
                     .to_string(),
             ),
             Self::WithoutDisks(iowait, disk) => Some(format!(
@@ -206,6 +211,22 @@ mod tests {
         let note = waits.note().unwrap();
         assert!(note.contains("up to 40 % as iowait"), "{note}");
         assert!(note.contains("in use for 1.0 % of the time"), "{note}");
+    }
+
+    #[test]
+    fn a_ring_explains_iowait_only_where_no_disk_does_and_workers_run() {
+        let of = |driver: &str, disk_share: f64| {
+            let mut run = with_iowait(disk_share);
+            run.record.points.iter_mut().for_each(|one| one.load.driver = driver.to_string());
+            run
+        };
+        let run = of("uring", 0.01);
+        assert_eq!(Waits::of(&run, near(&run)), Waits::OfGenerator);
+        let run = of("uring", 0.9);
+        assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks);
+        let mut run = of("uring", 0.4);
+        run.record.fleet = fixtures::load_fleet().record.fleet;
+        assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks, "agents have the workers");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
-use crate::sections::turnover::{connect_of, is_held, missed, never_open};
+use crate::sections::turnover::{is_held, missed, never_open};
 use crate::text::spark;
 use crate::text::wrap::{fit, width};
-use crate::wording::{count, latency, ns, per_second, plural, rate_cell, share};
+use crate::wording::{connect_time, count, latency, ns, per_second, plural, rate_cell, share};
 use model::claim::Claim;
 use model::event::Progress;
 use model::load::{Arrival, Level};
@@ -93,8 +93,8 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
             (format!("{} open", count(point.connections.opened)), ns(connect.p50), ns(connect.p99))
         }
         Some(turnover) => {
-            let connect = connect_of(turnover);
-            (per_second(turnover.rate), ns(connect.p50), ns(connect.p99))
+            let [p50, p99] = [Figure::P50, Figure::P99].map(|of| connect_time(turnover, of));
+            (format!("{}/s", rate_cell(point)), p50, p99)
         }
         None => {
             let staleness = point.events.as_ref().map(|events| events.staleness_ns.as_ref());

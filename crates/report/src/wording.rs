@@ -6,7 +6,7 @@ use crate::text::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
-use model::run::{Outcome, Point, Run};
+use model::run::{Outcome, Point, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ERROR_CLASSES;
 use model::units::{NS_PER_S, show_count};
@@ -117,12 +117,33 @@ fn bounds(figure: Figure, low: f64, high: Option<f64>) -> String {
     }
 }
 
-/// The main rate of a point, of events in a fan-out, for a column whose heading has the unit: its
-/// bounds if it has some, `?` if
-/// it is not known, a dash if nothing was measured.
+/// A percentile of the time to connect, from the planned instant where there is one: both bounds
+/// when the generator opened connections late.
+pub(crate) fn connect_time(turnover: &TurnoverInfo, figure: Figure) -> String {
+    let starts = turnover.starts.as_ref();
+    match starts.map_or(Standing::Sound, |starts| starts.standing(figure)) {
+        Standing::Bounded { low, high, .. } => bounds(figure, low, high),
+        _ => ns(turnover.connect_times().of(figure)),
+    }
+}
+
+/// Why shown times to connect have bounds: `connect p99, max are bounded, because ..`.
+fn late_connects(point: &Point) -> Option<String> {
+    let starts = point.starts().filter(|_| point.is_churn())?;
+    let bounded = SHOWN.into_iter().filter_map(|figure| match starts.standing(figure) {
+        Standing::Bounded { by, .. } => Some((figure.name(), by)),
+        _ => None,
+    });
+    let (names, by): (Vec<&str>, Vec<String>) = bounded.unzip();
+    let are = if names.len() == 1 { "is" } else { "are" };
+    by.first().map(|by| format!("connect {} {are} bounded, because {by}", names.join(", ")))
+}
+
+/// The main rate of a point, for a column whose heading has the unit: of good responses, of events
+/// in a fan-out, of connections for devices. Its bounds if it has some, `?` if it is not known, a
+/// dash if nothing was measured.
 pub(crate) fn rate_cell(point: &Point) -> String {
-    let rate = point.events.as_ref().map(|events| events.rate);
-    let Some(rate) = rate.or_else(|| rate_of(point)) else { return "-".to_string() };
+    let Some(rate) = rate_asked(point) else { return "-".to_string() };
     match point.standing.of(Figure::Rate) {
         Standing::Sound => show_count(rate),
         Standing::NotKnown { .. } => "?".to_string(),
@@ -131,6 +152,35 @@ pub(crate) fn rate_cell(point: &Point) -> String {
             Some(high) => format!("{}..{}", show_count(*low), show_count(*high)),
         },
     }
+}
+
+/// The share of events that were delivered, percent: `>90` when more of them may have been, both
+/// bounds when a gate leaves two, `?` when it is not known.
+pub(crate) fn delivery_cell(point: &Point) -> String {
+    let share = point.events.as_ref().and_then(|events| events.delivery_share);
+    or_dash(share, |share| match point.standing.of(Figure::Delivery) {
+        Standing::Sound => delivered(share),
+        Standing::NotKnown { .. } => "?".to_string(),
+        Standing::Bounded { low, high: Some(high), .. } if *high < 1.0 => {
+            format!("{}..{}", delivered(*low), delivered(*high))
+        }
+        Standing::Bounded { low, .. } => format!(">{}", delivered(*low)),
+    })
+}
+
+/// Events that are missing of those expected: `<12` when fewer may be, `?` when that is not known.
+pub(crate) fn missing_cell(point: &Point, show: impl Fn(u64, u64) -> String) -> String {
+    let delivery = point.events.as_ref().and_then(|events| events.delivery);
+    or_dash(delivery, |delivery| {
+        let missing = show(delivery.missing, delivery.meant);
+        match point.standing.of(Figure::Delivery) {
+            Standing::Sound => missing,
+            Standing::Bounded { high, .. } if high.is_none_or(|high| high >= 1.0) => {
+                format!("<{missing}")
+            }
+            _ => "?".to_string(),
+        }
+    })
 }
 
 /// A part of a whole, percent. It shows `0` only for none, and `100` only for all.
@@ -170,7 +220,8 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let requests = &point.requests;
     let failed = requests.failed + requests.unanswered;
     let share = |count: u64| share(count, requests.sent);
-    let statuses: Vec<(&String, &u64)> = match point.error_codes.is_empty() {
+    // Older records have classes only. A check may call every status good.
+    let statuses: Vec<(&String, &u64)> = match point.status_codes.is_empty() {
         true => point.status.iter().filter(|(class, _)| is_of_errors(class)).collect(),
         false => point.error_codes.iter().collect(),
     };
@@ -419,7 +470,7 @@ pub(crate) fn struck_phrases(point: &Point) -> Vec<String> {
         let are = if figures.len() == 1 { "is" } else { "are" };
         format!("{} {are} bounded, because {by}", figures.join(", "))
     };
-    causes.into_iter().map(bounded).collect()
+    causes.into_iter().map(bounded).chain(late_connects(point)).collect()
 }
 
 /// The mark of a point in every rendering: broken when its rate is not known; caution when a shown
@@ -429,6 +480,8 @@ pub(crate) fn mark_of(run: &Run, point: &Point) -> Mark {
         Claim::NotKnown(_) => Mark::Broken,
         Claim::OfGenerator => Mark::Caution,
         Claim::Known if is_partial(run, point) || struck(point).next().is_some() => Mark::Caution,
+        Claim::Known if late_connects(point).is_some() => Mark::Caution,
+        Claim::Known if !point.standing.of(Figure::Delivery).is_sound() => Mark::Caution,
         Claim::Known => Mark::None,
     }
 }
@@ -490,6 +543,7 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
 mod tests {
     use super::*;
     use model::histogram::Summary;
+    use model::run::StartInfo;
     use model::verdict::CeilingKind;
 
     #[test]
@@ -531,6 +585,70 @@ mod tests {
     }
 
     use crate::fixtures;
+
+    #[test]
+    fn a_status_that_a_check_wants_is_no_failure() {
+        let mut run = fixtures::load_failing();
+        let point = &mut run.record.points[0];
+        point.error_codes.clear();
+        let phrase = failures_phrase(point).unwrap();
+        assert!(!phrase.contains("4xx") && !phrase.contains("5xx"), "{phrase}");
+        point.status_codes.clear();
+        let phrase = failures_phrase(point).unwrap();
+        assert!(phrase.contains("xx"), "an older record has classes only: {phrase}");
+    }
+
+    #[test]
+    fn a_late_generator_leaves_two_bounds_of_the_time_to_connect() {
+        let mut run = fixtures::churn_turnover();
+        let point = &mut run.record.points[0];
+        let turnover = point.turnover.as_mut().unwrap();
+        let known = connect_time(turnover, Figure::P99);
+        let connect_ns =
+            Summary { p50: Some(1_000_000), p99: Some(12_000_000), ..Summary::default() };
+        let connect_punctual_ns = Summary { p99: Some(3_000_000), ..connect_ns.clone() };
+        turnover.starts =
+            Some(StartInfo { connect_ns, connect_punctual_ns, ..StartInfo::default() });
+        assert_ne!(connect_time(turnover, Figure::P99), known, "from the plan");
+        assert_eq!(connect_time(turnover, Figure::P99), "3.00ms..12.0ms");
+        assert_eq!(connect_time(turnover, Figure::P50), "1.00ms");
+        let said = struck_phrases(&run.record.points[0]);
+        assert!(said.iter().any(|one| one.starts_with("connect p99 is bounded")), "{said:?}");
+        assert_eq!(mark_of(&run, &run.record.points[0]), Mark::Caution);
+        let bounds = visit::bounds(&run.record);
+        assert_eq!(bounds.get(&model::experiment::Figure::P99), Some(&(3e6, Some(12e6))));
+    }
+
+    #[test]
+    fn events_that_may_have_arrived_are_bounds() {
+        let mut run = fixtures::fanout();
+        let point = &mut run.record.points[0];
+        let share = delivered(point.events.as_ref().unwrap().delivery_share.unwrap());
+        assert_eq!(delivery_cell(point), share);
+        let by = "the subscribers were late".to_string();
+        let bounded = Standing::Bounded { low: 0.5, high: Some(1.0), by };
+        point.standing.add(Figure::Delivery, bounded);
+        assert_eq!(delivery_cell(point), ">50");
+        let missing = point.events.as_ref().unwrap().delivery.unwrap().missing;
+        assert_eq!(
+            missing_cell(point, |missing, _| count(missing)),
+            format!("<{}", count(missing))
+        );
+        assert_eq!(mark_of(&run, &run.record.points[0]), Mark::Caution);
+    }
+
+    #[test]
+    fn the_rate_of_a_level_is_that_of_its_headline() {
+        let run = fixtures::churn_turnover();
+        let point = &run.record.points[0];
+        assert_eq!(rate_cell(point), show_count(point.turnover.as_ref().unwrap().rate));
+        let mut run = fixtures::fanout();
+        let mut more = run.record.points[0].clone();
+        more.events.as_mut().unwrap().rate *= 2.0;
+        run.record.points[0].rate += 1.0;
+        run.record.points.push(more);
+        assert_eq!(best_point(&run).map(|(index, _)| index), Some(1), "writes do not decide");
+    }
 
     #[test]
     fn the_best_point_is_the_least_load_that_reaches_the_ceiling() {

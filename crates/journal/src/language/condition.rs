@@ -4,22 +4,18 @@ use super::Figures;
 use super::expression::{Expression, Fault};
 use super::figure::{Basis, Figure, Value};
 use super::path::Path;
-use super::read::Reader;
 use super::shown::{shown, shown_value};
 use model::verdict::Named;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Characters of a condition that an error repeats.
-const SHOWN_MAX: usize = 100;
-
 /// Comparisons joined by `and`, such as
 /// `cells.free.rate > 2 * cells.starved.rate and cells.free.errors < 0.1%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    text: String,
-    comparisons: Vec<Comparison>,
+    pub(super) text: String,
+    pub(super) comparisons: Vec<Comparison>,
 }
 
 /// Two expressions and their expected order.
@@ -151,25 +147,6 @@ impl Order {
 }
 
 impl Condition {
-    /// Reads a condition. The error is one line: what is wrong, what is accepted, an example.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let read = || {
-            let mut reader = Reader::of(text)?;
-            let mut comparisons = vec![reader.comparison()?];
-            while reader.and().is_some() {
-                comparisons.push(reader.comparison()?);
-            }
-            reader.end()?;
-            Ok::<_, String>(comparisons)
-        };
-        let comparisons = read().map_err(|why| {
-            let begin: String = text.chars().take(SHOWN_MAX).collect();
-            let cut = if begin.len() < text.len() { ".." } else { "" };
-            format!("condition '{begin}{cut}': {why}")
-        })?;
-        Ok(Self { text: text.to_string(), comparisons })
-    }
-
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.text

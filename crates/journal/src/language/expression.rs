@@ -3,7 +3,6 @@
 use super::Figures;
 use super::figure::{Figure, Value};
 use super::path::Path;
-use super::read::Reader;
 use model::maps::IntoMap;
 use std::fmt;
 
@@ -55,14 +54,6 @@ impl fmt::Display for Fault {
 }
 
 impl Expression {
-    /// Reads an expression.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut reader = Reader::of(text)?;
-        let expression = reader.sum()?;
-        reader.end()?;
-        Ok(expression)
-    }
-
     /// Its value. If any part is not known, the value is not known.
     pub fn value(&self, figures: &dyn Figures) -> Result<Value, Fault> {
         match self {

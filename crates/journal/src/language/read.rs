@@ -1,6 +1,6 @@
 //! Parses words into expressions and comparisons: sums of products, comparisons joined by `and`.
 
-use super::condition::{Comparison, Order};
+use super::condition::{Comparison, Condition, Order};
 use super::expression::{Expression, Operation};
 use super::path::Path;
 use super::words::{Word, words};
@@ -10,11 +10,45 @@ const DEPTH_MAX: usize = 50;
 /// Most characters of a text.
 const LETTERS_MAX: usize = 1000;
 
+/// Characters of a condition that an error repeats.
+const SHOWN_MAX: usize = 100;
+
 /// The first name of a path is one of these.
 const ROOTS: [&str; 6] = ["cells", "contrasts", "runs", "foreign", "results", "entries"];
 
+impl Expression {
+    /// Reads an expression.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut reader = Reader::of(text)?;
+        let expression = reader.sum()?;
+        reader.end()?;
+        Ok(expression)
+    }
+}
+
+impl Condition {
+    /// Reads a condition. The error is one line: what is wrong, what is accepted, an example.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let read = || {
+            let mut reader = Reader::of(text)?;
+            let mut comparisons = vec![reader.comparison()?];
+            while reader.and().is_some() {
+                comparisons.push(reader.comparison()?);
+            }
+            reader.end()?;
+            Ok::<_, String>(comparisons)
+        };
+        let comparisons = read().map_err(|why| {
+            let begin: String = text.chars().take(SHOWN_MAX).collect();
+            let cut = if begin.len() < text.len() { ".." } else { "" };
+            format!("condition '{begin}{cut}': {why}")
+        })?;
+        Ok(Self { text: text.to_string(), comparisons })
+    }
+}
+
 /// Reads words from left to right.
-pub struct Reader {
+struct Reader {
     words: Vec<Word>,
     at: usize,
     depth: usize,
@@ -22,7 +56,7 @@ pub struct Reader {
 
 impl Reader {
     /// Starts at the first word of a text.
-    pub fn of(text: &str) -> Result<Self, String> {
+    fn of(text: &str) -> Result<Self, String> {
         if text.chars().count() > LETTERS_MAX {
             return Err(format!("it has more than {LETTERS_MAX} characters"));
         }
@@ -45,7 +79,7 @@ impl Reader {
     }
 
     /// A sum or a difference of products.
-    pub fn sum(&mut self) -> Result<Expression, String> {
+    fn sum(&mut self) -> Result<Expression, String> {
         let mut sum = self.product()?;
         while let Some(sign) = self.sign(&["+", "-"]) {
             let operation = if sign == "+" { Operation::Plus } else { Operation::Minus };
@@ -93,7 +127,7 @@ impl Reader {
     }
 
     /// One comparison.
-    pub fn comparison(&mut self) -> Result<Comparison, String> {
+    fn comparison(&mut self) -> Result<Comparison, String> {
         let left = self.sum()?;
         let signs = ["<=", ">=", "==", "!=", "<", ">"];
         let order = self.sign(&signs).and_then(Order::parse).ok_or_else(|| {
@@ -104,14 +138,14 @@ impl Reader {
     }
 
     /// Takes `and`, if it is next.
-    pub fn and(&mut self) -> Option<()> {
+    fn and(&mut self) -> Option<()> {
         let is_next = self.words.get(self.at) == Some(&Word::And);
         self.at += usize::from(is_next);
         is_next.then_some(())
     }
 
     /// Whether all words were read.
-    pub fn end(&self) -> Result<(), String> {
+    fn end(&self) -> Result<(), String> {
         match self.words.get(self.at) {
             None => Ok(()),
             Some(Word::Sign(sign)) => Err(format!("'{sign}' is one word too many")),

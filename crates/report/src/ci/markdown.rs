@@ -3,14 +3,15 @@
 use super::{CaseOutcome, Report};
 use crate::page::Block;
 use crate::printable::printable;
-use crate::sections::turnover::{connect_of, is_held, missed};
+use crate::sections::turnover::{is_held, missed, never_open};
 use crate::sections::{conclusion, summary};
-use crate::wording::{count, latency, ns, or_dash, point_phrase, rate_cell, share};
+use crate::wording::{
+    connect_time, count, latency, missing_cell, ns, or_dash, point_phrase, rate_cell, share,
+};
 use model::experiment::Experiment;
 use model::objective::Expectation;
 use model::run::{Point, Run};
 use model::standing::Figure;
-use model::units::show_count;
 use model::visit::failures_of;
 
 /// Most rows of a table: the page of a job is not a full report.
@@ -100,25 +101,19 @@ fn figures_of(point: &Point) -> Vec<String> {
         let part = (of > 0).then(|| format!("{} %", share(some, of)));
         or_dash(part, |part| part)
     };
-    let rate = |rate: f64| match point.standing.of(Figure::Rate).is_not_known() {
-        true => "?".to_string(),
-        false => show_count(rate),
-    };
     if let Some(events) = &point.events {
         let stale = events.staleness_ns.as_ref();
         let [p50, p99] = [stale.and_then(|of| of.p50), stale.and_then(|of| of.p99)].map(ns);
-        let missing = events.delivery.as_ref().map(|of| part(of.missing, of.meant));
-        return vec![rate(events.rate), p50, p99, or_dash(missing, |missing| missing)];
+        return vec![rate_cell(point), p50, p99, missing_cell(point, part)];
     }
     if is_held(point) {
         let connections = &point.connections;
         let [p50, p99] = [connections.connect_ns.p50, connections.connect_ns.p99].map(ns);
-        let failed = part(connections.failed, connections.asked);
-        return vec![count(connections.opened), p50, p99, failed];
+        return vec![count(connections.opened), p50, p99, never_open(point)];
     }
     if let Some(turnover) = point.turnover.as_ref().filter(|_| point.is_churn()) {
-        let connect = connect_of(turnover);
-        return vec![rate(turnover.rate), ns(connect.p50), ns(connect.p99), missed(turnover)];
+        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| connect_time(turnover, figure));
+        return vec![rate_cell(point), p50, p99, missed(turnover)];
     }
     let (due, without) = failures_of(point);
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));

@@ -1,10 +1,10 @@
 //! Runs with connections that come and go, side by side: their rates and times to connect.
 
-use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
-use crate::wording::{count, mark_of, ns, or_dash, point_phrase};
+use crate::wording::{connect_time, count, mark_of, or_dash, point_phrase, rate_cell};
 use model::histogram::Summary;
 use model::run::{Point, Run, TurnoverInfo};
+use model::standing::Figure;
 use model::units::show_count;
 
 type Pick = fn(&Summary) -> Option<u64>;
@@ -33,13 +33,14 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
     let mut table = Table::new(columns);
     let mut series = Vec::new();
     for (name, run, (point, turnover)) in rows {
-        let connect = connect_of(turnover);
+        let connect = turnover.connect_times();
         let y = PERCENTILES.iter().map(|(_, pick)| pick(connect).map(|ns| ns as f64)).collect();
         series.push(Series { label: name.clone(), y });
         let mut cells = vec![name, point_phrase(point)];
-        cells.push(show_count(turnover.rate));
+        cells.push(rate_cell(point));
         cells.push(or_dash(turnover.planned_rate, show_count));
-        cells.extend([connect.p50, connect.p90, connect.p99, connect.max].map(ns));
+        let figures = [Figure::P50, Figure::P90, Figure::P99, Figure::Max];
+        cells.extend(figures.map(|figure| connect_time(turnover, figure)));
         cells.push(count(turnover.syn_retries.values().sum()));
         table.push(mark_of(run, point), cells);
     }

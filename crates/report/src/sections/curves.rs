@@ -1,10 +1,9 @@
 //! Throughput and latency over the quantity that the levels vary.
 
-use super::turnover::connect_of;
 use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
 use crate::wording::{interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
-use model::run::{Point, Run};
+use model::run::{Point, Run, TurnoverInfo};
 use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
 
@@ -205,7 +204,7 @@ fn latency_series(points: &[&Point]) -> Vec<Series> {
 /// The times that are drawn: of requests, or of connecting when the load is devices.
 fn times_of(point: &Point) -> &Summary {
     let turnover = point.turnover.as_ref().filter(|_| point.is_churn());
-    turnover.map_or(&point.latency_ns, connect_of)
+    turnover.map_or(&point.latency_ns, TurnoverInfo::connect_times)
 }
 
 fn band_note(run: &Run) -> String {
@@ -217,7 +216,9 @@ fn rate_chart(band: String, varied: Varied, view: View) -> Chart {
     Chart {
         id: "rate-by-level".to_string(),
         title: "Throughput".to_string(),
-        note: format!("Good responses per second, or connections of devices per second.{band}"),
+        note: format!(
+            "Good responses per second; for devices, connections; for subscribers, events.{band}"
+        ),
         x: varied.axis(),
         y: Axis::linear("rate", Unit::PerSecond),
         shape: ChartShape::Lines,

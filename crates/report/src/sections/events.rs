@@ -3,12 +3,11 @@
 use super::timeline;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Table, Unit};
 use crate::wording::{
-    best_point, count, delivered, mark_of, microseconds, ns, or_dash, plural, point_heading,
-    point_mark,
+    best_point, count, delivery_cell, mark_of, microseconds, missing_cell, ns, plural,
+    point_heading, point_mark, rate_cell,
 };
 use model::fanout::EventInfo;
 use model::run::{Point, Run};
-use model::units::show_count;
 
 /// The points that have events.
 fn with_events(run: &Run) -> Vec<(&Point, &EventInfo)> {
@@ -31,10 +30,8 @@ pub fn table(run: &Run) -> Vec<Block> {
     let mut table = Table::new(columns);
     for (point, events) in &rows {
         let stale = events.staleness_ns.as_ref();
-        let missing = events.delivery.map(|delivery| delivery.missing);
-        let mut cells = vec![point_mark(point), show_count(events.rate)];
-        cells.push(or_dash(events.delivery_share, delivered));
-        cells.push(or_dash(missing, count));
+        let mut cells = vec![point_mark(point), rate_cell(point), delivery_cell(point)];
+        cells.push(missing_cell(point, |missing, _| count(missing)));
         cells.extend([stale.and_then(|s| s.p50), stale.and_then(|s| s.p99)].map(ns));
         cells.push(ns(stale.and_then(|stale| stale.max)));
         cells.push(count(events.subscribers.lost));

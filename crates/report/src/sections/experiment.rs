@@ -10,8 +10,8 @@ use super::{
 };
 use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
-    delivered, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural, rate_of,
-    wall_mark, wall_phrase,
+    delivery_cell, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural, rate_cell,
+    rate_of, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
@@ -310,8 +310,8 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
         let stale = events.staleness_ns.as_ref();
         let cells = vec![
             visit_name(cell),
-            show_count(events.rate),
-            or_dash(events.delivery_share, delivered),
+            rate_cell(point),
+            delivery_cell(point),
             ns(stale.and_then(|stale| stale.p50)),
             ns(stale.and_then(|stale| stale.p99)),
             show_count(point.rate),

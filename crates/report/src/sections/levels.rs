@@ -59,10 +59,12 @@ fn figures(points: &[Point]) -> Vec<LevelCell> {
     if any(|point| point.offered_rate.is_some()) {
         figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
     }
-    figures.push(figure(Column::numbers("rate /s"), |point| match point.events {
-        // Of the writers; what stands is said of events.
-        Some(_) => or_dash(rate_of(point), show_count),
-        None => rate_cell(point),
+    figures.push(figure(Column::numbers("rate /s"), |point| {
+        match point.events.is_some() || point.is_churn() {
+            // Of requests; what stands is said of events and of connections.
+            true => or_dash(rate_of(point), show_count),
+            false => rate_cell(point),
+        }
     }));
     figures.push(figure(Column::numbers("p50"), |point| latency(point, Figure::P50)));
     figures.push(figure(Column::numbers("p99"), |point| latency(point, Figure::P99)));

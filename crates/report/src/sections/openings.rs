@@ -11,6 +11,9 @@ use model::units::NS_PER_S;
 /// A figure of a second.
 type Pick = fn(&Opening) -> Option<f64>;
 
+/// The line of failed attempts, which is drawn where any failed.
+const FAILED: &str = "failed";
+
 /// Shorter visits are drawn only in tenths of a second of their window.
 const SECONDS_MIN: usize = 3;
 
@@ -42,7 +45,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
         Axis::linear("rate", Unit::PerSecond),
         &[
             ("established", |one| Some(one.established as f64)),
-            ("failed", |one| Some(one.failed as f64).filter(|failed| *failed > 0.0)),
+            (FAILED, |one| Some(one.failed as f64)),
         ],
     );
     let connect = chart(
@@ -73,7 +76,9 @@ fn view(run: &Run, point: &Point, turnover: &TurnoverInfo, lines: &[(&str, Pick)
     let openings = &turnover.openings;
     let line = |(label, pick): &(&str, Pick)| {
         let y: Vec<_> = openings.iter().map(pick).collect();
-        y.iter().any(Option::is_some).then(|| Series { label: (*label).to_string(), y })
+        let least = if *label == FAILED { 0.0 } else { -1.0 };
+        let is_drawn = y.iter().flatten().any(|value| *value > least);
+        is_drawn.then(|| Series { label: (*label).to_string(), y })
     };
     let series: Vec<Series> = lines.iter().filter_map(line).collect();
     let since_s =
@@ -130,6 +135,10 @@ mod tests {
         assert_eq!(lines(&charts[0]), ["established"], "none failed");
         assert_eq!(view.series[0].y[4], Some(500.0));
         assert_eq!(lines(&charts[2]), ["open"], "queues were not read");
+        let turnover = run.record.points[0].turnover.as_mut().unwrap();
+        turnover.openings[3].failed = 7;
+        let failed = drawn(&run)[0].views[0].series[1].y.clone();
+        assert_eq!(failed, [0.0, 0.0, 0.0, 7.0, 0.0].map(Some), "zero was counted");
         run.record.points[0].turnover.as_mut().unwrap().openings.truncate(2);
         assert!(drawn(&run).is_empty(), "too short to say more than the window");
     }

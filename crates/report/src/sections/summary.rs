@@ -3,14 +3,13 @@
 use super::endpoints;
 use super::search;
 use super::tool;
-use super::turnover::connect_of;
 use super::wall_words::{tone_of, wall_sentence};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
-    best_point, broken_gates, count, delivered, drift, failures_phrase, interval, is_partial,
-    latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase, rate_cell,
-    rate_of, wall_name,
+    best_point, broken_gates, connect_time, count, delivery_cell, drift, failures_phrase, interval,
+    is_partial, latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase,
+    rate_cell, rate_of, wall_name,
 };
 use model::claim::Claim;
 use model::fleet::FleetRecord;
@@ -150,13 +149,11 @@ fn churn_banner(run: &Run) -> Banner {
 }
 
 fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
-    let connect = connect_of(turnover);
+    let times = [Figure::P50, Figure::P99, Figure::Max];
+    let [p50, p99, max] = times.map(|figure| connect_time(turnover, figure));
     format!(
-        "{} connections, connect p50 {}, p99 {}, max {}, with {}",
-        per_second(turnover.rate),
-        ns(connect.p50),
-        ns(connect.p99),
-        ns(connect.max),
+        "{}/s connections, connect p50 {p50}, p99 {p99}, max {max}, with {}",
+        rate_cell(point),
         point_phrase(point)
     )
 }
@@ -168,11 +165,12 @@ fn fanout_banner(run: &Run) -> Banner {
     let Some((point, events)) = point.and_then(|p| Some((p, p.events.as_ref()?))) else {
         return ceiling_banner(verdict);
     };
-    let delivery = or_dash(events.delivery_share, |share| format!("{} %", delivered(share)));
+    let delivery = delivery_cell(point);
+    let delivery = if delivery == "-" { delivery } else { format!("{delivery} %") };
     let stale = events.staleness_ns.as_ref();
     let text = format!(
-        "{} events received, delivery {delivery}, staleness p50 {}, p99 {}, with {}",
-        per_second(events.rate),
+        "{}/s events received, delivery {delivery}, staleness p50 {}, p99 {}, with {}",
+        rate_cell(point),
         ns(stale.and_then(|stale| stale.p50)),
         ns(stale.and_then(|stale| stale.p99)),
         point_phrase(point)
@@ -429,7 +427,8 @@ const OTHERS_MIN: f64 = 0.1;
 /// CPUs used by processes that are neither the generator nor the server, where both run on one
 /// host. Interrupts and the hypervisor are no processes.
 fn others(run: &Run, point: &Point) -> Option<f64> {
-    if run.record.target.probe.is_some() {
+    // The CPU time of a fleet's generators is that of other hosts.
+    if run.record.target.probe.is_some() || run.record.fleet.is_some() {
         return None;
     }
     let observed = Raw::from(run).observed(&run.record, point);

@@ -1,10 +1,12 @@
 //! Connections that come and go: how many, how long they took to open, and which side closed them.
 
 use crate::page::{Block, Column, Table};
-use crate::wording::{count, mark_of, ns, or_dash, plural, point_heading, point_mark, share};
-use model::histogram::Summary;
+use crate::wording::{
+    connect_time, count, mark_of, ns, or_dash, plural, point_heading, point_mark, rate_cell, share,
+};
 use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
+use model::standing::Figure;
 use model::units::{show_bytes, show_count};
 
 /// One row per point whose connections come and go; nothing when there is none.
@@ -26,10 +28,10 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     columns.extend(["closed by us", "by peer"].map(|title| Column::numbers(title).rank(1)));
     let mut table = Table::new(columns);
     for (point, turnover) in &rows {
-        let connect = connect_of(turnover);
-        let mut cells = vec![point_mark(point), show_count(turnover.rate)];
+        let mut cells = vec![point_mark(point), rate_cell(point)];
         cells.extend(is_planned.then(|| or_dash(turnover.planned_rate, show_count)));
-        cells.extend([connect.p50, connect.p99, connect.max].map(ns));
+        let figures = [Figure::P50, Figure::P99, Figure::Max];
+        cells.extend(figures.map(|figure| connect_time(turnover, figure)));
         let counts = [turnover.established, turnover.failed];
         cells.extend(counts.map(count));
         cells
@@ -44,11 +46,6 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
         table.notes.extend(notes(point, turnover));
     }
     vec![Block::Table(table)]
-}
-
-/// Time to connect, from the planned instant where there is one.
-pub(crate) fn connect_of(turnover: &TurnoverInfo) -> &Summary {
-    turnover.starts.as_ref().map_or(&turnover.connect_ns, |starts| &starts.connect_ns)
 }
 
 /// The share of the requested connections that were never open.

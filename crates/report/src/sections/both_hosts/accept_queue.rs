@@ -1,4 +1,4 @@
-//! Connections waiting to be accepted, in all queues of the port and in the fullest queue.
+//! Connections waiting to be accepted, in all queues of the port and in the longest queue.
 
 use super::side::{Drawn, Lines, Side};
 use super::{HostChart, Of};
@@ -18,16 +18,22 @@ pub(super) const CHART: HostChart = HostChart {
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let lines = side.time.states(side.clocked, ("listeners", Kind::Max), queued);
-    let shortest = side.clocked.data().filter_map(|(_, data)| match data {
-        Data::Listeners(all) => all.iter().map(|one| one.backlog).min(),
-        _ => None,
-    });
-    let shortest = shortest.min().map(f64::from);
+    let all = || {
+        side.clocked.data().filter_map(|(_, data)| match data {
+            Data::Listeners(all) => Some(all),
+            _ => None,
+        })
+    };
+    let shortest = all().flatten().map(|one| one.backlog).min().map(f64::from);
+    let is_one = all().all(|listeners| listeners.len() < 2);
+    let which = if is_one { "The queue" } else { "The shortest queue" };
     let note = shortest.map_or(String::new(), |length| {
-        format!("Maximum in each interval. A queue holds at most {length:.0}.")
+        format!("Maximum in each interval. {which} holds at most {length:.0}.")
     });
     let y = Axis::linear("connections", Unit::Count);
-    side.lines(chart, Lines::new(lines, y, note).limit("a queue is full", shortest))
+    // The sum of several queues has no limit of its own.
+    let limit = shortest.filter(|_| is_one);
+    side.lines(chart, Lines::new(lines, y, note).limit("the queue is full", limit))
 }
 
 fn queued(data: &Data) -> Vec<(String, f64)> {
@@ -38,6 +44,6 @@ fn queued(data: &Data) -> Vec<(String, f64)> {
     match all.len() {
         0 => Vec::new(),
         1 => vec![("the queue".to_string(), sum)],
-        queues => vec![(format!("all {queues} queues"), sum), ("the fullest".to_string(), most)],
+        queues => vec![(format!("all {queues} queues"), sum), ("the longest".to_string(), most)],
     }
 }

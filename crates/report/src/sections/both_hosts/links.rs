@@ -22,9 +22,16 @@ pub(super) const CHART: HostChart = HostChart {
 const FRAME_EXTRA_BYTES: f64 = 24.0;
 
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
-    let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), bytes);
+    // Providers do not count framing, so lines with a stated limit are drawn without it.
+    let is_stated = side.stated().is_some_and(|limits| limits.bits_s.is_some());
+    let (extra_bytes, counted) = match is_stated {
+        true => (0.0, "Framing is not included, as in the stated limit."),
+        false => (FRAME_EXTRA_BYTES, "On the wire, framing included."),
+    };
+    let of = |data: &Data| bytes(data, extra_bytes);
+    let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), of);
     let mut drawn = Lines::new(lines, Axis::linear("bytes", Unit::BytesPerSecond), "");
-    let mut told = vec!["On the wire, framing included.".to_string()];
+    let mut told = vec![counted.to_string()];
     let nics = &side.facts.nics;
     let (known, when) = side
         .seen(|of| {
@@ -54,9 +61,9 @@ fn known(capacity: &Capacity<'_>) -> Option<(String, f64, f64)> {
     Some((capacity.link.name.clone(), capacity.bytes_s?, capacity.busier()?))
 }
 
-fn bytes(data: &Data) -> Vec<(String, f64)> {
+fn bytes(data: &Data, extra_bytes: f64) -> Vec<(String, f64)> {
     let Data::Interfaces(links) = data else { return Vec::new() };
-    let on_wire = |bytes: u64, packets: u64| bytes as f64 + FRAME_EXTRA_BYTES * packets as f64;
+    let on_wire = |bytes: u64, packets: u64| bytes as f64 + extra_bytes * packets as f64;
     let both = |link: &Interface| {
         [
             (format!("{} received", link.name), on_wire(link.rx_bytes, link.rx_packets)),

@@ -10,7 +10,9 @@ use super::rows::figure_of;
 use super::tables::failed;
 use super::{Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
-use crate::wording::{best_point, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark};
+use crate::wording::{
+    best_point, connect_time, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark,
+};
 use model::run::{Point, Run};
 use model::standing::{Figure, Standing};
 use model::units::show_count;
@@ -89,8 +91,11 @@ fn verdict(runs: &[Run]) -> Banner {
     Banner { tone, text: format!("{text}{unknown}"), lines: Vec::new() }
 }
 
-/// A percentile of the latency, or of the staleness of events.
+/// A percentile of the latency, of the time to connect of devices, or of the staleness of events.
 fn time_of(point: &Point, figure: Figure) -> String {
+    if let Some(turnover) = point.turnover.as_ref().filter(|_| point.is_churn()) {
+        return connect_time(turnover, figure);
+    }
     let Some(events) = &point.events else { return figure_of(point, figure) };
     let of = events.staleness_ns.as_ref();
     ns(of.and_then(|of| if figure == Figure::P50 { of.p50 } else { of.p99 }))

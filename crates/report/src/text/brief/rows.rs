@@ -4,12 +4,12 @@ use super::super::line::Ink;
 use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
-use crate::sections::turnover::{connect_of, is_held};
+use crate::sections::turnover::is_held;
 use crate::sections::{confirmation, network, samples, summary, tool};
 use crate::wording::{
-    self, attempts_phrase, best_point, count, failures_phrase, interval, is_partial, ns, or_dash,
-    per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share, statuses,
-    struck_phrases, wall_phrase, with_names,
+    self, attempts_phrase, best_point, connect_time, count, failures_phrase, interval, is_partial,
+    ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share,
+    statuses, struck_phrases, wall_phrase, with_names,
 };
 use model::claim::Claim;
 use model::histogram::Summary;
@@ -73,13 +73,14 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
             let share = percent(100.0 * turnover.rate / planned.max(f64::MIN_POSITIVE));
             format!(", {share} % of {}/s asked", show_count(planned))
         });
-        let rate = show_count(turnover.rate);
+        let rate = rate_cell(point);
         rows.push(Row::new("Rate", format!("{rate} connections/s{of_planned}")));
     }
-    let times = if is_held { &point.connections.connect_ns } else { connect_of(turnover) };
-    let times = [times.p50, times.p90, times.p99, times.p99_9, times.max];
-    let shown =
-        PERCENTILES.iter().zip(times).map(|((name, _), value)| format!("{name} {}", ns(value)));
+    let time = |figure: Figure| match is_held {
+        true => ns(point.connections.connect_ns.of(figure)),
+        false => connect_time(turnover, figure),
+    };
+    let shown = PERCENTILES.iter().map(|(name, figure)| format!("{name} {}", time(*figure)));
     rows.push(Row::new("Connect", shown.collect::<Vec<_>>().join("  ")));
     let opened = if is_held { point.connections.opened } else { turnover.established };
     let closed = match is_held {

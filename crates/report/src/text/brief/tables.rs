@@ -4,8 +4,11 @@ use super::super::spark::bar;
 use super::rows::figure_of;
 use crate::page::{Column, Table};
 use crate::sections::search;
-use crate::sections::turnover::{connect_of, is_held, missed, never_open};
-use crate::wording::{count, delivered, mark_of, ns, or_dash, rate_cell, rate_of, share};
+use crate::sections::turnover::{is_held, missed, never_open};
+use crate::wording::{
+    connect_time, count, delivery_cell, mark_of, missing_cell, ns, or_dash, rate_cell, rate_of,
+    share,
+};
 use model::histogram::Summary;
 use model::run::{Point, Run};
 use model::standing::Figure;
@@ -88,15 +91,17 @@ pub(super) fn connections(run: &Run) -> Table {
         let Some(turnover) = &point.turnover else { continue };
         let asked =
             point.load.rate.map_or_else(|| count(u64::from(point.load.connections)), show_count);
-        let (made, connect, failed) = match are_held {
-            true => {
-                let of = &point.connections;
-                (count(of.opened), &of.connect_ns, never_open(point))
-            }
-            false => (show_count(turnover.rate), connect_of(turnover), missed(turnover)),
+        let (made, failed) = match are_held {
+            true => (count(point.connections.opened), never_open(point)),
+            false => (rate_cell(point), missed(turnover)),
         };
         let mut cells = vec![asked, made];
-        cells.extend([connect.p50, connect.p90, connect.p99, connect.max].map(ns));
+        cells.extend([Figure::P50, Figure::P90, Figure::P99, Figure::Max].map(|figure| {
+            match are_held {
+                true => ns(point.connections.connect_ns.of(figure)),
+                false => connect_time(turnover, figure),
+            }
+        }));
         cells.push(failed);
         table.push(mark_of(run, point), cells);
     }
@@ -116,9 +121,8 @@ pub(super) fn search(run: &Run) -> Option<Table> {
         let devices = point.filter(|point| point.is_churn());
         let [rate, p50, p99, failed] = match devices.and_then(|point| point.turnover.as_ref()) {
             Some(turnover) => {
-                let connect = connect_of(turnover);
-                let rate = show_count(turnover.rate);
-                [rate, ns(connect.p50), ns(connect.p99), missed(turnover)]
+                let [p50, p99] = [Figure::P50, Figure::P99].map(|of| connect_time(turnover, of));
+                [or_dash(devices, rate_cell), p50, p99, missed(turnover)]
             }
             None => [
                 point.map_or_else(|| "-".to_string(), rate_cell),
@@ -138,17 +142,17 @@ pub(super) fn search(run: &Run) -> Option<Table> {
 pub(super) fn events(run: &Run) -> Option<Table> {
     let titles = ["subscribers", "events/s", "delivered", "missing"];
     let mut columns = titles.map(Column::numbers).to_vec();
-    columns.extend(["p50", "p99", "max", "lost"].map(Column::numbers));
+    columns.extend(["stale p50", "p99", "max", "lost"].map(Column::numbers));
     let mut table = Table::new(columns);
     for point in &run.record.points {
         let Some(events) = &point.events else { continue };
         let stale = |of: fn(&Summary) -> Option<u64>| ns(events.staleness_ns.as_ref().and_then(of));
-        let missing = events.delivery.as_ref().map(|delivery| delivery.missing);
+        let delivery = delivery_cell(point);
         let cells = vec![
             count(u64::from(point.load.connections)),
-            show_count(events.rate),
-            or_dash(events.delivery_share, |share| format!("{} %", delivered(share))),
-            or_dash(missing, count),
+            rate_cell(point),
+            if delivery == "-" { delivery } else { format!("{delivery} %") },
+            missing_cell(point, |missing, _| count(missing)),
             stale(|of| of.p50),
             stale(|of| of.p99),
             stale(|of| of.max),

@@ -4,10 +4,10 @@ use super::super::WIDTH;
 use super::super::wrap::width;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
-use crate::sections::turnover::{self, connect_of};
+use crate::sections::turnover;
 use crate::wording::{
-    best_point, count, delivered, failed_share, named_wall, ns, per_second, plural, point_phrase,
-    rate_cell, rate_of, share, wall_name,
+    best_point, connect_time, count, delivery_cell, failed_share, named_wall, per_second, plural,
+    point_phrase, rate_cell, rate_of, share, wall_name,
 };
 use model::claim::Claim;
 use model::load::{Hold, Question};
@@ -220,17 +220,17 @@ fn connections(point: &Point) -> Vec<Clause> {
         clauses.extend(each);
         return clauses;
     }
-    let p99 = connect_of(turnover).p99;
-    let rate = format!("{} new connections/s", show_count(turnover.rate));
-    let p99 = p99.map(|p99| clause(1, format!("p99 {} to connect", ns(Some(p99)))));
-    std::iter::once(clause(0, rate)).chain(p99).collect()
+    let rate = format!("{} new connections/s", rate_cell(point));
+    let is_known = turnover.connect_times().p99.is_some();
+    let p99 = || clause(1, format!("p99 {} to connect", connect_time(turnover, Figure::P99)));
+    std::iter::once(clause(0, rate)).chain(is_known.then(p99)).collect()
 }
 
 /// Events that reached subscribers.
 fn events(point: &Point) -> Vec<Clause> {
     let Some(events) = &point.events else { return Vec::new() };
-    let rate = format!("{} events/s", show_count(events.rate));
-    let share = events.delivery_share.map(|share| format!(", {} % delivered", delivered(share)));
+    let rate = format!("{} events/s", rate_cell(point));
+    let share = events.delivery_share.map(|_| format!(", {} % delivered", delivery_cell(point)));
     let to = format!(" to {} subscribers", count(u64::from(point.load.connections)));
     vec![clause(0, format!("{rate}{to}{}", share.unwrap_or_default()))]
 }
