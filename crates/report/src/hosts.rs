@@ -224,9 +224,10 @@ mod tests {
         assert_eq!(Waits::of(&run, near(&run)), Waits::OfGenerator);
         let run = of("uring", 0.9);
         assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks);
-        let mut run = of("uring", 0.4);
+        let mut run = of("uring", 0.01);
         run.record.fleet = fixtures::load_fleet().record.fleet;
-        assert_eq!(Waits::of(&run, near(&run)), Waits::ForDisks, "agents have the workers");
+        let waits = Waits::of(&run, near(&run));
+        assert!(matches!(waits, Waits::WithoutDisks(..)), "agents have the workers: {waits:?}");
     }
 
     #[test]

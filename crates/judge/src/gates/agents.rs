@@ -158,6 +158,7 @@ fn quantile_of(figure: Figure) -> Option<f64> {
 mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
+    use model::fanout::EventInfo;
     use model::fleet::{AgentEnd, AgentPoint};
     use model::standing::{Figure, Standing};
     use model::verdict::GateId;
@@ -202,6 +203,20 @@ mod tests {
             let why = left(figure).reason_unknown().unwrap();
             assert_eq!(why, "what agent a1 sent after its last report is not known");
         }
+    }
+
+    #[test]
+    fn bounds_of_a_fan_out_are_of_events() {
+        let mut fixture = fleet();
+        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        let low = |fixture: &Fixture| match super::leaves(&fixture.case(), Figure::Rate) {
+            Some(Standing::Bounded { low, high: None, .. }) => low,
+            other => panic!("{other:?}"),
+        };
+        fixture.point.agents[0].ended = AgentEnd::Lost;
+        assert_eq!(low(&fixture), 5000.0);
+        fixture.point.agents[1].broken = vec![GateId::Conservation];
+        assert_eq!(low(&fixture), 0.0, "how many events were this agent's is not known");
     }
 
     #[test]

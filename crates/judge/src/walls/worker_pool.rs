@@ -222,6 +222,9 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it is one of three with work");
         fixture.doing(&[sleeps, runner(2, 0.6), ready]);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the other one computes");
+        let waits = |tid| (tid, 0.01, Doing::Futex, None);
+        fixture.doing(&[sleeps, waits(2), waits(3), ready]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "two others wait for a lock");
         fixture.doing(&[sleeps, runner(2, 0.05), ready]);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it hardly does");
     }
