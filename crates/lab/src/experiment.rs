@@ -5,6 +5,7 @@
 //! With a design the cells are visited block by block, and after each block the experiment may end
 //! early.
 
+mod data_folder;
 mod folder;
 pub mod keeper;
 mod measurer;

@@ -1,16 +1,14 @@
 //! A service that a server needs, such as a database: started for the first cell that needs it, on
 //! the CPUs of its server, and ended after the last cell of all.
 
+use super::data_folder::DataFolder;
 use super::process::{How, Process, log_file, unnamed_log};
 use super::{Places, Progress};
 use model::starting::Limits;
 use plan::Targets;
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Who services run for.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +26,8 @@ pub enum Owner {
 pub struct Services {
     places: Places,
     owner: Owner,
-    /// Those that were made here: only these are removed.
-    folders: Vec<PathBuf>,
+    /// Of their data; removed after the last service has ended.
+    folders: Vec<DataFolder>,
     /// By name; or why one could not be started, so that it is not tried again for every cell.
     started: BTreeMap<String, Result<Process, String>>,
 }
@@ -87,13 +85,14 @@ impl Services {
         stop: &AtomicBool,
     ) -> Result<Process, String> {
         let target = targets.part(name)?;
-        let folder = make_folder(name)?;
-        self.folders.push(folder.clone());
-        if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&folder) {
+        let folder = DataFolder::make(name)?;
+        let path = folder.path().to_path_buf();
+        self.folders.push(folder);
+        if target.run.iter().any(|word| word.contains("{dir}")) && is_in_memory(&path) {
             return Err(format!(
                 "service {name}: {} is in memory, where a flush to disk costs nothing; for example \
                  TMPDIR=/srv/tmp",
-                folder.display()
+                path.display()
             ));
         }
         let (log, open_files) = match self.owner {
@@ -102,29 +101,12 @@ impl Services {
                 (log_file(&self.places.scratch.join(format!("{name}.log")))?, None)
             }
         };
-        let (folder, env) = (folder.to_string_lossy(), BTreeMap::new());
+        let (folder, env) = (path.to_string_lossy(), BTreeMap::new());
         let limits = &Limits::default();
         let journal = &self.places.journal;
         let (args, folder) = (&[], &folder[..]);
         let how = How { args, env: &env, cpus, limits, journal, open_files, folder, stop };
         Process::start(target, &how, &self.places.root, log)
-    }
-}
-
-/// Not below the directory of runs: the path of a unix socket is short, and a database that runs as
-/// another user must be able to enter. `/var/tmp` survives a restart and so is on a disk. An
-/// existing one may belong to another user, or to a process of another container with our number.
-fn make_folder(name: &str) -> Result<PathBuf, String> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let parent = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("ceiling-{}-{count}-{name}", std::process::id()));
-        match fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
-        }
     }
 }
 
@@ -134,9 +116,7 @@ impl Drop for Services {
         for process in std::mem::take(&mut self.started).into_values().flatten() {
             let _ = process.end();
         }
-        for folder in &self.folders {
-            let _ = fs::remove_dir_all(folder);
-        }
+        self.folders.clear();
     }
 }
 
@@ -154,31 +134,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_there_already_is_another_one() {
-        let number = |folder: &Path| -> u32 {
-            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-            name.split('-').nth(2).unwrap().parse().unwrap()
-        };
-        let name = "of-a-test";
-        let first = make_folder(name).unwrap();
-        // Other tests may take numbers meanwhile, but not all of these.
-        let next = |more: u32| {
-            let folder = format!("ceiling-{}-{}-{name}", std::process::id(), number(&first) + more);
-            first.with_file_name(folder)
-        };
-        let left: Vec<PathBuf> = (1..100).map(next).collect();
-        left.iter().for_each(|folder| fs::create_dir(folder).unwrap());
-        let second = make_folder(name).unwrap();
-        let is_new = !left.contains(&second) && second != first;
-        left.iter().chain([&first, &second]).for_each(|folder| fs::remove_dir(folder).unwrap());
-        assert!(is_new, "{}", second.display());
-    }
-
-    #[test]
     fn a_folder_in_memory_differs_from_one_on_a_disk() {
         // The kernel builds /dev from pages of memory, everywhere.
         assert!(is_in_memory(Path::new("/dev")));
         assert!(!is_in_memory(Path::new("/proc")), "neither is a file of the kernel");
-        assert!(!is_in_memory(&env::temp_dir().join("no-such-folder-of-ceiling")));
+        assert!(!is_in_memory(&std::env::temp_dir().join("no-such-folder-of-ceiling")));
     }
 }

@@ -3,7 +3,8 @@
 //! In: blocks, data, and markup that the caller has escaped. Out: one file that needs no network.
 //! Never: an unescaped string of a run or a journal.
 
-use super::{SCRIPTS, STYLE, data_script, escape, json_for_script, markup, shortened, source_hash};
+use super::assets::{SCRIPTS, STYLE};
+use super::{data_script, escape, json_for_script, markup, shortened, source_hash};
 use crate::page::{Block, Chart, Page};
 use serde::Serialize;
 use serde_json::Value;
@@ -113,7 +114,7 @@ impl<'a> Document<'a> {
 
     /// Unneeded scripts are left out: they would be most of a small page.
     fn scripts(&self) -> Vec<&'static str> {
-        let [guard, drawing @ .., page] = SCRIPTS;
+        let [guard, drawing @ .., page] = *SCRIPTS;
         let drawing: &[&str] = if self.has_drawings { &drawing } else { &[] };
         [&[guard], drawing, &[page]].concat().into_iter().chain(self.script).collect()
     }
@@ -123,7 +124,7 @@ impl<'a> Document<'a> {
             let address = escape(address);
             format!("<link rel=\"alternate\" type=\"application/atom+xml\" href=\"{address}\">\n")
         });
-        let style = format!("{STYLE}{}", self.style);
+        let style = format!("{}{}", *STYLE, self.style);
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
@@ -148,7 +149,7 @@ impl<'a> Document<'a> {
         );
         if self.served.is_some() {
             // This policy also applies to a report that is opened from the page.
-            policy.push_str(&format!(" {}; connect-src 'self'", source_hash(STYLE)));
+            policy.push_str(&format!(" {}; connect-src 'self'", source_hash(&STYLE)));
         }
         policy + "; base-uri 'none'; form-action 'none'"
     }

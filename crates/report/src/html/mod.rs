@@ -5,6 +5,7 @@
 //! escaped in markup and in JSON, and a content security policy lets the browser run only the
 //! scripts whose hashes it lists.
 
+mod assets;
 mod document;
 mod dots;
 mod escape;
@@ -24,22 +25,6 @@ use model::experiment::Experiment;
 use model::run::Run;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-
-/// Styles in the order they apply.
-const STYLE: &str = concat!(
-    include_str!("../../assets/vendor/uPlot.min.css"),
-    include_str!("../../assets/style.css")
-);
-
-/// Scripts in the order they run. The first one counts the errors of the others.
-const SCRIPTS: [&str; 6] = [
-    include_str!("../../assets/guard.js"),
-    include_str!("../../assets/vendor/uPlot.iife.min.js"),
-    include_str!("../../assets/format.js"),
-    include_str!("../../assets/charts.js"),
-    include_str!("../../assets/flame.js"),
-    include_str!("../../assets/page.js"),
-];
 
 /// A run as one HTML file.
 pub fn html(run: &Run) -> String {
@@ -91,6 +76,7 @@ fn data_script(id: &str, json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::assets::{SCRIPTS, STYLE};
     use super::*;
     use crate::fixtures;
     use crate::page::Block;
@@ -114,7 +100,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_style_or_script_ends_its_element() {
-        for source in SCRIPTS.iter().chain([&STYLE]) {
+        for source in SCRIPTS.iter().copied().chain([STYLE.as_str()]) {
             let lower = source.to_lowercase();
             assert!(!lower.contains("</script") && !lower.contains("</style"));
             assert!(!lower.contains("<!--"));
