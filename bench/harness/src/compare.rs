@@ -82,7 +82,14 @@ impl<'r> Comparison<'r> {
     pub fn requests_per_cpu_second(&self, contender: &str) -> Result<Spread, String> {
         let figure = self.result.row.figure;
         let values = self.values(contender, |measured| Some(1e9 / measured.cost_ns(figure)));
-        Spread::of(values.into_iter().flatten()).ok_or_else(|| self.why_missing(contender))
+        let rate = Spread::of(values.into_iter().flatten());
+        rate.filter(|rate| self.is_of_most(rate)).ok_or_else(|| self.why_missing(contender))
+    }
+
+    /// Whether at least half of the rounds have a figure. Those that failed may be the slow ones,
+    /// so a median of the few others says nothing.
+    fn is_of_most(&self, spread: &Spread) -> bool {
+        2 * spread.count >= self.rounds as usize
     }
 
     fn summary(&self, name: &str) -> Summary {
@@ -118,7 +125,7 @@ impl<'r> Comparison<'r> {
         of: impl Fn(&Measured) -> Option<f64>,
     ) -> Result<Spread, String> {
         let ratio = Spread::of_ratios(&self.values(above, &of), &self.values(below, &of));
-        ratio.ok_or_else(|| match self.failure(above) {
+        ratio.filter(|ratio| self.is_of_most(ratio)).ok_or_else(|| match self.failure(above) {
             Some(_) => self.why_missing(above),
             None => self.why_missing(below),
         })
@@ -222,6 +229,18 @@ pub mod tests {
         let summaries = comparison.summaries();
         assert_eq!(summaries[1].failure.as_deref(), Some("it died"));
         assert_eq!(summaries[2].cost_ns, None);
+    }
+
+    /// One good round of three met every bound.
+    #[test]
+    fn a_figure_of_few_rounds_is_none() {
+        let result =
+            sample(&[("ceiling uring", [Some(900), None]), ("wrk", [Some(1000), Some(1000)])]);
+        let comparison = Comparison::of(&result, 3);
+        let expected = "ceiling uring failed: it died";
+        assert_eq!(comparison.cost_ratio("ceiling uring", "wrk").unwrap_err(), expected);
+        assert_eq!(comparison.requests_per_cpu_second("ceiling uring").unwrap_err(), expected);
+        assert!(comparison.requests_per_cpu_second("wrk").is_ok());
     }
 
     #[test]

@@ -203,12 +203,16 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
+/// Bytes that can be printed and that no URL can hold in a path or query (RFC 3986, appendix A);
+/// brackets are left out, which servers take in queries.
+const NOT_IN_URLS: &[u8] = b"#\"<>\\^`{|}";
+
 /// A path with values in it: bytes that no URL can hold are written in percent form, all others
 /// stay as they are.
 fn escaped(path: &[u8]) -> String {
     let mut text = String::new();
     for &byte in path {
-        if byte > b' ' && byte < 0x7f {
+        if byte.is_ascii_graphic() && !NOT_IN_URLS.contains(&byte) {
             text.push(char::from(byte));
         } else {
             text.push_str(&format!("%{byte:02X}"));
@@ -254,6 +258,15 @@ mod tests {
         assert_eq!(posts[0].body.len(), "{\"id\":1}".len());
         let again = made(&[post, recipe("/plain", 1)], Some(10)).unwrap();
         assert_eq!(composed, again, "the seed repeats everything");
+    }
+
+    /// A server takes what follows `#` for a fragment, and serves another resource.
+    #[test]
+    fn a_value_cannot_end_the_path() {
+        let mut read = |_: &str| Ok("name\nC#|a=1&b[]=%20/?\n".as_bytes().to_vec());
+        let recipes = [recipe("/p/{{csv:f:name}}", 1)];
+        let composed = compose(&recipes, "h:1", Some(1), 42, &mut read).unwrap();
+        assert_eq!(composed.requests[0].path, "/p/C%23%7Ca=1&b[]=%20/?");
     }
 
     #[test]

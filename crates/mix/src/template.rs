@@ -52,7 +52,8 @@ pub fn has_placeholder(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = find(rest, b"{{") {
         rest = &rest[at + 2..];
-        if NAMES.iter().any(|name| rest.starts_with(name)) {
+        let name = rest.trim_ascii_start();
+        if NAMES.iter().any(|known| name.starts_with(known)) {
             return true;
         }
     }
@@ -255,6 +256,18 @@ mod tests {
         for uuid in uuids {
             assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"), "{uuid}");
             assert!("89ab".contains(&uuid[19..20]), "{uuid}");
+        }
+    }
+
+    /// Spaces are read, so a text with them is warned of as well.
+    #[test]
+    fn a_placeholder_is_seen_with_spaces_too() {
+        assert_eq!(expanded("{{ seq }}", &[0]).unwrap(), ["1"]);
+        for text in ["{\"a\":{{seq}}}", "{{ seq }}", "{{{{ {{ uuid }}", "{{ csv:f:a}}"] {
+            assert!(has_placeholder(text.as_bytes()), "{text}");
+        }
+        for text in ["", "{{", "{{ }}", "{{ name }}", "{ {seq}}"] {
+            assert!(!has_placeholder(text.as_bytes()), "{text}");
         }
     }
 

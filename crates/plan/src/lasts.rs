@@ -23,7 +23,7 @@ const DRAIN_NS: u64 = 200_000_000;
 const SETTLED: u64 = 3;
 
 /// Options that name files, variables or hosts and do not change how long a load lasts.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 15] = [
     "auth-env",
     "bearer-file",
     "body-file",
@@ -34,6 +34,8 @@ const ELSEWHERE: [&str; 13] = [
     "probe",
     "probe-token-file",
     "proxy",
+    "resolve",
+    "connect-to",
     "expand",
     "profile",
     "cpus",
@@ -294,6 +296,9 @@ mod tests {
         assert_eq!(lasts("command = \"load\"\nreplay = \"times.txt\"", "").visits, [None]);
         let file = "command = \"load\"\nduration = \"4s\"\nwarmup = \"0\"\nbody-file = \"big\"";
         assert_eq!(lasts(file, "").visits, [Some(4 * S + LOAD_NS + DRAIN_NS)]);
+        let way = "command = \"load\"\nduration = \"4s\"\nwarmup = \"0\"\n\
+                   resolve = [\"a.test:80:192.0.2.8\"]";
+        assert_eq!(lasts(way, "").visits, [Some(4 * S + LOAD_NS + DRAIN_NS)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::ask::{Ask, LoadCommand};
 use crate::explain;
 use crate::kinds::kinds;
 use crate::machine::Machine;
-use clap::{ArgAction, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, Command, FromArgMatches, Subcommand};
 use model::load::Trial;
 use model::secret::{self, Secrets};
 use std::collections::BTreeSet;
@@ -134,7 +134,13 @@ fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), Str
             options.push(format!("--{key}"));
             return Ok(());
         }
-        Value::Boolean(false) => return Ok(()),
+        Value::Boolean(false) if ALL.contains(key) => return Ok(()),
+        Value::Boolean(false) => {
+            return Err(format!(
+                "load.{key} = false leaves an option out, and there is no option --{key}; for \
+                 example threads = false"
+            ));
+        }
         Value::Array(values) if REPEATABLE.contains(key) => {
             return values.iter().try_for_each(|value| option(key, value, options));
         }
@@ -165,9 +171,19 @@ fn word(value: &Value) -> Option<String> {
 
 /// Options that may be given several times. For these a list is several values; for any other
 /// option it is one value with commas.
-static REPEATABLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+static REPEATABLE: LazyLock<BTreeSet<String>> =
+    LazyLock::new(|| named(|argument| matches!(argument.get_action(), ArgAction::Append)));
+
+/// All options.
+static ALL: LazyLock<BTreeSet<String>> = LazyLock::new(|| named(|_| true));
+
+/// The names of some options of all commands.
+fn named(is_one: fn(&Arg) -> bool) -> BTreeSet<String> {
     let commands = command();
     let arguments = commands.get_subcommands().flat_map(Command::get_arguments);
-    let repeated = arguments.filter(|one| matches!(one.get_action(), ArgAction::Append));
-    repeated.filter_map(|argument| argument.get_long().map(str::to_string)).collect()
-});
+    let names = |argument: &Arg| {
+        let aliases = argument.get_all_aliases().unwrap_or_default().into_iter();
+        aliases.chain(argument.get_long()).map(str::to_string).collect::<Vec<_>>()
+    };
+    arguments.filter(|argument| is_one(argument)).flat_map(names).collect()
+}

@@ -63,10 +63,10 @@ pub fn unexpanded(options: &Options, requests: &[Request]) -> Option<String> {
     })
 }
 
-/// Refuses options about requests where none are sent.
-pub fn none_asked(options: &Options, url: &Url) -> Result<(), Usage> {
+/// The options about requests that were given.
+pub fn given(options: &Options) -> impl Iterator<Item = &'static str> {
     let checks = &options.checks;
-    let given = [
+    let all = [
         (options.targets.is_some(), "--targets"),
         (options.method.is_some(), "--method"),
         (!options.headers.is_empty(), "--header"),
@@ -84,9 +84,12 @@ pub fn none_asked(options: &Options, url: &Url) -> Result<(), Usage> {
         (options.sample_failures, "--sample-failures"),
         (options.keep_requests, "--keep-requests"),
     ];
-    let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) else {
-        return Ok(());
-    };
+    all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, option)| option)
+}
+
+/// Refuses options about requests where none are sent.
+pub fn none_asked(options: &Options, url: &Url) -> Result<(), Usage> {
+    let Some(option) = given(options).next() else { return Ok(()) };
     Err(Usage(match url.scheme {
         Scheme::Tcp => format!(
             "{option} is about requests, which {} does not have; leave it out, or use an http or \
@@ -140,7 +143,16 @@ fn typed(options: &Options, machine: &dyn Machine) -> Result<Recipe, Usage> {
 /// Where the server is: the URL of the command line, else the first of the file.
 fn base(options: &Options, recipes: &[Recipe]) -> Result<Url, Usage> {
     if let Some(typed) = &options.url {
-        return Ok(Url::typed(&typed.0)?);
+        let url = Url::typed(&typed.0)?;
+        if options.targets.is_some() && url.path != "/" {
+            return Err(Usage(format!(
+                "--targets: its paths are whole, so '{}' of the URL would not be sent; write it in \
+                 front of the paths of the file, and give the server alone; for example {}/",
+                secret::text(&url.path),
+                endpoint(&url)
+            )));
+        }
+        return Ok(url);
     }
     let absolute = recipes.iter().find(|recipe| recipe.url.contains("://"));
     match absolute {
@@ -198,4 +210,36 @@ fn add_headers(recipe: &mut Recipe, common: &[Header]) {
     let common = common.iter().map(|header| header.0.clone());
     let missing = common.filter(|(name, _)| !own.contains(&name.to_ascii_lowercase()));
     recipe.headers.extend(missing);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    /// The path of the URL was dropped in silence.
+    #[test]
+    fn a_url_beside_a_mix_names_the_server_alone() {
+        let base = |url: &str| {
+            let words = Words::try_parse_from(["ceiling", url, "-i", "targets.txt"]).unwrap();
+            base(&words.options, &[]).map(|url| url.authority).map_err(|usage| usage.0)
+        };
+        for url in ["http://127.0.0.1:1", "http://127.0.0.1:1/", "127.0.0.1:1"] {
+            assert_eq!(base(url).as_deref(), Ok("127.0.0.1:1"), "{url}");
+        }
+        for (url, part) in [
+            ("http://127.0.0.1:1/api/v1", "'/api/v1' of the URL"),
+            ("http://127.0.0.1:1?token=hunter2", "'/?token=***' of the URL"),
+        ] {
+            let why = base(url).unwrap_err();
+            assert!(why.contains(part), "{why}");
+            assert!(why.ends_with("for example http://127.0.0.1:1/"), "{why}");
+        }
+    }
 }

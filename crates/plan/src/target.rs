@@ -3,11 +3,14 @@
 use crate::allow::Allow;
 use crate::{PlanError, text_error};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-/// A server under test, or something that it needs beside it, as its entry says.
+/// A server under test, or something that it needs beside it, as its entry says. Keys that begin
+/// with an underscore here are for other readers of the list.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Target {
     /// What it is called in plans and records.
     pub name: String,
@@ -23,6 +26,14 @@ pub struct Target {
     /// What clients of a probe may choose.
     #[serde(default)]
     pub(crate) allow: Allow,
+    #[serde(default, rename = "build")]
+    _build: IgnoredAny,
+    #[serde(default, rename = "version")]
+    _version: IgnoredAny,
+    #[serde(default, rename = "stop")]
+    _stop: IgnoredAny,
+    #[serde(default, rename = "profile")]
+    _profile: IgnoredAny,
 }
 
 impl Target {
@@ -41,14 +52,22 @@ impl Target {
 }
 
 /// The line that it writes when it is ready.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ready {
     /// Its event.
     pub event: String,
+    #[serde(default, rename = "path")]
+    _path: IgnoredAny,
+    #[serde(default, rename = "status")]
+    _status: IgnoredAny,
+    #[serde(default, rename = "body")]
+    _body: IgnoredAny,
 }
 
 /// All that may be started.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Targets {
     #[serde(default)]
     target: Vec<Target>,

@@ -45,7 +45,7 @@ connections = 64
 name = "as it is"
 [[cell]]
 name = "deep"
-load = { depth = 16, confirm = true, quiet-less = false, header = ["A: 1", "B: 2"] }
+load = { depth = 16, confirm = true, strict = false, posts = false, header = ["A: 1", "B: 2"] }
 server = { cpus = "0-1", args = ["--db={postgres}"], env = { GOMAXPROCS = "1" } }
 walls = []
 "#,
@@ -99,6 +99,7 @@ fn an_error_says_what_is_wrong_and_what_is_accepted() {
         ("server.target = \"fiber\"\nload.url = \"http://h/\"", "a scheme and {addr}"),
         ("server.target = \"fiber\"\nload.runs = \"x\"", "set by ceiling run itself"),
         ("server.target = \"fiber\"\nload.header = { a = 1 }", "a text, a number, true"),
+        ("server.target = \"fiber\"\nload.thread = false", "there is no option --thread;"),
         ("server = { target = \"fiber\", cpus = \"0-\" }", "server.cpus is '0-', but takes"),
         ("server.target = \"fiber\"\nclient.neighbours = \"x\"", "client.neighbours is 'x'"),
         ("server.target = \"fiber\"\nclient.nice = 20", "-20 to 19"),
@@ -181,6 +182,27 @@ proptest! {
     }
 }
 
+/// A misspelled `listen` left the server on loopback.
+#[test]
+fn an_unknown_key_of_a_list_is_refused_with_its_line() {
+    let read = |more: &str| Targets::parse(&format!("{TARGETS}{more}")).map(drop);
+    for more in [
+        "build = [\"go\"]\nversion = [\"x\"]\nstop = { signal = \"SIGTERM\" }\nprofile = {}\n",
+        "listen = \"192.0.2.7\"\n[[target]]\nname = \"b\"\nrun = [\"b\"]\n\
+         ready = { event = \"up\", path = \"/\", status = 200, body = \"ok\" }\n",
+    ] {
+        assert_eq!(read(more), Ok(()), "{more}");
+    }
+    for (more, part) in [
+        ("listn = \"192.0.2.7\"", "line 11: unknown field `listn`, expected one of `name`"),
+        ("[[servers]]\nname = \"b\"", "line 11: unknown field `servers`, expected `target`"),
+        ("[service.alow]", "line 11: unknown field `alow`"),
+    ] {
+        let why = read(more).unwrap_err().to_string();
+        assert!(why.contains(part), "{more}: {why}");
+    }
+}
+
 #[test]
 fn knobs_are_read_and_what_is_no_knob_is_told() {
     let read = |tune: &str| {
@@ -193,9 +215,13 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
     assert_eq!((tune.only, tune.cpus.as_str()), (vec!["rps".to_string()], "0/1"));
     assert_eq!(tune.values["rps"], "0-1");
     assert_eq!((tune.values["x"].as_str(), tune.values["y/z"].as_str()), ("7", "8"));
-    assert_eq!(read("{}").unwrap(), []);
+    for nothing in ["{}", "{ only = [], cpus = \"0/1\" }", "{ values = {}, device = \"eth0\" }"] {
+        assert_eq!(read(nothing).unwrap(), [], "{nothing}");
+    }
     for (wrong, said) in [
         ("{ profile = \"seeds\" }", "tune.only"),
+        ("{ cpus = \"0/1\" }", "tune.cpus is '0/1', but tune.only"),
+        ("{ device = \"eth0\" }", "tune.device is 'eth0', but tune.only"),
         ("{ knobs = [\"rps\"] }", "unknown field"),
         ("{ only = [\"rps\"], values = { rps = true } }", "a text or a number"),
     ] {

@@ -155,6 +155,9 @@ fn way(
         let (addresses, sources) = (Vec::new(), Vec::new());
         return Ok(Way { resolution: Resolution::default(), addresses, sources });
     }
+    if let Some(why) = options.ways.without_effect(&near.host, near.port) {
+        return Err(Refusal::Usage(Usage(why)));
+    }
     let (resolution, addresses) =
         options.ways.find(&near.host, near.port, machine).map_err(|error| {
             let told = format!("{error}; it comes from {} or from --connect-to", near.text);

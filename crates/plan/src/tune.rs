@@ -154,13 +154,20 @@ fn read(
             format!("tune: {}", error.message().replace('\n', ", "))
         })?;
     if only.is_empty() && values.is_empty() {
-        if profile.is_empty() {
-            return Ok(None);
-        }
-        return Err(format!(
-            "tune.profile is '{profile}', but tune.only must say which of its knobs to turn; for \
-             example only = [\"rps\"]"
-        ));
+        // `only = []` says that nothing is turned, for instance in the cell without knobs.
+        let says_none = table.contains_key("only") || table.contains_key("values");
+        let told = [("profile", &profile), ("cpus", &cpus), ("device", &device)].into_iter();
+        let mut told = told.filter(|(key, text)| {
+            let is_meant = says_none && *key != "profile";
+            !text.is_empty() && !is_meant
+        });
+        return match told.next() {
+            None => Ok(None),
+            Some((key, text)) => Err(format!(
+                "tune.{key} is '{text}', but tune.only must say which knobs to turn; for example \
+                 only = [\"rps\"]"
+            )),
+        };
     }
     let mut texts = BTreeMap::new();
     for (knob, value) in values {

@@ -3,6 +3,7 @@
 use crate::ask::Ask;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
+use crate::requests;
 use crate::shape::Shape;
 use crate::trial;
 use crate::usage::{Refusal, Usage};
@@ -14,6 +15,15 @@ use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, S
 
 /// Subscribers when nothing says otherwise.
 const SUBSCRIBERS: &[u64] = &[100];
+/// Options about requests that the requests of subscribers follow as well.
+const OF_STREAMS: [&str; 6] = [
+    "--header",
+    "--auth-env",
+    "--bearer-file",
+    "--secret-header",
+    "--sample-failures",
+    "--keep-requests",
+];
 /// What stands for a stream's number in a path, and its old name.
 const STREAM: [&str; 2] = ["{stream}", "{post}"];
 
@@ -112,6 +122,13 @@ fn check(command: &Fanout) -> Result<(), Usage> {
     if command.write_rate.is_some() && command.writers.0 == 0 {
         return refuse("--write-rate needs connections to write on; for example --writers 4");
     }
+    let of_writers = requests::given(options).find(|option| !OF_STREAMS.contains(option));
+    if let (0, Some(option)) = (command.writers.0, of_writers) {
+        return Err(Usage(format!(
+            "{option} is about the requests of writers, and --writers 0 has none; leave it out, or \
+             use, for example, --writers 1"
+        )));
+    }
     for (option, path) in [("--events", &command.events.0), ("--write-path", &command.write_path.0)]
     {
         if command.streams.0 > 1 && !STREAM.iter().any(|name| path.contains(name)) {
@@ -172,6 +189,23 @@ fn spread(trial: &mut Trial, command: &Fanout) {
 mod tests {
     use crate::load::trial_of;
     use crate::machine::Nowhere;
+
+    /// They were accepted, and no response was checked.
+    #[test]
+    fn options_about_writers_are_refused_where_there_are_none() {
+        let asked = |more: &[&str]| {
+            let words = [&["fanout", "http://127.0.0.1:1"][..], more].concat();
+            trial_of(&words.into_iter().map(String::from).collect::<Vec<_>>(), &Nowhere)
+        };
+        for option in ["--check-body=ok", "--check-status=200", "-X=PUT", "-b=text", "-p=2"] {
+            assert!(asked(&[option]).is_ok(), "{option}");
+            let why = asked(&["--writers=0", option]).unwrap_err();
+            assert!(why.contains("--writers 0 has none"), "{option}: {why}");
+        }
+        for option in ["-H=A: b", "--keep-requests", "--sample-failures", "-p=1"] {
+            assert!(asked(&["--writers=0", option]).is_ok(), "{option}");
+        }
+    }
 
     #[test]
     fn the_query_of_the_url_stays_in_every_path() {

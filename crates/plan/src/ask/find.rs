@@ -70,7 +70,7 @@ pub struct Find {
     connections: Option<Count>,
 
     /// Search connections per second: each is held for T and closed
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", conflicts_with = "max_connections")]
     hold: Option<HoldTime>,
 
     /// With --hold: requests on each connection, N or N:M [default: 1 with http, 0 with tcp]
@@ -158,4 +158,23 @@ fn answers_min(objective: &Objective) -> u64 {
     let percentile = objective.highest_percentile();
     let needed = percentile.map_or(0.0, |one| SAMPLES_BEYOND / (1.0 - one.quantile()));
     (needed.round() as u64).max(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::trial_of;
+    use crate::machine::Nowhere;
+
+    /// With --hold connections are due: for each that waited, one more was opened besides.
+    #[test]
+    fn connections_that_are_due_have_no_spare_ones() {
+        let asked = |words: &str| {
+            let words = format!("find tcp://127.0.0.1:1 --slo connect.p99<5ms {words}");
+            let words: Vec<String> = words.split(' ').map(str::to_string).collect();
+            trial_of(&words, &Nowhere).map(|trial| trial.levels[0].connections_max())
+        };
+        assert_eq!(asked("--hold 100ms -c 70"), Ok(70));
+        let why = asked("--hold 100ms -c 70 --max-connections 500").unwrap_err();
+        assert!(why.contains("--hold") && why.contains("--max-connections"), "{why}");
+    }
 }
