@@ -157,6 +157,19 @@ impl EntryFolder {
     }
 }
 
+/// Why a run cannot be judged again: raw readings of a host are missing.
+pub(crate) fn unjudged(run: &Run) -> Option<String> {
+    let has_probe = run.record.target.probe.is_some();
+    let why = match () {
+        () if run.readings.is_empty() => "its raw readings are missing",
+        () if has_probe && run.server_readings.is_empty() => {
+            "the raw readings of the server's host are missing"
+        }
+        () => return None,
+    };
+    Some(why.to_string())
+}
+
 /// Whether a text of a document is a plain folder name and not a path.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);

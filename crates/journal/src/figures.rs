@@ -13,10 +13,10 @@ use model::maps::IntoMap;
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
 use model::tool::ToolRun;
-use model::verdict::{Ceiling, IntervalKind};
+use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{
-    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, standing_of, standing_of_times,
-    times_of,
+    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, least, least_of, standing_of,
+    standing_of_times, times_of,
 };
 use std::collections::BTreeMap;
 
@@ -46,12 +46,12 @@ pub fn name_of(figure: Measured) -> &'static str {
     }
 }
 
-/// Its unit, and the factor from the unit of the record.
+/// Its unit, and how many of the unit of the record it has: a division rounds as a literal does.
 fn unit_of(figure: Measured) -> (Unit, f64) {
     match figure {
         Measured::Rate => (Unit::PerSecond, 1.0),
-        Measured::P50 | Measured::P99 => (Unit::Seconds, 1e-9),
-        Measured::ClientUsPerRequest | Measured::ServerUsPerRequest => (Unit::Seconds, 1e-6),
+        Measured::P50 | Measured::P99 => (Unit::Seconds, 1e9),
+        Measured::ClientUsPerRequest | Measured::ServerUsPerRequest => (Unit::Seconds, 1e6),
     }
 }
 
@@ -139,23 +139,27 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
         return named;
     }
     for figure in FIGURES {
-        let (_, factor) = unit_of(figure);
+        let (_, per) = unit_of(figure);
         let value = |visit: &&VisitSeen| {
-            let value = *visit.figures.get(&figure)?;
-            let ends = visit.bounds.get(&figure).map_or((value, value), |(low, high)| {
+            let bounds = visit.bounds.get(&figure);
+            // Older documents have only the bounds of what is known from below.
+            let value = visit.figures.get(&figure).or(bounds.map(|(low, _)| low)).copied()?;
+            let ends = bounds.map_or((value, value), |(low, high)| {
                 (low.min(value), high.map_or(f64::INFINITY, |high| high.max(value)))
             });
-            let ends = (ends.0 * factor, ends.1 * factor);
-            Some(OfVisit { value: value * factor, ends })
+            let ends = (ends.0 / per, ends.1 / per);
+            Some(OfVisit { value: value / per, ends })
         };
         let values = visits.iter().filter_map(value).collect();
         named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values));
     }
+    // A visit whose wall the document does not say may have any.
+    let unknown = Verdict::Unknown.word();
     let mut found = BTreeMap::new();
-    for wall in visits.iter().filter_map(|visit| visit.wall.clone()) {
-        *found.entry(wall).or_default() += 1;
+    for wall in visits.iter().map(|visit| visit.wall.as_deref().unwrap_or(unknown)) {
+        *found.entry(wall.to_string()).or_default() += 1;
     }
-    if !found.is_empty() {
+    if visits.iter().any(|visit| visit.wall.is_some()) {
         named.insert("wall".to_string(), Value::Word(found));
     }
     named
@@ -179,15 +183,17 @@ fn unknown(why: &str) -> Named {
     NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).into_map()
 }
 
-/// The summary in the document if it has one; else the summary of these values, one per visit.
+/// The summary in the document if it has one, over at least these visits; else the summary of these
+/// values, one per visit.
 fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<OfVisit>) -> Value {
-    let (unit, factor) = unit_of(figure);
+    let (unit, per) = unit_of(figure);
     let is_of = |one: &&CellSummary| one.cell == cell && one.figure == figure;
-    let summary = of.summaries.iter().find(is_of).filter(|_| are_known(&values));
+    let is_whole = |one: &&CellSummary| are_known(&values) && one.visits >= values.len() as u64;
+    let summary = of.summaries.iter().find(is_of).filter(is_whole);
     match summary.and_then(|one| Some((one, one.low?, one.high?))) {
         Some((one, low, high)) => Value::Figure(Figure::between(
-            one.median * factor,
-            (low * factor, high * factor),
+            one.median / per,
+            (low / per, high / per),
             unit,
             Basis::Visits(one.visits),
         )),
@@ -245,18 +251,25 @@ fn known(value: Value) -> Option<OfVisit> {
 }
 
 /// The share of due requests without a good response; the range is from the visit with the smallest
-/// share to the visit with the largest.
+/// share to the visit with the largest. It is not known where gates struck the counts of a visit.
 fn errors_over(records: &[&Record]) -> Value {
-    // Errors are counted even where no rate is known.
-    let point = |record: &'_ &Record| {
-        if let Some(tool) = &record.tool {
-            return tool.failures();
-        }
-        let best = best_point(record).map(|(_, point)| point);
-        best.or(record.points.last()).map(failures_of)
+    let struck = |record: &&Record| {
+        let point = counted_point(record).filter(|_| record.tool.is_none())?;
+        point.standing.of(standing::Figure::Failures).reason().map(str::to_string)
+    };
+    let whys: Vec<String> = records.iter().filter_map(struck).collect();
+    if let Some(why) = whys.first() {
+        return Value::Unknown(match records.len() {
+            1 => why.clone(),
+            all => format!("in {} of {all} visits: {why}", whys.len()),
+        });
+    }
+    let counted = |record: &&Record| match &record.tool {
+        Some(tool) => tool.failures(),
+        None => counted_point(record).map(failures_of),
     };
     let counts: Vec<(u64, u64)> =
-        records.iter().filter_map(point).filter(|(due, _)| *due > 0).collect();
+        records.iter().filter_map(counted).filter(|(due, _)| *due > 0).collect();
     let share = |(due, without): (u64, u64)| without as f64 / due as f64;
     let all = counts.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     if all.0 == 0 {
@@ -271,6 +284,11 @@ fn errors_over(records: &[&Record]) -> Value {
             Value::Figure(Figure::between(share(all), ends, Unit::Share, basis))
         }
     }
+}
+
+/// The point whose requests are counted, also where no rate is known.
+fn counted_point(of: &Record) -> Option<&Point> {
+    best_point(of).map(|(_, point)| point).or(of.points.last())
 }
 
 fn walls(records: &[&Record]) -> Value {
@@ -295,28 +313,48 @@ pub fn of_record(of: &Record) -> Named {
 
 fn single(of: &Record, figure: Measured) -> Value {
     if let Some(tool) = &of.tool {
-        let (unit, factor) = unit_of(figure);
+        let (unit, per) = unit_of(figure);
         let value = tool.figure(figure).filter(|value| value.is_finite() && *value > 0.0);
-        return told(tool, value.map(|value| Figure::alone(value * factor, unit)));
+        return told(tool, value.map(|value| Figure::alone(value / per, unit)));
     }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
     };
-    let (unit, factor) = unit_of(figure);
-    let value = figure_of(point, figure).filter(|value| value.is_finite() && *value > 0.0);
-    let Some(value) = value else { return Value::Unknown(why_absent(point, figure)) };
+    let (unit, per) = unit_of(figure);
+    if let Some(least) = least_of(point, figure) {
+        return from_below(least / per, unit);
+    }
+    let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing(point, figure));
+    let Some(value) = figure_of(point, figure).filter(is_one) else {
+        return Value::Unknown(why_absent(point, figure));
+    };
     let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Measured::Rate);
-    of_standing(value, &standing_of(point, figure), interval, (unit, factor))
+    of_standing(value, &standing_of(point, figure), interval, (unit, per))
 }
 
+/// A percentile among the requests without a good response, which rank as slower than all others.
+fn from_below(least: f64, unit: Unit) -> Value {
+    Value::Figure(Figure::between(least, (least, f64::INFINITY), unit, Basis::Bounds))
+}
+
+/// Whether a figure is the rate of a load none of whose requests got a good response: it is zero,
+/// and measured.
+fn is_nothing(point: &Point, figure: Measured) -> bool {
+    let is_of_requests = point.events.is_none() && !point.is_churn();
+    figure == Measured::Rate && is_of_requests && point.requests.sent > 0
+}
+
+const TOO_FEW: &str = "too few values for this percentile";
+
 fn why_absent(point: &Point, figure: Measured) -> String {
+    if let Some(why) = standing_of(point, figure).reason_unknown() {
+        return why;
+    }
     match figure {
         Measured::ServerUsPerRequest if costs_of(point).1.is_none() => {
             "the server was not observed".to_string()
         }
-        Measured::P50 | Measured::P99 if times_of(point).is_some() => {
-            "too few values for this percentile".to_string()
-        }
+        Measured::P50 | Measured::P99 if times_of(point).is_some() => TOO_FEW.to_string(),
         _ => "it was not measured".to_string(),
     }
 }
@@ -331,17 +369,18 @@ fn told(tool: &ToolRun, figure: Option<Figure>) -> Value {
 fn p999_of(of: &Record) -> Value {
     if let Some(tool) = &of.tool {
         let value = tool.percentile_ns(0.999).filter(|_| tool.refuted("p99_9").is_none());
-        return told(tool, value.map(|ns| Figure::alone(ns * 1e-9, Unit::Seconds)));
+        return told(tool, value.map(|ns| Figure::alone(ns / 1e9, Unit::Seconds)));
     }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
     };
+    if let Some(least) = least(point, standing::Figure::P99_9) {
+        return from_below(least / 1e9, Unit::Seconds);
+    }
+    let standing = standing_of_times(point, standing::Figure::P99_9);
     match times_of(point).and_then(|times| times.p99_9) {
-        Some(ns) => {
-            let standing = standing_of_times(point, standing::Figure::P99_9);
-            of_standing(ns as f64, &standing, None, (Unit::Seconds, 1e-9))
-        }
-        None => Value::Unknown("too few values for this percentile".to_string()),
+        Some(ns) => of_standing(ns as f64, &standing, None, (Unit::Seconds, 1e9)),
+        None => Value::Unknown(standing.reason_unknown().unwrap_or_else(|| TOO_FEW.to_string())),
     }
 }
 
@@ -350,14 +389,14 @@ fn of_standing(
     value: f64,
     standing: &Standing,
     ceiling: Option<&Ceiling>,
-    (unit, factor): (Unit, f64),
+    (unit, per): (Unit, f64),
 ) -> Value {
-    let ends = |low: f64, high: f64| (low * factor, high * factor);
+    let ends = |low: f64, high: f64| (low / per, high / per);
     match (standing, ceiling) {
         (Standing::NotKnown { why }, _) => Value::Unknown(why.clone()),
         (Standing::Bounded { low, high, .. }, _) => {
             let ends = ends(*low, high.unwrap_or(f64::INFINITY));
-            Value::Figure(Figure::between(value * factor, ends, unit, Basis::Bounds))
+            Value::Figure(Figure::between(value / per, ends, unit, Basis::Bounds))
         }
         (
             Standing::Sound,
@@ -368,9 +407,9 @@ fn of_standing(
                 IntervalKind::MinMax => Basis::Range(*visits),
                 IntervalKind::WithinRun => Basis::WithinRun,
             };
-            Value::Figure(Figure::between(value * factor, ends(*low, *high), unit, basis))
+            Value::Figure(Figure::between(value / per, ends(*low, *high), unit, basis))
         }
-        (Standing::Sound, _) => Value::Figure(Figure::alone(value * factor, unit)),
+        (Standing::Sound, _) => Value::Figure(Figure::alone(value / per, unit)),
     }
 }
 

@@ -3,8 +3,9 @@
 //! In: an entry with its runs. Out: for each verdict, figure and finding, whether the result is the
 //! same. Figures that a run counted itself, such as its rate and CPU time, are only in its record
 //! and are taken from there. Gates, bounds and verdicts are judged again from raw readings,
-//! percentiles from full distributions, and medians, contrasts and findings from these. The audits
-//! of other tools' output are not made again.
+//! percentiles from full distributions, and medians, contrasts and findings from these. Percentiles
+//! without a distribution (of devices, of events, of other tools), and the audits of other tools'
+//! output, are not made again.
 
 mod run;
 
@@ -26,6 +27,9 @@ use std::slice;
 
 /// Ratios computed on another processor may differ in the last bits.
 const SAME_WITHIN: f64 = 1e-9;
+
+/// The figures of times.
+const TIMES: [&str; 3] = ["p50", "p99", "p999"];
 
 /// The results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -81,19 +85,69 @@ struct ResultAgain {
     was: ResultData,
     experiment: Experiment,
     records: Vec<Option<Record>>,
-    /// Cells with a visit that cannot be recomputed, with the reason.
-    open_cells: BTreeMap<String, String>,
+    open: Open,
+}
+
+/// What cannot be recomputed, with the reason.
+#[derive(Debug, Clone, Default)]
+struct Open {
+    /// Cells with a visit that cannot be, or added runs, by name.
+    whole: BTreeMap<String, String>,
+    /// Those of which only the times cannot be.
+    times: BTreeMap<String, String>,
+}
+
+/// Why a figure cannot be recomputed.
+#[derive(Debug, Clone, Default)]
+struct Why {
+    /// Nothing of it can be.
+    is_open: Option<String>,
+    /// Only its summary can be, from values that are taken as they are: that it is the same says
+    /// nothing, and that it differs does.
+    is_kept: Option<String>,
+}
+
+impl Open {
+    /// Adds what a recomputed run leaves open.
+    fn add(&mut self, name: &str, about: &str, again: &Again) {
+        if let Outcome::CannotBe { why } = &again.line.outcome {
+            self.whole.insert(name.to_string(), format!("{about}: {why}"));
+        }
+        if let Some(why) = again.run.as_ref().and_then(run::times_open) {
+            self.times.insert(name.to_string(), format!("{about}: {why}"));
+        }
+    }
+
+    /// Why a figure of one of these cells or runs is open.
+    fn why(&self, names: &[&str], figure: &str) -> Why {
+        let of =
+            |map: &BTreeMap<String, String>| names.iter().find_map(|one| map.get(*one)).cloned();
+        let times = TIMES.contains(&figure).then(|| of(&self.times)).flatten();
+        Why { is_open: of(&self.whole), is_kept: times }
+    }
+
+    /// Why a figure at a path into the result is open.
+    fn why_at(&self, names: &[&str]) -> Why {
+        let figure = names.iter().find(|name| TIMES.contains(name)).copied().unwrap_or_default();
+        // A contrast needs two cells, and the conclusions of one figure are computed together.
+        let all: Vec<&str> = match names.contains(&"contrasts") {
+            true => self.whole.keys().chain(self.times.keys()).map(String::as_str).collect(),
+            false => names.to_vec(),
+        };
+        self.why(&all, figure)
+    }
 }
 
 impl ResultAgain {
-    /// Cells whose figures or contrasts cannot be recomputed, with the reason.
-    fn open(&self) -> BTreeMap<String, String> {
+    /// What cannot be recomputed of it.
+    fn open(&self) -> Open {
         let of = &self.was.experiment;
         if of.analysis.is_some() {
-            return self.open_cells.clone();
+            return self.open.clone();
         }
         let why = "the experiment did not end".to_string();
-        of.cells.iter().map(|cell| (cell.name.clone(), why.clone())).into_map()
+        let whole = of.cells.iter().map(|cell| (cell.name.clone(), why.clone())).into_map();
+        Open { whole, ..self.open.clone() }
     }
 }
 
@@ -102,7 +156,7 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     let mut made = Remade::default();
     let entries = slice::from_ref(entry);
     let (was, now) = (World::of(entries), World::of(entries));
-    let mut open = BTreeMap::new();
+    let mut results = BTreeMap::new();
     for id in entry.results()? {
         let again = match of_result(entry, &id, &mut made.runs) {
             Ok(again) => again,
@@ -114,39 +168,32 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
             }
         };
         made.figures.extend(figures(&again));
-        open.insert(id.clone(), again.open());
+        results.insert(id.clone(), again.open());
         now.put(entry, &id, again.experiment, &again.records);
     }
-    let mut open_runs = BTreeMap::new();
+    let mut open_runs = Open::default();
     for (name, kept) in entry.runs()?.into_iter().zip(entry.all_runs(None)?) {
-        let Again { line, run } = run::again(entry, &kept);
-        match (&line.outcome, run) {
-            (Outcome::CannotBe { why }, _) => {
-                open_runs.insert(name, format!("{}: {why}", kept.about));
-            }
-            (_, Some(run)) => now.put_run(entry, &name, &run.record),
-            _ => {}
+        let again = run::again(entry, &kept);
+        open_runs.add(&name, &kept.about, &again);
+        if let Some(run) = again.run {
+            now.put_run(entry, &name, &run.record);
         }
-        made.runs.push(line);
+        made.runs.push(again.line);
     }
-    let why_open = |path: &Path| {
+    let why_open = |path: &Path| -> Why {
+        let open = |why: String| Why { is_open: Some(why), is_kept: None };
         let names = path.names();
         let own = match &names[..] {
             ["entries", slug, rest @ ..] if *slug == entry.slug.as_str() => rest,
             all => all,
         };
         match own {
-            ["runs", name, ..] => return open_runs.get(*name).cloned(),
-            ["foreign", name, ..] => return Some(format!("{name}: its audit is taken as it is")),
+            ["runs", name, figure] => return open_runs.why(&[*name], figure),
+            ["foreign", name, ..] => return open(format!("{name}: its audit is taken as it is")),
             _ => {}
         }
-        let (_, id) = was.within(entry).result_of(path)?;
-        let cells: &BTreeMap<String, String> = open.get(&id)?;
-        // A contrast needs two cells, and the conclusions of one figure are computed together.
-        match names.contains(&"contrasts") {
-            true => cells.values().next().cloned(),
-            false => names.iter().find_map(|name| cells.get(*name).cloned()),
-        }
+        let result = was.within(entry).result_of(path).and_then(|(_, id)| results.get(&id));
+        result.map_or_else(Why::default, |result: &Open| result.why_at(&names))
     };
     made.findings = findings(&judged(&was, entry), &judged(&now, entry), &why_open);
     Ok(made)
@@ -159,23 +206,22 @@ fn of_result(
     lines: &mut Vec<Line>,
 ) -> Result<ResultAgain, JournalError> {
     let was = entry.result(id)?;
-    let mut open_cells = BTreeMap::new();
+    let mut open = Open::default();
     let mut runs = Vec::new();
     for (cell, kept) in was.experiment.cells.iter().zip(entry.visits(id)?) {
         let Some(kept) = kept else {
             runs.push(None);
             continue;
         };
-        let Again { line, run } = run::again(entry, &kept);
-        if let Outcome::CannotBe { why } = &line.outcome {
-            open_cells.insert(cell.name.clone(), format!("{}: {why}", kept.about));
-        }
+        let again = run::again(entry, &kept);
+        open.add(&cell.name, &kept.about, &again);
+        let Again { line, run } = again;
         lines.push(Line { about: format!("{id}, {}", line.about), ..line });
         runs.push(run);
     }
     let experiment = analysed(was.experiment.clone(), &runs);
     let records = runs.into_iter().map(|run| run.map(|run| run.record)).collect();
-    Ok(ResultAgain { id: id.to_string(), was, experiment, records, open_cells })
+    Ok(ResultAgain { id: id.to_string(), was, experiment, records, open })
 }
 
 /// Each figure of a result.
@@ -183,13 +229,12 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
     let was = ResultFigures::of(&of.was.experiment, &of.was.records);
     let now = ResultFigures::of(&of.experiment, &of.records);
     let open = of.open();
-    let open = |cells: &[&str]| cells.iter().find_map(|cell| open.get(*cell).cloned());
     let mut lines = Vec::new();
     for (cell, named) in &was.cells {
         let path = format!("results.{}.cells.{cell}", of.id);
-        let mut cell_lines = each(&path, named, now.cells.get(cell), open(&[cell]));
-        cell_lines.extend(medians(of, cell).filter(|_| open(&[cell]).is_none()));
-        lines.extend(cell_lines);
+        let why = |name: &str| open.why(&[cell.as_str()], name);
+        lines.extend(each(&path, named, now.cells.get(cell), &why));
+        lines.extend(medians(of, cell).filter(|_| !open.whole.contains_key(cell)));
     }
     let design = of.was.experiment.design.as_ref();
     let baseline = design.map_or("", |design| design.baseline.as_str());
@@ -197,7 +242,8 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
         for (figure, named) in by_figure {
             let path = format!("results.{}.contrasts.{cell}.{figure}", of.id);
             let now = now.contrasts.get(cell).and_then(|now| now.get(figure));
-            lines.extend(each(&path, named, now, open(&[cell, baseline])));
+            lines
+                .extend(each(&path, named, now, &|_| open.why(&[cell.as_str(), baseline], figure)));
         }
     }
     lines
@@ -220,12 +266,14 @@ fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
     lines.into_iter()
 }
 
-fn each(path: &str, was: &Named, now: Option<&Named>, open: Option<String>) -> Vec<Line> {
+/// Each figure with this path; `open` says why one of them cannot be recomputed.
+fn each(path: &str, was: &Named, now: Option<&Named>, open: &dyn Fn(&str) -> Why) -> Vec<Line> {
     let line = |(name, was): (&String, &Value)| {
         let now = now.and_then(|now| now.get(name));
-        let outcome = match (&open, now) {
-            (Some(why), _) => Outcome::CannotBe { why: why.clone() },
-            (None, Some(now)) if is_same(was, now) => Outcome::Same,
+        let Why { is_open, is_kept } = open(name);
+        let outcome = match (is_open, now) {
+            (Some(why), _) => Outcome::CannotBe { why },
+            (None, Some(now)) if is_same(was, now) => same(is_kept),
             (None, Some(now)) => Outcome::Differs { now: shown_value(now) },
             (None, None) => Outcome::Differs { now: "nothing".to_string() },
         };
@@ -234,8 +282,15 @@ fn each(path: &str, was: &Named, now: Option<&Named>, open: Option<String>) -> V
     was.iter().map(line).collect()
 }
 
+/// The outcome of what is the same, unless it was compared with itself.
+fn same(is_kept: Option<String>) -> Outcome {
+    is_kept.map_or(Outcome::Same, |why| Outcome::CannotBe { why })
+}
+
+/// A value that is not finite is close to nothing but itself.
 fn is_close(one: f64, two: f64) -> bool {
-    one == two || (one - two).abs() <= SAME_WITHIN * one.abs().max(two.abs())
+    let apart = (one - two).abs();
+    one == two || apart.is_finite() && apart <= SAME_WITHIN * one.abs().max(two.abs())
 }
 
 fn is_same(was: &Value, now: &Value) -> bool {
@@ -253,21 +308,19 @@ fn is_same(was: &Value, now: &Value) -> bool {
 
 /// Findings and predictions, decided with the figures of the entry and with the recomputed ones.
 /// `why_open` says why the figures at a path cannot be recomputed.
-fn findings(
-    was: &EntryChecked,
-    now: &EntryChecked,
-    why_open: &dyn Fn(&Path) -> Option<String>,
-) -> Vec<Line> {
+fn findings(was: &EntryChecked, now: &EntryChecked, why_open: &dyn Fn(&Path) -> Why) -> Vec<Line> {
     let both = |of: &EntryChecked| -> Vec<Judged> {
         of.findings.iter().chain(&of.predictions).cloned().collect()
     };
     let word = |truth: Option<Truth>| truth.map_or("not known", Truth::word).to_string();
     let line = |(was, now): (Judged, Judged)| {
-        let open = was.condition.paths().into_iter().find_map(why_open);
+        let whys: Vec<Why> = was.condition.paths().into_iter().map(why_open).collect();
+        let open = whys.iter().find_map(|why| why.is_open.clone());
+        let is_kept = whys.into_iter().find_map(|why| why.is_kept);
         let outcome = match (was.truth, now.truth) {
             (None, _) => Outcome::CannotBe { why: was.why },
             _ if open.is_some() => Outcome::CannotBe { why: open.unwrap_or_default() },
-            (Some(was), Some(now)) if was == now => Outcome::Same,
+            (Some(was), Some(now)) if was == now => same(is_kept),
             (_, truth) => Outcome::Differs { now: format!("{}: {}", word(truth), now.why) },
         };
         Line { about: was.text, value: word(was.truth), outcome }

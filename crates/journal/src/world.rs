@@ -117,6 +117,15 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// The added run that a path leads to: its entry and its name.
+    pub fn run_of(&self, path: &Path) -> Option<(Slug, String)> {
+        let (scope, names) = self.enter(&path.names()).ok()?;
+        match &names[..] {
+            [root, name, ..] if root == "runs" => Some((scope.entry.slug.clone(), name.clone())),
+            _ => None,
+        }
+    }
+
     /// Follows `entries.SLUG`.
     fn enter(&self, names: &[&str]) -> Result<(Self, Vec<String>), String> {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();

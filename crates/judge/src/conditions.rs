@@ -3,7 +3,7 @@
 use crate::{rejudge, signals, tool};
 use model::analysis::{Conditions, HostSeen};
 use model::facts::HostFacts;
-use model::run::Run;
+use model::run::{Record, Run};
 use model::tool::ToolRun;
 use model::visit::best_point;
 use observe::{Observed, Raw, mean_shares};
@@ -55,8 +55,7 @@ fn steal(observed: &Observed) -> Option<f64> {
 }
 
 /// The hosts of a run. The server's host is known if a probe runs there, or if it is ours.
-pub fn hosts(run: &Run) -> Vec<HostSeen> {
-    let record = &run.record;
+pub fn hosts(record: &Record) -> Vec<HostSeen> {
     let seen = |side: &str, host: &HostFacts| HostSeen {
         side: side.to_string(),
         hostname: host.hostname.clone(),
@@ -74,7 +73,7 @@ pub fn hosts(run: &Run) -> Vec<HostSeen> {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use model::run::{Point, Record};
+    use model::run::Point;
     use model::verdict::{Gate, GateId};
 
     /// A run with these points, and with a ceiling from 1900/s on.

@@ -72,7 +72,7 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
             Some(Visited { cell, block, figures, bounds, conditions })
         })
         .collect();
-    let hosts: Vec<_> = runs.iter().flatten().flat_map(hosts).collect();
+    let hosts: Vec<_> = runs.iter().flatten().flat_map(|run| hosts(&run.record)).collect();
     let found = analyse(of.design.as_ref(), &visits, &hosts);
     let (summaries, contrasts, mut analysis) = (found.summaries, found.contrasts, found.analysis);
     for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {

@@ -168,6 +168,15 @@ impl Histogram {
 /// A percentile is given only when at least this many values lie beyond it.
 pub const SAMPLES_BEYOND: f64 = 10.0;
 
+impl Summary {
+    /// Whether a percentile falls among the censored values, beyond all recorded ones.
+    pub fn is_beyond(&self, quantile: f64) -> bool {
+        let population = self.count.saturating_add(self.censored) as f64;
+        let is_supported = population * (1.0 - quantile) >= SAMPLES_BEYOND - 1e-6;
+        is_supported && (quantile * population).ceil() > self.count as f64
+    }
+}
+
 /// A distribution in the record, all times in nanoseconds. A percentile is absent when fewer than
 /// ten values lie beyond it, or when it falls among the censored ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,6 +247,8 @@ mod tests {
         assert_eq!(summary.p50, Some(1000), "half of the population is recorded");
         assert_eq!(summary.p75, None, "three quarters is not");
         assert_eq!((summary.count, summary.censored), (1000, 1000));
+        assert!(summary.is_beyond(0.75) && !summary.is_beyond(0.5));
+        assert!(!summary.is_beyond(0.999), "too few values, rather than too slow ones");
         assert_eq!(summary.max, None, "a censored value may be greater than all recorded ones");
         assert_eq!(histogram.summary(0).max, Some(1000));
     }

@@ -5,7 +5,7 @@ use crate::claim::Claim;
 use crate::experiment::Figure;
 use crate::histogram::Summary;
 use crate::maps::IntoMap;
-use crate::objective::ObjectiveStanding;
+use crate::objective::{ObjectiveStanding, PERCENTILES, Percentile, Statistic};
 use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
 use crate::standing::{self, Standing};
@@ -21,7 +21,8 @@ pub const FIGURES: [Figure; 5] = [
 ];
 
 /// The figures of a visit that are compared with those of other visits. What is not valid or is not
-/// known is left out.
+/// known is left out; a percentile that falls among the requests without a good response is known
+/// from below, and has the least that it can be ([`bounds`]).
 pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
     let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
     if let Some(tool) = &of.tool {
@@ -29,9 +30,13 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
         return FIGURES.into_iter().filter_map(value).into_map();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
-    let is_known = |figure: &Figure| standing_of(point, *figure).reason_unknown().is_none();
-    let value = |figure| Some((figure, figure_of(point, figure).filter(is_valid)?));
-    FIGURES.into_iter().filter(is_known).filter_map(value).into_map()
+    let known = |figure| figure_of(point, figure).filter(|_| !is_unknown(point, figure));
+    let value = |figure| least_of(point, figure).or_else(|| known(figure)).filter(is_valid);
+    FIGURES.into_iter().filter_map(|figure| Some((figure, value(figure)?))).into_map()
+}
+
+fn is_unknown(point: &Point, figure: Figure) -> bool {
+    standing_of(point, figure).is_not_known()
 }
 
 /// Lowest and highest value of those figures of which only bounds are known. A figure that is known
@@ -41,11 +46,42 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
         return BTreeMap::new();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
-    let bound = |figure| match standing_of(point, figure) {
-        Standing::Bounded { low, high, .. } => Some((figure, (low, high))),
-        _ => None,
+    let bound = |figure| match (least_of(point, figure), standing_of(point, figure)) {
+        (Some(least), _) => Some((figure, (least, None))),
+        (None, Standing::Bounded { low, high, .. }) => Some((figure, (low, high))),
+        (None, _) => None,
     };
     FIGURES.into_iter().filter_map(bound).into_map()
+}
+
+/// The least that a percentile of a visit can be, where it falls among the requests without a good
+/// response: see [`least`].
+pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
+    match figure {
+        Figure::P50 => least(point, standing::Figure::P50),
+        Figure::P99 => least(point, standing::Figure::P99),
+        Figure::Rate | Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => None,
+    }
+}
+
+/// The least that a percentile of [`times_of`] can be, where it falls among the requests without a
+/// good response, which rank as slower than all others: the largest time that the record has below
+/// it, 0 without any. Nothing where it does not, or where gates struck all times.
+pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
+    let times = times_of(point).filter(|times| times.of(figure).is_none())?;
+    let of = |one: &Percentile| standing::Figure::of_latency(Statistic::Percentile(*one));
+    let quantile = PERCENTILES.into_iter().find(|one| of(one) == figure)?.quantile();
+    let mean = standing_of_times(point, standing::Figure::Mean);
+    if !times.is_beyond(quantile) || times.count > 0 && mean.is_not_known() {
+        return None;
+    }
+    let lower = standing::LATENCIES.into_iter().filter(|one| *one <= figure);
+    let low = |one| match standing_of_times(point, one) {
+        Standing::Bounded { low, .. } => Some(low),
+        Standing::Sound => times.of(one).map(|ns| ns as f64),
+        Standing::NotKnown { .. } => None,
+    };
+    Some(lower.filter_map(low).fold(0.0, f64::max))
 }
 
 /// How far a figure of a point holds.

@@ -113,7 +113,7 @@ impl Manifest {
             return Err(Refused::LargeArchive { bytes: archive_bytes, most });
         }
         let (bytes, ratio) = (self.total_bytes(), limits.ratio);
-        match bytes > limits.ratio_from_bytes && bytes / ratio > before {
+        match bytes > limits.ratio_from_bytes && bytes > before.saturating_mul(ratio) {
             true => Err(Refused::Bomb { bytes, archive_bytes: before, ratio }),
             false => Ok(()),
         }
@@ -175,5 +175,25 @@ impl Manifest {
                 "its slug has other characters than small letters, digits and '-'".to_string(),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_beyond_the_ratio_is_too_much() {
+        let of = |bytes: u64| Manifest {
+            schema: SCHEMA.to_string(),
+            version: "0.1.0".to_string(),
+            slug: "a".to_string(),
+            created: "2026-01-01".to_string(),
+            files: vec![File { path: "a".to_string(), bytes, sha256: "0".repeat(SHA256_DIGITS) }],
+        };
+        let limits = Limits { ratio: 200, ratio_from_bytes: 100, ..Limits::default() };
+        assert!(of(2_000).check_archive(10, &limits).is_ok());
+        let more = of(2_001).check_archive(10, &limits);
+        assert!(matches!(more, Err(Refused::Bomb { bytes: 2_001, .. })), "{more:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! Which names a file in an archive may have.
 //!
 //! A name must mean the same file on every system: ASCII letters, digits and some signs, no `..`,
-//! and no two names that differ only by case.
+//! and no two names that differ only by case. No part is hidden: what an archive puts into `.git`,
+//! `.ssh` or `.cargo` could act, and no file of an entry has such a name.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,9 @@ pub enum NameFault {
     /// It has a part that is empty, `.` or `..`.
     #[error("it has a part that is empty, '.' or '..'")]
     Way,
+    /// A part of it is hidden: it starts with a dot.
+    #[error("a part of it starts with a dot; no file of an entry is hidden")]
+    Hidden,
     /// It has a byte that is not allowed.
     #[error("it has the byte 0x{0:02x}; names have ASCII letters and digits, '/' and {SIGNS:?}")]
     Byte(u8),
@@ -66,6 +70,9 @@ pub fn check(name: &str) -> Result<(), NameFault> {
     let parts: Vec<&str> = name.split('/').collect();
     if parts.iter().any(|part| ["", ".", ".."].contains(part)) {
         return Err(NameFault::Way);
+    }
+    if parts.iter().any(|part| part.starts_with('.')) {
+        return Err(NameFault::Hidden);
     }
     let has_edge = |part: &&str| part.starts_with(' ') || part.ends_with([' ', '.']);
     if parts.iter().any(has_edge) {
@@ -139,6 +146,10 @@ mod tests {
             ("a//b", NameFault::Way),
             ("./a", NameFault::Way),
             ("a/", NameFault::Way),
+            (".git/config", NameFault::Hidden),
+            ("results/.git/hooks/post-checkout", NameFault::Hidden),
+            (".bashrc", NameFault::Hidden),
+            ("...", NameFault::Hidden),
             ("a\0b", NameFault::Byte(0)),
             ("a\nb", NameFault::Byte(b'\n')),
             ("a\\b", NameFault::Byte(b'\\')),

@@ -24,6 +24,8 @@ fn names_that_lead_out_of_the_folder_are_refused_in_headers_and_in_the_manifest(
         ("../a", "'..'"),
         ("a/../../b", "'..'"),
         ("a//b", "empty"),
+        (".git/config", "starts with a dot"),
+        ("runs/.git/config", "starts with a dot"),
         ("a\nb", "0x0a"),
         ("a\\b", "0x5c"),
         ("\u{430}", "0xd0"),

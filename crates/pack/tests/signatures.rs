@@ -63,6 +63,7 @@ fn public_keys_are_found_in_every_file_that_ssh_has() {
         key.to_string(),
         format!("# a comment\n\n{key}\n"),
         format!("ann@example.org namespaces=\"ceiling.pack\" {key}"),
+        format!("ann@example.org Namespaces=\"git,ceiling.pack\",no-pty {key}"),
         format!("command=\"ls -l\",no-pty {key}"),
         format!("{OTHER_PUB}\nssh-ed25519 AAAAbroken\n{key}"),
     ] {
@@ -75,6 +76,12 @@ fn public_keys_are_found_in_every_file_that_ssh_has() {
     }
     for limit in [
         "ann@example.org namespaces=\"git\"",
+        "ann@example.org namespaces=\"ceiling.packages\"",
+        "ann@example.org namespaces=\"git,my.ceiling.pack\"",
+        "ann@example.org namespaces=\"ceiling.pack,!ceiling.pack\"",
+        "ceiling.pack@example.org namespaces=\"git\"",
+        "expiry-time=\"20200101\"",
+        "@revoked *",
         "ann@example.org valid-before=\"20200101\"",
         "ann@example.org namespaces=\"ceiling.pack\",valid-after=\"20990101\"",
         "ann@example.org cert-authority",

@@ -38,7 +38,9 @@
     const { tag, status } = fields;
     if (status.value && entry.dataset.status !== status.value) return false;
     if (tag.value && !entry.dataset.tags.split("|").includes(tag.value)) return false;
-    return asked.every((word) => words[entry.id].includes(word));
+    // The anchor of an entry is `entry-` and its name.
+    const name = entry.id.slice("entry-".length);
+    return asked.every((word) => words[name].includes(word));
   };
 
   const filter = () => {

@@ -8,7 +8,8 @@
 use crate::frame::{Frame, page_of};
 use crate::markup::{counted, escape, link};
 use crate::{Contents, Listed, Measured};
-use model::experiment::{CellResult, Figure};
+use model::analysis::VisitSeen;
+use model::experiment::{CellResult, Experiment, Figure};
 use model::maps::IntoMap;
 use model::run::Run;
 use model::units::{show_count, show_ns};
@@ -34,10 +35,19 @@ pub struct Measure {
 }
 
 /// A figure with its interval, if it has one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Value {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
     middle: f64,
     within: Option<(f64, f64)>,
+    /// Its text where only bounds are known, of it or of visits that it is of.
+    bounds: Option<String>,
+}
+
+impl Value {
+    /// The figure without its interval.
+    pub fn text(&self, figure: Figure) -> String {
+        self.bounds.clone().unwrap_or_else(|| shown(figure, self.middle))
+    }
 }
 
 /// Options that say where the load runs, not what it is.
@@ -111,14 +121,45 @@ fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
     if experiment.design.is_some() {
         let summaries = experiment.summaries.iter().filter(|one| one.cell == name);
         let value = |one: &model::experiment::CellSummary| {
-            (one.figure, Value { middle: one.median, within: one.low.zip(one.high) })
+            let middle = one.median;
+            let bounds = match bounded_visits(experiment, name, one.figure) {
+                0 => None,
+                1 => Some(format!("{} (bounds in 1 visit)", shown(one.figure, middle))),
+                all => Some(format!("{} (bounds in {all} visits)", shown(one.figure, middle))),
+            };
+            let within = one.low.zip(one.high).filter(|_| bounds.is_none());
+            (one.figure, Value { middle, within, bounds })
         };
         return summaries.map(value).filter(|(_, value)| value.middle.is_finite()).into_map();
     }
     let run = experiment.cells.iter().zip(&of.runs).find(|(cell, _)| cell.name == name);
     let Some(run) = run.and_then(|(_, run)| run.as_ref()) else { return BTreeMap::new() };
-    let value = |(figure, middle)| (figure, Value { middle, within: None });
+    of_run(run)
+}
+
+/// The figures of one run.
+pub fn of_run(run: &Run) -> BTreeMap<Figure, Value> {
+    let all = model::visit::bounds(&run.record);
+    let value = |(figure, middle): (Figure, f64)| {
+        let bounds = all.get(&figure).map(|(low, high)| match high {
+            None => format!(">{}", shown(figure, *low)),
+            Some(high) => format!("{}..{}", shown(figure, *low), shown(figure, *high)),
+        });
+        (figure, Value { middle, within: None, bounds })
+    };
     report::figures(run).into_iter().map(value).into_map()
+}
+
+/// Of how many visits of a cell only bounds of a figure are known.
+fn bounded_visits(of: &Experiment, name: &str, figure: Figure) -> usize {
+    let Some(analysis) = &of.analysis else { return 0 };
+    let is_excluded = |visit: &VisitSeen| {
+        let mut excluded = analysis.excluded.iter().filter(|one| one.cell == name);
+        excluded.any(|one| Some(one.block) == visit.block)
+    };
+    let visits = analysis.visits.iter().filter(|visit| visit.cell == name);
+    let counted = visits.filter(|visit| visit.block != Some(0) && !is_excluded(visit));
+    counted.filter(|visit| visit.bounds.contains_key(&figure)).count()
 }
 
 /// The walls of the visits of a cell, the most frequent first.
@@ -218,7 +259,7 @@ fn row(of: &Measure, figure: Figure) -> Option<DotRow> {
     let value = of.figures.get(&figure)?;
     Some(DotRow {
         label: format!("{} {}", day(&of.at), of.cell),
-        value: shown(figure, value.middle),
+        value: value.text(figure),
         word: of.wall.clone(),
         dots: Vec::new(),
         middle: Some(value.middle),
@@ -277,7 +318,7 @@ fn table(frame: &Frame<'_>, rows: &[&Measure]) -> String {
 }
 
 fn with_interval(figure: Figure, of: &Value) -> String {
-    let middle = shown(figure, of.middle);
+    let middle = of.text(figure);
     match of.within {
         Some((low, high)) => {
             format!("{middle} ({} to {})", shown(figure, low), shown(figure, high))

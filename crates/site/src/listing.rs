@@ -8,12 +8,13 @@ use journal::{Entry, Status};
 /// Most characters of a question in a list.
 const QUESTION_MAX: usize = 300;
 
-/// The entry as an item of a list that scripts can filter.
+/// The entry as an item of a list that scripts can filter. An entry may be named like a part of the
+/// page, such as `main` or `words`, so its anchor has a prefix.
 pub fn item(frame: &Frame<'_>, of: &Listed) -> String {
     let entry = &of.entry;
     let tags = entry.tags.join("|");
     format!(
-        "<li id=\"{}\" data-status=\"{}\" data-tags=\"{}\">\n<h2>{}</h2>\n{}{}</li>\n",
+        "<li id=\"entry-{}\" data-status=\"{}\" data-tags=\"{}\">\n<h2>{}</h2>\n{}{}</li>\n",
         escape(of.slug.as_str()),
         entry.status.word(),
         escape(&tags),

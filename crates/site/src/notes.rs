@@ -287,6 +287,64 @@ fn is_safe(address: &str) -> bool {
     match has_scheme {
         true => ["http", "https", "mailto"].contains(&scheme.as_str()),
         // `//host` is another host, and browsers treat a backslash as a slash.
-        false => !address.is_empty() && !address.starts_with('/') && !address.contains('\\'),
+        false => {
+            !address.is_empty()
+                && !address.starts_with('/')
+                && !address.contains('\\')
+                && is_inside(address)
+        }
+    }
+}
+
+/// Whether a relative address stays in the site. The page of an entry is one folder below its root.
+fn is_inside(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let mut depth = 1i64;
+    path.split('/').all(|part| {
+        // Browsers take `%2e` for a dot.
+        match part.to_ascii_lowercase().replace("%2e", ".").as_str() {
+            ".." => depth -= 1,
+            "." | "" => {}
+            _ => depth += 1,
+        }
+        depth >= 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_stays_in_the_site_or_goes_to_the_web() {
+        for address in [
+            "b.html#entry-notes",
+            "../tags.html",
+            "a/plan.toml",
+            "a/../../index.html",
+            "#x",
+            "?a=../../..",
+            "https://example.org/../x",
+            "mailto:a@example.org",
+        ] {
+            assert!(is_safe(address), "{address}");
+        }
+        for address in [
+            "../../x",
+            "a/../../../x",
+            "%2e%2E/../x",
+            ".%2e/.%2e/x",
+            ".././../x",
+            "javascript:x",
+            "JavaScript:x",
+            "//host/x",
+            "/x",
+            "a\\b",
+            "",
+            "data:text/html,x",
+            "java\nscript:x",
+        ] {
+            assert!(!is_safe(address), "{address}");
+        }
     }
 }

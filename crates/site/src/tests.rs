@@ -165,6 +165,44 @@ fn there_is_no_markup_but_ours() {
     }
 }
 
+/// An entry may be named like a part of the page.
+#[test]
+fn no_two_parts_of_a_page_have_the_same_anchor() {
+    let (mut site, _) = journal();
+    for name in ["main", "words", "count", "filters"] {
+        let slug = journal::Slug::parse(name).unwrap();
+        let listed = crate::Listed { slug, ..site.entries[0].clone() };
+        site.entries.push(listed);
+    }
+    let files = site.finish(Vec::new());
+    for path in ["index.html", "tags.html"] {
+        // The words of the search come after the body.
+        let mut ids = BTreeSet::from(["words"]);
+        for part in body(page(&files, path)).split(" id=\"").skip(1) {
+            let id = part.split('"').next().unwrap_or_default();
+            assert!(ids.insert(id), "{id} in {path}");
+        }
+    }
+}
+
+/// A plan alone does not repeat what needs other hosts or secrets.
+#[test]
+fn what_cannot_be_made_again_is_said() {
+    let (site, mut contents) = journal();
+    let (slug, of) = contents.iter_mut().find(|(_, of)| of.chosen.is_some()).unwrap();
+    let nth = of.chosen.unwrap();
+    of.plan = Some("auth = \"***\"".to_string());
+    of.results[nth].experiment.hosts = vec![model::experiment::HostUsed {
+        name: "<server>".to_string(),
+        probe: Some("10.0.0.2:9417".to_string()),
+        link: None,
+    }];
+    let files = site.draw(slug, of).unwrap().files;
+    let text = page(&files, &format!("entries/{slug}.html"));
+    assert!(text.contains("with other hosts (&lt;server&gt;), and cannot be made again"));
+    assert!(text.contains("Secrets of the plan are shown as ***"));
+}
+
 #[test]
 fn hostile_strings_stay_text() {
     let files = built();

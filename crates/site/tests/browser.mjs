@@ -53,7 +53,7 @@ const search = async () => {
   const faults = [];
   const expect = (holds, what) => holds || faults.push(what);
   const shown = () => [...document.querySelectorAll("ol.entries > li")]
-    .filter((entry) => !entry.hidden).map((entry) => entry.id);
+    .filter((entry) => !entry.hidden).map((entry) => entry.id.slice("entry-".length));
   const settle = () => new Promise((done) => setTimeout(done, 50));
   const box = document.getElementById("search-for");
   const ask = async (field, value) => {
@@ -87,7 +87,7 @@ const search = async () => {
       await ask(select, value);
       const some = shown();
       const isOne = (id) => {
-        const { status, tags } = document.getElementById(id).dataset;
+        const { status, tags } = document.getElementById(`entry-${id}`).dataset;
         return value === "" || status === value || tags.split("|").includes(value);
       };
       expect(some.every(isOne), `the filter ${value} shows others`);

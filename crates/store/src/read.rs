@@ -11,8 +11,10 @@ use model::histogram::{Histogram, VALUE_MAX_NS};
 use model::json::Document;
 use model::reading::Reading;
 use model::run::{Record, Run, SCHEMA};
-use serde::Deserialize;
-use std::fs;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
+use std::fmt;
+use std::fs::{self, File};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -22,6 +24,11 @@ const V2_DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 const HEAD_BYTES: usize = 40;
 /// No distribution of ours is larger: nine bytes for each of its buckets.
 const INFLATED_MAX_BYTES: u64 = 512 << 10;
+/// What such a distribution takes in the file: deflated, which adds less than a thousandth where
+/// nothing gets smaller, in base64, in quotes.
+const TEXT_MAX_BYTES: u64 = (INFLATED_MAX_BYTES + (4 << 10)) * 4 / 3;
+/// Most distributions. Each takes a quarter of a megabyte of memory, however short its text is.
+const DISTRIBUTIONS_MAX: usize = 4096;
 
 /// Reads a run from its directory, or from a lone record. A lone record has no readings and no
 /// whole distributions.
@@ -40,7 +47,7 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     let record = read_record(&record_path)?;
     let (near, far) = logs(path)?;
     let (readings, server_readings) = readings_of(&record, &near, far.as_ref())?;
-    let latencies = read_latencies(&path.join(LATENCIES))?;
+    let latencies = read_latencies(&path.join(LATENCIES), record.points.len())?;
     Ok(Run { record, readings, server_readings, latencies })
 }
 
@@ -81,19 +88,61 @@ pub fn read_record(path: &Path) -> Result<Record, StoreError> {
     Record::from_json(&text).map_err(|error| malformed(path, error))
 }
 
-fn read_latencies(path: &Path) -> Result<Vec<Histogram>, StoreError> {
-    let text = fs::read(path).map_err(io_error(path))?;
-    let texts: Vec<String> =
-        serde_json::from_slice(&text).map_err(|error| malformed(path, error))?;
-    let decode = |text: &String| {
-        let bytes = STANDARD.decode(text).map_err(|error| malformed(path, error))?;
-        let plain = inflated(&bytes).ok_or_else(|| malformed(path, "wrong bucket layout"))?;
-        let buckets = Deserializer::new()
-            .deserialize(&mut Cursor::new(plain))
-            .map_err(|error| malformed(path, error))?;
-        Histogram::from_buckets(&buckets).ok_or_else(|| malformed(path, "wrong bucket layout"))
-    };
-    texts.iter().map(decode).collect()
+/// The distributions of a run with this many points; each point has one.
+fn read_latencies(path: &Path, points: usize) -> Result<Vec<Histogram>, StoreError> {
+    let most = points.min(DISTRIBUTIONS_MAX);
+    let bytes_max = (most as u64 + 1) * TEXT_MAX_BYTES;
+    let file = File::open(path).map_err(io_error(path))?;
+    let mut text = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut text).map_err(io_error(path))?;
+    if text.len() as u64 > bytes_max {
+        let why = format!("it has more than the {bytes_max} bytes that {most} distributions take");
+        return Err(malformed(path, why));
+    }
+    distributions(&text, most).map_err(|error| malformed(path, error))
+}
+
+/// Distributions one after the other, so that none is decoded beyond the most that there may be.
+fn distributions(text: &[u8], most: usize) -> serde_json::Result<Vec<Histogram>> {
+    let mut text = serde_json::Deserializer::from_slice(text);
+    let all = text.deserialize_seq(Distributions { most })?;
+    text.end()?;
+    Ok(all)
+}
+
+struct Distributions {
+    most: usize,
+}
+
+impl<'de> Visitor<'de> for Distributions {
+    type Value = Vec<Histogram>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of distributions")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(text) = texts.next_element::<String>()? {
+            if all.len() == self.most {
+                return Err(A::Error::custom(format!(
+                    "it has more distributions than the {} that a run with its points has",
+                    self.most
+                )));
+            }
+            all.push(decoded(&text).map_err(A::Error::custom)?);
+        }
+        Ok(all)
+    }
+}
+
+fn decoded(text: &str) -> Result<Histogram, String> {
+    let layout = || "wrong bucket layout".to_string();
+    let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+    let plain = inflated(&bytes).ok_or_else(layout)?;
+    let buckets = Deserializer::new().deserialize(&mut Cursor::new(plain));
+    let buckets = buckets.map_err(|error| error.to_string())?;
+    Histogram::from_buckets(&buckets).ok_or_else(layout)
 }
 
 /// An inflated distribution, when it has our layout. The head is checked first: it determines how
@@ -122,6 +171,41 @@ mod tests {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new().serialize(buckets, &mut bytes).unwrap();
         bytes
+    }
+
+    /// A short text takes as much memory as a long one, so their number counts.
+    #[test]
+    fn there_are_no_more_distributions_than_points() {
+        let empty = STANDARD.encode(deflated(Histogram::new().buckets()));
+        let of = |count: usize| serde_json::to_vec(&vec![&empty; count]).unwrap();
+        assert_eq!(distributions(&of(3), 3).unwrap().len(), 3);
+        let error = distributions(&of(4), 3).unwrap_err().to_string();
+        assert!(error.contains("more distributions than the 3"), "{error}");
+        assert!(distributions(b"[] []", 3).is_err() && distributions(b"[\"\"]", 3).is_err());
+        let path = std::env::temp_dir().join(format!("store-latencies-{}", std::process::id()));
+        fs::write(&path, of(2)).unwrap();
+        assert_eq!(read_latencies(&path, 2).unwrap().len(), 2);
+        assert!(read_latencies(&path, 1).is_err(), "one point");
+        fs::write(&path, vec![b' '; TEXT_MAX_BYTES as usize + 1]).unwrap();
+        let error = read_latencies(&path, 0).unwrap_err().to_string();
+        fs::remove_file(&path).unwrap();
+        assert!(error.contains("more than the"), "{error}");
+    }
+
+    /// The largest text of a distribution that the writer can make.
+    #[test]
+    fn a_full_distribution_fits_its_part_of_the_file() {
+        let mut whole = Histogram::new();
+        let mut at = 1u64;
+        let mut seed = 1u64;
+        while at < VALUE_MAX_NS {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            whole.record_n(at, seed >> 16);
+            at += (at / 2048).max(1);
+        }
+        let text = STANDARD.encode(deflated(whole.buckets()));
+        assert!((text.len() as u64) < TEXT_MAX_BYTES - 3, "{}", text.len());
+        assert!(decoded(&text).is_ok());
     }
 
     #[test]

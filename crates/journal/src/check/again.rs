@@ -1,14 +1,15 @@
 //! Judges runs again, from their raw readings, with the rules of this version.
 
 use super::{Kind, Remark, remark};
-use crate::data::RunKept;
+use crate::data::{RunKept, unjudged};
 use crate::folder::EntryFolder;
 use model::claim::Claim;
 use model::run::{Point, Record, Run};
 
 /// Runs of the chosen result, and runs that were added, whose gates or verdict change.
 pub fn check(entry: &EntryFolder) -> Vec<Remark> {
-    let Ok(result) = entry.chosen() else { return Vec::new() };
+    // A result that is missing is reported with the entry; its added runs are there.
+    let result = entry.chosen().unwrap_or_default();
     let runs = match entry.all_runs(result.as_deref()) {
         Ok(runs) => runs,
         Err(error) => return vec![remark(entry, Kind::Invalid, "results", error.to_string())],
@@ -26,11 +27,10 @@ fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
     let about = |more: &str| format!("{}{more}", kept.about);
     match entry.whole_run(kept) {
         Err(error) => vec![remark(entry, Kind::NotJudged, about(""), error.to_string())],
-        Ok(run) if run.readings.is_empty() => {
-            let why = "its raw readings are missing".to_string();
-            vec![remark(entry, Kind::NotJudged, about(""), why)]
-        }
         Ok(run) => {
+            if let Some(why) = unjudged(&run) {
+                return vec![remark(entry, Kind::NotJudged, about(""), why)];
+            }
             let again = match entry.judged_again(kept, &run) {
                 Ok(again) => again,
                 Err(error) => {

@@ -134,6 +134,86 @@ fn hosts_of_results_that_are_compared_are_held_against_each_other() {
 }
 
 #[test]
+fn hosts_of_added_runs_are_held_against_each_other() {
+    let folder = Folder::new("hosts-runs");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let condition = finding("runs.one.rate > entries.aa.runs.two.rate");
+    let made = [entry(&journal, "aa", "", None), entry(&journal, "bbb", &condition, None)];
+    let add = |nth: usize, name: &str, kernel: &str| {
+        let mut record = record(100.0);
+        record.host.kernel = kernel.to_string();
+        let run = made[nth].path.join("runs").join(name);
+        fs::create_dir_all(&run).unwrap();
+        fs::write(run.join("run.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    };
+    add(0, "two", "6.1");
+    add(1, "one", "6.12");
+    // Neither has an interval, so the condition is undecided.
+    assert_eq!(kinds(&journal, "bbb"), [Kind::Undecided, Kind::HostsDiffer]);
+    let said = why(&journal, Kind::HostsDiffer);
+    assert!(said.starts_with("aa/runs/two and bbb/runs/one: "), "{said}");
+    assert!(said.contains("client kernel '6.1' and '6.12'"), "{said}");
+    add(1, "one", "6.1");
+    assert_eq!(kinds(&journal, "bbb"), [Kind::Undecided]);
+}
+
+#[test]
+fn the_same_hosts_in_any_number_do_not_differ() {
+    let folder = Folder::new("hosts-many");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let condition = finding("cells.a.rate > 1.5 * entries.aa.cells.a.rate");
+    let on = |rate: f64, kernels: &[&str]| {
+        let mut of = of_rate(rate, kernels[0]);
+        let hosts = &mut of.analysis.as_mut().unwrap().hosts;
+        let first = hosts[0].clone();
+        let more = kernels[1..]
+            .iter()
+            .map(|one| model::analysis::HostSeen { kernel: one.to_string(), ..first.clone() });
+        hosts.extend(more);
+        of
+    };
+    entry(&journal, "aa", "", Some(on(1000.0, &["6.1", "6.12"])));
+    entry(&journal, "bbb", &condition, Some(on(2000.0, &["6.12", "6.1"])));
+    assert_eq!(kinds(&journal, "bbb"), [], "the same two");
+    entry(&journal, "cccc", &condition, Some(on(2000.0, &["6.1"])));
+    assert_eq!(kinds(&journal, "cccc"), [Kind::HostsDiffer], "one is not there");
+    let said = why(&journal, Kind::HostsDiffer);
+    assert_eq!(said.matches("client kernel '6.12' and '6.1'").count(), 1, "{said}");
+}
+
+#[test]
+fn added_runs_are_judged_again_when_the_named_result_is_missing() {
+    let folder = Folder::new("result-gone");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let made = entry(&journal, "a", "result = \"20250101T000000-gone\"\n", None);
+    let run = made.path.join("runs/hand");
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("run.json"), serde_json::to_vec(&record(100.0)).unwrap()).unwrap();
+    let remarks = remarks(&journal);
+    let is_of_run = |one: &&Remark| one.kind == Kind::NotJudged && one.about == "run hand";
+    assert_eq!(remarks.iter().filter(is_of_run).count(), 1, "{remarks:?}");
+}
+
+#[test]
+fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
+    let mut record = record(100.0);
+    record.target.probe = Some(FarHost {
+        address: "10.0.0.2:9417".to_string(),
+        host: record.host.clone(),
+        server: record.target.server.take(),
+        privilege: Privilege::None,
+        clock: ClockOffset { offset_ns: 0, error_ns: 1_000, round_trips: 9 },
+        lost: None,
+    });
+    let (readings, latencies) = (readings(), vec![]);
+    let server_readings = readings.clone();
+    let run = model::run::Run { record, readings, server_readings, latencies };
+    assert_eq!(crate::data::unjudged(&run), None);
+    let run = model::run::Run { server_readings: vec![], ..run };
+    assert!(crate::data::unjudged(&run).unwrap().contains("of the server's host are missing"));
+}
+
+#[test]
 fn what_another_tool_printed_is_found_by_path() {
     let folder = Folder::new("foreign");
     let journal = Journal::open_or_make(&folder.0).unwrap();

@@ -81,6 +81,14 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
     assert_eq!((p99.low, p99.value, p99.high), (0.001, 0.002, f64::INFINITY), "at least 1 ms");
     assert_eq!(p99.basis, Basis::Bounds);
     assert_eq!(figures.cells["a"]["wall"], Value::Word([("S1".to_string(), 2)].into()));
+    let mut partly = of.clone();
+    partly.analysis.as_mut().unwrap().visits[2].wall = None;
+    partly.analysis.as_mut().unwrap().visits[2].figures.remove(&Measured::P99);
+    let figures_of_part = ResultFigures::of(&partly, &[None, None, None]);
+    let walls = [("S1".to_string(), 1), ("unknown".to_string(), 1)];
+    assert_eq!(figures_of_part.cells["a"]["wall"], Value::Word(walls.into()));
+    let p99 = figure(&figures_of_part, "a", "p99");
+    assert_eq!((p99.low, p99.value, p99.high), (0.001, 0.0015, f64::INFINITY));
     assert!(why(&figures, "a", "errors").contains("cannot be read"));
     assert!(why(&figures, "b", "rate").contains("cannot be read"), "the document has none");
 }
@@ -119,6 +127,71 @@ fn a_figure_that_a_gate_struck_is_not_known_or_has_bounds() {
     let unknown = Standing::NotKnown { why: "the clock jumped".to_string() };
     struck.points[0].standing.add(standing::Figure::P99, unknown);
     assert_eq!(of_record(&struck)["p99"], Value::Unknown("the clock jumped".to_string()));
+}
+
+/// A visit whose p99 falls among its failed requests ranks as the slowest, and is not left out.
+#[test]
+fn a_percentile_among_failures_is_known_from_below() {
+    let of = |failed: [u64; 6]| {
+        let records = failed.map(|failed| {
+            let mut record = record(100.0);
+            let mut whole = model::histogram::Histogram::new();
+            whole.record_n(1_000_000, 9_000);
+            whole.record_n(2_000_000, 1_000);
+            let point = &mut record.points[0];
+            point.latency_ns = whole.summary(failed);
+            // As the rules of the gates say of an absent percentile without any bound.
+            if failed > 0 {
+                let why = "p99 falls among requests without a good response".to_string();
+                point.standing.add(standing::Figure::P99, Standing::NotKnown { why });
+            }
+            Some(record)
+        });
+        let cells = (1..=6).map(|block| measured("a", block)).collect();
+        let mut of = experiment(cells);
+        // Written by a version that left such visits out.
+        of.summaries.push(CellSummary {
+            cell: "a".to_string(),
+            figure: Measured::P99,
+            visits: 5,
+            median: 2e6,
+            low: Some(2e6),
+            high: Some(2e6),
+        });
+        ResultFigures::of(&of, &records)
+    };
+    let p99 = |failed| figure(&of(failed), "a", "p99");
+    let good = p99([0; 6]);
+    assert_eq!((good.basis, good.high), (Basis::Visits(6), 0.002));
+    for failed in [[0, 0, 0, 0, 0, 500], [500; 6]] {
+        let found = p99(failed);
+        assert_eq!((found.basis, found.high), (Basis::Bounds, f64::INFINITY), "{failed:?}");
+        assert!((found.low - 0.002).abs() < 1e-5, "{found:?}");
+        let shown = crate::language::shown_value(&Value::Figure(found));
+        assert!(shown.starts_with("at least 2"), "{shown}");
+    }
+    let errors = of([500; 6]);
+    assert!(matches!(errors.cells["a"]["p50"], Value::Figure(Figure { high, .. }) if high < 0.002));
+}
+
+#[test]
+fn a_rate_of_zero_was_measured() {
+    let of = ResultFigures::of(&experiment(vec![measured("a", 1)]), &[Some(record(0.0))]);
+    assert_eq!(figure(&of, "a", "rate").value, 0.0);
+    let cells = (1..=3).map(|block| measured("a", block)).collect();
+    let rates = [100.0, 0.0, 102.0].map(|rate| Some(record(rate)));
+    let rate = figure(&ResultFigures::of(&experiment(cells), &rates), "a", "rate");
+    assert_eq!((rate.low, rate.value, rate.high), (0.0, 100.0, 102.0));
+}
+
+#[test]
+fn failures_that_gates_struck_are_not_known() {
+    let mut struck = record(100.0);
+    let by = "littles_law: the accounts disagree".to_string();
+    struck.points[0].standing.add(standing::Figure::Failures, Standing::NotKnown { why: by });
+    let cells = vec![measured("a", 1), measured("a", 2)];
+    let of = ResultFigures::of(&experiment(cells), &[Some(struck), Some(record(100.0))]);
+    assert_eq!(why(&of, "a", "errors"), "in 1 of 2 visits: littles_law: the accounts disagree");
 }
 
 /// A rate that the generator limited is a lower bound, however many visits agree on it.

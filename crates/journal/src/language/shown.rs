@@ -108,6 +108,9 @@ fn drawn(figure: &Figure, word: &str, factor: f64, decimals: Option<u8>) -> Stri
     );
     let remark = figure.basis.remark();
     match has_interval {
+        true if low.is_finite() && high.is_infinite() => {
+            format!("at least {}{space}{word}", number(low))
+        }
         true if low.is_infinite() || high.is_infinite() => {
             format!("{}{space}{word} (of unknown width)", number(value))
         }

@@ -73,6 +73,8 @@ fn conditions_are_true_false_or_undecided() {
         ("cells.free.rate * cells.free.p50 < 14", True),
         ("(1 + 2) * 3 == 9", True),
         ("10k/s == 10000/s and 1/2 < 0.6", True),
+        ("1.001kB == 1001B and 1.1MB == 1100kB and 4.35MB == 4350000B", True),
+        ("0.7% == 0.007 and 57% == 0.57 and 2.3us == 2300ns", True),
         ("cells.free.wall == S1", True),
         ("cells.free.wall != 'S1'", False),
         ("cells.mixed.wall == S1", Undecided),

@@ -61,11 +61,12 @@ fn number(text: &str) -> Result<(Word, &str), String> {
     let is_rate = behind.strip_prefix("/s").is_some_and(|more| end(more, is_in_path) == 0);
     long += if is_rate { 2 } else { 0 };
     let (word, rest) = rest.split_at(long);
-    let number: Option<f64> = digits.replace('_', "").parse().ok();
-    match (number.filter(|number| number.is_finite()), written(word)) {
-        (Some(number), Some((factor, unit))) => {
-            Ok((Word::Number(Figure::exact(number * factor, unit)), rest))
-        }
+    let known = written(word);
+    // A product would round a second time: 1.001kB are 1001 bytes.
+    let power = known.map_or(0, |(factor, _)| factor.log10().round() as i32);
+    let number: Option<f64> = format!("{}e{power}", digits.replace('_', "")).parse().ok();
+    match (number.filter(|number| number.is_finite()), known) {
+        (Some(number), Some((_, unit))) => Ok((Word::Number(Figure::exact(number, unit)), rest)),
         (None, _) => Err(format!("'{digits}' is not a number; for example 1.5k")),
         (_, None) => Err(format!("'{word}' is not a unit; units are {}", unit::words())),
     }

@@ -2,10 +2,11 @@
 
 use super::{Line, Outcome};
 use crate::check::again::{gates, verdicts};
-use crate::data::RunKept;
+use crate::data::{RunKept, unjudged};
 use crate::folder::EntryFolder;
 use model::histogram::{Histogram, Summary};
 use model::run::{Point, Run};
+use model::visit::best_point;
 
 /// A run that was judged again.
 pub struct Again {
@@ -28,8 +29,8 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
         Err(error) => return open("not known".to_string(), error.to_string(), None),
     };
     let value = format!("wall {}", run.record.verdict.wall.word());
-    if run.readings.is_empty() {
-        return open(value, "its raw readings are missing".to_string(), Some(run));
+    if let Some(why) = unjudged(&run) {
+        return open(value, why, Some(run));
     }
     let mut record = match entry.judged_again(kept, &run) {
         Ok(record) => record,
@@ -45,6 +46,21 @@ pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
         false => Outcome::Differs { now: told.join("; ") },
     };
     Again { line: Line { about, value, outcome }, run: Some(Run { record, ..run }) }
+}
+
+/// Why the percentiles of a run are not computed again: it keeps only distributions of the latency
+/// of requests.
+pub(super) fn times_open(run: &Run) -> Option<String> {
+    if let Some(tool) = &run.record.tool {
+        return Some(format!("its times are as {} printed them", tool.generator.name()));
+    }
+    let (_, point) = best_point(&run.record)?;
+    let what = match () {
+        () if point.events.is_some() => "the staleness of events",
+        () if point.is_churn() => "times to connect",
+        () => return None,
+    };
+    Some(format!("{what}: the record has their percentiles, and no run keeps the distribution"))
 }
 
 /// The latency of a point, with the percentiles of its full distribution.

@@ -4,6 +4,7 @@ use super::*;
 use crate::Journal;
 use crate::fixture::{Folder, entry, experiment, finding, measured, of_rate};
 use model::histogram::Summary;
+use model::run::Run;
 
 fn made(name: &str, of: Experiment) -> Remade {
     let folder = Folder::new(name);
@@ -52,6 +53,38 @@ fn what_is_only_taken_over_is_not_told_to_be_the_same() {
     assert!(matches!(made.findings[2].outcome, Outcome::CannotBe { .. }), "{made:?}");
 }
 
+/// Their percentiles are in the record alone, so they would be compared with themselves.
+#[test]
+fn percentiles_without_a_distribution_are_not_told_to_be_the_same() {
+    let mut record = crate::fixture::record(100.0);
+    let run = |record: &Record| Run {
+        record: record.clone(),
+        readings: vec![],
+        server_readings: vec![],
+        latencies: vec![],
+    };
+    assert_eq!(run::times_open(&run(&record)), None);
+    record.points[0].events = Some(model::fanout::EventInfo { rate: 5.0, ..Default::default() });
+    let why = run::times_open(&run(&record)).unwrap();
+    assert!(why.contains("staleness of events"), "{why}");
+    let times = [("a".to_string(), why)].into();
+    let open = Open { times, ..Open::default() };
+    assert!(open.why(&["a"], "p99").is_kept.is_some() && open.why(&["b"], "p99").is_kept.is_none());
+    assert!(open.why(&["a"], "rate").is_kept.is_none());
+    let names = ["contrasts", "b", "p99", "ratio"];
+    assert!(open.why_at(&names).is_kept.is_some(), "it needs both cells");
+    let named = |p99: f64| -> Named {
+        let of = |value| Value::Figure(Figure::exact(value, crate::language::Unit::Seconds));
+        [("p99".to_string(), of(p99)), ("rate".to_string(), of(1.0))].into()
+    };
+    let outcomes = |now: f64| -> Vec<Outcome> {
+        let lines = each("", &named(1.0), Some(&named(now)), &|name| open.why(&["a"], name));
+        lines.into_iter().map(|line| line.outcome).collect()
+    };
+    assert!(matches!(&outcomes(1.0)[..], [Outcome::CannotBe { .. }, Outcome::Same]));
+    assert!(matches!(&outcomes(2.0)[..], [Outcome::Differs { .. }, Outcome::Same]));
+}
+
 #[test]
 fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
     let of = Experiment { analysis: None, ..experiment(vec![measured("a", 1)]) };
@@ -67,6 +100,11 @@ fn figures_are_the_same_to_the_last_bits_and_no_further() {
     assert!(is_same(&of(0.1 + 0.2), &of(0.3)));
     assert!(!is_same(&of(0.3), &of(0.300_000_001)));
     assert!(is_same(&of(0.0), &of(0.0)) && !is_same(&of(0.0), &of(1e-300)));
+    for open in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        assert!(!is_same(&of(open), &of(0.3)) && !is_same(&of(0.3), &of(open)), "{open}");
+        assert!(!is_same(&of(open), &of(-open)), "{open}");
+    }
+    assert!(is_same(&of(f64::INFINITY), &of(f64::INFINITY)), "both are bounds that nothing left");
     let unknown = |why: &str| Value::Unknown(why.to_string());
     assert!(is_same(&unknown("a"), &unknown("b")) && !is_same(&unknown("a"), &of(1.0)));
     let wall = |word: &str| Value::Word([(word.to_string(), 2)].into());
@@ -92,7 +130,7 @@ fn a_point_without_its_distribution_is_not_the_same() {
     let mut whole = model::histogram::Histogram::new();
     whole.record_n(1_000_000, 5000);
     let (readings, server_readings, latencies) = (vec![], vec![], vec![whole; 2]);
-    let mut run = model::run::Run { record, readings, server_readings, latencies };
+    let mut run = Run { record, readings, server_readings, latencies };
     for point in &mut run.record.points {
         point.latency_ns = run::again_of(point, &run.latencies[0]);
     }

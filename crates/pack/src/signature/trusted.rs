@@ -35,9 +35,10 @@ impl Trusted {
     }
 }
 
-/// Options of a key that make it valid only at times that `ceiling` does not know, or only for
-/// certificates.
-const LIMITS: [&str; 3] = ["cert-authority", "valid-after", "valid-before"];
+/// Options of a key that make it valid only at times that `ceiling` does not know, only for
+/// certificates, or not at all.
+const LIMITS: [&str; 5] =
+    ["cert-authority", "valid-after", "valid-before", "expiry-time", "@revoked"];
 
 /// The key in a line, with principals and options before it. A key that is limited to other uses or
 /// to some time is not trusted.
@@ -49,12 +50,23 @@ fn key_in(line: &str) -> Option<PublicKey> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_algorithm = |word: &&str| ALGORITHMS.iter().any(|begin| word.starts_with(begin));
     let at = words.iter().position(is_algorithm)?;
-    let options = words[..at].join(" ").to_lowercase();
-    let is_for_others = options.contains("namespaces=") && !options.contains(NAMESPACE);
-    if is_for_others || LIMITS.iter().any(|limit| options.contains(limit)) {
+    let options = words[..at].join(" ");
+    let small = options.to_ascii_lowercase();
+    if !is_for_us(&options, &small) || LIMITS.iter().any(|limit| small.contains(limit)) {
         return None;
     }
     let key = PublicKey::from_openssh(&words[at..].join(" ")).ok()?;
     let is_plain = key.comment().chars().all(|letter| letter.is_ascii_graphic() || letter == ' ');
     is_plain.then_some(key)
+}
+
+/// Whether options leave a key for our namespace: every list of namespaces has its name as a whole,
+/// and excludes none. Patterns such as `ceiling.*` are not understood, and leave nothing.
+fn is_for_us(options: &str, small: &str) -> bool {
+    const OPTION: &str = "namespaces=";
+    small.match_indices(OPTION).all(|(at, _)| {
+        let list = options[at + OPTION.len()..].trim_start_matches('"');
+        let mut names = list.split(['"', ' ']).next().unwrap_or_default().split(',');
+        names.clone().any(|name| name == NAMESPACE) && !names.any(|name| name.starts_with('!'))
+    })
 }

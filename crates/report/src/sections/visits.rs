@@ -9,8 +9,7 @@ use crate::wording::{is_partial, wall_mark};
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Figure};
 use model::run::{Point, Run};
-use model::standing::Standing;
-use model::visit::{figure_of, standing_of};
+use model::visit::{bounds, figure_of};
 
 /// Values that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
@@ -121,7 +120,7 @@ pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
 fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
     let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
     let is_of_generator = !is_cost && point.claim() == Claim::OfGenerator;
-    let is_bounded = matches!(standing_of(point, figure), Standing::Bounded { .. });
+    let is_bounded = bounds(&run.record).contains_key(&figure);
     match is_of_generator || is_bounded || is_partial(run, point) {
         true => Mark::Caution,
         false => Mark::None,
@@ -203,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_time_that_is_not_known_counts_in_nothing_and_the_rate_beside_it_does() {
-        use model::standing;
+        use model::standing::{self, Standing};
         let (of, mut runs) = fixtures::blocks();
         let run = runs[0].as_mut().unwrap();
         for point in &mut run.record.points {

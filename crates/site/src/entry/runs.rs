@@ -1,12 +1,12 @@
 //! Runs that were added by hand: a table row and a page for each.
 
 use super::{Scene, claims, result};
+use crate::figures;
 use crate::frame::file_of;
 use crate::markup::{escape, link};
 use crate::{Added, Files};
 use model::experiment::Figure;
 use model::maps::IntoMap;
-use model::units::{show_count, show_ns};
 use model::verdict::Named;
 use report::sections::{Detail, page_of};
 
@@ -28,16 +28,16 @@ pub fn list(scene: &Scene<'_>) -> String {
     }
     let row = |(nth, added): (usize, &Added)| {
         let address = scene.frame.to(&file_of(&scene.listed.slug, &page_name(nth)));
-        let figures = report::figures(&added.run);
-        let shown = |figure: Figure, show: fn(f64) -> String| {
-            figures.get(&figure).map_or("-".to_string(), |value| show(*value))
+        let figures = figures::of_run(&added.run);
+        let shown = |figure: Figure| {
+            escape(&figures.get(&figure).map_or("-".to_string(), |value| value.text(figure)))
         };
         format!(
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td>\
              <td>{}</td></tr>\n",
             link(&address, &added.name),
-            shown(Figure::Rate, show_count),
-            shown(Figure::P99, show_ns),
+            shown(Figure::Rate),
+            shown(Figure::P99),
             escape(&wall(added))
         )
     };

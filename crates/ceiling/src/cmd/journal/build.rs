@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure};
 use crate::screen::{to_stderr, to_stdout};
 use clap::Args;
 use journal::Journal;
+use model::units::show_bytes;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 use site::Files;
@@ -80,10 +81,10 @@ fn told(command: &Build, pages: &Pages) -> String {
         false => "No feed: journal.toml has no url.\n",
     };
     format!(
-        "{}: {entries}, {} files, {:.1} MB\n{feed}",
+        "{}: {entries}, {} files, {}\n{feed}",
         index.display(),
         pages.files.len(),
-        bytes as f64 / 1e6
+        show_bytes(bytes as f64)
     )
 }
 

@@ -3,8 +3,6 @@
 use crate::exit::Failure;
 use journal::language::{Condition, Decision, Fault, filled};
 use journal::{EntryFolder, Journal, JournalError, RunKept, Status, World};
-use model::experiment::{CellResult, Fate};
-use model::run::Run;
 use site::{Added, Contents, Drawn, Files, Foreign, Listed, Measured, Site};
 use std::fs::{self, File};
 use std::io::Read;
@@ -139,19 +137,12 @@ fn results(entry: &EntryFolder, world: &World<'_>, of: &mut Contents) -> Result<
         if chosen.as_ref() == Some(&id) {
             of.chosen = Some(of.results.len());
         }
-        let folder = entry.result_path(&id).join("runs");
-        let run = |cell: &CellResult| whole(entry, &folder, cell);
-        let runs = read.experiment.cells.iter().map(run).collect();
+        // A run that cannot be read is missing on the page, which says so.
+        let run = |kept: Option<RunKept>| entry.whole_run(&kept?).ok();
+        let runs = entry.visits(&id)?.into_iter().map(run).collect();
         of.results.push(Measured { id, experiment: read.experiment.clone(), runs });
     }
     Ok(())
-}
-
-/// The run of a visit. If it cannot be read, the page says so.
-fn whole(entry: &EntryFolder, folder: &Path, cell: &CellResult) -> Option<Run> {
-    let Fate::Measured { run } = &cell.fate else { return None };
-    let path = folder.join(run);
-    entry.whole_run(&RunKept { about: cell.name.clone(), path }).ok()
 }
 
 /// The unchanged output of another tool, up to a size limit; empty if there is no such file.
