@@ -1,12 +1,14 @@
 //! What a command line tells that an output does not, and what a person stated.
 //!
-//! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). The
-//! file takes precedence over the command line, and the command line over figures passed as
-//! options.
+//! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). Only
+//! the words after the tool's name count, up to a pipe: what stands before it are programs that
+//! start the tool (`taskset -c 1 wrk ..`), with flags of their own. The file takes precedence over
+//! the command line, and the command line over figures passed as options.
 
 use crate::page::Page;
 use crate::printed::{count, go_duration, rounded, seconds};
 use model::audit::{Figure, Foreign, Given, Loop, Since};
+use model::shell;
 
 /// The flags of a tool that set the load.
 struct Flags {
@@ -18,6 +20,10 @@ struct Flags {
     rate: &'static [&'static str],
     /// With one of these, the command line does not tell the depth.
     hides_depth: &'static [&'static str],
+    /// With one of these, connections and duration change in stages.
+    staged: &'static [&'static str],
+    /// With one of these, a number of requests ends the load, and a duration is only a limit.
+    counted: &'static [&'static str],
     /// A script always says what is in flight, and no flag tells the depth.
     is_scripted: bool,
     /// Connections if no flag sets them.
@@ -32,6 +38,8 @@ const NONE: Flags = Flags {
     duration: &[],
     rate: &[],
     hides_depth: &[],
+    staged: &[],
+    counted: &[],
     is_scripted: false,
     connections_default: None,
 };
@@ -89,6 +97,7 @@ const FLAGS: &[Flags] = &[
         depth: &["-p", "--pipelining"],
         duration: &["-d", "--duration"],
         rate: &["-R", "--overallRate"],
+        counted: &["-a", "--amount"],
         connections_default: Some(10.0),
         ..NONE
     },
@@ -97,6 +106,7 @@ const FLAGS: &[Flags] = &[
         connections: &["-c", "--c"],
         duration: &["-t", "--t"],
         rate: &["-qps", "--qps"],
+        counted: &["-n", "--n"],
         connections_default: Some(4.0),
         ..NONE
     },
@@ -104,6 +114,8 @@ const FLAGS: &[Flags] = &[
         tool: "k6",
         connections: &["-u", "--vus"],
         duration: &["-d", "--duration"],
+        staged: &["-s", "--stage"],
+        counted: &["-i", "--iterations"],
         // A user may send several requests at once (`http.batch`).
         is_scripted: true,
         ..NONE
@@ -114,16 +126,19 @@ const FLAGS: &[Flags] = &[
 const HEAD_LINES: usize = 20;
 /// Words of a command line that are examined.
 const WORDS_MAX: usize = 200;
+/// Words of a line in a file among which the tool's name is looked for.
+const NAMED_MAX: usize = 20;
 
 /// Adds what the command line and the person state to what the output reports.
 pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     let flags = FLAGS.iter().find(|flags| flags.tool == told.tool);
     let typed = given.command.clone().or_else(|| in_head(&told.tool, head));
-    if let (Some(flags), Some(typed)) = (flags, &typed) {
-        from_flags(told, flags, typed);
-    }
-    if told.tool == "oha" {
-        of_oha(told, typed.as_deref());
+    if let Some(own) = typed.as_deref().and_then(|typed| own_words(&told.tool, typed)) {
+        let own: Vec<&str> = own.iter().take(WORDS_MAX).map(String::as_str).collect();
+        flags.into_iter().for_each(|flags| from_flags(told, flags, &own));
+        if told.tool == "oha" {
+            of_oha(told, &own);
+        }
     }
     told.command = typed.or(told.command.take());
     let by_person = |figure: &mut Option<Figure>, told: Option<u64>| {
@@ -133,46 +148,89 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     by_person(&mut told.depth, given.depth);
 }
 
+/// The words of a command line that are the tool's own. None if it does not name the tool: the
+/// flags of another program, such as a script, say nothing about the load.
+fn own_words(tool: &str, typed: &str) -> Option<Vec<String>> {
+    let mut words = shell::words(typed);
+    let begin = match words.first()?.starts_with('-') {
+        true => 0,
+        false => 1 + named_at(tool, &words)?,
+    };
+    let own = words.split_off(begin);
+    Some(own.into_iter().take_while(|word| !ENDS.contains(&word.as_str())).collect())
+}
+
+/// Words that end a command.
+const ENDS: [&str; 5] = ["|", "||", "&&", "&", ";"];
+/// Flags of other programs whose value may be the name of a tool.
+const NAMING: [&str; 7] = ["--name", "-u", "--user", "-g", "--group", "-h", "--hostname"];
+
+/// Which word starts the tool.
+fn named_at(tool: &str, words: &[String]) -> Option<usize> {
+    let is_value = |at: usize| at > 0 && NAMING.contains(&words[at - 1].as_str());
+    let is_named = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        // wrk2 builds a program that is called wrk.
+        let called = |tool: &str| name.strip_prefix(tool).is_some_and(is_version);
+        let is_called = called(tool) || (tool == "wrk2" && called("wrk"));
+        is_called && !word.starts_with('-') && !word.contains("://") && !word.contains('=')
+    };
+    (0..words.len()).find(|at| is_named(&words[*at]) && !is_value(*at))
+}
+
+/// Whether the name of a program or an image goes on like this after the tool's:
+/// `hey_linux_amd64`, `oha:latest`, `autocannon@7`.
+fn is_version(rest: &str) -> bool {
+    let behind = rest.strip_prefix(['-', '_']).unwrap_or_default();
+    let is_of_build = behind.starts_with(|first: char| first.is_ascii_digit())
+        || ["linux", "darwin", "v"].iter().any(|of| behind.starts_with(of));
+    rest.is_empty() || rest == ".exe" || rest.starts_with([':', '@']) || is_of_build
+}
+
 /// Only the command line of oha tells from when its times count.
-fn of_oha(told: &mut Foreign, typed: Option<&str>) {
-    let Some(typed) = typed else { return };
-    let has = |flag: &str| typed.split_whitespace().any(|word| word == flag);
+fn of_oha(told: &mut Foreign, own: &[&str]) {
+    let has = |flag: &str| value(own, &[flag], |_| true).is_some();
     let is_from_plan = has("--latency-correction");
     let since = if is_from_plan { Since::Plan } else { Since::Send };
     told.latencies.iter_mut().for_each(|latency| latency.since = since);
     told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
 }
 
-/// A line that starts with a prompt followed by the tool's name. `#` and `>` may also begin a
+/// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a
 /// heading or a quote, so a flag or an address must follow the name there.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let line = spot.text.trim_start();
         let typed = line.strip_prefix(['$', '#', '>'])?.trim();
-        let mut words = typed.split_whitespace();
-        words.by_ref().take(8).find(|word| word.rsplit('/').next() == Some(tool))?;
+        let words = shell::words(typed);
+        let at = named_at(tool, &words).filter(|at| *at < NAMED_MAX)?;
         let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
+        let mut own = words[at + 1..].iter();
         let is_typed =
-            line.starts_with('$') || words.any(|word| is_flag(word) || word.contains("://"));
+            line.starts_with('$') || own.any(|word| is_flag(word) || word.contains("://"));
         is_typed.then(|| model::secret::text(typed))
     })
 }
 
-fn from_flags(told: &mut Foreign, flags: &Flags, typed: &str) {
-    let words: Vec<&str> = typed.split_whitespace().take(WORDS_MAX).collect();
-    let has = |names: &[&str]| value(&words, names, |_| true).is_some();
+fn from_flags(told: &mut Foreign, flags: &Flags, words: &[&str]) {
+    let has = |names: &[&str]| value(words, names, |_| true).is_some();
     // The flags of some tools are longer words with one hyphen, such as `-cpus` of hey.
     let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
-    let value = |names: &[&str]| value(&words, names, is_number);
+    let value = |names: &[&str]| value(words, names, is_number);
     let number = |names: &[&str]| value(names).and_then(|text| count(&text, 0));
     let time = |text: String| match seconds(&text, 0) {
         Some(figure) => Some(figure),
         None => go_duration(&text, 0).or_else(|| rounded(&text, 0)),
     };
     let default = flags.connections_default.map(|value| Figure::exact(value, 0));
-    told.connections = told.connections.take().or(number(flags.connections)).or(default);
+    let is_staged = value(flags.staged).is_some();
+    if !is_staged {
+        told.connections = told.connections.take().or(number(flags.connections)).or(default);
+    }
     told.threads = told.threads.take().or(number(flags.threads));
-    told.asked_s = told.asked_s.take().or(value(flags.duration).and_then(time));
+    if !is_staged && value(flags.counted).is_none() {
+        told.asked_s = told.asked_s.take().or(value(flags.duration).and_then(time));
+    }
     told.target_rate = told.target_rate.take().or(number(flags.rate));
     if !flags.is_scripted && !has(flags.hides_depth) {
         let depth = number(flags.depth).or(Some(Figure::exact(1.0, 0)));
@@ -226,6 +284,37 @@ mod tests {
         let told = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
         assert_eq!((figures(&told)[0], told.asked_s.unwrap().value), (Some(200.0), 30.0));
         assert_eq!(figures(&completed("wrk", "wrk -c 8 -spipeline.lua http://h/"))[2], None);
+    }
+
+    #[test]
+    fn flags_of_programs_around_the_tool_are_not_its_own() {
+        for typed in [
+            "taskset -c 1 hey -z 9s http://h/",
+            "sudo -u hey nice -n 5 numactl -C 3 -m 0 ./hey -z 9s http://h/",
+            "env A=hey B=2 timeout 30s time -v /opt/hey_linux_amd64 -z 9s http://h/",
+            "docker run --rm -c 512 --name hey -t me/hey:latest -z 9s http://h/hey",
+            "perf stat -e cycles -c 4 hey -z 9s http://h/ | tee -c 7 hey.txt",
+            "hey -z 9s -H 'X-Flags: -c 5 -z 1s' http://h/ && sleep -c 3",
+        ] {
+            let told = completed("hey", typed);
+            let read = (figures(&told)[0], told.asked_s.unwrap().value);
+            assert_eq!(read, (Some(50.0), 9.0), "{typed}");
+        }
+        let told = completed("h2load", "taskset -c 4-7 h2load -t2 -m 8 http://h/");
+        assert_eq!(figures(&told), [Some(1.0), Some(2.0), Some(8.0), None]);
+        assert_eq!(figures(&completed("hey", "./bench.sh -c 9"))[0], None, "of a script");
+        assert_eq!(figures(&completed("hey", "-c 9 http://h/"))[0], Some(9.0), "flags alone");
+        let told = completed("wrk2", "numactl -N 0 ./wrk -c 5 -R 100 http://h/");
+        assert_eq!(figures(&told), [Some(5.0), None, Some(1.0), Some(100.0)]);
+    }
+
+    #[test]
+    fn what_changes_in_stages_or_ends_by_a_count_is_not_what_the_flags_say() {
+        let told = completed("k6", "k6 run -u 1 -d 5s -s 30s:100 -s 10s:0 ramp.js");
+        assert_eq!((figures(&told)[0], told.asked_s), (None, None));
+        let told = completed("k6", "k6 run -u 4 -d 60s -i 100 few.js");
+        assert_eq!((figures(&told)[0], told.asked_s), (Some(4.0), None));
+        assert_eq!(completed("autocannon", "autocannon -d 9 -a 50 http://h/").asked_s, None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::printed::{digits, scaled};
 use model::audit::Figure;
 use model::maps::IntoMap;
+use serde_json::Deserializer;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -20,10 +21,18 @@ pub struct Object<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// The document that begins at a position of a text, and where it ends.
+    pub fn begun(text: &'a str, begin: usize) -> Option<(Self, usize)> {
+        let mut values = Deserializer::from_str(text.get(begin..)?).into_iter::<&RawValue>();
+        let raw = values.next()?.ok()?;
+        Some((Self { text: raw.get(), root: text }, begin + values.byte_offset()))
+    }
+
     /// The whole of a document.
+    #[cfg(test)]
     pub fn root(text: &'a str) -> Option<Self> {
-        let raw: &RawValue = serde_json::from_str(text).ok()?;
-        Some(Self { text: raw.get(), root: text })
+        let (root, end) = Self::begun(text, 0)?;
+        text.get(end..)?.trim().is_empty().then_some(root)
     }
 
     /// Its entries, if it is an object.
@@ -43,6 +52,11 @@ impl<'a> Node<'a> {
     pub fn words(self) -> Option<String> {
         let text: String = serde_json::from_str(self.text).ok()?;
         Some(text.chars().take(WORDS_MAX).collect())
+    }
+
+    /// Its value, if it is true or false.
+    pub fn flag(self) -> Option<bool> {
+        serde_json::from_str(self.text).ok()
     }
 
     /// A number in a unit, rounded to its digits.
@@ -91,6 +105,11 @@ impl<'a> Object<'a> {
     /// An entry that is a number in a unit.
     pub fn scaled(&self, key: &str, scale: f64) -> Option<Figure> {
         self.get(key)?.scaled(scale)
+    }
+
+    /// An entry that is true or false.
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        self.get(key)?.flag()
     }
 
     /// An entry that is a text.

@@ -88,9 +88,30 @@ pub const FORMATS: &[Format] = &[
     jmeter_json::FORMAT,
 ];
 
-/// What one output of a format has once, if its marks of recognition occur again and again in it.
-pub(crate) fn printed_once(format: &Format) -> Option<&'static str> {
-    (format.id == jmeter_text::FORMAT.id).then_some(jmeter_text::ONCE)
+/// Texts in a line that one output of a format has once; empty if none is known.
+pub(crate) fn printed_once(format: &Format) -> &'static [&'static str] {
+    match format.id {
+        "wrk" | "wrk2" => &[" requests in ", " read"],
+        "hey" | "oha-text" => &["Requests/sec:"],
+        "k6-text" => &[k6_text::ONCE],
+        "jmeter-text" => &[jmeter_text::ONCE],
+        _ => &[],
+    }
+}
+
+/// Whether the marks of a format occur again and again in one output: with what is printed once,
+/// k6 also prints each of its groups.
+pub(crate) fn is_repeated(format: &Format, is_marked: bool) -> bool {
+    format.id == jmeter_text::FORMAT.id || (format.id == k6_text::FORMAT.id && is_marked)
+}
+
+/// Whether an output of a format is also recognised as that of another one, or lies around its
+/// rows.
+pub(crate) fn is_part(part: &Format, of: &Format) -> bool {
+    let is_row = |format: &Format| matches!(format.reader, Reader::Rows(..));
+    let is_spectrum =
+        of.id == wrk2::FORMAT.id && [wrk::FORMAT.id, hdrplot::FORMAT.id].contains(&part.id);
+    is_spectrum || (part.tool == of.tool && (is_row(part) || is_row(of)))
 }
 
 /// The example that errors name.

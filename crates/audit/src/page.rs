@@ -65,7 +65,7 @@ impl<'a> Spot<'a> {
     /// The word before a text.
     pub fn before(self, text: &str) -> Option<Spot<'a>> {
         let (before, _) = self.text.split_once(text)?;
-        let word = before.trim_end().rsplit([' ', '\t', ',', '(']).next()?;
+        let word = before.trim_end().rsplit([' ', '\t', '(']).next()?;
         Some(Spot { text: word, ..self })
     }
 

@@ -24,45 +24,92 @@ pub struct Digits<'a> {
     pub rest: &'a str,
 }
 
-/// Reads a number at the start of a text: `1,234.5`, `12`, `1e-5`.
+/// Reads a number at the start of a text: `1,234.5`, `12`, `1e-5`; with a decimal comma `1.234,5`
+/// and `1,23`. None if its separators have no reading, as in `1,2,3`.
 pub fn digits(text: &str) -> Option<Digits<'_>> {
-    let bytes = text.as_bytes();
-    let mut end = usize::from(bytes.first() == Some(&b'-'));
-    let (mut plain, mut decimals, mut has_point) = (String::new(), 0_i32, false);
-    plain.push_str(&text[..end]);
-    while let Some(&byte) = bytes.get(end) {
-        let digit_next = bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
-        match byte {
-            b'0'..=b'9' => {
-                plain.push(byte as char);
-                decimals += i32::from(has_point);
-            }
-            b'.' if !has_point && digit_next => {
-                has_point = true;
-                plain.push('.');
-            }
-            b',' | b'_' if !has_point && groups(bytes, end) => {}
-            _ => break,
-        }
-        end += 1;
-    }
-    let significant = plain.bytes().filter(u8::is_ascii_digit).count();
+    let sign = usize::from(text.starts_with('-'));
+    let (groups, separators, length) = groups(&text[sign..]);
+    let decimals = match is_decimal(&groups, &separators)? {
+        true => groups.last()?.len() as i32,
+        false => 0,
+    };
+    let end = sign + length;
+    let plain: String = groups.concat();
+    let significant = plain.len();
     if significant == 0 || significant > PRINTED_MAX {
         return None;
     }
-    let exponent = exponent(&bytes[end..]);
+    let exponent = exponent(&text.as_bytes()[end..]);
     let power = exponent.map_or(0, |(power, _)| power);
     let rest = &text[end + exponent.map_or(0, |(_, length)| length)..];
-    let value = plain.parse::<f64>().ok()? * 10_f64.powi(power);
+    let (whole, part) = plain.split_at(significant - decimals as usize);
+    let value = format!("{}{whole}.{part}", &text[..sign]).parse::<f64>().ok()?;
+    let value = value * 10_f64.powi(power);
     let step = if significant >= FULL_DIGITS { 0.0 } else { 10_f64.powi(power - decimals) };
-    let is_whole = !has_point && exponent.is_none();
+    let is_whole = decimals == 0 && exponent.is_none();
     value.is_finite().then_some(Digits { value, step, is_whole, rest })
 }
 
-/// Whether a separator is between groups of three digits.
-fn groups(bytes: &[u8], at: usize) -> bool {
-    let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
-    at > 0 && is_digit(at - 1) && (1..=3).all(|ahead| is_digit(at + ahead)) && !is_digit(at + 4)
+/// Runs of digits, what separates them, and the length of all. Points and commas always separate;
+/// other marks only groups of three.
+fn groups(text: &str) -> (Vec<&str>, Vec<char>, usize) {
+    let (mut groups, mut separators, mut end) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let rest = &text[end..];
+        let is_digit = |letter: char| letter.is_ascii_digit();
+        let length = rest.find(|letter: char| !is_digit(letter)).unwrap_or(rest.len());
+        groups.push(&rest[..length]);
+        end += length;
+        let mut next = rest[length..].chars();
+        let Some(mark) = next.next() else { break };
+        let behind = next.as_str().chars().take_while(|letter| is_digit(*letter)).take(4).count();
+        let separates = match mark {
+            '.' | ',' => behind > 0,
+            '_' | '\'' | '’' | '\u{a0}' | '\u{202f}' => behind == 3,
+            _ => false,
+        };
+        if length == 0 || !separates {
+            break;
+        }
+        separators.push(mark);
+        end += mark.len_utf8();
+    }
+    (groups, separators, end)
+}
+
+/// Whether the last group is decimals. None if the marks have no reading. A single comma before
+/// three digits separates thousands, as tools print them, unless there can be none.
+fn is_decimal(groups: &[&str], separators: &[char]) -> Option<bool> {
+    let are_grouped = |many: usize| {
+        let same = separators[..many].windows(2).all(|pair| pair[0] == pair[1]);
+        let three = groups[1..=many].iter().all(|group| group.len() == 3);
+        same && three && groups[0].len() <= 3 && !groups[0].starts_with('0')
+    };
+    let (last, before) = match separators {
+        [] => return Some(false),
+        [.., last] => (*last, separators.len() - 1),
+    };
+    let may_be_decimal = last == '.' || last == ',';
+    let is_other = separators[..before].iter().all(|mark| *mark != last);
+    match () {
+        () if before == 0 && last == '.' => Some(true),
+        () if are_grouped(separators.len()) => Some(false),
+        () if may_be_decimal && is_other && are_grouped(before) => Some(true),
+        () if before == 0 && may_be_decimal => Some(true),
+        () => None,
+    }
+}
+
+/// Whether a number can be read in two ways: `1,234` and `1.234`.
+pub fn is_ambiguous(printed: &str) -> bool {
+    let (groups, separators, _) = groups(printed);
+    matches!(separators[..], ['.' | ',']) && is_decimal(&groups, &[',']) == Some(false)
+}
+
+/// Whether a number has a comma that can only be a decimal one.
+pub fn has_decimal_comma(printed: &str) -> bool {
+    let (groups, separators, _) = groups(printed);
+    separators.last() == Some(&',') && is_decimal(&groups, &separators) == Some(true)
 }
 
 /// `e-5`, and its length.
@@ -226,7 +273,40 @@ mod tests {
             let read = digits(text).filter(|digits| digits.rest.is_empty());
             assert!(read.is_none(), "{text}: {read:?}");
         }
-        assert_eq!(digits("1,2 ms").unwrap().rest, ",2 ms", "no group of three");
+        for text in ["1,2,3", "10,20,50 ms", "127.0.0.1", "1.2.3", "1,234.567.8", "1.5,2,3"] {
+            assert_eq!(digits(text), None, "{text}");
+        }
         assert_eq!(digits("5. of").unwrap().rest, ". of");
+    }
+
+    #[test]
+    fn a_decimal_comma_is_one_wherever_there_can_be_no_thousands() {
+        for (text, value) in [
+            ("1,23ms", 1.23),
+            ("1,2 ms", 1.2),
+            ("0,123", 0.123),
+            ("1.234,5", 1234.5),
+            ("1.234.567,25", 1_234_567.25),
+            ("1\u{202f}266,34", 1266.34),
+            ("1’266.34", 1266.34),
+            ("12345,678", 12_345.678),
+            ("1,234.5", 1234.5),
+            ("1.234.567", 1_234_567.0),
+            ("-3,5", -3.5),
+            // As tools print them: thousands, and a decimal point.
+            ("1,234", 1234.0),
+            ("1.234", 1.234),
+            ("80,0e2", 8000.0),
+        ] {
+            let read = digits(text).expect("a number");
+            assert!((read.value - value).abs() < 1e-9, "{text}: {read:?}");
+        }
+        assert_eq!(range(seconds("1,23ms", 1)), (0.001_23, 0.001_22, 0.001_24));
+        assert!(["1,234 ms", "1.234/s", "12,345"].into_iter().all(is_ambiguous));
+        assert!(
+            !["1,23", "1.23", "0,123", "1234,567", "1.234,5", "7"].into_iter().any(is_ambiguous)
+        );
+        assert!(["80,0/s", "1.266,34"].into_iter().all(has_decimal_comma));
+        assert!(!["1,234", "1,234.5", "1.5"].into_iter().any(has_decimal_comma));
     }
 }

@@ -1,11 +1,13 @@
 //! Turns the bytes of a file into what they report.
 
 use crate::command;
-use crate::document::Node;
+use crate::document::{Node, Object};
 use crate::formats::{self, FORMATS, Format, Reader};
 use crate::page::{Page, without_colours};
+use crate::printed::{has_decimal_comma, is_ambiguous};
 use model::audit::{Foreign, Given};
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 
 /// The most bytes of a file that is read as a whole. Files of rows are read row by row.
 pub const SIZE_MAX: usize = 64 << 20;
@@ -42,6 +44,25 @@ pub enum Unread {
         /// The format.
         form: &'static str,
     },
+    /// Outputs of two tools in one file.
+    #[error("holds {form} and {other}; put each into its own file, and name each file")]
+    Mixed {
+        /// One format.
+        form: &'static str,
+        /// Another one.
+        other: &'static str,
+    },
+    /// A number with two readings, among others with decimal commas.
+    #[error(
+        "line {line}: `{printed}` may be thousands or decimals, since other numbers here have a \
+             decimal comma; run the tool with LC_ALL=C"
+    )]
+    Ambiguous {
+        /// Line of the file, from 1.
+        line: u64,
+        /// The number.
+        printed: String,
+    },
     /// A text without a rate or a latency.
     #[error(
         "no rate and no latency in this text; expected are sentences such as `1.2M requests/s \
@@ -64,7 +85,11 @@ pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
         _ => false,
     });
     let mut foreign = match rows {
-        Some(format) => by_rows(format, &head, source)?,
+        Some(format) => {
+            let document = document(&shown).map(|document| document.format);
+            apart(format, &document.into_iter().chain(of_lines(&shown)).collect::<Vec<_>>())?;
+            by_rows(format, &head, source)?
+        }
         None => {
             if !is_all {
                 source.take((SIZE_MAX - HEAD_SIZE + 1) as u64).read_to_end(&mut head)?;
@@ -75,8 +100,19 @@ pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
             whole(&without_colours(&String::from_utf8_lossy(&head)))?
         }
     };
+    clear(std::slice::from_ref(&foreign))?;
     command::complete(&mut foreign, given, Page(&shown));
     Ok(foreign)
+}
+
+/// Where some numbers of a file have a decimal comma, one with two readings has none.
+pub(crate) fn clear(told: &[Foreign]) -> Result<(), Unread> {
+    let figures = || told.iter().flat_map(Foreign::figures).map(|(_, _, figure)| figure);
+    let unclear = figures().find(|figure| is_ambiguous(&figure.printed));
+    match unclear.filter(|_| figures().any(|figure| has_decimal_comma(&figure.printed))) {
+        Some(of) => Err(Unread::Ambiguous { line: of.line, printed: of.printed.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<Foreign, Unread> {
@@ -87,28 +123,89 @@ fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<
 }
 
 fn whole(text: &str) -> Result<Foreign, Unread> {
-    let page = Page(text);
-    // A log may precede a document, and a newline follow it.
-    let document = text.find(['{', '[']).and_then(|begin| Node::root(text.get(begin..)?));
-    let object = document.and_then(Node::object);
-    for format in FORMATS {
-        let told = match (&format.reader, &object) {
-            (Reader::Document(is, read), Some(object)) if is(object) => read(object),
-            (Reader::Text(is, _), None) if is(page) && is_several(format, *is, text) => {
-                return Err(Unread::Several { form: format.about });
-            }
-            (Reader::Text(is, read), None) if is(page) => read(page),
-            _ => continue,
-        };
-        return Ok(named(format, told.map_err(|missing| incomplete(format, missing))?));
+    let document = document(text);
+    let all = outputs(text, document.as_ref());
+    let Some((&first, others)) = all.split_first() else { return Err(Unread::Unknown) };
+    apart(first, others)?;
+    let told = match (&first.reader, &document) {
+        (Reader::Document(_, read), Some(document)) => read(&document.object),
+        (Reader::Text(is, _), _) if is_several(first, *is, text) => {
+            return Err(Unread::Several { form: first.about });
+        }
+        (Reader::Text(_, read), _) => read(Page(text)),
+        _ => return Err(Unread::Unknown),
+    };
+    Ok(named(first, told.map_err(|missing| incomplete(first, missing))?))
+}
+
+/// The formats of all outputs in a text: of its documents, of its lines, and of rows among them.
+fn outputs(text: &str, document: Option<&Document<'_>>) -> Vec<&'static Format> {
+    let Some(known) = document else {
+        return if is_foreign_document(text) { Vec::new() } else { of_lines(text) };
+    };
+    let (before, after) = (&text[..known.range.start], &text[known.range.end..]);
+    let again = self::document(after).map(|again| again.format);
+    let lines = of_lines(&format!("{before}\n{after}"));
+    [known.format].into_iter().chain(again).chain(lines).collect()
+}
+
+fn of_lines(text: &str) -> Vec<&'static Format> {
+    let is = |format: &&Format| match format.reader {
+        Reader::Text(is, _) => is(Page(text)),
+        Reader::Rows(is, _) => text.lines().any(|line| is(Page(line))),
+        Reader::Document(..) => false,
+    };
+    let (texts, rows): (Vec<_>, Vec<_>) =
+        FORMATS.iter().filter(is).partition(|format| matches!(format.reader, Reader::Text(..)));
+    [texts, rows].concat()
+}
+
+/// Whether each of these formats is a part of the first one.
+fn apart(first: &Format, others: &[&Format]) -> Result<(), Unread> {
+    match others.iter().find(|other| !formats::is_part(other, first)) {
+        Some(other) if other.id == first.id => Err(Unread::Several { form: first.about }),
+        Some(other) => Err(Unread::Mixed { form: first.about, other: other.about }),
+        None => Ok(()),
     }
-    Err(Unread::Unknown)
+}
+
+/// A document of a tool.
+struct Document<'a> {
+    format: &'static Format,
+    object: Object<'a>,
+    range: Range<usize>,
+}
+
+/// The most places at which a document is looked for.
+const TRIES_MAX: usize = 16;
+
+/// The first document of a tool: a log may precede it.
+fn document(text: &str) -> Option<Document<'_>> {
+    let of_lines = text.match_indices("\n{").map(|(at, _)| at + 1);
+    let mut places = text.find('{').into_iter().chain(of_lines).take(TRIES_MAX);
+    places.find_map(|begin| {
+        let (node, end) = Node::begun(text, begin)?;
+        let object = node.object()?;
+        let is = |format: &&Format| matches!(format.reader, Reader::Document(is, _) if is(&object));
+        let format = FORMATS.iter().find(is)?;
+        Some(Document { format, object, range: begin..end })
+    })
+}
+
+/// Whether it is one document of another program; it may quote the text of a tool.
+fn is_foreign_document(text: &str) -> bool {
+    let begin = text.len() - text.trim_start().len();
+    let begun = Node::begun(text, begin).filter(|_| text[begin..].starts_with('{'));
+    begun.is_some_and(|(_, end)| text[end..].trim().is_empty())
 }
 
 /// Whether the text after the first recognised part is recognised as well.
 fn is_several(format: &Format, is: fn(Page<'_>) -> bool, text: &str) -> bool {
-    if let Some(once) = formats::printed_once(format) {
-        return text.matches(once).count() > 1;
+    let once = formats::printed_once(format);
+    let has_all = |line: &&str| once.iter().all(|mark| line.contains(mark));
+    let marked = if once.is_empty() { 0 } else { text.lines().filter(has_all).count() };
+    if marked > 1 || formats::is_repeated(format, marked == 1) {
+        return marked > 1;
     }
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     let first = ends.partition_point(|end| !is(Page(&text[..*end])));
@@ -121,4 +218,44 @@ fn named(format: &Format, told: Foreign) -> Foreign {
 
 fn incomplete(format: &'static Format, missing: &'static str) -> Unread {
     Unread::Missing { form: format.about, missing, example: format.example }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRK: &str = include_str!("../../../bench/fixtures/wrk.txt");
+    const HEY: &str = include_str!("../../../bench/fixtures/hey.txt");
+    const OHA: &str = include_str!("../../../bench/fixtures/oha.json");
+    const WRK2: &str = include_str!("../corpus/wrk2-healthy.txt");
+    const OHA_TEXT: &str = include_str!("../corpus/oha-text-healthy.txt");
+    const AB: &str = include_str!("../../../bench/fixtures/ab.txt");
+    const JTL: &str = include_str!("../corpus/jmeter-jtl-healthy.txt");
+
+    fn read_all(parts: &[&str]) -> Result<Foreign, Unread> {
+        read(&mut parts.concat().as_bytes(), &Given::default())
+    }
+
+    #[test]
+    fn outputs_of_two_tools_are_not_read_as_one() {
+        let all = [WRK, HEY, OHA, WRK2, OHA_TEXT, AB, JTL];
+        for (at, one) in all.iter().enumerate() {
+            assert!(read_all(&[one]).is_ok(), "{at}");
+            for (other_at, other) in all.iter().enumerate().filter(|(other, _)| *other != at) {
+                let error = read_all(&[one, "\n", other]).err();
+                let is_told = matches!(error, Some(Unread::Several { .. } | Unread::Mixed { .. }));
+                assert!(is_told, "{at} and {other_at}: {error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_is_found_below_a_log_and_its_lines_are_those_of_the_file() {
+        let alone = read_all(&[OHA]).unwrap();
+        let below = read_all(&["[12:00] {\"level\": 1}\n{\"level\": 2}\n", OHA]).unwrap();
+        let line = |told: &Foreign| told.rate.as_ref().unwrap().line;
+        assert_eq!(line(&below), line(&alone) + 2);
+        let quoted = format!("{{\"said\": {WRK:?}}}");
+        assert!(matches!(read_all(&[&quoted]), Err(Unread::Unknown)));
+    }
 }

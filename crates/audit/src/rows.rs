@@ -73,6 +73,7 @@ pub struct Sampled {
     max_s: f64,
     min_s: f64,
     statuses: BTreeMap<String, u64>,
+    good: u64,
     /// First start and last end, seconds.
     span: Option<(f64, f64)>,
 }
@@ -87,14 +88,17 @@ impl Default for Sampled {
             max_s: 0.0,
             min_s: f64::INFINITY,
             statuses: BTreeMap::new(),
+            good: 0,
             span: None,
         }
     }
 }
 
 impl Sampled {
-    /// Adds one request: how long it took, from when to when, and its status.
-    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, status: &str) {
+    /// Adds one request: how long it took, from when to when, its status, and whether the tool
+    /// calls it good.
+    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, status: &str, is_good: bool) {
+        self.good += u64::from(is_good);
         let ns = (took_s * 1e9).round().clamp(0.0, LONGEST_NS as f64) as u64;
         self.times.saturating_record(ns);
         self.sum_s += took_s;
@@ -121,8 +125,7 @@ impl Sampled {
     pub fn told(&self, since: Since, step_s: f64, meaning: Meaning) -> Foreign {
         let count = self.count() as f64;
         let exact = |value: f64| Some(Figure::exact(value, 0));
-        let good = self.statuses.iter().filter(|(status, _)| status.starts_with(['2', '3']));
-        let good: u64 = good.map(|(_, many)| many).sum();
+        let good = self.good as f64;
         let duration = self.span.map(|(first, last)| last - first).filter(|span| *span > 0.0);
         let tally = |(name, many): (&String, &u64)| Tally {
             name: name.clone(),
@@ -130,8 +133,8 @@ impl Sampled {
         };
         Foreign {
             requests: exact(count),
-            good: exact(good as f64),
-            failed: exact(count - good as f64),
+            good: exact(good),
+            failed: exact(count - good),
             duration_s: duration.and_then(exact),
             rate: duration.and_then(|duration| exact(count / duration)),
             statuses: self.statuses.iter().map(tally).collect(),

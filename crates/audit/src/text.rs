@@ -10,7 +10,7 @@ mod table;
 
 use crate::command;
 use crate::page::Page;
-use crate::read::{SIZE_MAX, Unread};
+use crate::read::{SIZE_MAX, Unread, clear};
 use model::audit::{Figure, Foreign, Given, Latencies, Meaning, Percentile, Since};
 use std::io::Read;
 
@@ -58,6 +58,7 @@ pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Fo
     if accounts.is_empty() {
         return Err(Unread::NoFigure);
     }
+    clear(&accounts)?;
     Ok(named(accounts, given))
 }
 
@@ -182,6 +183,15 @@ mod tests {
         assert_eq!(outcomes(&of[1]), "rate holds, mean holds, p50 holds");
         let twice = audited("from 200k RPS to 4.9M RPS at 5 ms p50\n", &Given::default());
         assert_eq!(twice.len(), 3, "two rates do not say whose the median is");
+    }
+
+    #[test]
+    fn a_decimal_comma_is_read_or_the_text_is_refused() {
+        let of = audited("Es waren 1.234,5 req/s, p99 1,23 ms.\n", &Given::default());
+        let figures: Vec<f64> = of[0].claims.iter().map(|claim| claim.figure.value).collect();
+        assert_eq!(figures, [1234.5, 0.001_23]);
+        let error = read_text(&mut "1.234 req/s, p99 1,23 ms".as_bytes(), &Given::default());
+        assert!(matches!(error, Err(Unread::Ambiguous { line: 1, .. })), "{error:?}");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use clap::CommandFactory;
 use model::load::Question;
 use model::perturbation::Touch;
 use model::run::Record;
-use model::secret::{self, Secrets};
+use model::secret::Secrets;
+use model::shell;
 use model::verdict::Confidence;
 use model::wall::Side;
 
@@ -240,64 +241,9 @@ fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
     words
 }
 
-/// The command quoted for a shell. A masked secret becomes a variable such as `$AUTHORIZATION`.
+/// The command quoted for a shell.
 fn typed(words: &[String]) -> String {
-    let mut before = "";
-    let mut shown = vec!["ceiling".to_string()];
-    for word in words {
-        shown.push(match word {
-            word if word.contains(secret::MASK) => format!("\"{}\"", referred(word, before)),
-            word if !word.is_empty() && word.chars().all(is_plain) => word.clone(),
-            word => format!("'{}'", word.replace('\'', "'\\''")),
-        });
-        before = word;
-    }
-    shown.join(" ")
-}
-
-/// Whether a character needs no quotes in any shell.
-fn is_plain(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter)
-}
-
-/// A word for use between double quotes, with a variable in the place of each secret. A shell in
-/// which the variable is not set prints an error and does not run the command.
-fn referred(word: &str, before: &str) -> String {
-    let mut parts = word.split(secret::MASK).peekable();
-    let mut text = String::new();
-    while let Some(part) = parts.next() {
-        for letter in part.chars() {
-            if "\\\"$`".contains(letter) {
-                text.push('\\');
-            }
-            text.push(letter);
-        }
-        if let Some(behind) = parts.peek() {
-            text += &format!("${{{}:?}}", variable(part, behind, before));
-        }
-    }
-    text
-}
-
-/// The name of the variable of a secret, after the header, parameter or option that it belongs to.
-fn variable(ahead: &str, behind: &str, before: &str) -> String {
-    let is_short = ahead.starts_with('-') && !ahead.starts_with("--");
-    let ahead = if is_short { ahead.split_once('H').map_or("", |(_, name)| name) } else { ahead };
-    let name = ahead.trim_end().strip_suffix([':', '=']);
-    let name = name.map(|name| {
-        let begin =
-            name.rfind(|letter: char| !letter.is_ascii_alphanumeric() && !"-_".contains(letter));
-        name[begin.map_or(0, |at| at + 1)..].trim_matches('-')
-    });
-    let option = before.trim_start_matches('-');
-    let name = match name {
-        _ if behind.starts_with('@') => "password",
-        Some(name) if !name.is_empty() => name,
-        _ if option == "H" => "header",
-        _ if ahead.is_empty() && option.len() > 1 && before.starts_with("--") => option,
-        _ => "body",
-    };
-    name.to_ascii_uppercase().replace('-', "_")
+    format!("ceiling {}", shell::line(words))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use model::event::Event;
 use model::load::Trial;
 use model::run::{Outcome, Run};
 use model::secret;
+use model::shell;
 use model::tool::{Tool, ToolCost, ToolRun};
 use peers::{Ask, Connections, Order};
 use std::path::PathBuf;
@@ -169,7 +170,7 @@ fn told(
     // A number of connections that it does not keep to would refute figures that are right.
     let bound = level.filter(|_| order.connections == Connections::AsAsked);
     let given = Given {
-        command: Some(typed(name, order).join(" ")),
+        command: Some(shell::line(&typed(name, order))),
         connections: bound.map(|level| u64::from(level.connections)),
         depth: level.map(|level| u64::from(level.depth)),
         link_bits_per_s: None,

@@ -205,6 +205,9 @@ pub struct Foreign {
     pub errors: Vec<Tally>,
     /// Latencies; the first is the one that the tool prints as its latency.
     pub latencies: Vec<Latencies>,
+    /// Thresholds that the tool itself marks as crossed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub crossed: Vec<String>,
     /// Sums that must hold by the tool's own way of counting.
     pub sums: Vec<Sum>,
     /// What the figures of this tool mean.

@@ -7,6 +7,7 @@
 pub mod random;
 pub mod root;
 pub mod secret;
+pub mod shell;
 pub mod units;
 
 pub mod check;

@@ -4,6 +4,7 @@
 use model::claim::Claim;
 use model::load::LoadModel;
 use model::run::{Point, Run};
+use model::shell;
 use model::standing::{FIGURES, Figure, Standing};
 use model::tool::Tool;
 use model::units::{show_count, show_ns};
@@ -23,7 +24,7 @@ pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
     rows.push(("checks", checks(point)));
     rows.extend(bounds(point).into_iter().map(|text| ("bounded", text)));
     rows.push(("wall", wall(run)));
-    rows.push(("same again", run.record.command.join(" ")));
+    rows.push(("same again", shell::line(&run.record.command)));
     let drawn: String = rows.into_iter().map(|(name, text)| row(name, &text)).collect();
     format!("\nWhat {} would not have reported:\n{drawn}", tool.name())
 }

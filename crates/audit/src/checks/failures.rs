@@ -67,7 +67,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
 pub(super) fn has_response(told: &Foreign) -> bool {
     let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
     let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);
-    let of_responses = |name: &str| !name.starts_with('0') && name != "failed" && name != "KO";
+    let of_responses = |name: &str| !name.starts_with('0') && name != "KO";
     let some = told.statuses.iter().any(|one| one.count.value > 0.0 && of_responses(&one.name));
     some || !is_none || !is_listed
 }

@@ -2,12 +2,13 @@
 //!
 //! Source: as for the JSON (`autocannon_json.rs`). The line `N requests in T` counts requests that
 //! were sent, so the number of responses is not known. A table that lost its heading has the
-//! columns that autocannon prints by default.
+//! columns that autocannon prints by default. Rates are printed as the user's language writes them
+//! (`1.266,34`), and those of the percentiles are whole numbers.
 
 use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning};
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
-use crate::printed::{bytes, count, rounded, seconds};
+use crate::printed::{bytes, count, has_decimal_comma, is_ambiguous, rounded, seconds};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Tally};
 
 pub(super) const FORMAT: Format = Format {
@@ -19,6 +20,8 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const LATENCY_COLUMNS: [&str; 7] = ["2.5%", "50%", "97.5%", "99%", "Avg", "Stdev", "Max"];
+/// The first columns of rates are percentiles.
+const PERCENTILES: usize = 4;
 const RATE_COLUMNS: [&str; 7] = ["1%", "2.5%", "50%", "97.5%", "Avg", "Stdev", "Min"];
 
 fn is(page: Page<'_>) -> bool {
@@ -58,13 +61,24 @@ fn cell<'a>(page: Page<'a>, label: &str, name: &str, columns: &[&str]) -> Option
     Some((values.get(index)?, spot.line))
 }
 
+/// The mean of the rates. Other cells of its row show whether a point separates thousands.
+fn mean_rate(page: Page<'_>) -> Option<Figure> {
+    let (text, line) = cell(page, "Req/Sec", "Avg", &RATE_COLUMNS)?;
+    let (_, cells) = row(page, "Req/Sec")?;
+    let is_whole = |cell: &&str| cell.contains('.') && is_ambiguous(cell);
+    let has_commas = cells.iter().any(|cell| has_decimal_comma(cell))
+        || cells.iter().take(PERCENTILES).any(is_whole);
+    match has_commas {
+        true => rounded(&text.replace('.', "").replace(',', "."), line),
+        false => rounded(text, line),
+    }
+}
+
 fn read(page: Page<'_>) -> Told {
     let time = |name: &str| {
         let (text, line) = cell(page, "Latency", name, &LATENCY_COLUMNS)?;
         seconds(text, line)
     };
-    let rate =
-        cell(page, "Req/Sec", "Avg", &RATE_COLUMNS).and_then(|(text, line)| rounded(text, line));
     let shares = [("2.5%", 0.025), ("50%", 0.5), ("97.5%", 0.975), ("99%", 0.99)];
     let rank = |(name, share): (&str, f64)| Some(Percentile { share, value: time(name)? });
     let latency = Latencies {
@@ -102,7 +116,7 @@ fn read(page: Page<'_>) -> Told {
         threads: before(page, " workers"),
         asked_s: page.starting("Running ").and_then(|spot| spot.read(seconds)),
         duration_s: total.and_then(|spot| spot.after(" requests in ")?.read(seconds)),
-        rate: Some(rate.ok_or("average of Req/Sec")?),
+        rate: Some(mean_rate(page).ok_or("average of Req/Sec")?),
         bytes: read_bytes,
         failed,
         statuses: bad.map(|count| Tally { name: "not 2xx".into(), count }).into_iter().collect(),
@@ -111,4 +125,34 @@ fn read(page: Page<'_>) -> Told {
         meaning: meaning(),
         ..Foreign::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::read;
+    use model::audit::Given;
+
+    #[test]
+    fn rates_are_read_in_the_language_of_the_user() {
+        let table = |cells: &str| {
+            format!(
+                "│ Stat │ 2.5% │ 50% │ 97.5% │ 99% │ Avg │ Stdev │ Max │\n\
+                 │ Latency │ 0 ms │ 8 ms │ 43 ms │ 50 ms │ 12.68 ms │ 15.55 ms │ 226 ms │\n\
+                 │ Stat │ 1% │ 2.5% │ 50% │ 97.5% │ Avg │ Stdev │ Min │\n\
+                 │ Req/Sec │ {cells} │\n\n4k requests in 3.2s, 331 kB read\n"
+            )
+        };
+        for (cells, rate) in [
+            ("776 │ 776 │ 1,194 │ 1,829 │ 1,266.34 │ 432.92 │ 776", 1266.34),
+            ("776 │ 776 │ 1.194 │ 1.829 │ 1.266,34 │ 432,92 │ 776", 1266.34),
+            ("776 │ 776 │ 1.194 │ 1.829 │ 1.266 │ 432,92 │ 776", 1266.0),
+            ("776 │ 776 │ 1.194 │ 1.829 │ 1.266 │ 432 │ 776", 1266.0),
+            ("776 │ 776 │ 1,194 │ 1,829 │ 1,266 │ 432.9 │ 776", 1266.0),
+            ("1 │ 1 │ 1 │ 2 │ 1.266 │ 0.432 │ 1", 1.266),
+        ] {
+            let told = read(&mut table(cells).as_bytes(), &Given::default()).unwrap();
+            assert_eq!(told.rate.unwrap().value, rate, "{cells}");
+            assert_eq!(told.latencies[0].mean.as_ref().unwrap().value, 0.012_68);
+        }
+    }
 }

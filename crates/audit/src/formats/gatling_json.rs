@@ -1,7 +1,8 @@
 //! Gatling, `stats.json` and `global_stats.json` of its report.
 //!
 //! Source: Gatling 3 `charts`. Whole milliseconds; `percentiles1` to `4` are the 50th, 75th, 95th
-//! and 99th unless the configuration sets others. The mean rate is over whole seconds.
+//! and 99th unless the configuration sets others. The file does not name them, so they refute
+//! nothing by their rank. The mean rate is over whole seconds.
 
 use super::{Format, Reader, Told};
 use crate::document::Object;
@@ -40,6 +41,7 @@ fn read(root: &Object<'_>) -> Told {
         min: ms("minResponseTime"),
         max: ms("maxResponseTime"),
         percentiles: shares.filter_map(rank).collect(),
+        error_rank: 1.0,
         ..Latencies::default()
     };
     let counts = (of("numberOfRequests", "ok"), of("numberOfRequests", "ko"));

@@ -34,8 +34,10 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
         let (Some(start), Some(end)) = (ms(2), ms(1)) else { return };
         let is_time = start.is_finite() && end.is_finite() && end >= start && start >= 0.0;
         if is_time {
-            let status = if words[at] == "OK" { "200" } else { "KO" };
-            sampled.add((end - start) / 1e3, Some((start / 1e3, end / 1e3)), status);
+            let is_good = words[at] == "OK";
+            let status = if is_good { "200" } else { "KO" };
+            let span = (start / 1e3, end / 1e3);
+            sampled.add((end - start) / 1e3, Some(span), status, is_good);
         }
     })?;
     if sampled.count() == 0 {

@@ -49,18 +49,12 @@ fn read(page: Page<'_>) -> Told {
         let found = labels.iter().find_map(|label| row(page, label));
         found.and_then(|spot| value(unit_skipped(spot), 0, read))
     };
-    let rank = |share: f64| {
-        let percent = (share * 100.0).round();
-        let label = format!("> response time {percent}th percentile");
-        let spot = unit_skipped(row(page, &label)?);
-        Some(Percentile { share, value: value(spot, 0, ms)? })
-    };
     let latency = Latencies {
         mean: first(["> mean response time", "> mean response time"], ms),
         stdev: first(["> std deviation", "> response time std deviation"], ms),
         min: first(["> min response time", "> min response time"], ms),
         max: first(["> max response time", "> max response time"], ms),
-        percentiles: [0.5, 0.75, 0.95, 0.99].into_iter().filter_map(rank).collect(),
+        percentiles: percentiles(page),
         ..Latencies::default()
     };
     let rate = first(["> mean requests/sec", "> mean throughput (rps)"], rounded);
@@ -68,8 +62,51 @@ fn read(page: Page<'_>) -> Told {
     Ok(finish(all, parts, rate, latency))
 }
 
+/// Rows such as `> response time 99.9th percentile`. The configuration sets which.
+fn percentiles(page: Page<'_>) -> Vec<Percentile> {
+    let rank = |spot: Spot<'_>| {
+        let named = spot.starting("> response time ")?;
+        let share: f64 =
+            digits(named.text).filter(|named| named.rest.starts_with(is_suffix))?.value;
+        let value = value(unit_skipped(named.after(" percentile")?), 0, ms)?;
+        (0.0..100.0).contains(&share).then_some(Percentile { share: share / 100.0, value })
+    };
+    let mut all: Vec<Percentile> = page.lines().filter_map(rank).take(PERCENTILES_MAX).collect();
+    Percentile::sort(&mut all);
+    all.dedup_by(|a, b| a.share == b.share);
+    all
+}
+
+/// Letters of `1st`, `2nd`, `3rd`, `4th`.
+fn is_suffix(letter: char) -> bool {
+    "snrt".contains(letter)
+}
+
+const PERCENTILES_MAX: usize = 100;
+
 /// Newer versions name the unit: `(ms)`.
 fn unit_skipped(spot: Spot<'_>) -> Spot<'_> {
     let text = spot.text.trim_start_matches("(ms)").trim_start_matches("(rps)");
     Spot { text: text.trim_start(), ..spot }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::read;
+    use model::audit::Given;
+
+    #[test]
+    fn percentiles_are_those_that_the_rows_name() {
+        let text = "---- Global Information ----\n\
+            > request count                      180 (OK=180    KO=0     )\n\
+            > mean response time                  21 (OK=21     KO=-     )\n\
+            > response time 91st percentile       25 (OK=25     KO=-     )\n\
+            > response time 50th percentile       20 (OK=20     KO=-     )\n\
+            > response time 99.9th percentile (ms) | 61 | 61 | -\n";
+        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let ranks = told.latencies[0].percentiles.iter();
+        let ranks: Vec<String> =
+            ranks.map(|one| format!("{} {}", one.name(), one.value.printed)).collect();
+        assert_eq!(ranks, ["p50 20", "p91 25", "p99_9 61"]);
+    }
 }

@@ -2,7 +2,9 @@
 //!
 //! Source: JMeter 5.6 `SampleResult`, `CSVSaveService`. `timeStamp` is the start of a sample and
 //! `elapsed` its duration, in whole milliseconds; `allThreads` are the active threads. A sampler
-//! may contain several requests.
+//! may contain several requests. `success` says whether a sample is good, whatever its code:
+//! assertions and scripts set it. JMeter leaves the row of a transaction, which is a sum of others,
+//! out of its own totals.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
@@ -18,6 +20,9 @@ pub(super) const FORMAT: Format = Format {
     reader: Reader::Rows(is, read),
 };
 
+/// How the message of a transaction's row begins.
+const TRANSACTION: &str = "Number of samples in transaction";
+
 fn is(head: Page<'_>) -> bool {
     let first = head.lines().next().map_or("", |spot| spot.text);
     first.starts_with("timeStamp,elapsed,")
@@ -32,10 +37,14 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
         return Ok(Err("columns timeStamp and elapsed"));
     };
     let (code, success) = (column("responseCode"), column("success"));
+    let message = column("responseMessage");
     let (threads, bytes) = (column("allThreads"), column("bytes"));
     let (mut sampled, mut threads_max, mut received) = (Sampled::default(), 0.0_f64, 0.0);
     let mut record = csv::StringRecord::new();
     while rows.read_record(&mut record).map_err(io::Error::other)? {
+        if record.get(at) == Some("timeStamp") {
+            return Err(io::Error::other("a second heading; put each test into its own file"));
+        }
         let number = |index: Option<usize>| {
             let value: f64 = record.get(index?)?.trim().parse().ok()?;
             (value.is_finite() && value >= 0.0).then_some(value)
@@ -44,18 +53,17 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
             continue;
         };
         let text = |index: Option<usize>| index.and_then(|index| record.get(index));
-        let is_success = text(success).is_none_or(|word| word == "true");
-        let status =
-            if is_success { text(code).unwrap_or("200") } else { text(code).unwrap_or("0") };
-        // What JMeter marks as a failure is one, whatever its status.
-        let status = if !is_success && super::is_good(status) { "failed" } else { status };
+        if text(message).is_some_and(|text| text.contains(TRANSACTION)) {
+            continue;
+        }
         let span = (start_ms / 1e3, (start_ms + took_ms) / 1e3);
-        sampled.add(took_ms / 1e3, Some(span), status);
+        let (status, is_good) = outcome(text(code), text(success));
+        sampled.add(took_ms / 1e3, Some(span), &status, is_good);
         threads_max = threads_max.max(number(threads).unwrap_or(0.0));
         received += number(bytes).unwrap_or(0.0);
     }
     if sampled.count() == 0 {
-        return Ok(Err("sample"));
+        return Ok(Err("sample of a request"));
     }
     let meaning = Meaning {
         load: Loop::Unknown,
@@ -70,10 +78,66 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
     Ok(Ok(told))
 }
 
+/// The name of a sample's status, and whether the sample is good: `success` decides. A code of
+/// words tells why there was no response.
+fn outcome(code: Option<&str>, success: Option<&str>) -> (String, bool) {
+    let is_number = |code: &&str| code.starts_with(|first: char| first.is_ascii_digit());
+    let number = code.filter(is_number);
+    let is_good = match success {
+        Some(word) => word.eq_ignore_ascii_case("true"),
+        None => code.is_none_or(super::is_good),
+    };
+    let status = match number {
+        Some(code) if !is_good && super::is_good(code) => format!("failed {code}"),
+        Some(code) => code.to_string(),
+        None if is_good => "success".to_string(),
+        None => "0".to_string(),
+    };
+    (status, is_good)
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::judge::account;
     use crate::read::read;
-    use model::audit::Given;
+    use model::audit::{Account, Given, Outcome};
+
+    fn judged(rows: &str) -> Account {
+        let text = format!(
+            "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,allThreads\n{rows}"
+        );
+        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        account("-".into(), String::new(), told, &Given::default())
+    }
+
+    fn figure(of: &Account, name: &str) -> (f64, Outcome) {
+        let claim = of.claims.iter().find(|claim| claim.name == name).expect("the claim");
+        (claim.figure.value, claim.outcome)
+    }
+
+    /// An assertion failed, or a script accepts a status: JMeter counts by the column `success`.
+    #[test]
+    fn success_decides_and_a_response_that_failed_a_check_is_a_response() {
+        let of = judged("1000,10,a,200,OK,false,99,2\n1010,10,a,200,OK,false,99,2\n");
+        assert_eq!(figure(&of, "good").0, 0.0);
+        assert_eq!(figure(&of, "rate").1, Outcome::CannotTell, "there were responses");
+        assert_ne!(figure(&of, "max").1, Outcome::CannotBe, "their times are of responses");
+        let of = judged("1000,10,a,404,Not Found,true,99,2\n1010,10,a,,,true,99,2\n");
+        assert_eq!((figure(&of, "good").0, figure(&of, "errors").0), (2.0, 0.0));
+        let none = "Non HTTP response code: java.net.ConnectException";
+        let of = judged(&format!("1000,1,a,{none},refused,false,0,2\n").repeat(2));
+        assert_eq!(figure(&of, "rate").1, Outcome::CannotBe, "there was no response");
+    }
+
+    #[test]
+    fn the_row_of_a_transaction_is_no_request() {
+        let of = judged(
+            "1000,10,a,200,OK,true,99,2\n1010,20,b,200,OK,true,99,2\n\
+             1000,30,t,200,\"Number of samples in transaction : 2, number of failing samples : \
+             0\",true,198,2\n",
+        );
+        assert_eq!((figure(&of, "requests").0, figure(&of, "max").0), (2.0, 0.02));
+    }
 
     #[test]
     fn commas_between_quotes_shift_no_columns() {

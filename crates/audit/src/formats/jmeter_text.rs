@@ -2,7 +2,8 @@
 //!
 //! Source: JMeter 5.6 `reporters/Summariser`. A line `summary =` covers the test so far and is
 //! printed every 30 seconds; the last one covers the whole test. Times are whole milliseconds, the
-//! duration whole seconds; the rate is computed from milliseconds.
+//! duration whole seconds; the rate is computed from milliseconds, and printed with the decimal
+//! mark of the user's language.
 
 use super::{Format, Reader, Told};
 use crate::page::{Page, Spot};
@@ -69,7 +70,7 @@ fn read(page: Page<'_>) -> Told {
 fn clock(spot: Spot<'_>) -> Option<Figure> {
     let word = spot.words().into_iter().next()?;
     let parts: Vec<f64> =
-        word.split(':').map_while(|part| part.trim_end_matches('s').parse().ok()).collect();
+        word.split(':').map_while(|part| digits(part).map(|part| part.value)).collect();
     let value = match parts[..] {
         [hours, minutes, seconds] => hours * 3600.0 + minutes * 60.0 + seconds,
         [seconds] => seconds,
@@ -106,6 +107,9 @@ summary =   5000 in 00:01:00 =   83.3/s Avg:    45 Min:     9 Max:   400 Err:   
         let told = read(&mut LONG.as_bytes(), &Given::default()).unwrap();
         assert_eq!((told.format.as_str(), told.requests.unwrap().value), ("jmeter-text", 5000.0));
         assert_eq!((told.duration_s.unwrap().value, told.rate.unwrap().value), (60.0, 83.3));
+        let comma = LONG.replace(".0/s", ",0/s").replace(".3/s", ",3/s").replace("0.", "0,");
+        let told = read(&mut comma.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(told.rate.unwrap().value, 83.3, "a decimal comma");
         let error = read(&mut LONG.repeat(2).as_bytes(), &Given::default()).unwrap_err();
         assert!(matches!(error, Unread::Several { .. }), "{error}");
     }

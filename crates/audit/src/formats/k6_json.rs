@@ -3,7 +3,9 @@
 //! Source: k6 1.8 `lib/netext/httpext/tracer.go`, `metrics/sink.go`. `http_req_duration` is
 //! sending, waiting and receiving, without waiting for a connection; it includes failed requests,
 //! with 0 if nothing was sent. Milliseconds in full precision. A user may send several requests at
-//! once (`http.batch`), and may sleep.
+//! once (`http.batch`), and may sleep. Rates are planned, and dropped, in iterations, each of which
+//! may make several requests. A threshold is `{"ok": false}` when it was crossed, and `true` in the
+//! older layout of `--summary-export`.
 
 use super::{Format, Reader, Told};
 use crate::document::{Node, Object};
@@ -51,7 +53,9 @@ fn read(root: &Object<'_>) -> Told {
     let users = metrics.get("vus_max").or(metrics.get("vus"));
     let of_users = users.and_then(|of| of.count("max").or(of.count("value")));
     let bytes = metrics.get("data_received");
+    let iterations = metrics.get("iterations").and_then(|of| of.count("count"));
     let mut told = Foreign {
+        crossed: crossed(root),
         connections: of_users,
         rate: requests.scaled("rate", 1.0),
         dropped: metrics.get("dropped_iterations").and_then(|of| of.count("count")),
@@ -64,8 +68,47 @@ fn read(root: &Object<'_>) -> Told {
             .collect(),
         ..Foreign::default()
     };
+    of_iterations(&mut told, &count, iterations.as_ref());
     finish(&mut told, count, failed);
     Ok(told)
+}
+
+/// The thresholds that were crossed, each after its metric.
+fn crossed(root: &Object<'_>) -> Vec<String> {
+    let holder = root.object("metrics").unwrap_or_else(|| root.clone());
+    let mut names = Vec::new();
+    for (metric, node) in holder.entries().take(METRICS_MAX) {
+        let rules = node.object().and_then(|of| of.object("thresholds"));
+        for (rule, node) in rules.iter().flat_map(Object::entries).take(super::TALLIES_MAX) {
+            let is_good = node.object().map(|of| of.flag("ok") != Some(false));
+            if !is_good.unwrap_or(node.flag() != Some(true)) {
+                names.push(format!("{metric} {rule}").chars().take(200).collect());
+            }
+        }
+    }
+    names.truncate(super::TALLIES_MAX);
+    names
+}
+
+/// Turns the planned rate and what was dropped from iterations into requests. If the number of
+/// requests in an iteration is not known, the rate says nothing about requests.
+pub(super) fn of_iterations(told: &mut Foreign, requests: &Figure, iterations: Option<&Figure>) {
+    let each = iterations.map(|all| requests.value / all.value).filter(|each| each.is_finite());
+    // Iterations that were cut off at the end made requests, too.
+    let is_one = each.is_some_and(|each| (0.98..1.02).contains(&each));
+    let as_requests = |figure: &Figure| match each {
+        _ if is_one => Some(figure.clone()),
+        Some(each) => Some(Figure {
+            line: figure.line,
+            value: figure.value * each,
+            low: figure.low * each,
+            high: figure.high * each,
+            printed: format!("{} x {:.3}", figure.printed, each.min(1e9)).replace(".000", ""),
+        }),
+        None => None,
+    };
+    told.target_rate = told.target_rate.as_ref().and_then(as_requests);
+    told.dropped = told.dropped.take().map(|dropped| as_requests(&dropped).unwrap_or(dropped));
 }
 
 /// What text and JSON have in common.

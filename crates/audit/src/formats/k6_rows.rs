@@ -47,6 +47,7 @@ struct Data {
 struct Sums {
     sampled: Sampled,
     requests: f64,
+    iterations: f64,
     dropped: f64,
     users_max: f64,
     received: f64,
@@ -75,9 +76,11 @@ impl Sums {
                 let tags = data.tags.as_ref();
                 let status = tags.and_then(|tags| tags.get("status")).map_or("0", String::as_str);
                 let start_s = end_s.map(|end| end - value / 1e3);
-                self.sampled.add(value / 1e3, start_s.zip(end_s), status);
+                let span = start_s.zip(end_s);
+                self.sampled.add(value / 1e3, span, status, super::is_good(status));
             }
             "http_reqs" => self.requests += value,
+            "iterations" => self.iterations += value,
             "dropped_iterations" => self.dropped += value,
             "vus" | "vus_max" => self.users_max = self.users_max.max(value),
             "data_received" => self.received += value,
@@ -98,12 +101,14 @@ impl Sums {
             edge_s: Some(0.0),
             ..Meaning::default()
         };
-        let dropped = counted(self.dropped);
-        Ok(Foreign {
+        let (requests, iterations) = (Figure::exact(self.requests, 0), counted(self.iterations));
+        let mut told = Foreign {
             connections: counted(users),
-            dropped,
+            dropped: counted(self.dropped),
             bytes: counted(bytes),
             ..self.sampled.told(Since::Send, 0.0, meaning)
-        })
+        };
+        super::k6_json::of_iterations(&mut told, &requests, iterations.as_ref());
+        Ok(told)
     }
 }

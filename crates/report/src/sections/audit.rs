@@ -88,7 +88,15 @@ fn told(of: &Foreign) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let tool = if of.tool == "text" { "Figures from a text" } else { &of.tool };
-    if parts.is_empty() { format!("{tool}.") } else { format!("{tool}: {}.", parts.join(", ")) }
+    let load = if parts.is_empty() {
+        format!("{tool}.")
+    } else {
+        format!("{tool}: {}.", parts.join(", "))
+    };
+    match of.crossed.is_empty() {
+        true => load,
+        false => format!("{load} It marks as crossed: {}.", of.crossed.join(", ")),
+    }
 }
 
 /// The outcome of a row; its names, values, result and arithmetic.

@@ -16,6 +16,7 @@ use crate::wording::{
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
+use model::shell;
 use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
@@ -392,10 +393,10 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> Vec<Block> {
     let mut facts = Vec::new();
     let on = cell.host.as_ref().map_or(String::new(), |host| format!(", host {host}"));
     if !cell.server.is_empty() {
-        facts.push(Fact::new("server", cell.server.join(" ") + &on));
+        facts.push(Fact::new("server", shell::line(&cell.server) + &on));
     }
     if !cell.command.is_empty() {
-        facts.push(Fact::new("load", cell.command.join(" ")));
+        facts.push(Fact::new("load", shell::line(&cell.command)));
     }
     facts.extend(cell.tuned.iter().map(|row| Fact::new("tuned", tuned(row))));
     match (&cell.fate, run) {

@@ -7,6 +7,7 @@ use crate::page::{Banner, Block, Column, Fact, Mark, Table};
 use crate::wording::{microseconds, ns, or_dash, per_second};
 use model::audit::{Figure, Outcome};
 use model::run::Run;
+use model::shell;
 use model::tool::ToolRun;
 use model::verdict::Verdict;
 
@@ -36,7 +37,7 @@ pub fn facts(tool: &ToolRun) -> Vec<Fact> {
     let version = version.map_or(String::new(), |version| format!(", {version}"));
     vec![
         Fact::new("Generator", format!("{}{version}", tool.generator.name())),
-        Fact::new("Command", tool.command.join(" ")),
+        Fact::new("Command", shell::line(&tool.command)),
         Fact::new("CPU", cost(tool)),
         Fact::new(
             "CPUs used",
