@@ -12,7 +12,7 @@ use crate::wording::{
     statuses, struck_phrases, wall_phrase, with_names,
 };
 use model::claim::Claim;
-use model::histogram::Summary;
+use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
 use model::run::{Point, RequestInfo, Run};
@@ -181,7 +181,6 @@ pub(super) fn latency(point: &Point) -> Option<Row> {
 /// A percentile; `failed` where it falls among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
     let Summary { count, censored, .. } = point.latency_ns;
-    let rank = |quantile: f64| (quantile * (count + censored) as f64).ceil();
     let quantile = match figure {
         Figure::P50 => 0.5,
         Figure::P90 => 0.9,
@@ -190,7 +189,7 @@ pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
         _ => 1.0,
     };
     match wording::latency(point, figure) {
-        dash if dash == "-" && rank(quantile) > count as f64 => "failed".to_string(),
+        dash if dash == "-" && rank_of(quantile, count + censored) > count => "failed".to_string(),
         shown => shown,
     }
 }
