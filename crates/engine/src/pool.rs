@@ -189,6 +189,13 @@ impl<T> Pool<T> {
         self.slots[slot as usize].link
     }
 
+    /// What tells the connection of a slot from any other in it: its state, and when its attempt
+    /// started.
+    pub fn identity(&self, slot: SlotId) -> (Link, u64) {
+        let one = &self.slots[slot as usize];
+        (one.link, one.opening_ns)
+    }
+
     /// The loop's states of the slots that the level wants.
     pub fn wanted_states(&self) -> impl Iterator<Item = &T> {
         self.slots[..self.wanted as usize].iter().map(|slot| &slot.state)

@@ -155,15 +155,22 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
         while let Some(event) = self.driver.next() {
             // Events count by when they arrive, so what is due within a turn is done there.
-            let at_ns = event.at_ns();
+            let (at_ns, slot, mut is_current) = (event.at_ns(), event.slot(), true);
             if at_ns >= until_ns && !self.quit {
+                let before = self.pool.identity(slot);
                 until_ns = self.attend(at_ns);
                 self.turn_begin_ns = at_ns;
+                is_current = self.pool.identity(slot) == before;
             }
             if self.quit {
                 break;
             }
-            self.handle(event);
+            if is_current {
+                self.handle(event);
+            } else if let Event::Received { buffer, .. } = event {
+                // The connection was given up just now. Another one may be under way in its slot.
+                self.driver.release(buffer);
+            }
         }
         true
     }

@@ -111,6 +111,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// The slot it happened on.
+    #[inline]
+    pub fn slot(&self) -> SlotId {
+        match *self {
+            Self::Opened { slot, .. }
+            | Self::OpenFailed { slot, .. }
+            | Self::Sent { slot, .. }
+            | Self::Received { slot, .. }
+            | Self::Ended { slot, .. } => slot,
+        }
+    }
+
     /// When it happened, or was known.
     #[inline]
     pub fn at_ns(&self) -> u64 {

@@ -101,12 +101,7 @@ impl<D: Carrier> Tunnel<D> {
     /// What an event of the carrier means; `None` when it is about the tunnel alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
-        let (Event::Opened { slot, .. }
-        | Event::OpenFailed { slot, .. }
-        | Event::Sent { slot, .. }
-        | Event::Received { slot, .. }
-        | Event::Ended { slot, .. }) = event;
-        if self.passages[slot as usize].stage == TunnelState::Through {
+        if self.passages[event.slot() as usize].stage == TunnelState::Through {
             return Some(event);
         }
         match event {
