@@ -129,6 +129,8 @@ pub struct Pool<T> {
     connect_timeout_ns: u64,
     scan_ns: u64,
     next_scan_ns: u64,
+    /// When a connection was last known to be open, nanoseconds.
+    alive_ns: u64,
     random: u64,
 }
 
@@ -154,6 +156,7 @@ impl<T> Pool<T> {
             connect_timeout_ns: job.connect_timeout_ns,
             scan_ns,
             next_scan_ns: now_ns,
+            alive_ns: now_ns,
             random: (job.seed
                 ^ (u64::from(shard.worker()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
                 | 1,
@@ -310,6 +313,7 @@ impl<T> Pool<T> {
         one.link = Link::Open;
         self.counts.opening -= 1;
         self.counts.open += 1;
+        self.alive_ns = self.alive_ns.max(connected_ns);
         match std::mem::replace(&mut one.fate, SlotOutcome::Opened) {
             SlotOutcome::Opened => self.counts.reopened += 1,
             SlotOutcome::Failed => {
@@ -387,6 +391,15 @@ impl<T> Pool<T> {
             _ => {}
         }
         Found::Nothing
+    }
+
+    /// Whether no connection has been open for so long that every slot has had a whole attempt in
+    /// vain, with the longest pause before it. To be asked at every scan.
+    pub fn is_hopeless(&mut self, now_ns: u64) -> bool {
+        if self.counts.open > 0 {
+            self.alive_ns = self.alive_ns.max(now_ns);
+        }
+        now_ns.saturating_sub(self.alive_ns) > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
     }
 
     /// Ends a scan of all slots.

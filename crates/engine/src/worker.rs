@@ -546,6 +546,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             }
         }
         self.pool.end_scan(now_ns);
+        self.end_if_stuck(now_ns);
     }
 }
 

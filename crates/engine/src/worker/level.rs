@@ -128,6 +128,25 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.change_stage(now_ns);
     }
 
+    /// Ends a window whose budget can never be sent, because nothing accepts a connection any more.
+    /// What is left of the budget counts as unsent.
+    pub(super) fn end_if_stuck(&mut self, now_ns: u64) {
+        let is_hopeless = self.pool.is_hopeless(now_ns);
+        // Devices may have no connection for a while.
+        let is_counting = self.ends_with_responses && !self.has_devices();
+        if let (true, true, Stage::Measure, Some(mut window)) =
+            (is_hopeless, is_counting, self.stage, self.window)
+        {
+            let (tick, rest) = (&mut self.recorder.tick, std::mem::take(&mut window.budget));
+            tick.measured.unsent += rest;
+            if self.release.is_some() {
+                // Some of them were not due yet.
+                tick.at_least.record_n(0, rest);
+            }
+            self.begin_drain(window, now_ns);
+        }
+    }
+
     pub(super) fn stop(&mut self, now_ns: u64) {
         match (self.stage, self.window) {
             (Stage::Measure, Some(mut window)) => {

@@ -2,6 +2,7 @@
 //! request asked for: each still lands on its own request.
 
 use super::Worker;
+use crate::driver::sim::{Faults, Sim};
 use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
@@ -10,6 +11,7 @@ use rtrb::RingBuffer;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use wire::http1::Http1;
 use wire::response::{Expect, ProtocolError, Response};
 use wire::session::{self, Reply, RequestId, Session, Witness};
 use wire::tape::Tape;
@@ -239,6 +241,33 @@ fn a_stop_does_not_end_a_level_again_that_is_over() {
         feed.drain(|tick| ends += u32::from(tick.last));
     }
     assert_eq!(ends, 1);
+}
+
+/// A number of requests to send, and no server that accepts a connection any more.
+#[test]
+fn a_budget_that_can_never_be_sent_ends_and_counts_as_unsent() {
+    let faults = Faults { refused: 1000, ..Faults::default() };
+    let job = job();
+    let driver = Sim::new(&job, SLOTS, faults);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let begin_ns = worker.driver().now_ns();
+    let [connect, _] = level();
+    orders.push(connect).unwrap();
+    let (end_ns, budget, drain_ns) = (u64::MAX, Some(BUDGET), 1_000_000_000);
+    orders.push(Order::Measure { begin_ns, end_ns, budget, drain_ns }).unwrap();
+    let (mut sent, mut unsent, mut is_over) = (0, 0, false);
+    while !is_over && worker.driver().now_ns() < begin_ns + 60_000_000_000 {
+        worker.turn();
+        feed.drain(|tick| {
+            sent += tick.measured.sent;
+            unsent += tick.measured.unsent;
+            is_over |= tick.last;
+        });
+    }
+    assert_eq!((is_over, sent, unsent), (true, 0, BUDGET));
+    let took_ns = worker.driver().now_ns() - begin_ns;
+    assert!(took_ns > job.connect_timeout_ns, "an attempt might still have succeeded: {took_ns}");
 }
 
 #[test]
