@@ -259,7 +259,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
     #[inline]
     pub(crate) fn end_turn(&mut self, now_ns: u64, until_ns: u64) {
         let woken_ns = self.driver.wait(now_ns, until_ns);
-        self.unseen_since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
+        let since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
+        self.unseen_since_ns = self.driver.left_from_before(since_ns);
         self.turn_begin_ns = woken_ns;
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);

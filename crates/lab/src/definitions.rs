@@ -291,9 +291,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "How long good responses may have waited before they were stamped, because a worker of the \
          generator did not run when it should have: since the start of its last wait if it woke \
          over 1 ms late, since the planned end of that wait if it woke over 50 us late, since the \
-         start of its last turn if that took over 1 ms. count: the responses that this may affect; \
-         all others were stamped in time. null without such responses. A stall inside a sleep of \
-         up to 20 ms leaves no trace.",
+         start of its last turn if that took over 1 ms, or of an earlier one if the waits after it \
+         left responses because more were there than a wait returns. count: the responses that \
+         this may affect; all others were stamped in time. null without such responses. A stall \
+         inside a sleep of up to 20 ms leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",

@@ -149,6 +149,11 @@ impl<D: Carrier> Driver for Tunnel<D> {
     }
 
     #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        self.inner.left_from_before(since_ns)
+    }
+
+    #[inline]
     fn next(&mut self) -> Option<Event> {
         loop {
             let event = self.inner.next()?;
