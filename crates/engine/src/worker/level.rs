@@ -41,6 +41,7 @@ pub(super) struct Window {
 
 impl<D: Driver, S: Session> Worker<D, S> {
     pub(super) fn change_stage(&mut self, now_ns: u64) {
+        self.has_worked |= self.stage == Stage::Closing;
         match (self.stage, self.window) {
             (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {
                 self.begin_window(window, now_ns);
@@ -109,6 +110,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Fills every open connection. The loop is long, so each send gets its own stamp.
     fn start_all(&mut self, now_ns: u64) {
+        self.has_worked = true;
         self.pool.look_by(now_ns);
         for slot in 0..self.pool.wanted() {
             let now_ns = self.driver.now_ns();
@@ -205,6 +207,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     pub(super) fn hand_over(&mut self, now_ns: u64) -> bool {
+        self.has_worked = true;
         let phase = match self.stage {
             Stage::Idle => Phase::Idle,
             Stage::Warmup => Phase::Warmup,

@@ -195,23 +195,25 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Sends every due request, as long as connections have room.
+    /// Sends every due request, as long as connections have room; returns when the last one was
+    /// sent, or `now_ns`.
     #[inline]
-    pub(super) fn release_due(&mut self, now_ns: u64) {
+    pub(super) fn release_due(&mut self, now_ns: u64) -> u64 {
         let (end_ns, mut budget) = match (self.stage, self.window) {
             (Stage::Warmup, _) => (u64::MAX, u64::MAX),
             (Stage::Measure, Some(window)) => (window.end_ns, window.budget),
-            _ => return,
+            _ => return now_ns,
         };
         let mut now_ns = now_ns;
         while budget > 0 {
-            let Some(release) = &mut self.release else { return };
+            let Some(release) = &mut self.release else { break };
             let due_ns = release.due_ns;
             if due_ns > now_ns || due_ns >= end_ns {
-                return;
+                break;
             }
             let Some(slot) = self.places.take() else {
-                return self.open_for_waiting(now_ns, end_ns);
+                self.open_for_waiting(now_ns, end_ns);
+                break;
             };
             now_ns = self.driver.now_ns();
             let due_since_ns = due_ns.max(release.room_since_ns);
@@ -226,6 +228,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 release.room_since_ns = now_ns;
             }
         }
+        now_ns
     }
 
     /// Sends one due request, which has had a connection since `due_since_ns`.
