@@ -82,6 +82,8 @@ struct Requester<S> {
     responses: u64,
     /// Measured requests answered in this level, with any status.
     served: u64,
+    /// When a scan first saw it send a request that has its response already, and `responses` then.
+    blocked: Option<(u64, u64)>,
     /// Receiving side of the protocol.
     session: S,
 }
@@ -97,6 +99,7 @@ impl<S: Session> Requester<S> {
             position,
             responses: 0,
             served: 0,
+            blocked: None,
             session: S::default(),
         }
     }
@@ -491,7 +494,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
         state.session = S::default();
-        (state.sending, state.responses) = (false, 0);
+        (state.sending, state.responses, state.blocked) = (false, 0, None);
         self.flights.restart(slot);
         self.checks.restart(slot);
         self.begin_life(slot, at_ns);
@@ -557,6 +560,26 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.pool.back_off(slot, served, now_ns);
     }
 
+    /// Since when an open connection waits for the server: for its oldest response, or if none is
+    /// due, for the server to take the rest of a request that it has answered. Until then it can
+    /// send nothing.
+    fn waits_since(&mut self, slot: SlotId, now_ns: u64) -> u64 {
+        if let Some(batch) = self.flights.oldest(slot) {
+            return batch.sent_ns;
+        }
+        let state = self.pool.state(slot);
+        if !state.sending {
+            return now_ns;
+        }
+        match state.blocked {
+            Some((since_ns, responses)) if responses == state.responses => since_ns,
+            _ => {
+                state.blocked = Some((now_ns, state.responses));
+                now_ns
+            }
+        }
+    }
+
     /// Looks for requests and attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
         self.has_worked = true;
@@ -565,8 +588,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 Found::Nothing => {}
                 Found::Overdue => self.open_failed(slot, ErrorClass::Connect, now_ns),
                 Found::Open => {
-                    let oldest_ns = self.flights.oldest(slot).map_or(now_ns, |batch| batch.sent_ns);
-                    if now_ns.saturating_sub(oldest_ns) > self.timeout_ns {
+                    let since_ns = self.waits_since(slot, now_ns);
+                    if now_ns.saturating_sub(since_ns) > self.timeout_ns {
                         self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
                     }
                 }

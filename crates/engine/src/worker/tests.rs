@@ -377,6 +377,14 @@ fn a_response_that_came_while_connections_were_opened_was_not_seen() {
     assert!(count > 0 && least_ns >= Some(OPEN_NS), "{count} responses, {least_ns:?}");
 }
 
+/// A server may answer a request before it has read all of it, and then read no more.
+#[test]
+fn a_request_that_is_answered_but_never_taken_does_not_block_its_connection_for_ever() {
+    let measured = run_lone(Sending::Underway, 1, 3).map(|sum| sum.measured);
+    let counts = measured.map(|of| (of.sent, of.completed, of.failed, of.unsent));
+    assert_eq!(counts, Some((3, 3, 0, 0)), "each on a connection of its own");
+}
+
 #[test]
 fn a_response_to_an_earlier_level_is_stray() {
     let job = job();
