@@ -452,12 +452,13 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     /// Looks for attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
         self.has_worked = true;
+        let begin_ns = self.driver.now_ns();
         for slot in self.pool.all() {
             if self.pool.look(slot, now_ns) == Found::Overdue {
                 self.open_failed(slot, ErrorClass::Connect, now_ns);
             }
         }
-        self.pool.end_scan(now_ns);
+        self.pool.end_scan(begin_ns, self.driver.now_ns());
     }
 }
 

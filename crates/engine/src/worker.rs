@@ -583,6 +583,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// Looks for requests and attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
         self.has_worked = true;
+        let begin_ns = self.driver.now_ns();
         for slot in self.pool.all() {
             match self.pool.look(slot, now_ns) {
                 Found::Nothing => {}
@@ -595,7 +596,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 }
             }
         }
-        self.pool.end_scan(now_ns);
+        self.pool.end_scan(begin_ns, self.driver.now_ns());
         self.end_if_stuck(now_ns);
     }
 }
