@@ -10,6 +10,7 @@ use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
 use model::load::{Arrival, DriverKind, Level};
+use model::random::Random;
 use model::tick::ThreadKind;
 use model::tick::Tick;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -358,9 +359,11 @@ impl Place<'_> {
     }
 }
 
-/// The seed of the schedule of visit number `load`: each has a schedule of its own.
+/// The seed of the schedule of visit number `load`: each has a schedule of its own. It is drawn,
+/// because a schedule counts on from its seed in equal steps: seeds that are a multiple of that
+/// step apart give the same gaps, shifted by a few requests.
 pub fn seed_of_visit(seed: u64, load: u32) -> u64 {
-    seed ^ u64::from(load).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    Random::new(seed, u64::from(load)).draw()
 }
 
 /// The driver for a live run on this host, and why. `uring` when the kernel has what it needs.

@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 pub(crate) const OPENING_MAX: u64 = 128;
 /// How often slots are scanned while some wait for their next attempt, nanoseconds.
 const BACKOFF_SCAN_NS: u64 = 5_000_000;
+/// After a scan there is none for so many times its length: with very many slots, scans take no more
+/// than a tenth of the time.
+const SCAN_RESTS: u64 = 9;
 /// First pause before an attempt is repeated, nanoseconds; doubled each time.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// Longest pause, nanoseconds.
@@ -129,6 +132,10 @@ pub struct Pool<T> {
     connect_timeout_ns: u64,
     scan_ns: u64,
     next_scan_ns: u64,
+    /// No scan before this instant, nanoseconds.
+    rest_until_ns: u64,
+    /// When a connection was last known to be open, nanoseconds.
+    alive_ns: u64,
     random: u64,
 }
 
@@ -154,6 +161,8 @@ impl<T> Pool<T> {
             connect_timeout_ns: job.connect_timeout_ns,
             scan_ns,
             next_scan_ns: now_ns,
+            rest_until_ns: now_ns,
+            alive_ns: now_ns,
             random: (job.seed
                 ^ (u64::from(shard.worker()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
                 | 1,
@@ -187,6 +196,13 @@ impl<T> Pool<T> {
     #[inline]
     pub fn link(&self, slot: SlotId) -> Link {
         self.slots[slot as usize].link
+    }
+
+    /// What tells the connection of a slot from any other in it: its state, and when its attempt
+    /// started.
+    pub fn identity(&self, slot: SlotId) -> (Link, u64) {
+        let one = &self.slots[slot as usize];
+        (one.link, one.opening_ns)
     }
 
     /// The loop's states of the slots that the level wants.
@@ -303,6 +319,7 @@ impl<T> Pool<T> {
         one.link = Link::Open;
         self.counts.opening -= 1;
         self.counts.open += 1;
+        self.alive_ns = self.alive_ns.max(connected_ns);
         match std::mem::replace(&mut one.fate, SlotOutcome::Opened) {
             SlotOutcome::Opened => self.counts.reopened += 1,
             SlotOutcome::Failed => {
@@ -359,9 +376,10 @@ impl<T> Pool<T> {
         self.next_scan_ns
     }
 
-    /// The slots must be scanned at `at_ns` at the latest.
+    /// The slots must be scanned at `at_ns` at the latest, unless the last scan took so long that
+    /// it is too soon.
     pub fn look_by(&mut self, at_ns: u64) {
-        self.next_scan_ns = self.next_scan_ns.min(at_ns);
+        self.next_scan_ns = self.next_scan_ns.min(at_ns.max(self.rest_until_ns));
     }
 
     /// Looks at one slot, and queues it when its pause is over. A scan looks at every slot, then
@@ -382,10 +400,43 @@ impl<T> Pool<T> {
         Found::Nothing
     }
 
-    /// Ends a scan of all slots.
-    pub fn end_scan(&mut self, now_ns: u64) {
+    /// Whether no connection has been open for so long that every slot has had a whole attempt in
+    /// vain, with the longest pause before it. To be asked at every scan.
+    pub fn is_hopeless(&mut self, now_ns: u64) -> bool {
+        if self.counts.open > 0 {
+            self.alive_ns = self.alive_ns.max(now_ns);
+        }
+        now_ns.saturating_sub(self.alive_ns) > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
+    }
+
+    /// Ends a scan of all slots, which took from `begin_ns` to `end_ns`.
+    pub fn end_scan(&mut self, begin_ns: u64, end_ns: u64) {
         let is_waited = self.in_backoff > 0;
         let pause_ns = if is_waited { self.scan_ns.min(BACKOFF_SCAN_NS) } else { self.scan_ns };
-        self.next_scan_ns = now_ns + pause_ns;
+        self.rest_until_ns = end_ns + SCAN_RESTS * end_ns.saturating_sub(begin_ns);
+        self.next_scan_ns = self.rest_until_ns.max(begin_ns + pause_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::load::Request;
+    use wire::tape::Tape;
+
+    #[test]
+    fn scans_take_a_tenth_of_the_time_at_most() {
+        let (method, path) = ("GET".to_string(), "/".to_string());
+        let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
+        let ms = 1_000_000;
+        let mut pool = Pool::new(&Job::for_tests(tape), (2, &Shard::whole()), 100 * ms, 0, |_| ());
+        pool.end_scan(0, ms / 2);
+        assert_eq!(pool.next_scan_ns(), 100 * ms, "a short one changes nothing");
+        pool.back_off(0, 0, 2 * ms);
+        assert_eq!(pool.next_scan_ns(), 7 * ms, "a retry is soon");
+        pool.end_scan(7 * ms, 11 * ms);
+        assert_eq!(pool.next_scan_ns(), (11 + 9 * 4) * ms);
+        pool.back_off(1, 0, 12 * ms);
+        assert_eq!(pool.next_scan_ns(), (11 + 9 * 4) * ms, "also with one more");
     }
 }

@@ -5,7 +5,6 @@
 //! change when requests are due. Random gaps are drawn from the number alone, on the scale on which
 //! the curve asks for one request per unit (time rescaling; Daley and Vere-Jones, An Introduction
 //! to the Theory of Point Processes, 7.4).
-//! Daley and Vere-Jones, An Introduction to the Theory of Point Processes, 7.4).
 //!
 //! Hot: runs for every request of an open loop.
 
@@ -204,5 +203,22 @@ mod tests {
         let of = |seed| until(Schedule::new(&curve, Spacing::Poisson, seed, Shard::whole()), S);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
+    }
+
+    /// Two visits whose gaps were the same but for a shift would be one sample and not two.
+    #[test]
+    fn no_visit_has_the_gaps_of_another_one_a_few_requests_later() {
+        let shares = |seed, load| -> Vec<f64> {
+            let seed = crate::seed_of_visit(seed, load);
+            (0..200).map(|number| unit_interval(seed, number)).collect()
+        };
+        for seed in [0, 1, 2, 42, u64::MAX] {
+            let visits: Vec<_> = (0..12).map(|load| shares(seed, load)).collect();
+            for (nth, one) in visits.iter().enumerate() {
+                let others = &visits[nth + 1..];
+                let is_shared = |share: &f64| others.iter().any(|other| other.contains(share));
+                assert!(!one.iter().any(is_shared), "seed {seed}, visit {nth}");
+            }
+        }
     }
 }

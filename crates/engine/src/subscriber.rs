@@ -85,6 +85,10 @@ pub struct Subscriber<D, S: Session = Events> {
     is_level_on: bool,
     is_warm: bool,
     turn_begin_ns: u64,
+    /// The time of this turn is counted until here.
+    counted_until_ns: u64,
+    /// What was due before the next wait took time.
+    has_worked: bool,
     next_tick_ns: u64,
     quit: bool,
 }
@@ -127,6 +131,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             is_level_on: false,
             is_warm: false,
             turn_begin_ns: now_ns,
+            counted_until_ns: now_ns,
+            has_worked: false,
             next_tick_ns: now_ns + TICK_NS,
             quit: false,
         }
@@ -146,35 +152,67 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     /// One turn of the loop; false when it was the last.
     pub fn turn(&mut self) -> bool {
         let now_ns = self.driver.now_ns();
+        self.recorder.tick.accounting.turns += 1;
         let mut until_ns = self.attend(now_ns);
+        let now_ns = self.count_work(now_ns);
         if self.quit {
             // Submits what the closes queued.
             self.driver.wait(now_ns, now_ns);
             return false;
         }
+        let before_ns = self.turn_begin_ns;
         self.turn_begin_ns = self.driver.wait(now_ns, until_ns);
+        self.counted_until_ns = self.turn_begin_ns;
+        let since_ns = self.driver.left_from_before(before_ns);
+        if since_ns < before_ns {
+            self.note_longest(self.turn_begin_ns - since_ns);
+        }
         while let Some(event) = self.driver.next() {
             // Events count by when they arrive, so what is due within a turn is done there.
-            let at_ns = event.at_ns();
+            let (at_ns, slot, mut is_current) = (event.at_ns(), event.slot(), true);
             if at_ns >= until_ns && !self.quit {
+                let before = self.pool.identity(slot);
                 until_ns = self.attend(at_ns);
-                self.turn_begin_ns = at_ns;
+                is_current = self.pool.identity(slot) == before;
             }
             if self.quit {
                 break;
             }
-            self.handle(event);
+            if is_current {
+                self.handle(event);
+            } else if let Event::Received { buffer, .. } = event {
+                // The connection was given up just now. Another one may be under way in its slot.
+                self.driver.release(buffer);
+            }
         }
         true
     }
 
-    /// Between two turns: takes orders and does what is due; returns when something is due next.
-    fn attend(&mut self, now_ns: u64) -> u64 {
-        let turn_ns = now_ns.saturating_sub(self.turn_begin_ns);
+    /// What was due may have taken long, and nothing that arrives was seen meanwhile: it belongs to
+    /// the turn that started before it. Returns when it was done.
+    fn count_work(&mut self, now_ns: u64) -> u64 {
+        if !std::mem::take(&mut self.has_worked) {
+            return now_ns;
+        }
+        let done_ns = self.driver.now_ns();
+        self.recorder.tick.accounting.turn_sum_ns += done_ns.saturating_sub(now_ns);
+        self.note_longest(done_ns.saturating_sub(self.turn_begin_ns));
+        done_ns
+    }
+
+    /// An arrival can be stamped this late.
+    fn note_longest(&mut self, turn_ns: u64) {
         let accounting = &mut self.recorder.tick.accounting;
-        accounting.turns += 1;
-        accounting.turn_sum_ns += turn_ns;
         accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
+    }
+
+    /// Takes orders and does what is due, between two turns or in the middle of one; returns when
+    /// something is due next.
+    fn attend(&mut self, now_ns: u64) -> u64 {
+        let more_ns = now_ns.saturating_sub(self.counted_until_ns);
+        self.counted_until_ns += more_ns;
+        self.recorder.tick.accounting.turn_sum_ns += more_ns;
+        self.note_longest(now_ns.saturating_sub(self.turn_begin_ns));
         self.take_orders(now_ns);
         self.do_what_is_due(now_ns)
     }
@@ -211,6 +249,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             self.scan(now_ns);
         }
         while let Some(slot) = self.pool.next_queued(OPENING_MAX) {
+            self.has_worked = true;
             let now_ns = self.driver.now_ns();
             self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
         }
@@ -320,6 +359,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     }
 
     fn hand_over(&mut self, now_ns: u64) -> bool {
+        self.has_worked = true;
         let phase = match self.stage {
             Stage::Rest if self.is_warm => Phase::Warmup,
             Stage::Rest => Phase::Idle,
@@ -411,12 +451,14 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
 
     /// Looks for attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
+        self.has_worked = true;
+        let begin_ns = self.driver.now_ns();
         for slot in self.pool.all() {
             if self.pool.look(slot, now_ns) == Found::Overdue {
                 self.open_failed(slot, ErrorClass::Connect, now_ns);
             }
         }
-        self.pool.end_scan(now_ns);
+        self.pool.end_scan(begin_ns, self.driver.now_ns());
     }
 }
 

@@ -82,6 +82,8 @@ struct Requester<S> {
     responses: u64,
     /// Measured requests answered in this level, with any status.
     served: u64,
+    /// When a scan first saw it send a request that has its response already, and `responses` then.
+    blocked: Option<(u64, u64)>,
     /// Receiving side of the protocol.
     session: S,
 }
@@ -97,6 +99,7 @@ impl<S: Session> Requester<S> {
             position,
             responses: 0,
             served: 0,
+            blocked: None,
             session: S::default(),
         }
     }
@@ -144,6 +147,8 @@ pub struct Worker<D, S: Session = Http1> {
     ledger: Ledger,
 
     turn_begin_ns: u64,
+    /// What was due before the next wait took time.
+    has_worked: bool,
     /// Measured requests of this tick that were sent before the current turn.
     sent_before_turn: u64,
     /// The events of this turn may have waited, unseen, since this instant.
@@ -200,6 +205,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             ends_with_responses: false,
             ledger: Ledger::default(),
             turn_begin_ns: now_ns,
+            has_worked: false,
             sent_before_turn: 0,
             unseen_since_ns: now_ns,
             counted_until_ns: now_ns,
@@ -232,21 +238,28 @@ impl<D: Driver, S: Session> Worker<D, S> {
         true
     }
 
-    /// The part of a turn before the wait: returns when it started and until when to wait, or
+    /// The part of a turn before the wait: returns when that starts and until when to wait, or
     /// `None` when it was the last turn.
     #[inline]
     pub(crate) fn begin_turn(&mut self) -> Option<(u64, u64)> {
         let now_ns = self.driver.now_ns();
         let turn_ns = now_ns - self.turn_begin_ns;
-        let accounting = &mut self.recorder.tick.accounting;
-        accounting.turns += 1;
-        accounting.turn_sum_ns += turn_ns;
-        accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
-        if turn_ns > open::STALL_NS && self.release.is_none() {
-            self.sent_late(turn_ns);
-        }
+        let tick = &mut *self.recorder.tick;
+        tick.accounting.turns += 1;
+        tick.accounting.turn_sum_ns += turn_ns;
+        tick.accounting.turn_max_ns = tick.accounting.turn_max_ns.max(turn_ns);
+        let sent = match self.release {
+            None => tick.measured.sent.saturating_sub(self.sent_before_turn),
+            Some(_) => 0,
+        };
         self.take_orders(now_ns);
-        let until_ns = self.do_what_is_due(now_ns);
+        let (now_ns, until_ns) = self.do_what_is_due(now_ns);
+        if now_ns - self.turn_begin_ns > turn_ns {
+            self.count_work(now_ns, turn_ns);
+        }
+        if now_ns - self.turn_begin_ns > open::STALL_NS && sent > 0 {
+            self.sent_late(now_ns, sent);
+        }
         if self.quit {
             // Submits what the closes queued.
             self.driver.wait(now_ns, now_ns);
@@ -259,12 +272,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
     #[inline]
     pub(crate) fn end_turn(&mut self, now_ns: u64, until_ns: u64) {
         let woken_ns = self.driver.wait(now_ns, until_ns);
-        self.unseen_since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
+        let since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
+        self.unseen_since_ns = self.driver.left_from_before(since_ns);
         self.turn_begin_ns = woken_ns;
+        self.sent_before_turn = self.recorder.tick.measured.sent;
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
-        self.sent_before_turn = self.recorder.tick.measured.sent;
         let before = self.recorder.tick.latency.count();
         let mut last_ns = first.at_ns();
         self.handle(first);
@@ -280,13 +294,20 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
+    /// What was due before the wait took until now. Nothing that arrives was seen meanwhile, so it
+    /// belongs to the turn, of which `counted_ns` are counted.
+    fn count_work(&mut self, now_ns: u64, counted_ns: u64) {
+        let turn_ns = now_ns - self.turn_begin_ns;
+        let accounting = &mut self.recorder.tick.accounting;
+        accounting.turn_sum_ns += turn_ns - counted_ns;
+        accounting.turn_max_ns = accounting.turn_max_ns.max(turn_ns);
+    }
+
     /// The last turn was so long that it counts as a stall: in closed loop, requests sent in it
     /// carry the stamp of its start, and may have left as late as its end.
     #[cold]
-    fn sent_late(&mut self, turn_ns: u64) {
-        let tick = &mut self.recorder.tick;
-        let sent = tick.measured.sent.saturating_sub(self.sent_before_turn);
-        tick.lateness.record_n(turn_ns, sent);
+    fn sent_late(&mut self, now_ns: u64, sent: u64) {
+        self.recorder.tick.lateness.record_n(now_ns - self.turn_begin_ns, sent);
     }
 
     fn take_orders(&mut self, now_ns: u64) {
@@ -313,10 +334,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Changes stages, sends ticks and scans; returns when one of these is due next.
-    fn do_what_is_due(&mut self, now_ns: u64) -> u64 {
+    /// Changes stages, sends ticks and scans; returns when that was done, and when one of these is
+    /// due next.
+    fn do_what_is_due(&mut self, now_ns: u64) -> (u64, u64) {
         // Requests that are due before the stage ends belong to it.
-        self.release_due(now_ns);
+        let released_ns = self.release_due(now_ns);
         self.change_stage(now_ns);
         if now_ns >= self.next_tick_ns {
             self.hand_over(now_ns);
@@ -343,7 +365,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         let due_ns = self.next_tick_ns.min(self.pool.next_scan_ns()).min(stage_ends_ns);
         let due_ns = due_ns.min(self.alarms.next_ns());
-        self.sleep_until(now_ns, due_ns.min(now_ns + wait_max_ns))
+        let until_ns = self.sleep_until(now_ns, due_ns.min(now_ns + wait_max_ns));
+        // The clock is read again only after what may have taken long: not after each request.
+        let done_ns = match std::mem::take(&mut self.has_worked) {
+            true => self.driver.now_ns(),
+            false => released_ns,
+        };
+        (done_ns, until_ns)
     }
 
     /// Adds up requests in flight until now, for Little's law.
@@ -451,6 +479,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     fn open(&mut self, slot: SlotId, now_ns: u64) {
+        self.has_worked = true;
         if self.is_renewed(slot, now_ns) || self.starts.is_due(slot) {
             self.begin_start(slot, now_ns);
             self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
@@ -465,7 +494,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
         state.session = S::default();
-        (state.sending, state.responses) = (false, 0);
+        (state.sending, state.responses, state.blocked) = (false, 0, None);
         self.flights.restart(slot);
         self.checks.restart(slot);
         self.begin_life(slot, at_ns);
@@ -531,21 +560,44 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.pool.back_off(slot, served, now_ns);
     }
 
+    /// Since when an open connection waits for the server: for its oldest response, or if none is
+    /// due, for the server to take the rest of a request that it has answered. Until then it can
+    /// send nothing.
+    fn waits_since(&mut self, slot: SlotId, now_ns: u64) -> u64 {
+        if let Some(batch) = self.flights.oldest(slot) {
+            return batch.sent_ns;
+        }
+        let state = self.pool.state(slot);
+        if !state.sending {
+            return now_ns;
+        }
+        match state.blocked {
+            Some((since_ns, responses)) if responses == state.responses => since_ns,
+            _ => {
+                state.blocked = Some((now_ns, state.responses));
+                now_ns
+            }
+        }
+    }
+
     /// Looks for requests and attempts that took too long, and for retries that are due.
     fn scan(&mut self, now_ns: u64) {
+        self.has_worked = true;
+        let begin_ns = self.driver.now_ns();
         for slot in self.pool.all() {
             match self.pool.look(slot, now_ns) {
                 Found::Nothing => {}
                 Found::Overdue => self.open_failed(slot, ErrorClass::Connect, now_ns),
                 Found::Open => {
-                    let oldest_ns = self.flights.oldest(slot).map_or(now_ns, |batch| batch.sent_ns);
-                    if now_ns.saturating_sub(oldest_ns) > self.timeout_ns {
+                    let since_ns = self.waits_since(slot, now_ns);
+                    if now_ns.saturating_sub(since_ns) > self.timeout_ns {
                         self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
                     }
                 }
             }
         }
-        self.pool.end_scan(now_ns);
+        self.pool.end_scan(begin_ns, self.driver.now_ns());
+        self.end_if_stuck(now_ns);
     }
 }
 

@@ -9,7 +9,7 @@
 //! What gates leave of a figure counts: see `model::standing`.
 
 use model::fleet::AgentPoint;
-use model::histogram::{SAMPLES_BEYOND, Summary};
+use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
 use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
@@ -198,12 +198,12 @@ impl Times<'_> {
 
     /// The value at a rank among all requests, bounded by the percentiles of the record at the next
     /// lower and the next higher rank.
-    fn around(&self, rank: f64) -> (Option<u64>, Option<u64>) {
+    fn around(&self, rank: u64) -> (Option<u64>, Option<u64>) {
         let Summary { count, censored, min, max, .. } = self.known;
-        let recorded = (count + censored) as f64;
-        let ends = [(1.0, *min), (*count as f64, *max)];
+        let recorded = count + censored;
+        let ends = [(1, *min), (*count, *max)];
         let percentiles = PERCENTILES.iter().map(|percentile| {
-            ((percentile.quantile() * recorded).ceil(), value_of(self.known, *percentile))
+            (rank_of(percentile.quantile(), recorded), value_of(self.known, *percentile))
         });
         let (mut low, mut high) = (None, None);
         for (at, value) in percentiles.chain(ends) {
@@ -230,7 +230,7 @@ fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> TermFinding {
 fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermFinding {
     let population = times.population() as f64;
     let beyond = population * (1.0 - percentile.quantile());
-    let rank = (percentile.quantile() * population).ceil();
+    let rank = rank_of(percentile.quantile(), times.population());
     let is_supported = beyond >= SAMPLES_BEYOND - 1e-6;
     let as_recorded = value_of(times.known, percentile);
     match as_recorded {
@@ -238,7 +238,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         Some(value_ns) if times.known.censored == times.bad => {
             return compared(term, value_ns as f64);
         }
-        _ if is_supported && rank > times.known.count as f64 => {
+        _ if is_supported && rank > times.known.count => {
             let at_least = times.at_least.map(|summary| value_of(summary, percentile));
             return beyond_all(term, percentile.name(), times.bad, at_least);
         }

@@ -230,7 +230,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
          completed requests. With TLS a request is stamped before it is encrypted and its response \
          before it is decrypted. censored counts requests without a good response: those that \
          failed in any way (status 4xx or 5xx, failed check, time-out, reset, close, not HTTP), \
-         were unanswered, or were unsent in open loop. They rank as slower than all others, so a \
+         were unanswered, or were unsent. They rank as slower than all others, so a \
          percentile that falls among them is null, and so is max. A percentile with fewer than ten \
          values beyond it is null. The same holds for targets[].latency_ns, without unsent \
          requests.",
@@ -291,17 +291,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "How long good responses may have waited before they were stamped, because a worker of the \
          generator did not run when it should have: since the start of its last wait if it woke \
          over 1 ms late, since the planned end of that wait if it woke over 50 us late, since the \
-         start of its last turn if that took over 1 ms. count: the responses that this may affect; \
-         all others were stamped in time. null without such responses. A stall inside a sleep of \
-         up to 20 ms leaves no trace.",
+         start of its last turn if that took over 1 ms, or of an earlier one if the waits after it \
+         left responses because more were there than a wait returns. count: the responses that \
+         this may affect; all others were stamped in time. null without such responses. A stall \
+         inside a sleep of up to 20 ms leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",
         "latency_ns with a lower bound for each request that got no response: its wait until it \
          timed out, until the end of the drain if it was unanswered, until the end of the window \
-         if it was unsent. Requests that failed in another way rank above every value here too \
+         if it was unsent in open loop. Requests that failed in another way rank above every value here too \
          (censored): how quickly they failed is no bound. Its percentiles are lower bounds of \
-         those of latency_ns; null when no request timed out, was unanswered or unsent.",
+         those of latency_ns; null when no request timed out, was unanswered, or was unsent in open \
+         loop.",
     ),
     (
         "points[].offered_rate",

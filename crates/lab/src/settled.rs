@@ -6,7 +6,7 @@
 //! they are beyond the bound with or without a response. So the drain of a trial ends when one term
 //! is sure to miss, or when no term can change.
 
-use model::histogram::Histogram;
+use model::histogram::{Histogram, rank_of};
 use model::objective::{Objective, Statistic, Term, TermFigure};
 
 /// The shortest drain of a trial that leaves requests in flight, nanoseconds: they hold connections
@@ -94,7 +94,7 @@ fn left_of_time(
     };
     let population = times.count() + without;
     let within = times.count_up_to(term.bound as u64);
-    let is_missed = (quantile * population as f64).ceil() > within as f64;
+    let is_missed = rank_of(quantile, population) > within;
     if is_missed { Left::Missed } else { Left::Nothing }
 }
 

@@ -109,10 +109,22 @@ impl Histogram {
         (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64)
     }
 
-    /// The value below which a share `quantile` (0 to 1) of values lies, to 0.1 %.
+    /// The smallest value that at least a share `quantile` (0 to 1) of all values is not above, to
+    /// 0.1 %; the least value for 0.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        (!self.is_empty())
-            .then(|| self.buckets.value_at_quantile(quantile).clamp(self.min, self.max))
+        self.value_at_rank(rank_of(quantile, self.count()))
+    }
+
+    /// The value at a rank, counted from 1 for the least, to 0.1 %; the ends are exact.
+    pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if self.is_empty() || rank <= 1 {
+            return (!self.is_empty()).then_some(self.min);
+        }
+        // The buckets take a share, and multiply it by the count again. That of the rank itself
+        // may come out above it, and is then rounded up to the next rank: 15 of 29. Half a rank
+        // less cannot.
+        let share = (rank as f64 - 0.5) / self.count() as f64;
+        Some(self.buckets.value_at_quantile(share).clamp(self.min, self.max))
     }
 
     /// How many values are at most `value_ns`, to bucket precision.
@@ -142,10 +154,8 @@ impl Histogram {
         let population = count + censored;
         let percentile = |quantile: f64| {
             let supported = population as f64 * (1.0 - quantile) >= SAMPLES_BEYOND - 1e-6;
-            let rank = (quantile * population as f64).ceil();
-            (supported && rank <= count as f64)
-                .then(|| self.quantile_ns(rank / count as f64))
-                .flatten()
+            let rank = rank_of(quantile, population);
+            (supported && rank <= count).then(|| self.value_at_rank(rank)).flatten()
         };
         Summary {
             count,
@@ -163,6 +173,12 @@ impl Histogram {
             max: (censored == 0).then_some(self.max),
         }
     }
+}
+
+/// The rank of a percentile among `population` values: the least number of them that is at least the
+/// share `quantile`, and at least 1; 0 when there are none.
+pub fn rank_of(quantile: f64, population: u64) -> u64 {
+    ((quantile * population as f64).ceil() as u64).max(population.min(1))
 }
 
 /// A percentile is given only when at least this many values lie beyond it.
@@ -280,6 +296,18 @@ mod tests {
         assert_eq!(histogram.summary(0), Summary::default());
         histogram.record_n(9, 2);
         assert_eq!((histogram.count(), histogram.mean_ns()), (2, Some(9.0)));
+    }
+
+    /// The share of a rank, multiplied by the count again, may be above the rank.
+    #[test]
+    fn a_percentile_is_the_value_at_its_rank_and_not_the_next() {
+        for count in 20..=600u64 {
+            let histogram = of(&(1..=count).collect::<Vec<_>>());
+            assert_eq!(histogram.summary(0).p50, Some(count.div_ceil(2)), "of {count}");
+            let ranks = (0..=count + 1).map(|rank| histogram.value_at_rank(rank));
+            assert!(ranks.eq((0..=count + 1).map(|rank| Some(rank.clamp(1, count)))), "{count}");
+        }
+        assert_eq!(of(&[]).value_at_rank(1), None);
     }
 
     proptest! {

@@ -11,7 +11,7 @@
 //! hardly moves a median. Service time, from the send, is another bound: only late stamps are in
 //! it.
 
-use crate::histogram::{Histogram, Summary};
+use crate::histogram::{Histogram, Summary, rank_of};
 
 /// Shares of a delay at which a bound is tried.
 const TRIED: [f64; 8] = [0.5, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
@@ -75,7 +75,7 @@ pub fn punctual(window: Window<'_>) -> Summary {
 /// without late stamps.
 fn ranked(window: Window<'_>, quantile: f64) -> u64 {
     let population = window.latency.count() + window.censored;
-    let rank = (quantile * population as f64).ceil() as u64;
+    let rank = rank_of(quantile, population);
     let (sends, stamps) = (thresholds(window.lateness), thresholds(window.unseen));
     let of_latency = sends.iter().flat_map(|(late_ns, later)| {
         let bound = move |(unseen_ns, unseen): &(u64, u64)| {
@@ -91,8 +91,8 @@ fn ranked(window: Window<'_>, quantile: f64) -> u64 {
 
 /// The value of rank `rank - later`, less `late_ns`.
 fn at_rank(times: &Histogram, rank: u64, later: u64, late_ns: u64) -> Option<u64> {
-    let rank = rank.checked_sub(later).filter(|rank| *rank > 0 && !times.is_empty())?;
-    let at_ns = times.quantile_ns((rank as f64 / times.count() as f64).min(1.0))?;
+    let rank = rank.checked_sub(later).filter(|rank| *rank > 0)?;
+    let at_ns = times.value_at_rank(rank)?;
     Some(at_ns.saturating_sub(late_ns))
 }
 

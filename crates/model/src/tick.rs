@@ -226,7 +226,8 @@ pub struct Counters {
     pub failed: u64,
     /// Without a response when the drain ended.
     pub unanswered: u64,
-    /// Due in the window and never sent; open loop only.
+    /// Due in the window and never sent: in open loop, or when a number of requests is to be sent
+    /// and no connection can be opened any more.
     pub unsent: u64,
     /// Requests that were due while no connection had a free slot, and waited; open loop only.
     pub waited: u64,

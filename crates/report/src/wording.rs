@@ -6,7 +6,7 @@ use crate::text::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
-use model::run::{Outcome, Point, Run, TurnoverInfo};
+use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ERROR_CLASSES;
 use model::units::{NS_PER_S, show_count};
@@ -239,6 +239,13 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
     let parts: Vec<_> = parts.into_iter().map(shown).collect();
     (failed > 0).then(|| format!("{} % of {of} failed: {}", share(failed), parts.join(", ")))
+}
+
+/// Requests that were due and not sent, if there are any: `123k of 600k never sent`.
+pub(crate) fn unsent_phrase(point: &Point) -> Option<String> {
+    let RequestInfo { planned, unsent, .. } = point.requests;
+    let planned = planned.map_or(String::new(), |planned| format!(" of {}", count(planned)));
+    (unsent > 0).then(|| format!("{}{planned} never sent", count(unsent)))
 }
 
 /// Attempts to connect that failed, by class: `12 attempts to connect failed: ports`.

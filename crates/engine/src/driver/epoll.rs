@@ -5,6 +5,7 @@
 //!
 //! Hot: runs for every request.
 
+use super::backlog::Backlog;
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
@@ -62,6 +63,9 @@ pub struct Epoll {
     /// Events of sockets that were not drained, each of another socket; the next turn goes on with
     /// them.
     undrained: Vec<libc::epoll_event>,
+    /// The last wait took as many events as it can: more may have been there.
+    is_full: bool,
+    backlog: Backlog,
     coalesce_ns: u64,
     wait: Wait,
 }
@@ -150,6 +154,9 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             left: None,
             undrained: Vec::with_capacity(slots as usize),
+            is_full: false,
+            // The kernel has one event for each socket, and returns them in their order.
+            backlog: Backlog::new(slots as usize, EVENTS_MAX),
             coalesce_ns: job.coalesce_ns,
             wait,
         })
@@ -357,10 +364,16 @@ impl Driver for Epoll {
             clock::pause_ns(self.coalesce_ns);
             self.poll(0);
         }
+        self.is_full = self.count == EVENTS_MAX;
         if !self.undrained.is_empty() {
             self.go_on_with_undrained();
         }
         clock::now_ns()
+    }
+
+    #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        self.backlog.since(since_ns, self.is_full)
     }
 
     fn next(&mut self) -> Option<Event> {
@@ -478,6 +491,42 @@ mod tests {
             assert_eq!(received, expected, "one buffer of what came in turn {turn}");
             assert_eq!(driver.undrained.len(), 1);
         }
+    }
+
+    /// More sockets are ready than a wait takes: the rest was there before the turn between.
+    #[test]
+    fn what_a_full_wait_left_is_as_old_as_that_wait() {
+        const SLOTS: u32 = EVENTS_MAX as u32 + 10;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (method, path) = ("GET".to_string(), "/".to_string());
+        let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
+        let route = Route::to(listener.local_addr().unwrap());
+        let job = Job { routes: vec![route], ..Job::for_tests(tape) };
+        let mut driver = Epoll::new(&job, SLOTS).unwrap();
+        let mut peers: Vec<TcpStream> = Vec::new();
+        for slot in 0..SLOTS {
+            driver.open(slot, 0);
+            peers.push(listener.accept().unwrap().0);
+        }
+        while driver.connections.iter().any(|connection| !connection.is_open) {
+            let now_ns = driver.now_ns();
+            driver.wait(now_ns, now_ns);
+            driver.left_from_before(0);
+            while driver.next().is_some() {}
+        }
+        for (slot, peer) in peers.iter_mut().enumerate() {
+            peer.write_all(&[0; 1]).unwrap();
+            await_bytes(&driver, slot, 1);
+        }
+        let mut turn = |since_ns| {
+            let now_ns = driver.now_ns();
+            driver.wait(now_ns, now_ns);
+            let since_ns = driver.left_from_before(since_ns);
+            (since_ns, std::iter::from_fn(|| driver.next()).count())
+        };
+        assert_eq!(turn(10), (10, EVENTS_MAX));
+        assert_eq!(turn(20), (10, 10), "left by the wait before");
+        assert_eq!(turn(30), (30, 0));
     }
 
     /// Both ways to wait: events that are there, and a wait that is over without one.

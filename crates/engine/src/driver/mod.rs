@@ -16,6 +16,7 @@ pub mod null;
 pub mod sim;
 pub mod uring;
 
+mod backlog;
 pub mod ktls;
 pub mod tls;
 pub mod tunnel;
@@ -111,6 +112,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// The slot it happened on.
+    #[inline]
+    pub fn slot(&self) -> SlotId {
+        match *self {
+            Self::Opened { slot, .. }
+            | Self::OpenFailed { slot, .. }
+            | Self::Sent { slot, .. }
+            | Self::Received { slot, .. }
+            | Self::Ended { slot, .. } => slot,
+        }
+    }
+
     /// When it happened, or was known.
     #[inline]
     pub fn at_ns(&self) -> u64 {
@@ -146,6 +159,14 @@ pub trait Driver {
     /// Submits everything asked for, then waits until something happened or `until_ns` passed.
     /// `now_ns` is the time before, which the caller has just read; returns the time after.
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64;
+
+    /// The earliest instant at which what the last wait returned may have arrived, if `since_ns` is
+    /// that of what arrived after the wait before. Waits that were full leave the rest to the next
+    /// ones. Must be called once after each wait.
+    #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        since_ns
+    }
 
     /// The next thing that happened.
     fn next(&mut self) -> Option<Event>;

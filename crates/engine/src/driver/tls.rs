@@ -276,6 +276,11 @@ impl<D: Carrier> Driver for Tls<D> {
     }
 
     #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        self.inner.left_from_before(since_ns)
+    }
+
+    #[inline]
     fn next(&mut self) -> Option<Event> {
         loop {
             while self.feed.is_some() {

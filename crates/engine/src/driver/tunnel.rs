@@ -101,12 +101,7 @@ impl<D: Carrier> Tunnel<D> {
     /// What an event of the carrier means; `None` when it is about the tunnel alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
-        let (Event::Opened { slot, .. }
-        | Event::OpenFailed { slot, .. }
-        | Event::Sent { slot, .. }
-        | Event::Received { slot, .. }
-        | Event::Ended { slot, .. }) = event;
-        if self.passages[slot as usize].stage == TunnelState::Through {
+        if self.passages[event.slot() as usize].stage == TunnelState::Through {
             return Some(event);
         }
         match event {
@@ -151,6 +146,11 @@ impl<D: Carrier> Driver for Tunnel<D> {
     #[inline]
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
         self.inner.wait(now_ns, until_ns)
+    }
+
+    #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        self.inner.left_from_before(since_ns)
     }
 
     #[inline]

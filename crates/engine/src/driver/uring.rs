@@ -10,6 +10,7 @@
 //!
 //! Hot: runs for every request.
 
+use super::backlog::Backlog;
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
@@ -28,6 +29,11 @@ use wire::tape::Tape;
 const BATCH_MAX: usize = 64;
 const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
+/// Completions of a turn at which no more are taken: there is room for those of its own calls.
+const READY_MAX: usize = COMPLETIONS as usize / 2;
+/// A call that adds fewer completions than this has run all the work that was there. Since Linux
+/// 6.13 a call runs at most 20 pieces (IO_LOCAL_TW_DEFAULT_MAX), and not each completes something.
+const RUN_AT_ONCE: usize = 10;
 /// Sends up to this size with no unanswered request before them complete without an event, bytes.
 /// The send buffer of the socket is empty then and takes them at once, and a completion would end
 /// the wait for responses early: a second system call per request. 16 KiB is the smallest send
@@ -126,6 +132,9 @@ pub struct Uring {
     /// Completions of this turn that are still to report. Those that system calls of this turn add
     /// are of the next, whose stamp is theirs.
     ready: usize,
+    /// The last wait left completions that were there.
+    is_full: bool,
+    backlog: Backlog,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
     /// Connections to receive on again; those closed since are skipped.
@@ -146,6 +155,7 @@ impl Uring {
         let ring: IoUring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
+            .setup_taskrun_flag()
             .setup_submit_all()
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
@@ -178,6 +188,9 @@ impl Uring {
             orphans: Vec::new(),
             reaped: VecDeque::with_capacity(COMPLETIONS as usize),
             ready: 0,
+            is_full: false,
+            // A receive and a send of each connection.
+            backlog: Backlog::new(2 * slots as usize, READY_MAX),
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
             vacated: Vec::with_capacity(slots as usize),
@@ -352,6 +365,28 @@ impl Uring {
         let queued = self.ring.submission().len() as u32;
         // SAFETY: no argument is passed. Deferred work only runs when events are asked for.
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, GET_EVENTS, None) }
+    }
+
+    /// Takes the completions that the last call has left: they have been there for as long as those
+    /// it has taken, and the worker stamps all of them as of this turn. Returns how many there are.
+    fn take_what_is_there(&mut self) -> usize {
+        let (mut there, mut added) = (0, self.ring.completion().len());
+        loop {
+            there += added;
+            self.is_full = added >= RUN_AT_ONCE && self.has_more();
+            if !self.is_full || there >= READY_MAX {
+                return there;
+            }
+            // A call that fails adds nothing, and the next wait fails too.
+            let _ = self.poll();
+            added = self.ring.completion().len() - there;
+        }
+    }
+
+    /// Whether the kernel has work that completes something, or completions that found no room.
+    fn has_more(&mut self) -> bool {
+        let queue = self.ring.submission();
+        queue.taskrun() || queue.cq_overflow()
     }
 
     fn connected(&mut self, slot: SlotId, result: i32) -> Event {
@@ -537,9 +572,14 @@ impl Driver for Uring {
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
         self.vacate();
         self.enter(now_ns, until_ns);
-        self.ready = self.reaped.len() + self.ring.completion().len();
+        self.ready = self.reaped.len() + self.take_what_is_there();
         self.woken_ns = clock::now_ns();
         self.woken_ns
+    }
+
+    #[inline]
+    fn left_from_before(&mut self, since_ns: u64) -> u64 {
+        self.backlog.since(since_ns, self.is_full)
     }
 
     fn next(&mut self) -> Option<Event> {
@@ -702,6 +742,7 @@ pub fn check() -> Result<(), String> {
     let ring: IoUring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
+        .setup_taskrun_flag()
         .setup_submit_all()
         .build(8)
         .map_err(|error| reason("io_uring_setup", error))?;

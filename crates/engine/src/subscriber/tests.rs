@@ -270,6 +270,81 @@ fn job(seed: u64) -> Job {
     }
 }
 
+/// Reports a connection as open long after it was asked for, and takes as long for each event as
+/// their stamps are apart.
+struct Late {
+    now_ns: u64,
+    due: VecDeque<Event>,
+    sends: u32,
+}
+
+impl Driver for Late {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        self.due.push_back(Event::Opened { slot, at_ns: self.now_ns + 150 * MS });
+    }
+
+    fn send(&mut self, _slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
+        self.sends += 1;
+        Sending::Done
+    }
+
+    fn close(&mut self, _slot: SlotId) {}
+
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        self.now_ns = self.due.front().map_or(until_ns, Event::at_ns);
+        self.now_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        let event = self.due.pop_front()?;
+        self.now_ns = event.at_ns();
+        Some(event)
+    }
+
+    fn bytes(&self, _buffer: Buffer) -> &[u8] {
+        &[]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}
+
+/// The worker has taken the event from the driver when it finds that the attempt took too long.
+#[test]
+fn what_happened_on_a_connection_that_was_given_up_is_not_of_the_next() {
+    let job = job(1);
+    let ((recorder, _feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let late = Late { now_ns: START_NS, due: VecDeque::new(), sends: 0 };
+    let mut worker = Subscriber::<_, Events>::new(&job, 1, 0, late, (recorder, orders_out), None);
+    let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
+    let (connections, connections_max) = (1, 1);
+    orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
+    assert!(worker.turn());
+    let Connections { open, opening, failed, .. } = worker.pool.counts();
+    assert_eq!((open, opening, failed, worker.driver().sends), (0, 0, 1, 0));
+}
+
+/// What is due in the middle of a turn is done there, but the turn goes on.
+#[test]
+fn a_turn_lasts_from_one_wait_to_the_next() {
+    let job = job(1);
+    let ((recorder, _feed), (_orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let sent = |ms: u64| Event::Sent { slot: 0, at_ns: START_NS + ms * MS };
+    let late = Late { now_ns: START_NS, due: [10, 13, 16].map(sent).into(), sends: 0 };
+    let mut worker = Subscriber::<_, Events>::new(&job, 1, 0, late, (recorder, orders_out), None);
+    assert!(worker.turn() && worker.turn());
+    let accounting = worker.recorder.tick.accounting;
+    let turns = (accounting.turns, accounting.turn_sum_ns, accounting.turn_max_ns);
+    assert_eq!(turns, (2, 6 * MS, 6 * MS));
+}
+
 /// The result of a level, and what the server saw of it.
 #[derive(Default)]
 struct Account {

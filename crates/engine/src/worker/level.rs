@@ -41,6 +41,7 @@ pub(super) struct Window {
 
 impl<D: Driver, S: Session> Worker<D, S> {
     pub(super) fn change_stage(&mut self, now_ns: u64) {
+        self.has_worked |= self.stage == Stage::Closing;
         match (self.stage, self.window) {
             (Stage::Idle | Stage::Warmup, Some(window)) if now_ns >= window.begin_ns => {
                 self.begin_window(window, now_ns);
@@ -109,6 +110,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Fills every open connection. The loop is long, so each send gets its own stamp.
     fn start_all(&mut self, now_ns: u64) {
+        self.has_worked = true;
         self.pool.look_by(now_ns);
         for slot in 0..self.pool.wanted() {
             let now_ns = self.driver.now_ns();
@@ -126,6 +128,25 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
         self.begin_retirement();
         self.change_stage(now_ns);
+    }
+
+    /// Ends a window whose budget can never be sent, because nothing accepts a connection any more.
+    /// What is left of the budget counts as unsent.
+    pub(super) fn end_if_stuck(&mut self, now_ns: u64) {
+        let is_hopeless = self.pool.is_hopeless(now_ns);
+        // Devices may have no connection for a while.
+        let is_counting = self.ends_with_responses && !self.has_devices();
+        if let (true, true, Stage::Measure, Some(mut window)) =
+            (is_hopeless, is_counting, self.stage, self.window)
+        {
+            let (tick, rest) = (&mut self.recorder.tick, std::mem::take(&mut window.budget));
+            tick.measured.unsent += rest;
+            if self.release.is_some() {
+                // Some of them were not due yet.
+                tick.at_least.record_n(0, rest);
+            }
+            self.begin_drain(window, now_ns);
+        }
     }
 
     pub(super) fn stop(&mut self, now_ns: u64) {
@@ -186,6 +207,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     }
 
     pub(super) fn hand_over(&mut self, now_ns: u64) -> bool {
+        self.has_worked = true;
         let phase = match self.stage {
             Stage::Idle => Phase::Idle,
             Stage::Warmup => Phase::Warmup,

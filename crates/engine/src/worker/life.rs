@@ -94,6 +94,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// Handles alarms that are due: devices start, or have held their connection long enough.
     pub(super) fn ring(&mut self, now_ns: u64) {
         while let Some(slot) = self.alarms.pop_due(now_ns) {
+            self.has_worked = true;
             match self.pool.link(slot) {
                 Link::Waiting => self.pool.queue(slot),
                 Link::Open => {

@@ -48,9 +48,10 @@ pub(super) struct Release {
     room_since_ns: u64,
 }
 
-/// The earliest instant at which a response that is seen in a turn may have arrived. The turn
-/// before started at `turn_begin_ns` and ended in a wait from `begin_ns` that was to end at
-/// `until_ns` at the latest and ended at `woken_ns`.
+/// The earliest instant at which a response that is seen in a turn may have arrived, if the wait
+/// before has left none ([`Driver::left_from_before`]). The turn before started at `turn_begin_ns`
+/// and ended in a wait from `begin_ns` that was to end at `until_ns` at the latest and ended at
+/// `woken_ns`.
 ///
 /// A wait that was shorter than the turn before it may not have slept at all: the response was
 /// already there, and may have arrived as early as the start of that turn, because nothing is read
@@ -88,10 +89,10 @@ pub(super) fn stalled(
 ) -> u64 {
     let late_ns = woken_ns.saturating_sub(until_ns.max(begin_ns));
     let in_turn_ns = last_ns.saturating_sub(woken_ns);
-    if late_ns > STALL_NS {
-        return woken_ns - begin_ns + in_turn_ns;
-    }
     let unseen_ns = last_ns.saturating_sub(unseen_since_ns);
+    if late_ns > STALL_NS {
+        return unseen_ns.max(woken_ns - begin_ns + in_turn_ns);
+    }
     if late_ns > LATE_NS && unseen_ns <= STALL_NS {
         return late_ns + in_turn_ns;
     }
@@ -194,23 +195,25 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Sends every due request, as long as connections have room.
+    /// Sends every due request, as long as connections have room; returns when the last one was
+    /// sent, or `now_ns`.
     #[inline]
-    pub(super) fn release_due(&mut self, now_ns: u64) {
+    pub(super) fn release_due(&mut self, now_ns: u64) -> u64 {
         let (end_ns, mut budget) = match (self.stage, self.window) {
             (Stage::Warmup, _) => (u64::MAX, u64::MAX),
             (Stage::Measure, Some(window)) => (window.end_ns, window.budget),
-            _ => return,
+            _ => return now_ns,
         };
         let mut now_ns = now_ns;
         while budget > 0 {
-            let Some(release) = &mut self.release else { return };
+            let Some(release) = &mut self.release else { break };
             let due_ns = release.due_ns;
             if due_ns > now_ns || due_ns >= end_ns {
-                return;
+                break;
             }
             let Some(slot) = self.places.take() else {
-                return self.open_for_waiting(now_ns, end_ns);
+                self.open_for_waiting(now_ns, end_ns);
+                break;
             };
             now_ns = self.driver.now_ns();
             let due_since_ns = due_ns.max(release.room_since_ns);
@@ -225,6 +228,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 release.room_since_ns = now_ns;
             }
         }
+        now_ns
     }
 
     /// Sends one due request, which has had a connection since `due_since_ns`.
@@ -358,6 +362,8 @@ mod tests {
         assert_eq!(last(20 * ms, 15 * ms, 15 * ms + ms / 2), 0, "many events");
         assert_eq!(last(20 * ms, 15 * ms, 35 * ms), 20 * ms, "frozen between two receives");
         assert_eq!(last(20 * ms, 90 * ms, 95 * ms), 95 * ms - 10, "and before them");
+        let left = |since| stalled(since, (10 * ms, 20 * ms), (90 * ms, 90 * ms));
+        assert_eq!(left(5 * ms), 85 * ms, "frozen, with responses that the wait before left");
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //! request asked for: each still lands on its own request.
 
 use super::Worker;
+use crate::driver::sim::{Faults, Sim};
 use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::load::{DriverKind, Life, Request};
+use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::RingBuffer;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use wire::http1::Http1;
 use wire::response::{Expect, ProtocolError, Response};
 use wire::session::{self, Reply, RequestId, Session, Witness};
 use wire::tape::Tape;
@@ -239,6 +242,147 @@ fn a_stop_does_not_end_a_level_again_that_is_over() {
         feed.drain(|tick| ends += u32::from(tick.last));
     }
     assert_eq!(ends, 1);
+}
+
+/// A number of requests to send, and no server that accepts a connection any more.
+#[test]
+fn a_budget_that_can_never_be_sent_ends_and_counts_as_unsent() {
+    let faults = Faults { refused: 1000, ..Faults::default() };
+    let job = job();
+    let driver = Sim::new(&job, SLOTS, faults);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let begin_ns = worker.driver().now_ns();
+    let [connect, _] = level();
+    orders.push(connect).unwrap();
+    let (end_ns, budget, drain_ns) = (u64::MAX, Some(BUDGET), 1_000_000_000);
+    orders.push(Order::Measure { begin_ns, end_ns, budget, drain_ns }).unwrap();
+    let (mut sent, mut unsent, mut is_over) = (0, 0, false);
+    while !is_over && worker.driver().now_ns() < begin_ns + 60_000_000_000 {
+        worker.turn();
+        feed.drain(|tick| {
+            sent += tick.measured.sent;
+            unsent += tick.measured.unsent;
+            is_over |= tick.last;
+        });
+    }
+    assert_eq!((is_over, sent, unsent), (true, 0, BUDGET));
+    let took_ns = worker.driver().now_ns() - begin_ns;
+    assert!(took_ns > job.connect_timeout_ns, "an attempt might still have succeeded: {took_ns}");
+}
+
+const TURN_NS: u64 = 10_000;
+/// How long it takes to open a connection that fails.
+const OPEN_NS: u64 = 5_000_000;
+
+#[derive(Debug, Clone, Copy)]
+enum Happened {
+    Opened,
+    Failed,
+    Answered,
+}
+
+/// Answers every request at the next wait. Only the first connection can be opened, and each attempt
+/// to open another one takes long.
+struct Lone {
+    now_ns: u64,
+    due: VecDeque<(SlotId, Happened)>,
+    sending: Sending,
+}
+
+impl Driver for Lone {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        self.now_ns += if slot == 0 { 0 } else { OPEN_NS };
+        let happened = if slot == 0 { Happened::Opened } else { Happened::Failed };
+        self.due.push_back((slot, happened));
+    }
+
+    fn send(&mut self, slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
+        self.due.push_back((slot, Happened::Answered));
+        self.sending
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        self.due.retain(|(due, _)| *due != slot);
+    }
+
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        let wake_ns = if self.due.is_empty() { until_ns } else { 0 };
+        self.now_ns = wake_ns.max(self.now_ns + TURN_NS);
+        self.now_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        let at_ns = self.now_ns;
+        let (slot, happened) = self.due.pop_front()?;
+        Some(match happened {
+            Happened::Opened => Event::Opened { slot, at_ns },
+            Happened::Failed => Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns },
+            Happened::Answered => {
+                Event::Received { slot, at_ns, buffer: Buffer { id: 0, length: 38 } }
+            }
+        })
+    }
+
+    fn bytes(&self, _buffer: Buffer) -> &[u8] {
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}
+
+/// Sends `budget` requests through that driver; returns all ticks as one, or `None` when the level
+/// does not end.
+fn run_lone(sending: Sending, connections: u32, budget: u64) -> Option<Tick> {
+    let job = job();
+    let driver = Lone { now_ns: 0, due: VecDeque::new(), sending };
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let (pace, life, connections_max) = (Pace::Closed, Life::default(), connections);
+    let connect = Order::Connect { load: 1, connections, connections_max, depth: 1, pace, life };
+    let (begin_ns, end_ns, budget) = (BEGIN_NS, u64::MAX, Some(budget));
+    let measure = Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000 };
+    [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
+    let (mut sum, mut is_over) = (Tick::default(), false);
+    while !is_over && worker.driver().now_ns < 60_000_000_000 {
+        worker.turn();
+        feed.drain(|tick| {
+            sum.measured += &tick.measured;
+            sum.unseen.merge(&tick.unseen);
+            if tick.phase == Phase::Measure {
+                sum.accounting += &tick.accounting;
+            }
+            is_over |= tick.last;
+        });
+    }
+    is_over.then_some(sum)
+}
+
+/// What is done between two waits is a part of the turn, not of the wait.
+#[test]
+fn a_response_that_came_while_connections_were_opened_was_not_seen() {
+    let quiet = run_lone(Sending::Done, 1, 5000).unwrap();
+    assert_eq!((quiet.accounting.turn_max_ns, quiet.unseen.count()), (0, 0));
+    let busy = run_lone(Sending::Done, 2, 5000).unwrap();
+    assert_eq!((busy.measured.completed, busy.accounting.turn_max_ns), (5000, OPEN_NS));
+    let (count, least_ns) = (busy.unseen.count(), busy.unseen.quantile_ns(0.0));
+    assert!(count > 0 && least_ns >= Some(OPEN_NS), "{count} responses, {least_ns:?}");
+}
+
+/// A server may answer a request before it has read all of it, and then read no more.
+#[test]
+fn a_request_that_is_answered_but_never_taken_does_not_block_its_connection_for_ever() {
+    let measured = run_lone(Sending::Underway, 1, 3).map(|sum| sum.measured);
+    let counts = measured.map(|of| (of.sent, of.completed, of.failed, of.unsent));
+    assert_eq!(counts, Some((3, 3, 0, 0)), "each on a connection of its own");
 }
 
 #[test]

@@ -7,12 +7,12 @@ use crate::sections::turnover::{is_held, missed, never_open};
 use crate::sections::{conclusion, summary};
 use crate::wording::{
     connect_time, count, latency, missing_cell, ns, or_dash, point_phrase, rate_cell, share,
+    unsent_phrase,
 };
 use model::experiment::Experiment;
 use model::objective::Expectation;
 use model::run::{Point, Run};
 use model::standing::Figure;
-use model::visit::failures_of;
 
 /// Most rows of a table: the page of a job is not a full report.
 const ROWS_MAX: usize = 30;
@@ -115,9 +115,12 @@ fn figures_of(point: &Point) -> Vec<String> {
         let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| connect_time(turnover, figure));
         return vec![rate_cell(point), p50, p99, missed(turnover)];
     }
-    let (due, without) = failures_of(point);
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
-    vec![rate_cell(point), p50, p99, part(without, due)]
+    // As everywhere: of those sent. Those that were never sent are told as that.
+    let requests = &point.requests;
+    let failed = part(requests.failed + requests.unanswered, requests.sent);
+    let failed = std::iter::once(failed).chain(unsent_phrase(point)).collect::<Vec<_>>();
+    vec![rate_cell(point), p50, p99, failed.join(", ")]
 }
 
 fn heading(report: &Report) -> String {
@@ -235,6 +238,16 @@ mod tests {
         let point = &mut run.record.points[0];
         (point.requests.sent, point.requests.failed) = (1_000_000, 3);
         assert_eq!(figures(point)[3], "failed <0.01 %");
+    }
+
+    #[test]
+    fn requests_that_were_never_sent_are_not_among_those_that_failed() {
+        let mut run = fixtures::load_open();
+        let requests = &mut run.record.points[0].requests;
+        (requests.sent, requests.failed, requests.unanswered) = (9_000, 90, 0);
+        (requests.planned, requests.unsent) = (Some(10_000), 1_000);
+        let told = figures(&run.record.points[0]).pop().unwrap();
+        assert_eq!(told, "failed 1.0 %, 1000 of 10.0k never sent");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
 use crate::wording::{interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
-use model::run::{Point, Run, TurnoverInfo};
+use model::run::{Point, Run};
 use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
+use model::visit::times_of;
 
 /// What the levels of a run vary; the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +130,7 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         let series = runs.iter().enumerate().map(line).collect();
         View { label: "all levels".to_string(), x: x.clone(), series, ..View::default() }
     };
-    let p99 = |point: &Point| times_of(point).p99.map(|ns| ns as f64);
+    let p99 = |point: &Point| times_of(point)?.p99.map(|ns| ns as f64);
     let rate = rate_chart(String::new(), varied, view(rate_asked));
     let latency = latency_chart(varied, view(p99));
     vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
@@ -196,15 +197,9 @@ fn limits(run: &Run) -> Vec<Limit> {
 fn latency_series(points: &[&Point]) -> Vec<Series> {
     let series_of = |(label, pick): (&str, Pick)| Series {
         label: label.to_string(),
-        y: points.iter().map(|point| pick(times_of(point)).map(|ns| ns as f64)).collect(),
+        y: points.iter().map(|point| pick(times_of(point)?).map(|ns| ns as f64)).collect(),
     };
     PERCENTILES.into_iter().map(series_of).collect()
-}
-
-/// The times that are drawn: of requests, or of connecting when the load is devices.
-fn times_of(point: &Point) -> &Summary {
-    let turnover = point.turnover.as_ref().filter(|_| point.is_churn());
-    turnover.map_or(&point.latency_ns, TurnoverInfo::connect_times)
 }
 
 fn band_note(run: &Run) -> String {
@@ -231,7 +226,9 @@ fn latency_chart(varied: Varied, view: View) -> Chart {
     Chart {
         id: "latency-by-level".to_string(),
         title: "Latency".to_string(),
-        note: "A percentile with fewer than ten samples beyond it is not drawn.".to_string(),
+        note: "Of requests; for devices, the time to connect; for subscribers, how stale events \
+               are. A percentile with fewer than ten samples beyond it is not drawn."
+            .to_string(),
         x: varied.axis(),
         y: Axis { label: "latency".to_string(), unit: Unit::Ns, scale: Scale::Log },
         shape: ChartShape::Lines,
@@ -257,5 +254,19 @@ mod tests {
         assert_eq!(rate.views[0].series[0].y, [Some(1_920.0), Some(2_500.0)]);
         let p50 = run.record.points[0].turnover.as_ref().unwrap().connect_ns.p50;
         assert_eq!(times.views[0].series[0].y[0], p50.map(|ns| ns as f64));
+    }
+
+    /// The latency of the requests that write says nothing about the events.
+    #[test]
+    fn subscribers_have_the_curve_of_staleness_where_it_is_known() {
+        let mut run = fixtures::fanout();
+        let [first, second] = &mut run.record.points[..] else { panic!("two levels") };
+        let stale = first.events.as_ref().and_then(|events| events.staleness_ns.as_ref());
+        let known = stale.and_then(|stale| stale.p50).map(|ns| ns as f64);
+        second.events.as_mut().unwrap().staleness_ns = None;
+        let blocks = curves(&run);
+        let [Block::Chart(_), Block::Chart(times)] = &blocks[..] else { panic!("{blocks:?}") };
+        assert!(known.is_some());
+        assert_eq!(times.views[0].series[0].y, [known, None]);
     }
 }

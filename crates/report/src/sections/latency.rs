@@ -3,7 +3,7 @@
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, Unit, View};
 use crate::wording::{best_point, count, latency, mark_of, ns, or_dash, point_heading};
 use crate::wording::{plural, point_mark, point_phrase};
-use model::histogram::{Histogram, SAMPLES_BEYOND, Summary};
+use model::histogram::{Histogram, SAMPLES_BEYOND, Summary, rank_of};
 use model::run::{Point, Run};
 use model::standing::Figure;
 
@@ -216,18 +216,18 @@ const STEPS_PER_NINE: i32 = 24;
 /// ranks, and the curve ends where they begin.
 fn curve(run: &Run, point: &Point, histogram: &Histogram) -> View {
     let recorded = histogram.count();
-    let population = (recorded + point.latency_ns.censored) as f64;
+    let population = recorded + point.latency_ns.censored;
     let mut view = View { label: point_phrase(point), ..View::default() };
     view.mark = mark_of(run, point);
     let mut values_ns = Vec::new();
     for step in 0.. {
         let nines = 10_f64.powf(f64::from(step) / f64::from(STEPS_PER_NINE));
         let quantile = 1.0 - 1.0 / nines;
-        let rank = (quantile * population).ceil().max(1.0);
-        if population / nines < SAMPLES_BEYOND || rank > recorded as f64 {
+        let rank = rank_of(quantile, population);
+        if population as f64 / nines < SAMPLES_BEYOND || rank > recorded {
             break;
         }
-        let value_ns = histogram.quantile_ns(rank / recorded as f64);
+        let value_ns = histogram.value_at_rank(rank);
         view.x.push(nines);
         values_ns.push(value_ns.map(|ns| ns as f64));
     }

@@ -9,13 +9,13 @@ use crate::sections::{confirmation, network, samples, summary, tool};
 use crate::wording::{
     self, attempts_phrase, best_point, connect_time, count, failures_phrase, interval, is_partial,
     ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share,
-    statuses, struck_phrases, wall_phrase, with_names,
+    statuses, struck_phrases, unsent_phrase, wall_phrase, with_names,
 };
 use model::claim::Claim;
-use model::histogram::Summary;
+use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
-use model::run::{Point, RequestInfo, Run};
+use model::run::{Point, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::tool::ToolRun;
@@ -181,7 +181,6 @@ pub(super) fn latency(point: &Point) -> Option<Row> {
 /// A percentile; `failed` where it falls among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
     let Summary { count, censored, .. } = point.latency_ns;
-    let rank = |quantile: f64| (quantile * (count + censored) as f64).ceil();
     let quantile = match figure {
         Figure::P50 => 0.5,
         Figure::P90 => 0.9,
@@ -190,7 +189,7 @@ pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
         _ => 1.0,
     };
     match wording::latency(point, figure) {
-        dash if dash == "-" && rank(quantile) > count as f64 => "failed".to_string(),
+        dash if dash == "-" && rank_of(quantile, count + censored) > count => "failed".to_string(),
         shown => shown,
     }
 }
@@ -259,11 +258,8 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
 /// Failures by class, and requests that were never sent. Attempts to connect are not requests and
 /// are listed separately.
 fn failures(point: &Point) -> Option<Row> {
-    let RequestInfo { planned, unsent, unaccounted, .. } = point.requests;
-    let unsent = (unsent > 0).then(|| {
-        let planned = planned.map_or(String::new(), |planned| format!(" of {}", count(planned)));
-        format!("{}{planned} never sent", count(unsent))
-    });
+    let unsent = unsent_phrase(point);
+    let unaccounted = point.requests.unaccounted;
     let unaccounted = (unaccounted > 0).then(|| format!("{} unaccounted for", count(unaccounted)));
     let phrases = failures_phrase(point).into_iter().chain(unsent).chain(unaccounted);
     let phrases: Vec<_> = phrases.chain(attempts_phrase(point)).collect();
