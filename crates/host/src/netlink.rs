@@ -81,7 +81,12 @@ pub fn messages(
         let message = rest.get(..length).filter(|_| length >= MESSAGE_HEADER_BYTES);
         let body = &message.ok_or_else(error)?[MESSAGE_HEADER_BYTES..];
         match i32::from(kind) {
-            libc::NLMSG_DONE => return Ok(More::Nothing),
+            // What fails while the kernel responds is at the end of the response, and not an
+            // error message of its own (`net/netlink/af_netlink.c`, `netlink_dump_done`).
+            libc::NLMSG_DONE => {
+                let errno = Fields(body).take(0).map_or(0, i32::from_ne_bytes);
+                return Ok(if errno < 0 { More::Refused(-errno) } else { More::Nothing });
+            }
             libc::NLMSG_ERROR => {
                 return Ok(More::Refused(-i32::from_ne_bytes(Fields(body).take(0)?)));
             }
@@ -157,4 +162,23 @@ fn receive(netlink: &OwnedFd, chunk: &mut [u8]) -> io::Result<usize> {
     let (_, length) = net::recv(netlink, &mut *chunk, flags)?;
     // TRUNC makes recv return the true length, also when it did not fit.
     if length > chunk.len() { Err(io::Error::other("a response was cut")) } else { Ok(length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_that_the_kernel_broke_off_is_not_an_empty_one() {
+        let end = |errno: i32| {
+            let header = header(MESSAGE_HEADER_BYTES + 4, libc::NLMSG_DONE as u16, 0);
+            messages(&[&header[..], &errno.to_ne_bytes()].concat(), |_, _| Ok(()))
+        };
+        // As without the module tcp_diag, where inet_diag is loaded.
+        assert_eq!(end(-libc::ENOENT), Ok(More::Refused(libc::ENOENT)));
+        assert_eq!(end(-libc::ENOENT).unwrap().or_enough(), More::Refused(libc::ENOENT));
+        assert_eq!(end(0), Ok(More::Nothing));
+        let bare = header(MESSAGE_HEADER_BYTES, libc::NLMSG_DONE as u16, 0);
+        assert_eq!(messages(&bare, |_, _| Ok(())), Ok(More::Nothing));
+    }
 }

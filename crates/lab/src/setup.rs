@@ -96,10 +96,14 @@ impl<'a> RunBuilder<'a> {
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());
         let server = self.target.server.as_ref();
+        // Another tool looks the name up itself, and may connect to other addresses of it.
+        let routes = self.routes.iter().filter(|_| tool_pid.is_none());
+        let addresses = routes.filter_map(|route| Some(route.to.tcp()?.ip())).collect();
         ReadingSource::live(Sampler::start(Config {
             server_pid: server.map(|server| server.pid),
             tool_pid,
             port: first.and_then(Address::port),
+            addresses,
             inner_port: server.and_then(ServerFacts::inner_port),
             ends: self.ends(),
             runtime: self.trial.runtime,

@@ -24,7 +24,8 @@ pub struct Reading {
 impl Reading {
     /// The instant that the counters are taken to describe.
     pub fn at_ns(&self) -> u64 {
-        self.begin_ns + (self.end_ns - self.begin_ns) / 2
+        // Those of another host may end before they begin.
+        self.begin_ns.midpoint(self.end_ns)
     }
 }
 
@@ -679,6 +680,14 @@ mod tests {
     use proptest::prelude::*;
 
     const TICK_NS: u64 = 10_000_000;
+
+    #[test]
+    fn a_reading_describes_its_middle_whatever_another_host_says() {
+        let at_ns =
+            |begin_ns, end_ns| Reading { begin_ns, end_ns, data: Data::Cpus(Vec::new()) }.at_ns();
+        assert_eq!((at_ns(10, 14), at_ns(14, 10)), (12, 12));
+        assert_eq!(at_ns(u64::MAX, u64::MAX - 2), u64::MAX - 1);
+    }
 
     fn shares(user: u64, system: u64, idle: u64, passed_ticks: f64) -> CpuShares {
         let now = CpuTimes { user, system, idle, ..CpuTimes::default() };

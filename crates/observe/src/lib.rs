@@ -381,6 +381,7 @@ impl Tracked {
             }
             Data::ServerThreads(threads) => {
                 self.server_cpus.add(at_ns, &threads);
+                self.doing.count(threads.len());
                 self.server_threads.add(at_ns, threads);
             }
             Data::ClientQuota(quotas) => self.client_quotas.add(at_ns, quotas),
@@ -622,9 +623,13 @@ fn keep_most(kept: &mut BTreeMap<String, u64>, sockets: &BTreeMap<String, Value>
     }
 }
 
+/// Change of every figure of a runtime. Seconds and cycles only grow: where they stepped back the
+/// runtime was started again, and their growth is unknown.
 fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
     let of_figure = |(name, last): (&String, &Value)| {
-        Some((name.clone(), last.real()? - pair.first.get(name)?.real()?))
+        let change = last.real()? - pair.first.get(name)?.real()?;
+        let only_grows = name.ends_with("_seconds") || name.ends_with("_cycles");
+        (change >= 0.0 || !only_grows).then(|| (name.clone(), change))
     };
     pair.last.iter().filter_map(of_figure).into_map()
 }
@@ -780,5 +785,18 @@ mod tests {
         let expected =
             SocketCensus { server: 2, server_unread: 1, client: 1, ..SocketCensus::default() };
         assert_eq!(observed.census, Some(expected));
+    }
+
+    #[test]
+    fn a_runtime_that_was_started_again_has_an_unknown_growth() {
+        let runtime = |seconds, paused_s: f64, goroutines: f64| {
+            let figures = [("gc_pause_seconds", paused_s), ("goroutines", goroutines)];
+            let figures = figures.map(|(name, value)| (name.to_string(), value));
+            at(seconds, Data::values(Values::SERVER_RUNTIME, figures))
+        };
+        let of = |readings| Observed::of(readings, 1).runtime.unwrap();
+        let again = of([runtime(1, 40.0, 9.0), runtime(2, 0.5, 7.0)]);
+        assert_eq!(again, [("goroutines".to_string(), -2.0)].into());
+        assert_eq!(of([runtime(1, 40.0, 9.0), runtime(2, 40.5, 9.0)])["gc_pause_seconds"], 0.5);
     }
 }

@@ -109,6 +109,9 @@ impl SocketCensus {
 pub struct DoingShares {
     /// Threads seen.
     pub threads: usize,
+    /// Threads that there were at a time, mean over the reads of their times; absent when those
+    /// were not read.
+    pub threads_at_once: Option<f64>,
     /// Most threads seen in one round.
     pub most_in_round: usize,
     /// Samples of threads.
@@ -174,11 +177,16 @@ impl DoingShares {
     /// looked at, however many of them end and are replaced.
     pub fn threads_per_sample(&self) -> f64 {
         let rounds = self.rounds.max(1) as f64;
-        if self.most_in_round < ThreadNow::ROUND_MAX {
+        // Threads that end are replaced: over a window there are more of them than at a time.
+        let at_once = self.threads_at_once.unwrap_or(match self.most_in_round {
+            ..ThreadNow::ROUND_MAX => 0.0,
+            _ => self.threads as f64,
+        });
+        if at_once < ThreadNow::ROUND_MAX as f64 {
             return 1.0 / rounds;
         }
         let seen_each_round = self.samples as f64 / rounds;
-        (self.threads as f64 / seen_each_round.max(1.0)).max(1.0) / rounds
+        (at_once / seen_each_round.max(1.0)).max(1.0) / rounds
     }
 
     /// Share of the samples of one thread in which it had something to do: it was not waiting for
@@ -208,6 +216,8 @@ const FUTEX_BYTES: u64 = 16;
 #[derive(Debug, Default)]
 pub(crate) struct DoingSum {
     shares: DoingShares,
+    /// Reads of the times of all threads, and threads in them.
+    times: (u64, u64),
 }
 
 impl DoingSum {
@@ -232,9 +242,17 @@ impl DoingSum {
         self.shares.still_rounds += u64::from(is_still);
     }
 
+    /// Counts all threads that there are.
+    pub(crate) fn count(&mut self, threads: usize) {
+        self.times = (self.times.0 + 1, self.times.1 + threads as u64);
+    }
+
     pub(crate) fn finish(self) -> Option<DoingShares> {
         let threads = self.shares.by_thread.len();
-        (self.shares.rounds > 0).then_some(DoingShares { threads, ..self.shares })
+        let (reads, all) = self.times;
+        let threads_at_once = (reads > 0).then(|| all as f64 / reads as f64);
+        let shares = DoingShares { threads, threads_at_once, ..self.shares };
+        (shares.rounds > 0).then_some(shares)
     }
 }
 
@@ -413,6 +431,22 @@ mod tests {
         let count = 2 * ThreadNow::ROUND_MAX;
         assert_eq!((shares.mean_threads(Doing::Timer), shares.threads), (256.0, count));
         assert_eq!((shares.occupied(0), shares.occupied(half)), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn of_many_threads_that_are_replaced_as_many_count_as_there_are_at_a_time() {
+        let mut sum = DoingSum::default();
+        let part = ThreadNow::ROUND_MAX as u32;
+        for round in 0..10 {
+            // Some of those that a round looks at have just ended.
+            let tids = round * part..(round + 1) * part - round % 2;
+            let (doing, futex, timeout_ns) = (Doing::Send, None, None);
+            let now = tids.map(|tid| ThreadNow { pid: 1, tid, doing, futex, timeout_ns });
+            sum.add(&now.collect::<Vec<_>>());
+            sum.count(400);
+        }
+        let shares = sum.finish().unwrap();
+        assert!((shares.mean_threads(Doing::Send) - 400.0).abs() < 1e-6, "{shares:?}");
     }
 
     #[test]

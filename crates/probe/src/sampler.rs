@@ -11,7 +11,7 @@ use model::reading::{Data, Reading};
 use model::root::Root;
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -31,6 +31,9 @@ pub struct Config {
     pub tool_pid: Option<u32>,
     /// Port under test, for the sockets on either side of it.
     pub port: Option<u16>,
+    /// Addresses that the generator connects to; empty when they are not known. Another program
+    /// here may have connections to the same port of other hosts.
+    pub addresses: Vec<IpAddr>,
     /// Port on which a server in another network namespace listens there, when it is known
     /// ([`model::facts::ServerNetwork`]).
     pub inner_port: Option<u16>,
@@ -56,6 +59,7 @@ impl Default for Config {
             server_pid: None,
             tool_pid: None,
             port: None,
+            addresses: Vec::new(),
             inner_port: None,
             runtime: None,
             kept_files: KEPT_FILES,
@@ -72,8 +76,8 @@ impl Config {
         let Self { server_pid, tool_pid, port, runtime, kept_files, ends, .. } = *self;
         let watched = server_pid.filter(|_| ends != Ends::Client);
         let network = Network::of_probe(&self.root, watched);
-        let root = self.root.clone();
-        Scope { server_pid, tool_pid, port, runtime, kept_files, ends, network, root }
+        let (root, addresses) = (self.root.clone(), self.addresses.clone());
+        Scope { server_pid, tool_pid, port, addresses, runtime, kept_files, ends, network, root }
     }
 
     /// What the thread in the server's network namespace reads.

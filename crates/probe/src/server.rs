@@ -34,6 +34,11 @@ impl KnownProcess {
         Some(Self { pid, started_ticks: process::stat(pid).ok()?.started_ticks })
     }
 
+    /// The process that started this many clock ticks after the host did, if it still runs.
+    pub fn started_at(pid: u32, started_ticks: u64) -> Self {
+        Self { pid, started_ticks }
+    }
+
     /// Its pid.
     pub fn pid(&self) -> u32 {
         self.pid

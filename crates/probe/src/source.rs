@@ -42,7 +42,7 @@ use model::metric::Declaration;
 use model::reading::Data;
 use model::root::Root;
 use model::units::NS_PER_MS;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// How often a source is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +97,8 @@ pub struct Scope {
     pub tool_pid: Option<u32>,
     /// Port under test.
     pub port: Option<u16>,
+    /// Addresses that the generator connects to; empty when they are not known.
+    pub addresses: Vec<IpAddr>,
     /// Address of the statistics of the server's runtime, if it has any.
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open between rounds.

@@ -66,11 +66,10 @@ fn frame(line: &[u8]) -> Option<Spot> {
     let rest = rest.strip_suffix(" (deleted))").map_or(rest, |before| before);
     let (name, object) = rest.rsplit_once(" (").unwrap_or((rest, ""));
     let object = object.strip_suffix(')').unwrap_or(object);
-    let is_kernel = match object {
-        // Often the caller of a function without a frame pointer: only its address tells.
-        "[unknown]" => address >> 63 == 1,
-        _ => object.starts_with('[') && !object.starts_with("[vdso"),
-    };
+    // The upper half of all addresses is the kernel's. The name of the file does not tell: memory
+    // of a process may have a name in brackets, such as `[uprobes]`, and the caller of a function
+    // without a frame pointer is often in none.
+    let is_kernel = address >> 63 == 1 || object.starts_with("[kernel.");
     let mut name: String = name.chars().take(NAME_MAX).collect();
     if name == "[unknown]" || name.is_empty() {
         let file = object.rsplit('/').next().unwrap_or_default();
@@ -120,6 +119,9 @@ other 6/6 48346.0: cpu-clock:
         assert_eq!(named("\t    7f12a3b4c5d6 [unknown] ([unknown])"), "[unknown]");
         assert_eq!(named("\tffffffffc0123456 [unknown] ([unknown])"), "[unknown] [k]");
         assert_eq!(named("\tffffffffc0123457 nf_hook ([nf_tables])"), "nf_hook [k]");
+        assert_eq!(named("\t    7fffffffe000 [unknown] ([uprobes])"), "[uprobes]");
+        assert_eq!(named("\t    55d0a3b4c5d6 stub ([anon:code])"), "stub");
+        assert_eq!(named("\t    7ffcc53f9a10 __vdso_gettimeofday ([vdso])"), "__vdso_gettimeofday");
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub enum PprofError {
     /// It has no values of the requested kind.
     #[error("it has no values of type {0}")]
     OtherKind(&'static str),
+    /// Its values are in a unit that is not known.
+    #[error("its values of type {0} are in an unknown unit")]
+    OtherUnit(&'static str),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -122,6 +125,21 @@ fn types(kind: ProfileKind) -> (&'static str, &'static str) {
     }
 }
 
+/// How many nanoseconds or bytes a value in a unit is. A profile that does not name its unit has
+/// these.
+fn scale(kind: ProfileKind, unit: &[u8]) -> Option<i64> {
+    match unit {
+        b"" => Some(1),
+        b"bytes" => (kind == ProfileKind::Heap).then_some(1),
+        _ if kind == ProfileKind::Heap => None,
+        b"nanoseconds" | b"ns" => Some(1),
+        b"microseconds" | b"us" => Some(1_000),
+        b"milliseconds" | b"ms" => Some(1_000_000),
+        b"seconds" | b"s" => Some(1_000_000_000),
+        _ => None,
+    }
+}
+
 /// Parses a profile of a kind. Stacks whose count and value are both zero are left out: a
 /// difference of two profiles is full of them.
 pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
@@ -139,12 +157,14 @@ pub fn decode(bytes: &[u8], kind: ProfileKind) -> Result<Samples, PprofError> {
     };
     let value_at = place(value).ok_or(PprofError::OtherKind(value))?;
     let count_at = place(count);
+    let unit = text(&profile, profile.sample_type[value_at].unit);
+    let scale = scale(kind, unit).ok_or(PprofError::OtherUnit(value))?;
     let (spots, by_location) = spots(&profile);
     let mut sum = Sum::default();
     let mut places = 0;
     for sample in &profile.sample {
         let number = |at: usize| sample.value.get(at).copied().unwrap_or(0);
-        let (count, value) = (count_at.map_or(0, number), number(value_at));
+        let (count, value) = (count_at.map_or(0, number), number(value_at).saturating_mul(scale));
         if count == 0 && value == 0 {
             continue;
         }
@@ -311,9 +331,24 @@ mod tests {
         assert!(matches!(refused(&empty_samples), PprofError::TooLarge(_)));
     }
 
-    /// A profile whose samples have this many locations each, one of which has 64 lines.
+    #[test]
+    fn values_are_in_the_unit_that_the_profile_says() {
+        let total = |unit| decode(&deep_in(unit, 3, 1), ProfileKind::Cpu).map(|cpu| cpu.total());
+        for (unit, expected) in [("", 6), ("nanoseconds", 6), ("microseconds", 6_000)] {
+            assert_eq!(total(unit).unwrap(), expected, "{unit}");
+        }
+        let refused = total("fortnights").unwrap_err().to_string();
+        assert_eq!(refused, "its values of type cpu are in an unknown unit");
+        assert!(total("bytes").is_err(), "no time");
+    }
+
     fn deep(samples: u64, locations: usize) -> Vec<u8> {
-        let texts = ["", "samples", "count", "cpu", "nanoseconds", "f"];
+        deep_in("nanoseconds", samples, locations)
+    }
+
+    /// A profile whose samples have this many locations each, one of which has 64 lines.
+    fn deep_in(unit: &str, samples: u64, locations: usize) -> Vec<u8> {
+        let texts = ["", "samples", "count", "cpu", unit, "f"];
         let kinds = [ValueType { kind: 1, unit: 2 }, ValueType { kind: 3, unit: 4 }];
         let sample =
             |number| Sample { location_id: vec![1; locations], value: vec![1, number as i64] };

@@ -1,5 +1,6 @@
 //! Listening sockets: connections to ours, and which process has one.
 
+use probe::KnownProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,6 +9,32 @@ use std::time::Duration;
 
 /// How soon a stop is noticed, and how long to rest when no connection can be accepted.
 pub(crate) const NOTICE: Duration = Duration::from_millis(100);
+
+/// The process that a probe was started for. Its number may belong to another process later.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pid: u32,
+    /// Nothing when there was none.
+    process: Option<KnownProcess>,
+}
+
+impl Named {
+    /// The process with a number now.
+    pub(crate) fn of(pid: u32) -> Self {
+        Self { pid, process: KnownProcess::of(pid) }
+    }
+
+    /// Its number while it runs.
+    pub(crate) fn pid(&self) -> Result<u32, String> {
+        match &self.process {
+            Some(process) if process.runs() => Ok(self.pid),
+            _ => Err(format!(
+                "process {}, the --server-pid of the probe, has ended; start the probe again",
+                self.pid
+            )),
+        }
+    }
+}
 
 /// The process that listens on a port, at the address that the client knows if this host has it.
 pub(crate) fn find(ip: Option<IpAddr>, port: u16) -> Result<u32, String> {
@@ -48,4 +75,19 @@ fn wait_readable(listener: &TcpListener, wait: Duration) -> io::Result<bool> {
         Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: i64::from(wait.subsec_nanos()) };
     let ready = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
     ready.map(|count| count > 0).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_process_with_the_number_of_the_named_one_is_not_it() {
+        let own = std::process::id();
+        assert_eq!(Named::of(own).pid(), Ok(own));
+        let before = Named { pid: own, process: Some(KnownProcess::started_at(own, 1)) };
+        let why = before.pid().unwrap_err();
+        assert!(why.contains("--server-pid") && why.contains("has ended"), "{why}");
+        assert!(Named { pid: own, process: None }.pid().is_err(), "not yet there");
+    }
 }

@@ -11,7 +11,7 @@ mod session;
 mod starting;
 
 use crate::certificate::{Identity, IdentityError};
-use crate::listening::{NOTICE, accept};
+use crate::listening::{NOTICE, Named, accept};
 use crate::metrics::Exporter;
 use crate::printable::printable;
 use crate::token::{self, TokenError};
@@ -111,6 +111,8 @@ pub struct Probe {
     identity: Identity,
     listener: TcpListener,
     exporter: Option<Exporter>,
+    /// The server's process, when it was given.
+    named: Option<Named>,
     /// Files about threads that each client's readings may keep open.
     kept_files: usize,
 }
@@ -124,13 +126,14 @@ impl Probe {
         let token = token::read_or_make(&settings.token_file)?;
         let identity = Identity::read_or_make(&certificate_file(&settings.token_file))?;
         let listener = listen(settings.listen)?;
+        let named = settings.server_pid.map(Named::of);
         let exporter = match settings.prometheus {
             Some(address) => {
-                Some(Exporter::new(listen(address)?, settings.server_pid, settings.server_port))
+                Some(Exporter::new(listen(address)?, named.clone(), settings.server_port))
             }
             None => None,
         };
-        Ok(Self { settings, token, identity, listener, exporter, kept_files })
+        Ok(Self { settings, token, identity, listener, exporter, named, kept_files })
     }
 
     /// Where it listens, with the actual port.
@@ -192,7 +195,7 @@ impl Probe {
         };
         let config = &self.identity.config;
         let (token, program) = (&self.token, &self.settings.program);
-        let Settings { server_pid, runtime, .. } = self.settings;
+        let runtime = self.settings.runtime;
         let kept_files = self.kept_files;
         let tuner = self.settings.tuner.as_deref();
         let starter = self.settings.starter.as_deref();
@@ -200,7 +203,7 @@ impl Probe {
             config,
             token,
             program,
-            server_pid,
+            named: self.named.as_ref(),
             runtime,
             kept_files,
             tuner,

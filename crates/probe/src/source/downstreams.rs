@@ -13,10 +13,11 @@
 //! covers only the network namespace of the calling thread. Connections whose local port a process
 //! listens on were accepted, not opened, and are left out. Descriptors are searched only when a
 //! connection is new, at most once a second, and only up to a limit; until then a new connection
-//! counts as the server's where most of those to its address were its own. On a host with more
-//! sockets of either kind than a limit nothing is reported: those beyond it may be the server's.
-//! Standard streams are left out: a journal reads them. A unix connection that is kept open does
-//! not show that it waits once the other end has read everything.
+//! counts as the server's where most of those to its address were its own. One that is not found
+//! is searched for again, because the process that opened it may be too new to be known. On a host
+//! with more sockets of either kind than a limit nothing is reported: those beyond it may be the
+//! server's. Standard streams are left out: a journal reads them. A unix connection that is kept
+//! open does not show that it waits once the other end has read everything.
 
 use super::sock_diag::{self, Except, Socket, TcpInfo};
 use super::{Round, Scope, Source};
@@ -44,6 +45,9 @@ const LINKS_MAX: usize = 20_000;
 const DOWNSTREAMS_MAX: usize = 64;
 /// How often descriptors may be searched.
 const SEARCH_NS: u64 = NS_PER_S;
+/// A connection that no known process holds after this time is that of another program: by then
+/// new processes of the server are known.
+const FOREIGN_NS: u64 = 3 * NS_PER_S;
 /// A connection that is closed sooner than this was made for one request.
 const SHORT_NS: u64 = 5 * NS_PER_S;
 /// Descriptors that a process starts with.
@@ -198,7 +202,8 @@ impl Downstreams {
             let Some(known) = self.known.get_mut(&one.inode) else { continue };
             if !known.is_sure {
                 known.is_ours = held.contains(&one.inode) && !was_accepted;
-                known.is_sure = true;
+                let is_old = now_ns.saturating_sub(known.since_ns) >= FOREIGN_NS;
+                known.is_sure = known.is_ours || was_accepted || is_old;
             }
             let place = self.places.entry(one.to.clone()).or_default();
             place.ours += usize::from(known.is_ours);
@@ -347,7 +352,7 @@ mod tests {
     use crate::tree::Tree;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd, OwnedFd};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::process::Command;
     use std::time::{Duration, Instant};
@@ -503,6 +508,31 @@ mod tests {
         assert_eq!(whole.check("unix_diag", "unix sockets", 4), Ok(()));
         assert!(whole.check("unix_diag", "unix sockets", 5).is_err());
         drop(calls);
+    }
+
+    #[test]
+    fn a_call_of_a_process_that_is_not_known_yet_counts_once_it_is() {
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let call = TcpStream::connect(service.local_addr().unwrap()).unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", call.as_raw_fd())).unwrap();
+        let inode = socket_inode(&link).unwrap();
+        let to = "192.0.2.7:1".to_string();
+        let all = [Connection { inode, to, from: None, state: State::Read }];
+        let mut downstreams = limited_to(SOCKETS_MAX);
+        let mut learn = |pids: &[u32], now_ns| {
+            downstreams.learn(&all, pids, now_ns).unwrap();
+            let known = &downstreams.known[&inode];
+            (known.is_ours, known.is_sure)
+        };
+        // The process was started a moment ago: the tree is that of a moment before.
+        assert_eq!(learn(&[], SEARCH_NS), (false, false));
+        assert_eq!(learn(&[std::process::id()], 2 * SEARCH_NS), (true, true));
+        let mut downstreams = limited_to(SOCKETS_MAX);
+        for now_ns in [SEARCH_NS, SEARCH_NS + FOREIGN_NS] {
+            downstreams.learn(&all, &[], now_ns).unwrap();
+        }
+        let known = &downstreams.known[&inode];
+        assert_eq!((known.is_ours, known.is_sure), (false, true), "that of another program");
     }
 
     #[test]

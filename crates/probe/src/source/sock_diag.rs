@@ -11,8 +11,9 @@
 //! read rarely, and only up to a limit: a dump that has given enough is abandoned by closing its
 //! socket. The table is ordered by a hash, so the sample is arbitrary and stays the same while the
 //! connections do; on recent kernels the client's ends are in it in the order of their ports.
-//! Connections that are not accepted yet are among them. `tcp_info` counts the times spent limited
-//! in jiffies, and only since Linux 4.10.
+//! Connections that are not accepted yet are among them. Of the client's ends, those that lead to
+//! another address than the generator's are left out, where its addresses are known. `tcp_info`
+//! counts the times spent limited in jiffies, and only since Linux 4.10.
 //!
 //! Where the kernel does not respond, and for a namespace that cannot be entered, the sockets are
 //! those of `/proc/net/tcp` and `tcp6`, without what these lack: a listener's backlog is taken to
@@ -274,12 +275,27 @@ const LISTENERS_MAX: usize = 4096;
 /// A sample holds at most this many connections per end, so at most 200 together.
 const CONNECTIONS_PER_END_MAX: usize = 100;
 
+/// Whether the other end has one of these addresses, or they are not known.
+fn leads_to(socket: &Socket, addresses: &[IpAddr]) -> bool {
+    addresses.is_empty() || addresses.contains(&socket.remote.to_canonical())
+}
+
 /// Asks, and returns at most `count_max` sockets; the kernel never produces the rest.
 fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
+    ask_about(question, &[], count_max, chunk)
+}
+
+/// The same for sockets that lead to one of these addresses, or with none to any.
+fn ask_about(
+    question: Question,
+    addresses: &[IpAddr],
+    count_max: usize,
+    chunk: &mut [u8],
+) -> io::Result<Vec<Socket>> {
     let mut sockets = Vec::new();
     netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
         let response = parse(bytes)?;
-        sockets.extend(response.sockets);
+        sockets.extend(response.sockets.into_iter().filter(|one| leads_to(one, addresses)));
         Ok(if sockets.len() < count_max { response.more } else { response.more.or_enough() })
     })?;
     sockets.truncate(count_max);
@@ -306,6 +322,8 @@ struct Asker {
     all_due_ns: u64,
     /// Sockets per end.
     count_max: usize,
+    /// Where connections of the client lead; empty when that is not known.
+    addresses: Vec<IpAddr>,
 }
 
 impl Asker {
@@ -321,7 +339,8 @@ impl Asker {
             })
         };
         let questions = ends.iter().flat_map(families).collect();
-        Self { network, questions, answered: Vec::new(), all_due_ns: 0, count_max }
+        let (answered, addresses) = (Vec::new(), Vec::new());
+        Self { network, questions, answered, all_due_ns: 0, count_max, addresses }
     }
 
     /// The sockets, and at which of their ends the port is.
@@ -340,9 +359,10 @@ impl Asker {
         for &question in &self.answered {
             let end = question.end;
             let left = self.count_max - sockets.iter().filter(|(at, _)| *at == end).count();
+            let addresses = if end == LocalEnd::Remote { &self.addresses[..] } else { &[] };
             let found = match left {
                 0 => Vec::new(),
-                left => read_responses(self.network, question, left, chunk)?,
+                left => read_responses(self.network, question, addresses, left, chunk)?,
             };
             if !found.is_empty() {
                 answered.push(question);
@@ -360,19 +380,20 @@ impl Asker {
 fn read_responses(
     network: Network,
     question: Question,
+    addresses: &[IpAddr],
     count_max: usize,
     chunk: &mut [u8],
 ) -> Result<Vec<Socket>, Unreadable> {
     if !network.is_ours() || is_missing() {
-        return read_file(network, question, count_max);
+        return read_file(network, question, addresses, count_max);
     }
-    match ask(question, count_max, chunk) {
+    match ask_about(question, addresses, count_max, chunk) {
         Ok(sockets) => Ok(sockets),
         Err(why) if is_absent_family(question.family, &why) && try_once().is_ok() => Ok(Vec::new()),
         Err(why) => {
             remember_missing(&why);
             let missing = Unreadable { source: "sock_diag".into(), why: reason(&why) };
-            read_file(network, question, count_max).map_err(|_| missing)
+            read_file(network, question, addresses, count_max).map_err(|_| missing)
         }
     }
 }
@@ -381,6 +402,7 @@ fn read_responses(
 fn read_file(
     network: Network,
     question: Question,
+    addresses: &[IpAddr],
     count_max: usize,
 ) -> Result<Vec<Socket>, Unreadable> {
     let name = if question.family == libc::AF_INET { "tcp" } else { "tcp6" };
@@ -391,7 +413,7 @@ fn read_file(
         if is_over || sockets.len() >= count_max {
             return Then::Enough;
         }
-        if question.fits(&socket) {
+        if question.fits(&socket) && leads_to(&socket, addresses) {
             sockets.push(socket);
         }
         Then::More
@@ -473,7 +495,7 @@ fn everything(
     for family in [libc::AF_INET, libc::AF_INET6] {
         let question = Question { family, states, end, port, except: Except::Nothing };
         let chunk = &mut vec![0; CHUNK_BYTES];
-        sockets.extend(read_responses(network, question, usize::MAX, chunk)?);
+        sockets.extend(read_responses(network, question, &[], usize::MAX, chunk)?);
     }
     Ok(sockets)
 }
@@ -535,6 +557,10 @@ pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
         Network::Entered | Network::Outside(_) => &[LocalEnd::Local],
     };
     let asker = Asker::new(network, TCP_ESTABLISHED, ends, scope.port?, CONNECTIONS_PER_END_MAX);
+    // The kernel leads a connection to any address to one of its own choice.
+    let is_known = !scope.addresses.iter().any(IpAddr::is_unspecified);
+    let known = scope.addresses.iter().filter(|_| is_known).map(IpAddr::to_canonical);
+    let asker = Asker { addresses: known.collect(), ..asker };
     Some(Box::new(Connections { asker, chunk: vec![0; CHUNK_BYTES] }))
 }
 
@@ -689,6 +715,28 @@ mod tests {
         assert_eq!(count(Network::Apart), (100, 0), "the server is elsewhere");
         assert_eq!(count(Network::Outside(std::process::id())), (100, 100), "from files");
         drop(pairs);
+    }
+
+    #[test]
+    fn connections_to_the_same_port_of_another_address_are_not_of_the_load() {
+        let meant = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = meant.local_addr().unwrap();
+        let other = TcpListener::bind(("127.0.0.2", address.port())).unwrap();
+        let to = |listener: &TcpListener| TcpStream::connect(listener.local_addr().unwrap());
+        let ours = [0; 2].map(|_| to(&meant).unwrap());
+        let foreign = [0; 120].map(|_| to(&other).unwrap());
+        let clients = |addresses: &[&str]| {
+            let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+            let scope = Scope { port: Some(address.port()), addresses, ..Scope::default() };
+            let reading = connections(&scope).unwrap().read(&Round { due_ns: 0, server: None });
+            let Ok(Data::Connections(sample)) = reading else { panic!("{reading:?}") };
+            sample.iter().filter(|connection| !connection.server_side).count()
+        };
+        assert_eq!(clients(&["127.0.0.1"]), 2);
+        assert_eq!(clients(&["::ffff:127.0.0.1", "192.0.2.1"]), 2);
+        assert_eq!(clients(&["192.0.2.1"]), 0);
+        assert_eq!((clients(&[]), clients(&["0.0.0.0"])), (100, 100), "not known: all to the port");
+        drop((ours, foreign));
     }
 
     #[test]

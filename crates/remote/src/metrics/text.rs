@@ -1,18 +1,26 @@
-//! Counters as text, as their sources declare them. All are raw: Prometheus makes rates of them.
+//! Counters as text, as their sources declare them. Prometheus makes rates of them.
 
 use super::Latest;
+use super::totals::Totals;
 use model::metric::{Declaration, Kind, Metric, Rows, Sample, Unit};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Everything that was read recently. `clock_tick_ns` is the unit of CPU times.
-pub fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> String {
+pub fn text(
+    declared: &[Declaration],
+    latest: &Latest,
+    now_ns: u64,
+    clock_tick_ns: u64,
+    totals: &mut Totals,
+) -> String {
     let mut page = String::new();
+    totals.scrape();
     for source in declared {
-        let samples = samples(source, latest);
+        let samples = samples(source, latest, now_ns);
         for metric in &source.metrics {
             let of_metric = samples.iter().filter(|sample| std::ptr::eq(sample.metric, metric));
-            family(&mut page, source, metric, of_metric, clock_tick_ns);
+            family(&mut page, source, metric, of_metric, clock_tick_ns, totals);
         }
     }
     page
@@ -20,9 +28,9 @@ pub fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> St
 
 /// What was recently read of a source; figures of the server's own network namespace have a label
 /// for that.
-fn samples<'a>(source: &'a Declaration, latest: &Latest) -> Vec<Sample<'a>> {
+fn samples<'a>(source: &'a Declaration, latest: &Latest, now_ns: u64) -> Vec<Sample<'a>> {
     let read = |is_inside| {
-        let reading = latest.get(&(source.name.clone(), is_inside));
+        let reading = latest.of(&source.name, is_inside, now_ns);
         reading.map_or_else(Vec::new, |reading| source.samples(reading.data.opened().0))
     };
     let (mut samples, mut inside) = (read(false), read(true));
@@ -40,21 +48,20 @@ fn family<'a>(
     metric: &Metric,
     samples: impl Iterator<Item = &'a Sample<'a>>,
     clock_tick_ns: u64,
+    totals: &mut Totals,
 ) {
     let is_many = source.rows == Rows::Many;
     if is_many && metric.kind.is_difference() {
         return;
     }
-    let scale = match metric.unit {
-        Unit::Khz => 1e3,
-        unit => unit.ns(clock_tick_ns).map_or(1.0, |ns| ns as f64 / 1e9),
-    };
+    let unit_ns = metric.unit.ns(clock_tick_ns).map_or(1e9, |ns| ns as f64);
+    let scale = if metric.unit == Unit::Khz { 1e3 } else { unit_ns / 1e9 };
     let mut rows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for sample in samples {
         let is_shown = |(name, _): &&(String, String)| !is_many || !source.over.contains(name);
         let labels = sample.labels.iter().filter(is_shown).map(|(name, text)| label(name, text));
         let labels = labels.collect::<Vec<_>>().join(",");
-        rows.entry(labels).or_default().push(sample.number.as_f64().unwrap_or(0.0) * scale);
+        rows.entry(labels).or_default().push(sample.number.as_f64().unwrap_or(0.0));
     }
     if rows.is_empty() {
         return;
@@ -72,8 +79,13 @@ fn family<'a>(
         let value = match metric.kind {
             Kind::Mean => sum / values.len() as f64,
             Kind::Max => values.into_iter().fold(0.0, f64::max),
-            _ => sum,
+            Kind::Counter | Kind::Counter32 => {
+                let series = format!("{name}{{{labels}}}");
+                totals.shown(series, (metric.kind, metric.unit), unit_ns, sum)
+            }
+            Kind::Untyped | Kind::Sum => sum,
         };
+        let value = value * scale;
         let _ = match labels.is_empty() {
             true => writeln!(page, "{name} {value}"),
             false => writeln!(page, "{name}{{{labels}}} {value}"),
@@ -107,17 +119,37 @@ fn label(name: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::keep;
     use model::reading::{
         CpuTimes, Data, Listener, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes,
     };
 
     fn latest(data: impl IntoIterator<Item = Data>) -> Latest {
-        let mut latest = Latest::new();
+        let mut latest = Latest::default();
         for data in data {
-            keep(&mut latest, Reading { begin_ns: 1, end_ns: 2, data });
+            latest.keep(Reading { begin_ns: 1, end_ns: 2, data });
         }
         latest
+    }
+
+    fn text(declared: &[Declaration], latest: &Latest, clock_tick_ns: u64) -> String {
+        super::text(declared, latest, 2, clock_tick_ns, &mut Totals::default())
+    }
+
+    #[test]
+    fn a_counter_of_one_cpu_that_wraps_takes_nothing_back() {
+        let declared = probe::source::declared();
+        let mut totals = Totals::default();
+        let mut shown = |per_cpu: [u64; 2]| {
+            let softirqs = [("NET_RX".to_string(), model::reading::Value::PerCpu(per_cpu.into()))];
+            let latest = latest([Data::values("softirqs", softirqs)]);
+            super::text(&declared, &latest, 2, 1, &mut totals)
+        };
+        let line = |count: u64| format!("ceiling_softirqs_total{{kind=\"NET_RX\"}} {count}\n");
+        let most = u64::from(u32::MAX);
+        let before = shown([most - 9, 5_000]);
+        assert!(before.contains(&line(most + 4_991)), "{before}");
+        let after = shown([10, 5_000]);
+        assert!(after.contains(&line(most + 5_011)), "{after}");
     }
 
     #[test]
@@ -158,7 +190,7 @@ mod tests {
     #[test]
     fn what_was_not_read_is_absent() {
         let declared = probe::source::declared();
-        assert_eq!(text(&declared, &Latest::new(), 1), "");
+        assert_eq!(text(&declared, &Latest::default(), 1), "");
         let softnet = Softnet { cpu: 1, dropped: 5, ..Softnet::default() };
         let tcp = [("TcpExt.ListenOverflows".to_string(), 42u64)];
         let listener = Listener { cookie: 7, queued: 5, backlog: 4 };

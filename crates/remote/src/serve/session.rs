@@ -6,7 +6,7 @@ use super::starting::Attendant;
 use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
 use crate::line::{Line, LineEnd, Stillness};
-use crate::listening::find;
+use crate::listening::{Named, find};
 use crate::message::{
     Farewell, FromProbe, Hello, Pong, Purpose, Refusal, ToProbe, VERSION, Welcome, hello_version,
 };
@@ -41,7 +41,7 @@ pub(super) struct Session<'a> {
     /// Version of the program.
     pub program: &'a str,
     /// The server, when the probe was started with it.
-    pub server_pid: Option<u32>,
+    pub named: Option<&'a Named>,
     /// Where the server's runtime serves its figures.
     pub runtime: Option<SocketAddr>,
     /// Files about threads of the server that may stay open for this client.
@@ -207,8 +207,10 @@ impl Session<'_> {
 
     /// The first message to the client.
     fn welcome(&self, hello: &Hello) -> Welcome {
-        let found = match (self.server_pid, hello.port) {
-            (Some(pid), port) => server_facts(pid, port, "--server-pid"),
+        let found = match (self.named, hello.port) {
+            (Some(named), port) => {
+                named.pid().and_then(|pid| server_facts(pid, port, "--server-pid"))
+            }
             (None, Some(port)) => {
                 find(hello.ip, port).and_then(|pid| server_facts(pid, Some(port), "listening port"))
             }
