@@ -96,6 +96,16 @@ impl<'a> Lead<'a> {
         self.agents.iter().map(|seen| &*seen.name).collect()
     }
 
+    /// A notice for each host that several of the agents run on.
+    pub fn shared_hosts(&self) -> Vec<String> {
+        let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for seen in self.agents.iter().filter(|seen| !seen.facts.boot.is_empty()) {
+            hosts.entry(&seen.facts.boot).or_default().push(&seen.name);
+        }
+        let shared = hosts.into_values().filter(|names| names.len() > 1);
+        shared.map(|names| format!("{} share one host and its CPUs", names.join(" "))).collect()
+    }
+
     fn shared(&self) -> &Arc<Shared> {
         &self.controller.shared
     }
@@ -171,7 +181,11 @@ impl<'a> Lead<'a> {
             }),
             ended,
             why: (!why.is_empty()).then(|| why.to_string()),
-            notices: report.as_ref().map_or(Vec::new(), |one| one.record.notices.clone()),
+            notices: report
+                .iter()
+                .flat_map(|one| one.record.notices.clone())
+                .chain(neighbours(&self.agents, at))
+                .collect(),
         };
         let mut told: BTreeMap<u32, AgentPoint> =
             report.into_iter().flat_map(|report| report.points).into_map();
@@ -258,6 +272,15 @@ impl Fleet for Lead<'_> {
         }
         account
     }
+}
+
+/// A notice about the other agents on the host of an agent, if there are any: what each can send
+/// may have been measured while the others were idle.
+fn neighbours(agents: &[Seen], at: usize) -> Option<String> {
+    let mine = agents.get(at).filter(|seen| !seen.facts.boot.is_empty())?;
+    let is_near = |seen: &&Seen| seen.name != mine.name && seen.facts.boot == mine.facts.boot;
+    let names: Vec<&str> = agents.iter().filter(is_near).map(|seen| &*seen.name).collect();
+    (!names.is_empty()).then(|| format!("it shares its host with {}", names.join(" ")))
 }
 
 /// The part of a trial that is sent to agents. Settings of one host, and everything that the
@@ -430,6 +453,18 @@ mod tests {
 
     fn dealt(agents: &[Seen]) -> Vec<(u32, u32)> {
         parts(agents).iter().map(|part| (part.workers, part.weight)).collect()
+    }
+
+    #[test]
+    fn agents_on_one_host_are_named() {
+        let on = |name: &str, boot: &str| {
+            let facts = Facts { boot: boot.to_string(), ..Facts::default() };
+            Seen { name: name.to_string(), facts, job: None, clock: None }
+        };
+        let agents = [on("a1", "x"), on("a2", ""), on("a3", "x"), on("a4", ""), on("a5", "y")];
+        let told: Vec<_> = (0..5).map(|at| neighbours(&agents, at)).collect();
+        let shares = |name: &str| Some(format!("it shares its host with {name}"));
+        assert_eq!(told, [shares("a3"), None, shares("a1"), None, None]);
     }
 
     #[test]

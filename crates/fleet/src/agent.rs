@@ -372,8 +372,8 @@ impl Session {
         let written = |hello: &Hello| serde_json::to_vec(hello).expect("a hello has a JSON form");
         let mut bytes = written(&hello);
         if bytes.len() > HELLO_BYTES_MAX {
-            let Facts { version, cpus, capacity, rate_max, .. } = hello.facts;
-            hello.facts = Facts { version, cpus, capacity, rate_max, ..Facts::default() };
+            let Facts { version, cpus, capacity, rate_max, boot, .. } = hello.facts;
+            hello.facts = Facts { version, cpus, capacity, rate_max, boot, ..Facts::default() };
             bytes = written(&hello);
         }
         self.outputs.push_back(Output::Send { to: To::Hello, bytes });
