@@ -18,11 +18,14 @@ use fleet::subject;
 use model::maps::IntoMap;
 use model::tick::ThreadKind;
 use nats::{Credentials, Failure, Servers, Waker};
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+/// A random id of this start of the kernel.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// How long an agent that gets a signal may take to deliver its measurements.
 const FAREWELL: Duration = Duration::from_secs(8);
 /// How long it goes on after the end of its load, so that its last message arrives.
@@ -302,5 +305,6 @@ fn facts(settings: &Settings, allow: &Allow) -> Facts {
         capacity: None,
         rate_max: settings.rate_max,
         allow: allow.typed(),
+        boot: fs::read_to_string(BOOT).unwrap_or_default().trim().to_string(),
     }
 }

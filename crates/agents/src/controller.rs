@@ -59,6 +59,8 @@ pub(crate) struct Desk {
     pub session: Session,
     /// Whether there is a connection to the broker, and if not, why.
     link: Link,
+    /// What the broker does not allow us, if anything.
+    forbidden: Option<String>,
     notices: VecDeque<String>,
 }
 
@@ -130,7 +132,7 @@ impl Controller {
         let session = Session::new(&fleet, key, Id::random());
         let link = Link::Trying("no answer".to_string());
         let shared = Arc::new(Shared {
-            desk: Mutex::new(Desk { session, link, notices: VecDeque::new() }),
+            desk: Mutex::new(Desk { session, link, forbidden: None, notices: VecDeque::new() }),
             turned: Condvar::new(),
             waker: line.waker(),
             end: AtomicBool::new(false),
@@ -165,10 +167,17 @@ impl Controller {
     }
 
     /// Calls all agents, waits for their responses, and lists the agents that responded.
-    pub fn list(&self) -> Vec<Seen> {
+    ///
+    /// # Errors
+    ///
+    /// The broker does not let us call or hear them.
+    pub fn list(&self) -> Result<Vec<Seen>, AgentsError> {
         self.call();
-        thread::sleep(HEARD_WITHIN);
-        self.seen()
+        let forbidden = |desk: &mut Desk| desk.forbidden.clone();
+        match self.shared.wait(HEARD_WITHIN, forbidden) {
+            Some(why) => Err(AgentsError::Forbidden(why)),
+            None => Ok(self.seen()),
+        }
     }
 
     /// Stops all load of all agents that respond, and returns their names.
@@ -177,7 +186,7 @@ impl Controller {
     ///
     /// Some of them did not acknowledge the order, for example because another key signs theirs.
     pub fn stop(&self, why: &str) -> Result<Vec<String>, AgentsError> {
-        let names: Vec<String> = self.list().into_iter().map(|seen| seen.name).collect();
+        let names: Vec<String> = self.list()?.into_iter().map(|seen| seen.name).collect();
         self.shared.desk().session.stop(clock::now_ns(), why);
         self.shared.wake();
         let is_delivered = |desk: &mut Desk| desk.undelivered(&names).is_empty().then_some(());
@@ -191,10 +200,11 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// Too few of them are idle within some seconds.
+    /// Too few of them are idle within some seconds, or the broker does not let us call or hear
+    /// them.
     pub fn choose(&self, which: &WhichAgents) -> Result<Vec<Seen>, AgentsError> {
         let begin = Instant::now();
-        let mut seen = self.list();
+        let mut seen = self.list()?;
         loop {
             let idle: Vec<Seen> = seen.iter().filter(|seen| seen.job.is_none()).cloned().collect();
             let chosen: Vec<Seen> = match which {
@@ -215,9 +225,7 @@ impl Controller {
             if begin.elapsed() >= THERE_WITHIN {
                 return Err(AgentsError::TooFew(too_few(which, &seen)));
             }
-            self.call();
-            thread::sleep(HEARD_WITHIN);
-            seen = self.seen();
+            seen = self.list()?;
         }
     }
 
@@ -293,6 +301,9 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
                 desk.session.reconnected(now_ns);
             }
             Came::Down { server, why: why @ Failure::Denied(_) } => {
+                if matches!(desk.link, Link::Up) {
+                    desk.note(format!("{server}: {why}"));
+                }
                 desk.link = Link::Denied(server, why);
             }
             Came::Down { server, why } => {
@@ -302,7 +313,10 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
                 }
                 desk.link = Link::Trying(why);
             }
-            Came::Refused(why) => desk.note(format!("the broker does not allow it: {why}")),
+            Came::Refused(why) => {
+                desk.note(format!("the broker does not allow it: {why}"));
+                desk.forbidden.get_or_insert(why);
+            }
         }
     });
     let mut desk = shared.desk();
@@ -339,6 +353,7 @@ fn told(event: &Event) -> Option<String> {
         Event::Halted(why) => Some(format!("ended its load: {why}")),
         Event::Lost(why) => Some(format!("is lost: {why}")),
         Event::ClockSet => Some("had its clock set".to_string()),
+        Event::Doubled => Some("is two processes with one name".to_string()),
     }
 }
 
@@ -353,5 +368,47 @@ impl Desk {
         if self.notices.len() < NOTICES_MAX {
             self.notices.push_back(text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// A broker that accepts one client, and allows it nothing.
+    fn forbidding(listener: &TcpListener) {
+        let (mut client, _) = listener.accept().unwrap();
+        client.write_all(b"INFO {\"max_payload\":1000000}\r\n").unwrap();
+        let mut came = Vec::new();
+        while !came.ends_with(b"PING\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).unwrap();
+            came.push(byte[0]);
+        }
+        let why = "-ERR 'Permissions Violation for Subscription to \"ceiling.f.hello.*\"'\r\n";
+        client.write_all(format!("{why}PONG\r\n").as_bytes()).unwrap();
+        // Until the client has gone.
+        let _ = client.read_to_end(&mut came);
+    }
+
+    #[test]
+    fn a_broker_that_allows_nothing_is_no_fleet_without_agents() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("nats://{}/f", listener.local_addr().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| forbidding(&listener));
+            let settings = Settings {
+                servers: url.parse().unwrap(),
+                fleet: "f".to_string(),
+                credentials: Credentials::default(),
+                key: ControllerKey::of_seed(&[1; 32]),
+            };
+            let controller = Controller::connect(settings).unwrap();
+            let error = controller.choose(&WhichAgents::All).unwrap_err();
+            assert!(matches!(&error, AgentsError::Forbidden(_)), "{error}");
+            assert!(error.is_unreachable() && error.to_string().contains("hello"), "{error}");
+        });
     }
 }

@@ -20,6 +20,13 @@ pub enum AgentsError {
         /// Its message.
         why: nats::Failure,
     },
+    /// The broker accepts us, but not as a controller of this fleet.
+    #[error(
+        "the broker does not let us call or hear the agents: {0}; the user of these credentials is \
+         no controller of this fleet: see the name after the slash in --fleet, and the users that \
+         ceiling fleet keys wrote into the broker's configuration"
+    )]
+    Forbidden(String),
     /// No broker can be reached.
     #[error("no broker of the fleet can be reached: {0}; is nats-server running there?")]
     NoBroker(String),
@@ -59,7 +66,11 @@ impl AgentsError {
     pub fn is_unreachable(&self) -> bool {
         matches!(
             self,
-            Self::Denied { .. } | Self::NoBroker(_) | Self::TooFew(_) | Self::NotStopped(_)
+            Self::Denied { .. }
+                | Self::Forbidden(_)
+                | Self::NoBroker(_)
+                | Self::TooFew(_)
+                | Self::NotStopped(_)
         )
     }
 }

@@ -7,15 +7,16 @@ use crate::controller::{Controller, Desk, Seen, Shared};
 use crate::error::AgentsError;
 use crate::load::Report;
 use engine::job::{Job, Order};
+use engine::shard::Shard;
 use engine::{Crew, FarCrew, Role, StartError, clock};
-use fleet::control::{Account, Answers, LoadAccount};
+use fleet::control::{Account, Answers, LoadAccount, REPORT_MAX_NS};
 use fleet::message::Offer;
 use lab::follow::{deal, level_of, planned};
 use lab::setting::Fleet;
 use model::facts::ClockOffset;
 use model::fleet::{
-    AgentEnd, AgentHost, AgentPoint, AgentRecord, FleetAccount, FleetRecord, Part, Shares,
-    lowest_terms,
+    AgentEnd, AgentHost, AgentPoint, AgentRecord, AgentStarts, FleetAccount, FleetRecord, Part,
+    Shares, lowest_terms,
 };
 use model::link::Links;
 use model::load::{Level, ServerProcess, Trial};
@@ -29,8 +30,9 @@ use std::time::Duration;
 
 /// How long agents may take for the preflight and to start workers.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
-/// How long they may take for their final reports; the session waits for agents that still respond.
-const FINISHED_WITHIN: Duration = Duration::from_secs(70);
+/// How long to wait for their final reports: longer than the session does, which waits for agents
+/// that still respond and for data that still arrives.
+const FINISHED_WITHIN: Duration = Duration::from_nanos(REPORT_MAX_NS + 10_000_000_000);
 /// The weight of the fastest worker, a power of 2. Workers that are slower by more than this factor
 /// all get weight 1.
 const WEIGHT_OF_FASTEST: f64 = 64.0;
@@ -44,8 +46,16 @@ struct Visit {
     level: Level,
     /// Start and end of the window; `None` if a budget ends it.
     window_ns: Option<(u64, u64)>,
+    /// Requests of the whole fleet, where their number ends the window.
+    budget: Option<u64>,
     /// When all load was ordered to end.
     stopped_ns: Option<u64>,
+}
+
+impl Visit {
+    fn of(level: Level) -> Self {
+        Self { level, window_ns: None, budget: None, stopped_ns: None }
+    }
 }
 
 type Visits = Arc<Mutex<BTreeMap<u32, Visit>>>;
@@ -84,6 +94,16 @@ impl<'a> Lead<'a> {
     /// Names of the agents, in the order in which the load is divided.
     pub fn names(&self) -> Vec<&str> {
         self.agents.iter().map(|seen| &*seen.name).collect()
+    }
+
+    /// A notice for each host that several of the agents run on.
+    pub fn shared_hosts(&self) -> Vec<String> {
+        let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for seen in self.agents.iter().filter(|seen| !seen.facts.boot.is_empty()) {
+            hosts.entry(&seen.facts.boot).or_default().push(&seen.name);
+        }
+        let shared = hosts.into_values().filter(|names| names.len() > 1);
+        shared.map(|names| format!("{} share one host and its CPUs", names.join(" "))).collect()
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -139,7 +159,8 @@ impl<'a> Lead<'a> {
         let clock = of.clock_after.or(of.clock);
         let report: Option<Report> =
             of.record.as_ref().and_then(|bytes| serde_json::from_slice(bytes).ok());
-        let (ended, facts) = (of.ended.unwrap_or(AgentEnd::Lost), &of.facts);
+        let (ended, why) = ended(of, report.is_some());
+        let facts = &of.facts;
         let labels = facts.labels.iter().map(|(label, value)| format!("{label}={value}"));
         let record = AgentRecord {
             name: of.agent.clone(),
@@ -159,27 +180,37 @@ impl<'a> Lead<'a> {
                 round_trips: 0,
             }),
             ended,
-            why: (!of.why.is_empty()).then(|| of.why.clone()),
-            notices: report.as_ref().map_or(Vec::new(), |one| one.record.notices.clone()),
+            why: (!why.is_empty()).then(|| why.to_string()),
+            notices: report
+                .iter()
+                .flat_map(|one| one.record.notices.clone())
+                .chain(neighbours(&self.agents, at))
+                .collect(),
         };
         let mut told: BTreeMap<u32, AgentPoint> =
             report.into_iter().flat_map(|report| report.points).into_map();
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         let points = visits.iter().map(|(load, visit)| {
-            let told = told.remove(load).unwrap_or_default();
+            let told = told.remove(load);
             let counted = of.loads.get(load).copied().unwrap_or_default();
             let planned = self.planned(at, *load, visit);
-            let counts = counts(told, &counted, planned);
+            let has_told = told.is_some();
+            let counts = counts(told.unwrap_or_default(), &counted, planned, visit);
             // The visit that an agent ended early is the one with missing requests; without a plan,
             // it is the last one.
             let is_all = match planned {
+                Some(planned) if visit.budget.is_some() => counts.sent >= planned,
                 Some(_) => counts.unaccounted == 0,
                 None => visits.last_key_value().is_some_and(|(last, _)| last != load),
             };
             let point = AgentPoint {
                 agent: of.agent.clone(),
                 clock_error_ns: window_error_ns(of),
-                ended: if counted.is_whole && is_all { AgentEnd::Complete } else { ended },
+                ended: match counted.is_whole && is_all {
+                    true if has_told => AgentEnd::Complete,
+                    true => AgentEnd::NoReport,
+                    false => ended,
+                },
                 ..counts
             };
             (*load, point)
@@ -191,9 +222,12 @@ impl<'a> Lead<'a> {
     /// The number of planned requests of an agent in a visit; `None` if the visit has no plan or
     /// was cut short for all agents.
     fn planned(&self, at: usize, load: u32, visit: &Visit) -> Option<u64> {
+        let share = &self.shares[at].asking;
+        if let Some(budget) = visit.budget.filter(|_| visit.stopped_ns.is_none()) {
+            return Some(Shard::all_together(share).share(budget));
+        }
         let (begin_ns, end_ns) = visit.window_ns?;
         let is_cut = visit.stopped_ns.is_some_and(|stopped_ns| stopped_ns < end_ns);
-        let share = &self.shares[at].asking;
         if is_cut {
             return None;
         }
@@ -238,6 +272,15 @@ impl Fleet for Lead<'_> {
         }
         account
     }
+}
+
+/// A notice about the other agents on the host of an agent, if there are any: what each can send
+/// may have been measured while the others were idle.
+fn neighbours(agents: &[Seen], at: usize) -> Option<String> {
+    let mine = agents.get(at).filter(|seen| !seen.facts.boot.is_empty())?;
+    let is_near = |seen: &&Seen| seen.name != mine.name && seen.facts.boot == mine.facts.boot;
+    let names: Vec<&str> = agents.iter().filter(is_near).map(|seen| &*seen.name).collect();
+    (!names.is_empty()).then(|| format!("it shares its host with {}", names.join(" ")))
 }
 
 /// The part of a trial that is sent to agents. Settings of one host, and everything that the
@@ -304,20 +347,45 @@ fn window_error_ns(of: &Account) -> u64 {
     of.clock_error_ns().unwrap_or(u64::MAX)
 }
 
+/// How an agent ended, and why it did not end well. Without a report that can be read it did not.
+fn ended(of: &Account, has_report: bool) -> (AgentEnd, &str) {
+    match of.ended.unwrap_or(AgentEnd::Lost) {
+        AgentEnd::Complete | AgentEnd::Late if !has_report => {
+            (AgentEnd::NoReport, "its own report cannot be read")
+        }
+        ended => (ended, &of.why),
+    }
+}
+
 /// The counts come from the ticks that arrived, because the sum has the same; the rest comes from
 /// the agent's report.
-fn counts(told: AgentPoint, counted: &LoadAccount, planned: Option<u64>) -> AgentPoint {
-    let measured = &counted.measured;
-    let unaccounted =
-        planned.map_or(0, |planned| planned.saturating_sub(measured.sent + measured.unsent));
+fn counts(
+    told: AgentPoint,
+    counted: &LoadAccount,
+    planned: Option<u64>,
+    visit: &Visit,
+) -> AgentPoint {
+    let (measured, starts) = (&counted.measured, &counted.starts);
+    let starts = AgentStarts { begun: starts.begun, unsent: starts.unsent };
+    let starts = visit.level.plans_starts().then_some(starts);
+    // On a schedule of devices, connections are planned.
+    let due = match starts {
+        Some(AgentStarts { begun, unsent }) => begun + unsent,
+        None => measured.sent + measured.unsent,
+    };
+    let left = planned.map_or(0, |planned| planned.saturating_sub(due));
+    // What is left of a number of requests was never sent, if all counts have arrived.
+    let is_known = visit.budget.is_some() && counted.is_whole;
+    let (never_sent, unaccounted) = if is_known { (left, 0) } else { (0, left) };
     AgentPoint {
         planned,
         sent: measured.sent,
         completed: measured.completed,
         failed: measured.failed,
         unanswered: measured.unanswered,
-        unsent: measured.unsent,
+        unsent: measured.unsent + never_sent,
         unaccounted,
+        starts,
         ..told
     }
 }
@@ -336,15 +404,16 @@ impl Far {
         let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((load, level)) = level_of(order) {
             self.load = load;
-            visits.insert(load, Visit { level, window_ns: None, stopped_ns: None });
+            visits.insert(load, Visit::of(level));
         }
         let Some(visit) = visits.get_mut(&self.load) else { return };
         match order {
-            Order::Measure { begin_ns, end_ns, budget: None, .. } => {
-                visit.window_ns = Some((*begin_ns, *end_ns));
+            Order::Measure { begin_ns, end_ns, budget, .. } => {
+                visit.budget = *budget;
+                visit.window_ns = budget.is_none().then_some((*begin_ns, *end_ns));
             }
             Order::Stop => visit.stopped_ns = visit.stopped_ns.or(Some(clock::now_ns())),
-            Order::Connect { .. } | Order::Warm | Order::Measure { .. } | Order::Quit => {}
+            Order::Connect { .. } | Order::Warm | Order::Quit => {}
         }
     }
 }
@@ -373,7 +442,9 @@ impl FarCrew for Far {
 mod tests {
     use super::*;
     use fleet::message::Facts;
+    use model::curve::Curve;
     use model::fleet::Share;
+    use model::load::{Arrival, Hold, Life, Spacing};
 
     fn seen(cpus: u32, capacity: Option<f64>, rate_max: Option<f64>) -> Seen {
         let facts = Facts { cpus, capacity, rate_max, ..Facts::default() };
@@ -382,6 +453,18 @@ mod tests {
 
     fn dealt(agents: &[Seen]) -> Vec<(u32, u32)> {
         parts(agents).iter().map(|part| (part.workers, part.weight)).collect()
+    }
+
+    #[test]
+    fn agents_on_one_host_are_named() {
+        let on = |name: &str, boot: &str| {
+            let facts = Facts { boot: boot.to_string(), ..Facts::default() };
+            Seen { name: name.to_string(), facts, job: None, clock: None }
+        };
+        let agents = [on("a1", "x"), on("a2", ""), on("a3", "x"), on("a4", ""), on("a5", "y")];
+        let told: Vec<_> = (0..5).map(|at| neighbours(&agents, at)).collect();
+        let shares = |name: &str| Some(format!("it shares its host with {name}"));
+        assert_eq!(told, [shares("a3"), None, shares("a1"), None, None]);
     }
 
     #[test]
@@ -396,10 +479,8 @@ mod tests {
         assert_eq!(dealt(&far_apart), [(1, 64), (1, 1)], "every agent has a part");
     }
 
-    #[test]
-    fn a_window_is_off_by_the_drift_since_its_clock_was_measured() {
-        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 20 };
-        let account = |clock, clock_after| Account {
+    fn account(clock: Option<ClockOffset>, clock_after: Option<ClockOffset>) -> Account {
+        Account {
             agent: "a".to_string(),
             facts: Facts::default(),
             shares: Shares { asking: Share::alone(1), listening: None },
@@ -410,7 +491,44 @@ mod tests {
             loads: BTreeMap::new(),
             listening: BTreeMap::new(),
             record: None,
+        }
+    }
+
+    #[test]
+    fn an_agent_without_a_report_has_not_ended_well() {
+        let mut of = account(None, None);
+        assert_eq!(ended(&of, true), (AgentEnd::Complete, ""));
+        assert_eq!(ended(&of, false).0, AgentEnd::NoReport);
+        of.ended = Some(AgentEnd::Lost);
+        assert_eq!(ended(&of, false).0, AgentEnd::Lost);
+    }
+
+    /// Devices on a schedule, and a fixed number of requests.
+    #[test]
+    fn what_is_missing_is_of_what_was_planned() {
+        let arrival = Arrival::Open { curve: Curve::constant(10.0), arrivals: Spacing::Fixed };
+        let hold = Some(Hold::For { ns: 1, jitter: 0.0 });
+        let life = Life { hold, ..Life::default() };
+        let level = Level { connections: 1, spare: 0, depth: 1, arrival, life };
+        let devices = Visit::of(level);
+        let mut counted = LoadAccount::default();
+        (counted.measured.sent, counted.starts.begun, counted.starts.unsent) = (500, 90, 2);
+        let of = |counted: &LoadAccount, visit: &Visit| {
+            let point = counts(AgentPoint::default(), counted, Some(100), visit);
+            (point.unsent, point.unaccounted)
         };
+        assert_eq!(of(&counted, &devices), (0, 8), "connections, not requests");
+        let mut budget = Visit::of(Level { life: Life::default(), ..devices.level.clone() });
+        budget.budget = Some(400);
+        counted.measured.sent = 70;
+        assert_eq!(of(&counted, &budget), (0, 30), "it was lost");
+        counted.is_whole = true;
+        assert_eq!(of(&counted, &budget), (30, 0), "it was cut off");
+    }
+
+    #[test]
+    fn a_window_is_off_by_the_drift_since_its_clock_was_measured() {
+        let clock = |offset_ns, error_ns| ClockOffset { offset_ns, error_ns, round_trips: 20 };
         let start = Some(clock(0, 50_000));
         assert_eq!(window_error_ns(&account(start, start)), 50_000);
         // 400 us of drift: the offset over the whole job lies in the middle.

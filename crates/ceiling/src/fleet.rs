@@ -77,6 +77,9 @@ impl Chosen {
         let names = lead.names();
         // A closed stderr must not end the run.
         let _ = writeln!(io::stderr(), "ceiling: {} agents: {}", names.len(), names.join(" "));
+        for notice in lead.shared_hosts() {
+            let _ = writeln!(io::stderr(), "ceiling: agents {notice}");
+        }
         Ok(lead)
     }
 

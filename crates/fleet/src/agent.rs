@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::order::{Envelope, Guard};
 use crate::stream::{Inbox, Outbox, UP_AGAIN_NS};
-use crate::{HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, PROTOCOL};
+use crate::{CALL, HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, PROTOCOL};
 use collect::Collector;
 use engine::job::Order;
 use model::facts::ClockOffset;
@@ -170,6 +170,8 @@ pub struct Session {
     hello_due_ns: u64,
     hello_ns: Option<u64>,
     refusals: u64,
+    /// The version of the protocol that another controller has.
+    other_version: Option<u32>,
 }
 
 impl Session {
@@ -189,6 +191,7 @@ impl Session {
             hello_due_ns: now_ns,
             hello_ns: None,
             refusals: 0,
+            other_version: None,
         }
     }
 
@@ -200,6 +203,7 @@ impl Session {
             From::Call => {
                 let is_soon = self.hello_ns.is_some_and(|ns| now_ns.abs_diff(ns) < CALLED_NS);
                 if !is_soon {
+                    self.called(bytes);
                     self.say_hello();
                 }
             }
@@ -341,6 +345,19 @@ impl Session {
         self.outputs.push_back(Output::Halt(why));
     }
 
+    /// A call may say that the controller has another version; it then offers this agent no job.
+    fn called(&mut self, bytes: &[u8]) {
+        let text = std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix(CALL));
+        let version = text.and_then(|text| text.parse::<u32>().ok());
+        let Some(version) = version.filter(|version| *version != PROTOCOL) else { return };
+        if self.other_version.replace(version) != Some(version) {
+            self.outputs.push_back(Output::Notice(format!(
+                "a controller has version {version} of the fleet's protocol, and this agent has \
+                 version {PROTOCOL}: run the same version of ceiling on both hosts"
+            )));
+        }
+    }
+
     fn say_hello(&mut self) {
         self.hello_ns = Some(self.now_ns);
         self.hello_due_ns = self.now_ns.saturating_add(HELLO_EVERY_NS);
@@ -355,8 +372,8 @@ impl Session {
         let written = |hello: &Hello| serde_json::to_vec(hello).expect("a hello has a JSON form");
         let mut bytes = written(&hello);
         if bytes.len() > HELLO_BYTES_MAX {
-            let Facts { version, cpus, capacity, rate_max, .. } = hello.facts;
-            hello.facts = Facts { version, cpus, capacity, rate_max, ..Facts::default() };
+            let Facts { version, cpus, capacity, rate_max, boot, .. } = hello.facts;
+            hello.facts = Facts { version, cpus, capacity, rate_max, boot, ..Facts::default() };
             bytes = written(&hello);
         }
         self.outputs.push_back(Output::Send { to: To::Hello, bytes });
@@ -443,6 +460,12 @@ impl Session {
             // All that a plan has had due since then would leave at once, whatever the rate.
             if *begin_ns < job.since_ns {
                 admitted = Err("a window would start before the agent took the job".to_string());
+            } else if *begin_ns < self.now_ns && self.settings.limits.rate_max.is_some() {
+                let late_ms = (self.now_ns - begin_ns) / 1_000_000;
+                admitted = Err(format!(
+                    "the order came {late_ms} ms after the start of its window, and what was due \
+                     by then would leave at once, above --max-rate"
+                ));
             }
         }
         if let Err(why) = admitted {

@@ -8,8 +8,8 @@ use std::io::Read;
 pub const PACKED_BYTES_MAX: u64 = 16 << 20;
 /// Size limit of the uncompressed data in bytes.
 pub const WHOLE_BYTES_MAX: u64 = 128 << 20;
-/// Bytes of a piece.
-const PIECE_BYTES: usize = ITEM_BYTES_MAX / 2;
+/// Bytes of a piece: small, because on a slow link each one that arrives shows progress.
+const PIECE_BYTES: usize = ITEM_BYTES_MAX / 12;
 /// Compression level of zstd.
 const LEVEL: i32 = 3;
 

@@ -16,6 +16,9 @@ const DRIFT_MAX_NS: i128 = 10_000_000;
 /// A hello that is this far behind the estimate, nanoseconds, puts the estimate in doubt: either
 /// the clock was set back, or the hello was delayed that long, for example by a network outage.
 const BEHIND_NS: i128 = 3_000_000_000;
+/// Two clocks drift apart by at most one part in so many: a kernel slews its clock by 500 parts per
+/// million at most (ntp_adjtime(3)).
+const DRIFT_PARTS: i128 = 1_000;
 
 /// The estimate of one agent's clock.
 #[derive(Debug, Clone)]
@@ -23,8 +26,9 @@ pub struct FarClock {
     estimator: Estimator,
     pings: VecDeque<(u64, u64)>,
     last_id: u64,
-    /// The agent's clock minus ours is at least this, nanoseconds.
+    /// The agent's clock minus ours was at least this, nanoseconds, at this instant of ours.
     least_ns: i128,
+    least_at_ns: u64,
     /// The bounds that a hello has put in doubt: the next round trip decides.
     doubted_ns: Option<(i128, i128)>,
 }
@@ -47,8 +51,16 @@ impl FarClock {
             pings: VecDeque::new(),
             last_id: 0,
             least_ns,
+            least_at_ns: now_ns,
             doubted_ns: None,
         }
+    }
+
+    /// Notes a lower bound. An older one holds less the drift since then.
+    fn is_at_least(&mut self, now_ns: u64, least_ns: i128) {
+        let passed_ns = i128::from(now_ns.saturating_sub(self.least_at_ns));
+        self.least_ns = least_ns.max(self.least_ns - passed_ns / DRIFT_PARTS);
+        self.least_at_ns = now_ns;
     }
 
     /// A new estimate of the same clock, which keeps only the safe lower bound.
@@ -74,7 +86,7 @@ impl FarClock {
             *self = Self { last_id: self.last_id, doubted_ns, ..anew };
             return if is_ahead { Evidence::Set } else { Evidence::Fits };
         }
-        self.least_ns = self.least_ns.max(least_ns);
+        self.is_at_least(now_ns, least_ns);
         Evidence::Fits
     }
 
@@ -113,8 +125,9 @@ impl FarClock {
         });
         if is_set {
             self.estimator = Estimator::default();
-            self.least_ns = low_ns;
+            (self.least_ns, self.least_at_ns) = (low_ns, now_ns);
         }
+        self.is_at_least(now_ns, low_ns);
         self.estimator.add(part, &trip);
         if is_set { Evidence::Set } else { Evidence::Fits }
     }
@@ -126,9 +139,7 @@ impl FarClock {
 
     /// A lower bound of the agent's time now, nanoseconds.
     pub fn far_now_ns(&self, now_ns: u64) -> u64 {
-        let known = self.offset().map(|clock| bounds(&clock).0);
-        let ahead_ns = known.map_or(self.least_ns, |least_ns| least_ns.max(self.least_ns));
-        u64::try_from(i128::from(now_ns) + ahead_ns).unwrap_or(0)
+        u64::try_from(i128::from(now_ns) + self.least_ns).unwrap_or(0)
     }
 }
 
@@ -175,6 +186,29 @@ mod tests {
             assert_eq!(clock.hello(14 * S, 14 * S + ahead_ns), Evidence::Fits, "delayed as well");
             assert_eq!(trip(&mut clock, 15 * S, (1_000, 1_000), ahead_ns), evidence);
             assert_eq!(clock.offset().unwrap().offset_ns, ahead_ns as i64);
+        }
+    }
+
+    /// Half a day with clocks that drift apart by 100 parts per million, either way.
+    #[test]
+    fn drift_is_no_clock_that_was_set_and_leases_stay_right() {
+        for drift in [-1, 1] {
+            let mut clock = FarClock::of_hello(0, 100 * S);
+            let ahead_ns =
+                |now_ns: u64| (100 * S).saturating_add_signed(drift * (now_ns / 10_000) as i64);
+            for second in 1..43_200 {
+                let now_ns = second * S;
+                let ways_ns = (1_000 + second % 7 * 100_000, 1_000);
+                let evidence = trip(&mut clock, now_ns, ways_ns, ahead_ns(now_ns));
+                assert_eq!(evidence, Evidence::Fits, "second {second}");
+                let back_ns = now_ns + ways_ns.0 + ways_ns.1;
+                assert_eq!(clock.hello(back_ns, back_ns + ahead_ns(now_ns)), Evidence::Fits);
+                let off_ns = clock.far_now_ns(back_ns).abs_diff(back_ns + ahead_ns(now_ns));
+                assert!(off_ns < 2_000_000, "second {second}: off by {off_ns} ns");
+            }
+            let known = clock.offset().unwrap();
+            let moved_ns = known.offset_ns.abs_diff(ahead_ns(43_200 * S) as i64);
+            assert!(moved_ns <= known.error_ns + 1_000_000, "{known:?}");
         }
     }
 

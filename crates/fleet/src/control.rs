@@ -19,7 +19,7 @@ use crate::frame::{DownItem, Up, UpItem};
 use crate::key::ControllerKey;
 use crate::message::{Command, CrewOrder, Hello, Id, Offer, Refusal};
 use crate::subject::is_name;
-use crate::{AGENTS_MAX, HELLO_BYTES_MAX, LATE_NS, PROTOCOL};
+use crate::{AGENTS_MAX, CALL, HELLO_BYTES_MAX, LATE_NS, PROTOCOL};
 use engine::job::Order;
 use member::{Answer, Member};
 use merge::{Merger, Presence};
@@ -27,8 +27,11 @@ use model::maps::IntoMap;
 use model::tick::{ThreadKind, Tick};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long agents may take for their final report, nanoseconds.
+/// How long an agent may send nothing new of its final report, nanoseconds.
 const REPORT_NS: u64 = 60_000_000_000;
+/// How long agents may take for it in all, nanoseconds, while data still arrives: over a slow link
+/// that is minutes.
+pub const REPORT_MAX_NS: u64 = 300_000_000_000;
 
 /// Where a message came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +91,8 @@ pub enum Event {
     Lost(String),
     /// Its clock or ours was set.
     ClockSet,
+    /// Two processes have its name.
+    Doubled,
 }
 
 /// Why a job cannot be offered.
@@ -100,8 +105,24 @@ pub enum OfferError {
     #[error("there is no agent {0}")]
     Unknown(String),
     /// It has another version of the protocol.
-    #[error("agent {0} has another version of the protocol: run the same version of ceiling there")]
-    Protocol(String),
+    #[error(
+        "agent {agent} is ceiling {version} with version {protocol} of the fleet's protocol, and \
+         this one has version {PROTOCOL}: run the same version of ceiling on both hosts"
+    )]
+    Protocol {
+        /// The agent.
+        agent: String,
+        /// Version of its program.
+        version: String,
+        /// Its version of the protocol.
+        protocol: u32,
+    },
+    /// Two processes have its name: orders would go to one, and then to the other.
+    #[error(
+        "two processes have the name {0} in the fleet: end one of them, or give it a --name and \
+         credentials of its own"
+    )]
+    Doubled(String),
     /// The trial is too large to be sent.
     #[error("the requests of the trial are too large to be sent to agents")]
     Size,
@@ -165,7 +186,7 @@ impl Session {
 
     /// Asks all agents to say hello.
     pub fn call(&mut self) {
-        self.outputs.push_back(Output::Send { to: To::Call, bytes: b"call".to_vec() });
+        self.outputs.push_back(Output::Send { to: To::Call, bytes: call() });
     }
 
     /// Handles a message that arrived.
@@ -224,19 +245,25 @@ impl Session {
         let mut cut = Vec::with_capacity(offers.len());
         for (name, offer) in &offers {
             let agent = self.agents.get(name).ok_or_else(|| OfferError::Unknown(name.clone()))?;
-            if agent.hello().protocol != PROTOCOL {
-                return Err(OfferError::Protocol(name.clone()));
+            let Hello { protocol, facts, .. } = agent.hello();
+            if *protocol != PROTOCOL {
+                let (agent, version) = (name.clone(), facts.version.clone());
+                return Err(OfferError::Protocol { agent, version, protocol: *protocol });
+            }
+            if agent.is_doubled() {
+                return Err(OfferError::Doubled(name.clone()));
             }
             let whole = serde_json::to_vec(offer).map_err(|_| OfferError::Size)?;
             cut.push(blob::cut(&whole).map_err(|_| OfferError::Size)?);
         }
         let (id, mut members) = (Id::random(), Vec::with_capacity(offers.len()));
+        let when = (now_ns, offers.len());
         for ((name, offer), (head, pieces)) in offers.into_iter().zip(cut) {
             let Some(agent) = self.agents.get_mut(&name) else { continue };
             agent.begin_trips(now_ns);
             agent.push(id, &DownItem::Command(Command::Offer { blob: head }));
             pieces.into_iter().for_each(|piece| agent.push(id, &DownItem::Piece(piece)));
-            members.push(Member::new(name, agent, offer.shares));
+            members.push(Member::new(name, agent, offer.shares, when));
         }
         let name = |(index, member): (usize, &Member)| (member.name.clone(), index);
         let places = members.iter().enumerate().map(name).into_map();
@@ -343,8 +370,10 @@ impl Session {
     pub fn finish(&mut self, now_ns: u64) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Running) else { return };
         (job.stage, job.finish_ns) = (Stage::Finishing, now_ns);
-        for member in job.members.iter().filter(|member| member.is_expected()) {
-            if let Some(agent) = self.agents.get_mut(&member.name) {
+        for member in job.members.iter().filter(|member| member.clock.is_some()) {
+            let Some(agent) = self.agents.get_mut(&member.name) else { continue };
+            agent.end_trips(now_ns);
+            if member.is_expected() {
                 agent.push(job.id, &DownItem::Command(Command::Finish));
             }
         }
@@ -359,9 +388,12 @@ impl Session {
         };
         let (finish_ns, agents) = (job.finish_ns, &self.agents);
         let is_awaited = |member: &Member| {
-            let heard_ns = agents.get(&member.name).map_or(0, Agent::heard_ns);
-            let until_ns = heard_ns.max(finish_ns).saturating_add(LATE_NS);
-            member.is_expected() && now_ns < until_ns.min(finish_ns.saturating_add(REPORT_NS))
+            let Some(agent) = agents.get(&member.name) else { return false };
+            let after = |from_ns: u64, ns: u64| now_ns < from_ns.max(finish_ns).saturating_add(ns);
+            let is_there = after(agent.heard_ns(), LATE_NS) && after(0, REPORT_MAX_NS);
+            let reports = member.is_expected() && after(member.progress_ns, REPORT_NS);
+            let is_timing = member.is_timed() && !agent.has_trips();
+            is_there && (reports || is_timing && after(member.progress_ns, LATE_NS))
         };
         if job.stage != Stage::Finishing || job.members.iter().any(is_awaited) {
             return false;
@@ -425,18 +457,23 @@ impl Session {
             self.outputs.extend(event.map(|event| told(name, event)));
             return;
         }
-        *agent = Agent::after(agent, now_ns, hello);
-        self.outputs.push_back(told(name, Event::Appeared));
-        self.lose(name, "it was restarted");
+        let (new, is_double) = Agent::after(agent, now_ns, hello);
+        *agent = new;
+        self.outputs
+            .push_back(told(name, if is_double { Event::Doubled } else { Event::Appeared }));
+        self.lose(name, "it was restarted, or another process was started with its name");
     }
 
-    /// Marks an agent as lost: its messages do not count any more. Returns whether they did.
+    /// Marks an agent as lost: its messages do not count any more. Returns whether they did. An
+    /// offer to it will have no answer.
     fn lose(&mut self, name: &str, why: &str) -> bool {
-        let member = self.job.as_mut().and_then(|job| {
-            let index = *job.places.get(name)?;
-            job.members.get_mut(index).filter(|member| member.is_expected())
-        });
-        let Some(member) = member else { return false };
+        let Some(job) = &mut self.job else { return false };
+        let index = job.places.get(name).copied();
+        let member = index.and_then(|index| job.members.get_mut(index));
+        let Some(member) = member.filter(|member| member.is_expected()) else { return false };
+        if job.stage == Stage::Offered {
+            member.answer = Answer::Refused(Refusal { why: why.to_string(), is_unreachable: true });
+        }
         member.leave(why);
         self.outputs.push_back(told(name, Event::Lost(why.to_string())));
         true
@@ -472,6 +509,7 @@ impl Session {
         if !member.is_expected() {
             return Ok(());
         }
+        member.progress_ns = now_ns;
         match item {
             UpItem::Report(report) => {
                 let event = member.told(report.printable())?;
@@ -482,7 +520,7 @@ impl Session {
                 self.outputs.extend(event.map(|event| told(name, event)));
             }
             UpItem::Tick(bytes) => {
-                let tick = member.tick(&bytes)?;
+                let tick = member.tick(now_ns, &bytes)?;
                 let offset_ns = member.clock.map_or(0, |clock| clock.offset_ns);
                 job.mergers[tick.crew as usize].add(now_ns, index, tick, offset_ns);
             }
@@ -508,6 +546,11 @@ impl Session {
         let send = |bytes| Output::Send { to: To::Down(name.to_string()), bytes };
         self.outputs.extend(orders.into_iter().map(send));
     }
+}
+
+/// The call to all agents, with our version of the protocol.
+fn call() -> Vec<u8> {
+    format!("{CALL}{PROTOCOL}").into_bytes()
 }
 
 fn told(agent: &str, event: Event) -> Output {

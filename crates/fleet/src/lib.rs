@@ -13,7 +13,7 @@
 //! | from | where | what |
 //! |---|---|---|
 //! | agent | [`subject::hello`] | [`message::Hello`] as JSON, every second and after a call |
-//! | controller | [`subject::call`] | anything: every agent says hello |
+//! | controller | [`subject::call`] | [`CALL`] and a version, or anything: every agent says hello |
 //! | controller | [`subject::down`] | an [`order::Envelope`], signed, around a [`frame::Down`] |
 //! | agent | [`subject::up`] | a [`frame::Up`] |
 //!
@@ -42,6 +42,8 @@ pub mod ticks;
 
 /// Version of the protocol; both sides must have the same.
 pub const PROTOCOL: u32 = 1;
+/// A call starts with this; the controller's version of the protocol follows.
+pub const CALL: &str = "call ";
 /// Size limit of a message on any subject, bytes. The default limit of a NATS server is a million.
 pub const MESSAGE_BYTES_MAX: usize = 512 << 10;
 /// Size limit of a numbered item, bytes; a message can carry several items.

@@ -95,6 +95,8 @@ pub struct Facts {
     pub rate_max: Option<f64>,
     /// Where it may send load.
     pub allow: Vec<String>,
+    /// Id of this start of its kernel, which agents on one host share; empty if not known.
+    pub boot: String,
 }
 
 impl Facts {
@@ -110,6 +112,7 @@ impl Facts {
             addresses: all(self.addresses),
             labels: labels.into_map(),
             allow: all(self.allow),
+            boot: safe(self.boot),
             ..self
         }
     }

@@ -19,8 +19,9 @@ use std::collections::BTreeMap;
 const DOMAIN: &[u8] = b"ceiling fleet order 1\0";
 /// How far in the future an order may be, nanoseconds, because estimates of clocks have errors.
 const EARLY_NS: u64 = LEASE_NS;
-/// Most controllers that an agent listens to at once.
-const CONTROLLERS_MAX: usize = 8;
+/// Most controllers that an agent remembers at once. Each is remembered until its orders have
+/// expired, and a script may start one every second.
+const CONTROLLERS_MAX: usize = 256;
 
 /// The recipient of an order, and its validity.
 #[derive(Debug, Clone, PartialEq, Eq)]

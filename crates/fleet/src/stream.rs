@@ -1,7 +1,10 @@
 //! Delivers items once and in order, over messages that may be lost, duplicated or late.
 //!
 //! The sender keeps each item until the receiver has acknowledged it, and sends it again after a
-//! while. The receiver takes each number once. Both have size limits.
+//! while without any acknowledgement. The receiver takes each number once. Both have size limits.
+//!
+//! A slow link is not a link that loses: while acknowledgements come, nothing is sent again, and
+//! few bytes are under way at once.
 
 use crate::frame::{ITEMS_MAX, Item};
 use crate::{BEAT_NS, ITEM_BYTES_MAX};
@@ -12,8 +15,13 @@ use std::collections::{BTreeMap, VecDeque};
 pub const UP_AGAIN_NS: u64 = 800_000_000;
 /// The same for a controller: agents acknowledge at once.
 pub const DOWN_AGAIN_NS: u64 = BEAT_NS;
-/// Size limit of the items in one message, bytes.
-pub const BATCH_BYTES_MAX: usize = ITEM_BYTES_MAX + (64 << 10);
+/// Longest time until an agent on a slow link sends again, nanoseconds.
+const UP_AGAIN_MAX_NS: u64 = 16_000_000_000;
+/// Size limit of the items in one message, bytes; a larger item goes alone. A message takes half a
+/// second over a link of 1 Mbit/s, and every message shows that its sender is there.
+pub const BATCH_BYTES_MAX: usize = 64 << 10;
+/// Most bytes that are under way without an acknowledgement.
+const UNDER_WAY_MAX: usize = 2 << 20;
 /// How many items may arrive ahead of a missing one.
 const AHEAD_MAX: u64 = 4096;
 /// Size limit of such items, bytes.
@@ -24,6 +32,8 @@ const AHEAD_BYTES_MAX: usize = 16 << 20;
 struct Waiting {
     number: u64,
     bytes: Vec<u8>,
+    /// When it was sent the first time, and the last time.
+    first_ns: Option<u64>,
     sent_ns: Option<u64>,
 }
 
@@ -31,15 +41,34 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Outbox {
     again_ns: u64,
+    /// The longest that `patience_ns` may be.
+    again_max_ns: u64,
+    /// How long to wait for an acknowledgement: as long as the last one took, at least `again_ns`.
+    patience_ns: u64,
+    /// When the item that was acknowledged last was first sent, until [`Self::due`] has seen it.
+    acknowledged_ns: Option<u64>,
+    /// When the last acknowledgement came.
+    progress_ns: u64,
     last: u64,
     waiting: VecDeque<Waiting>,
     bytes: usize,
 }
 
 impl Outbox {
-    /// An empty outbox. Items without an acknowledgement are sent again after `again_ns`.
+    /// An empty outbox. Items are sent again when there was no acknowledgement for `again_ns`. An
+    /// agent's outbox waits longer on a link that takes longer; orders are small.
     pub fn new(again_ns: u64) -> Self {
-        Self { again_ns, last: 0, waiting: VecDeque::new(), bytes: 0 }
+        let again_max_ns = if again_ns == UP_AGAIN_NS { UP_AGAIN_MAX_NS } else { again_ns };
+        Self {
+            again_ns,
+            again_max_ns,
+            patience_ns: again_ns,
+            acknowledged_ns: None,
+            progress_ns: 0,
+            last: 0,
+            waiting: VecDeque::new(),
+            bytes: 0,
+        }
     }
 
     /// Adds an item.
@@ -47,25 +76,37 @@ impl Outbox {
         debug_assert!(bytes.len() <= ITEM_BYTES_MAX);
         self.last += 1;
         self.bytes += bytes.len();
-        self.waiting.push_back(Waiting { number: self.last, bytes, sent_ns: None });
+        self.waiting.push_back(Waiting { number: self.last, bytes, first_ns: None, sent_ns: None });
     }
 
     /// The receiver has taken all items up to this one.
     pub fn acknowledged(&mut self, number: u64) {
         while self.waiting.front().is_some_and(|first| first.number <= number.min(self.last)) {
-            let first = self.waiting.pop_front();
-            self.bytes -= first.map_or(0, |first| first.bytes.len());
+            let Some(first) = self.waiting.pop_front() else { return };
+            self.bytes -= first.bytes.len();
+            self.acknowledged_ns = first.first_ns.or(self.acknowledged_ns);
         }
     }
 
     /// Items to send now, as many as fit into one message; may be empty. They count as sent.
     pub fn due(&mut self, now_ns: u64) -> Vec<Item> {
-        let (mut items, mut bytes) = (Vec::new(), 0);
+        if let Some(first_ns) = self.acknowledged_ns.take() {
+            let took_ns = now_ns.saturating_sub(first_ns);
+            self.progress_ns = now_ns;
+            self.patience_ns = took_ns.clamp(self.again_ns, self.again_max_ns);
+        }
+        let (mut items, mut bytes, mut under_way) = (Vec::new(), 0, 0);
         for waiting in &mut self.waiting {
             let is_due = waiting.sent_ns.is_none_or(|sent_ns| {
-                // If the clock went back, the time since the last send is not known.
-                now_ns < sent_ns || now_ns - sent_ns >= self.again_ns
+                // If the clock went back, the time since then is not known.
+                let since_ns = sent_ns.max(self.progress_ns);
+                now_ns < since_ns || now_ns - since_ns >= self.patience_ns
             });
+            under_way += waiting.bytes.len();
+            // The first item always goes.
+            if under_way > UNDER_WAY_MAX && under_way > waiting.bytes.len() {
+                break;
+            }
             if !is_due {
                 continue;
             }
@@ -74,6 +115,7 @@ impl Outbox {
                 break;
             }
             waiting.sent_ns = Some(now_ns);
+            waiting.first_ns = waiting.first_ns.or(Some(now_ns));
             items.push((waiting.number, waiting.bytes.clone()));
         }
         items
@@ -171,6 +213,32 @@ mod tests {
             assert_eq!(got, (1..=200).collect::<Vec<_>>(), "seed {seed}");
             assert_eq!((outbox.bytes(), inbox.ahead_bytes), (0, 0));
         }
+    }
+
+    /// A report of 4 MB over a link of 1 Mbit/s, with an acknowledgement every 250 ms.
+    #[test]
+    fn a_slow_link_carries_each_item_once() {
+        const BYTES_PER_MS: usize = 125;
+        let (mut outbox, mut inbox) = (Outbox::new(UP_AGAIN_NS), Inbox::default());
+        (0..128).for_each(|_| outbox.push(vec![7; 32 << 10]));
+        let mut under_way: VecDeque<Item> = VecDeque::new();
+        let (mut carried, mut room) = (0, 0);
+        for now_ms in 0..60_000u64 {
+            under_way.extend(outbox.due(now_ms * 1_000_000));
+            let queued: usize = under_way.iter().map(|(_, bytes)| bytes.len()).sum();
+            assert!(queued <= UNDER_WAY_MAX, "{queued} bytes wait for the link");
+            room = if under_way.is_empty() { 0 } else { room + BYTES_PER_MS };
+            while under_way.front().is_some_and(|(_, bytes)| bytes.len() <= room) {
+                let item = under_way.pop_front().unwrap();
+                (room, carried) = (room - item.1.len(), carried + 1);
+                inbox.put(item);
+                while inbox.take().is_some() {}
+            }
+            if now_ms % 250 == 0 {
+                outbox.acknowledged(inbox.taken());
+            }
+        }
+        assert_eq!((carried, inbox.taken(), outbox.is_empty()), (128, 128, true));
     }
 
     #[test]

@@ -465,6 +465,48 @@ fn an_agent_follows_what_its_controller_signed() {
     assert!(outputs.iter().any(is_it));
 }
 
+/// The controller names the start, but the agent's clock decides.
+#[test]
+fn a_window_in_the_past_does_not_pass_the_rate_limit() {
+    for (begin_ns, is_admitted) in [(101 * S, true), (101 * S - 1, false), (100 * S, false)] {
+        let mut rig = Rig::loading();
+        rig.now_ns += S;
+        let end_ns = Some(begin_ns + 10 * S);
+        let measure = CrewOrder::Measure { begin_ns, end_ns, budget: None, drain_ns: S };
+        let outputs = rig.command(Command::Crew { crew: ThreadKind::Requesting, order: measure });
+        assert_eq!((orders(&outputs) == 1, has_halted(&outputs)), (is_admitted, !is_admitted));
+    }
+}
+
+#[test]
+fn a_controller_of_another_version_is_noted_once() {
+    let mut rig = rig();
+    let mut notices = |text: &str| {
+        rig.now_ns += S;
+        rig.agent.receive(rig.now_ns, From::Call, text.as_bytes());
+        let is_notice = |output: &Output| matches!(output, Output::Notice(_));
+        rig.outputs().iter().filter(|output| is_notice(output)).count()
+    };
+    let ours = format!("call {}", fleet::PROTOCOL);
+    let other = format!("call {}", fleet::PROTOCOL + 1);
+    let told = [&*ours, "call", "call x", &*other, &*other].map(&mut notices);
+    assert_eq!(told, [0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn many_controllers_in_a_row_are_all_heard() {
+    let mut rig = rig();
+    for number in 1..=100u8 {
+        rig.now_ns += S / 10;
+        let mut header = rig.header();
+        (header.controller, header.sequence) = (Id([number; 16]), 1);
+        let payload = Down::default().to_bytes();
+        let order = Envelope { header, payload }.seal(&rig.key);
+        let outputs = rig.deliver(order);
+        assert!(outputs.iter().all(|output| matches!(output, Output::Send { .. })), "{number}");
+    }
+}
+
 /// A plan that began long ago has all its requests due at once.
 #[test]
 fn a_window_that_starts_before_the_job_ends_the_load() {

@@ -194,12 +194,15 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].agents",
         "What each agent of a fleet did in the window, by its own account; absent without a \
-         fleet. planned: its part of the common schedule, counted from that. The sums of sent, \
-         completed, failed, unanswered and unsent over all agents are those of the point. \
+         fleet. planned: its part of the common schedule, counted from that, or of -n. The sums of \
+         sent, completed, failed, unanswered and unsent over all agents are those of the point. \
+         starts: its connections where devices start on a schedule, which planned and unaccounted \
+         then count; the sums are those of turnover.starts. \
          lateness_p99_ns: its generator delay. cpu_busy: the share of its CPUs that its process \
          used. worker_busy: the share of the time in which its busiest worker had work. \
          clock_error_ns: by how much its window may be off from that of the controller. ended: \
-         complete, late (cut off for a while), cut-off (it stopped its load by itself) or lost. \
+         complete, no-report (its counts arrived, but no report of its own), late (cut off for a \
+         while), cut-off (it stopped its load by itself) or lost. \
          broken, wall, side and confidence: its own gates and verdict, from the readings of its \
          own host.",
     ),

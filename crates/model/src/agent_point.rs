@@ -1,6 +1,6 @@
 //! What an agent reports about a point that it measured.
 
-use crate::fleet::{AgentEnd, AgentPoint};
+use crate::fleet::{AgentEnd, AgentPoint, AgentStarts};
 use crate::run::Point;
 use crate::verdict::Gate;
 
@@ -9,6 +9,7 @@ impl AgentPoint {
     /// the busy share of its busiest worker, from the readings of its host.
     pub fn of(agent: &str, point: &Point, cpus: u32, worker_busy: Option<f64>) -> Self {
         let requests = &point.requests;
+        let starts = point.turnover.as_ref().and_then(|turnover| turnover.starts.as_ref());
         let is_broken = |gate: &&Gate| gate.ok == Some(false);
         let busy = |used: f64| used / f64::from(cpus.max(1));
         Self {
@@ -20,6 +21,7 @@ impl AgentPoint {
             unanswered: requests.unanswered,
             unsent: requests.unsent,
             unaccounted: 0,
+            starts: starts.map(|one| AgentStarts { begun: one.begun, unsent: one.unsent }),
             rate: Some(point.rate),
             lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
             cpu_busy: point.cpu.client_cpus.map(busy),

@@ -202,6 +202,9 @@ pub enum AgentEnd {
     /// It did its part and reported it.
     #[default]
     Complete,
+    /// It did its part, and all its counts arrived, but not its own report: what its host did and
+    /// whether its checks passed is not known.
+    NoReport,
     /// It was cut off for a while, and its measurements arrived afterwards.
     Late,
     /// It was cut off and stopped its load by itself; its measurements until then arrived
@@ -216,6 +219,7 @@ impl AgentEnd {
     pub fn word(self) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::NoReport => "no report",
             Self::Late => "late",
             Self::CutOff => "cut off",
             Self::Lost => "lost",
@@ -237,12 +241,13 @@ pub struct AgentHost {
 }
 
 /// What one agent did in one point. `planned = sent + unsent + unaccounted` and
-/// `sent = completed + failed + unanswered`, exactly.
+/// `sent = completed + failed + unanswered`, exactly. On a schedule of devices, connections are
+/// planned: `planned = begun + unsent + unaccounted` of its [`AgentStarts`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentPoint {
     /// Its name in the fleet.
     pub agent: String,
-    /// Its part of the schedule; open loop only.
+    /// Its part of the schedule, or of a number of requests.
     pub planned: Option<u64>,
     /// Passed to the kernel.
     pub sent: u64,
@@ -256,6 +261,9 @@ pub struct AgentPoint {
     pub unsent: u64,
     /// Due, but it is not known whether they were sent: the agent stopped reporting.
     pub unaccounted: u64,
+    /// Its connections that were due; only where devices start on a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<AgentStarts>,
     /// Good responses that arrived in the window, per second of it; absent when not reported.
     pub rate: Option<f64>,
     /// 99th percentile of the generator delay, nanoseconds; open loop only.
@@ -279,10 +287,21 @@ pub struct AgentPoint {
     pub confidence: Option<Confidence>,
 }
 
+/// Connections of one agent that were due in one point.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStarts {
+    /// Attempts that were started.
+    pub begun: u64,
+    /// Due and never started.
+    pub unsent: u64,
+}
+
 impl AgentPoint {
-    /// Requests that were due or sent.
+    /// Requests that were due or sent; connections where those were due.
     pub fn due(&self) -> u64 {
-        self.sent + self.unsent + self.unaccounted
+        let requests = (self.sent, self.unsent);
+        let (begun, unsent) = self.starts.map_or(requests, |starts| (starts.begun, starts.unsent));
+        begun + unsent + self.unaccounted
     }
 
     /// The wall, when it is on the generator's side. The table of connections (K10) may be that of
@@ -306,6 +325,11 @@ impl AgentPoint {
             sum.unanswered += point.unanswered;
             sum.unsent += point.unsent;
             sum.unaccounted += point.unaccounted;
+            if let Some(AgentStarts { begun, unsent }) = point.starts {
+                let starts = sum.starts.get_or_insert_default();
+                starts.begun += begun;
+                starts.unsent += unsent;
+            }
         }
         sum
     }
@@ -403,5 +427,9 @@ mod tests {
         let sum = AgentPoint::sum([&one, &other]);
         assert_eq!((sum.planned, sum.sent, sum.unsent, sum.unaccounted), (Some(9), 4, 4, 3));
         assert_eq!((one.due(), sum.due()), (5, 11));
+        let starts = Some(AgentStarts { begun: 7, unsent: 1 });
+        let devices = AgentPoint { starts, ..other.clone() };
+        let sum = AgentPoint::sum([&devices, &devices]);
+        assert_eq!((sum.starts, sum.due()), (Some(AgentStarts { begun: 14, unsent: 2 }), 22));
     }
 }

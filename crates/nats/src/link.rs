@@ -113,7 +113,7 @@ pub(crate) struct Link {
     parser: Parser,
     /// Plain bytes that wait for the socket, if there is no TLS.
     unwritten: VecDeque<u8>,
-    /// Bytes sent since the socket last had nothing to wait for.
+    /// Bytes that wait for the socket, with TLS or without.
     waiting_bytes: usize,
     stage: Stage,
     begin: Instant,
@@ -273,7 +273,8 @@ impl Link {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.waiting_bytes = if self.is_blocked() { self.waiting_bytes + bytes.len() } else { 0 };
+        let before = if self.is_blocked() { self.waiting_bytes } else { 0 };
+        self.waiting_bytes = before + bytes.len();
         if self.waiting_bytes > UNWRITTEN_MAX {
             return Err(Failure::Blocked);
         }
@@ -342,7 +343,8 @@ impl Link {
                 _ => return Ok(()),
             };
             match written {
-                Ok(1..) => {}
+                // Encrypted bytes are a few more.
+                Ok(count @ 1..) => self.waiting_bytes = self.waiting_bytes.saturating_sub(count),
                 Ok(0) => return Err(Failure::Closed),
                 Err(error) if is_passing(&error) => return Ok(()),
                 Err(error) => return Err(Failure::Io(error.to_string())),
@@ -385,6 +387,30 @@ fn is_passing(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::Servers;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_reads_slowly_is_no_server_that_does_not_read() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let server = "nats://127.0.0.1:1".parse::<Servers>().unwrap().all.remove(0);
+        let mut link = Link::new(server, socket, Instant::now()).unwrap();
+        link.stage = Stage::Up;
+        let (subject, mut piece) = ("a".parse().unwrap(), vec![0; 256 << 10]);
+        while !link.is_blocked() {
+            link.publish(&subject, &piece.clone()).unwrap();
+        }
+        // Twice the limit in all, but never much at once.
+        for _ in 0..2 * UNWRITTEN_MAX / piece.len() {
+            peer.read_exact(&mut piece).unwrap();
+            link.publish(&subject, &piece.clone()).unwrap();
+        }
+        let unread = std::iter::repeat_with(|| link.publish(&subject, &piece));
+        let refused = unread.take(2 * UNWRITTEN_MAX / piece.len()).find_map(Result::err);
+        assert_eq!(refused, Some(Failure::Blocked));
+    }
 
     #[test]
     fn only_a_server_that_looked_at_the_credentials_denies_them() {

@@ -37,8 +37,11 @@ use std::time::{Duration, Instant};
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// Round trips before load.
 const TRIPS_BEFORE: usize = 16;
-/// How long the client waits for the last readings.
+/// How long the last round trips may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// How long the client waits for the last readings, while they still arrive: over a slow link that
+/// is minutes.
+const STOP_MAX: Duration = Duration::from_secs(300);
 
 /// How to reach a probe, and about what.
 #[derive(Debug, Clone)]

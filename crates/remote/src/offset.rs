@@ -4,7 +4,7 @@
 //! other. The probe's times lie somewhere within the trip, so the offset is known to half of its
 //! length, whatever the delay of each way. The shortest trip is the most precise. Clocks also
 //! drift, so one trip before, one during and one after the run are kept, and the estimate spans all
-//! three.
+//! three. It also spans trips that contradict each other: no single offset fits both.
 //!
 //! Events carry the Unix time of that host. Each trip shows how far its wall clock is ahead of its
 //! monotonic one; that changes only when the wall clock is set.
@@ -53,6 +53,15 @@ impl Bounds {
     fn width_ns(&self) -> i128 {
         self.most_ns - self.least_ns
     }
+
+    /// What both allow; the least is above the most if they contradict each other.
+    fn common(self, other: Option<Self>) -> Self {
+        let other = other.unwrap_or(self);
+        Self {
+            least_ns: self.least_ns.max(other.least_ns),
+            most_ns: self.most_ns.min(other.most_ns),
+        }
+    }
 }
 
 impl RoundTrip {
@@ -93,6 +102,8 @@ pub enum Part {
 #[derive(Debug, Clone, Default)]
 pub struct Estimator {
     best: [Option<Bounds>; 3],
+    /// What all trips allow; the least is above the most once the clocks have drifted apart.
+    all: Option<Bounds>,
     round_trips: u32,
     /// What all trips allow for the wall clock; the least is above the most once it was set.
     wall: Option<Bounds>,
@@ -103,11 +114,8 @@ impl Estimator {
     pub fn add(&mut self, part: Part, trip: &RoundTrip) {
         let Some(bounds) = trip.bounds() else { return };
         self.round_trips += 1;
-        let (wall, all) = (trip.wall(), self.wall.unwrap_or(trip.wall()));
-        self.wall = Some(Bounds {
-            least_ns: all.least_ns.max(wall.least_ns),
-            most_ns: all.most_ns.min(wall.most_ns),
-        });
+        self.wall = Some(trip.wall().common(self.wall));
+        self.all = Some(bounds.common(self.all));
         let best = &mut self.best[part as usize];
         if best.is_none_or(|best| bounds.width_ns() < best.width_ns()) {
             *best = Some(bounds);
@@ -127,9 +135,9 @@ impl Estimator {
 
     /// The estimate so far; nothing before the first round trip.
     pub fn offset(&self) -> Option<ClockOffset> {
-        let bounds = || self.best.iter().flatten();
-        let least_ns = bounds().map(|bounds| bounds.least_ns).min()?;
-        let most_ns = bounds().map(|bounds| bounds.most_ns).max()?;
+        let (bounds, all) = (|| self.best.iter().flatten(), self.all?);
+        let least_ns = bounds().map(|bounds| bounds.least_ns).min()?.min(all.most_ns);
+        let most_ns = bounds().map(|bounds| bounds.most_ns).max()?.max(all.least_ns);
         let middle_ns = least_ns + (most_ns - least_ns) / 2;
         Some(ClockOffset {
             offset_ns: i64::try_from(middle_ns).ok()?,
@@ -190,6 +198,18 @@ mod tests {
         estimator.add(Part::After, &trip(1_000_000, 1_400, 10, 5, 10));
         let offset = estimator.offset().unwrap();
         assert_eq!((offset.offset_ns, offset.error_ns), (1_200, 210));
+    }
+
+    /// The shortest trip of a long run is early in it; longer ones later show that it is not true
+    /// any more.
+    #[test]
+    fn drift_within_a_part_widens_the_error() {
+        let mut estimator = Estimator::default();
+        estimator.add(Part::During, &trip(0, 1_000, 10, 5, 10));
+        estimator.add(Part::During, &trip(1_000_000, 1_400, 60, 5, 40));
+        // At least 1360 by the second trip.
+        let offset = estimator.offset().unwrap();
+        assert_eq!((offset.offset_ns, offset.error_ns), (1_175, 185));
     }
 
     #[test]

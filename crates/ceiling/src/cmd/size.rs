@@ -69,7 +69,8 @@ pub fn run(command: Size) -> Result<Code, Failure> {
     let mut sizing = judge::size::size(&run.record, wish)
         .map_err(|why| Failure::NotValid(format!("{}: {why}", command.run.display())))?;
     if command.broker.given()?.is_some() {
-        let seen = super::fleet::controller(&command.broker)?.list();
+        let controller = super::fleet::controller(&command.broker)?;
+        let seen = controller.list().map_err(Failure::Fleet)?;
         judge::size::with_fleet(&mut sizing, &seen.iter().map(agent).collect::<Vec<_>>());
     }
     let text = if command.json {

@@ -14,10 +14,15 @@ use remote::Part;
 /// After this many round trips a clock is known well; below, the pause between them, nanoseconds.
 const TRIPS: u32 = 20;
 const TRIP_NS: u64 = 50_000_000;
+/// Round trips at the end of a job, which show how far a clock has drifted.
+const TRIPS_AFTER: u32 = 5;
 /// Agents without a job get a ping this often, nanoseconds.
 const IDLE_BEAT_NS: u64 = 1_000_000_000;
 /// An agent without a job that is silent for this long gets no messages, nanoseconds.
 const GONE_NS: u64 = 10_000_000_000;
+/// After so many turns, two processes have one name. A late message of a process that has ended
+/// makes two.
+const RETURNS: u32 = 3;
 /// Most messages to one agent at once.
 const MESSAGES_MAX: usize = 4;
 
@@ -35,6 +40,9 @@ pub struct Agent {
     inbox: Inbox,
     beat_ns: u64,
     owes_answer: bool,
+    /// The process that had the name before this one, and how often it came back.
+    earlier: Option<Id>,
+    returns: u32,
 }
 
 impl Agent {
@@ -51,12 +59,17 @@ impl Agent {
             inbox: Inbox::default(),
             beat_ns: now_ns,
             owes_answer: false,
+            earlier: None,
+            returns: 0,
         }
     }
 
-    /// The same agent after a restart of its process: nothing is in transit any more.
-    pub(super) fn after(before: &Self, now_ns: u64, hello: Hello) -> Self {
-        Self { sequence: before.sequence, ..Self::new(now_ns, hello) }
+    /// The same agent after a restart of its process: nothing is in transit any more. Also returns
+    /// whether it is clear by now that it is no restart: two processes have the name.
+    pub(super) fn after(before: &Self, now_ns: u64, hello: Hello) -> (Self, bool) {
+        let mut agent = Self { sequence: before.sequence, ..Self::new(now_ns, hello) };
+        let is_double = agent.replaced(before);
+        (agent, is_double)
     }
 
     /// Its name.
@@ -103,8 +116,27 @@ impl Agent {
         self.part = Part::During;
     }
 
+    /// Starts a series of round trips at the end of a job.
+    pub(super) fn end_trips(&mut self, now_ns: u64) {
+        (self.part, self.trips_left, self.beat_ns) = (Part::After, TRIPS_AFTER, now_ns);
+    }
+
     pub(super) fn out_of_job(&mut self) {
         self.part = Part::Before;
+    }
+
+    /// Notes that the process before this one had another challenge, or that it speaks again.
+    /// Returns whether it is clear by now that two processes have the name.
+    fn replaced(&mut self, before: &Self) -> bool {
+        let is_back = before.earlier == Some(self.hello.challenge);
+        self.earlier = Some(before.hello.challenge);
+        self.returns = if is_back { before.returns.saturating_add(1) } else { 0 };
+        self.returns == RETURNS
+    }
+
+    /// Whether two processes have its name.
+    pub(super) fn is_doubled(&self) -> bool {
+        self.returns >= RETURNS
     }
 
     pub(super) fn push(&mut self, job: Id, item: &DownItem) {

@@ -8,13 +8,16 @@ use crate::blob::Assembly;
 use crate::message::{Ended, Facts, Halt, Refusal, Report};
 use crate::ticks::{SparseTick, decode};
 use model::facts::ClockOffset;
-use model::fleet::{AgentEnd, Shares};
+use model::fleet::{AgentEnd, Share, Shares};
 use model::tick::ThreadKind;
 use std::collections::BTreeMap;
 
-/// Limit of the sum of all counts of one agent: thousands of agents together stay far below the
-/// largest number.
-const COUNTED_MAX: u64 = 1 << 47;
+/// No count of one worker grows faster than this in a nanosecond: a core does not move more bytes
+/// through its sockets, and spends one nanosecond of CPU time.
+const GROWTH_MAX: u64 = 128;
+/// The counts of all agents together stay below the largest number divided by this, because some
+/// figures add several counts up.
+const SUMMED_MAX: u64 = 4;
 
 /// The answer of an agent to an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +74,11 @@ pub(super) struct Member {
     pub(super) clock: Option<ClockOffset>,
     facts: Facts,
     shares: Shares,
+    /// When it was offered the job, and when the last item of it arrived.
+    since_ns: u64,
+    pub(super) progress_ns: u64,
+    /// The most that it may count, whatever the time: its part of the largest number.
+    counted_max: u64,
     is_silent: bool,
     was_silent: bool,
     /// Why it sends nothing any more.
@@ -84,13 +92,22 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(name: String, agent: &Agent, shares: Shares) -> Self {
+    /// An agent that is offered a share of a job now, as one of so many.
+    pub(super) fn new(
+        name: String,
+        agent: &Agent,
+        shares: Shares,
+        (now_ns, members): (u64, usize),
+    ) -> Self {
         Self {
             name,
             answer: Answer::None,
             clock: None,
             facts: agent.hello().facts.clone(),
             shares,
+            since_ns: now_ns,
+            progress_ns: now_ns,
+            counted_max: u64::MAX / SUMMED_MAX / members.max(1) as u64,
             is_silent: false,
             was_silent: false,
             gone: None,
@@ -113,6 +130,12 @@ impl Member {
         let is_reported = self.ended.is_some() && self.awaited.is_none();
         let is_out = matches!(self.answer, Answer::Refused(_));
         self.gone.is_none() && !is_reported && !is_out
+    }
+
+    /// Whether windows were ordered by its clock and it may still respond, so that its clock is
+    /// measured again at the end.
+    pub(super) fn is_timed(&self) -> bool {
+        self.clock.is_some() && self.gone.is_none()
     }
 
     /// Whether it still sends requests, as far as is known.
@@ -192,13 +215,24 @@ impl Member {
     /// # Errors
     ///
     /// The tick makes no sense.
-    pub(super) fn tick(&mut self, bytes: &[u8]) -> Result<SparseTick, String> {
+    pub(super) fn tick(&mut self, now_ns: u64, bytes: &[u8]) -> Result<SparseTick, String> {
         let tick = decode(bytes).map_err(|error| format!("its tick is malformed: {error}"))?;
         self.counted = self.counted.saturating_add(tick.largest());
-        if self.counted > COUNTED_MAX || self.ended.is_some() {
+        if self.ended.is_some() {
+            return Err("a tick came after its end".to_string());
+        }
+        if self.counted > self.possible(now_ns) {
             return Err("its ticks have impossible counts".to_string());
         }
         Ok(tick)
+    }
+
+    /// The most that its workers can have counted by now.
+    fn possible(&self, now_ns: u64) -> u64 {
+        let listening = self.shares.listening.as_ref().map_or(0, Share::workers);
+        let workers = u64::from(self.shares.asking.workers()) + u64::from(listening);
+        let passed_ns = now_ns.saturating_sub(self.since_ns);
+        passed_ns.saturating_mul(workers).saturating_mul(GROWTH_MAX).min(self.counted_max)
     }
 
     /// Keeps its account of a load.
@@ -208,16 +242,25 @@ impl Member {
         }
     }
 
-    fn end(&self, has_late: bool) -> (Option<AgentEnd>, String) {
+    fn end(&self, has_late: bool, is_whole: bool) -> (Option<AgentEnd>, String) {
         let (gone, cut_off) = (Some(AgentEnd::Lost), Some(AgentEnd::CutOff));
         match (&self.answer, &self.gone, &self.halted, &self.ended) {
             (Answer::Refused(refusal), ..) => (None, refusal.why.clone()),
             (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
             (_, Some(why), ..) => (gone, why.clone()),
             _ if has_late => (gone, "its measurements came too late to count".to_string()),
+            (_, _, _, Some(_)) if self.awaited.is_some() => {
+                (gone, "its report did not arrive whole".to_string())
+            }
             (_, _, Some(why), Some(_)) => (cut_off, why.text()),
             (_, _, _, Some(Ended::Failed(why))) => (cut_off, why.clone()),
             (_, _, _, Some(Ended::Halted)) => (cut_off, "it ended early".to_string()),
+            (_, _, _, Some(Ended::Complete)) if !is_whole => {
+                (gone, "its last counts did not arrive".to_string())
+            }
+            (_, _, _, Some(Ended::Complete)) if self.record.is_none() => {
+                (Some(AgentEnd::NoReport), "it sent no report of its own".to_string())
+            }
             (_, _, _, Some(Ended::Complete)) if self.was_silent => {
                 (Some(AgentEnd::Late), "it was silent for a while".to_string())
             }
@@ -237,8 +280,9 @@ impl Member {
         for (loads, present) in accounts.iter_mut().zip(present) {
             loads.extend(present.filter(|(load, _)| *load > 0));
         }
-        let has_late = accounts.iter().flat_map(BTreeMap::values).any(|load| load.late_ticks > 0);
-        let (ended, why) = self.end(has_late);
+        let loads = || accounts.iter().flat_map(BTreeMap::values);
+        let has_late = loads().any(|load| load.late_ticks > 0);
+        let (ended, why) = self.end(has_late, loads().all(|load| load.is_whole));
         let [loads, listening] = accounts;
         Account {
             agent: self.name.clone(),

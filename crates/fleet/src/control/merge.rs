@@ -10,7 +10,7 @@ use crate::LATE_NS;
 use crate::message::carried;
 use crate::ticks::{PHASES, SparseTick, TickSum};
 use engine::job::Order;
-use model::tick::{Connections, Counters, Phase, TargetTally, Tick};
+use model::tick::{Connections, Counters, Phase, Starts, TargetTally, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Length of a tenth, nanoseconds.
@@ -28,6 +28,8 @@ pub struct LoadAccount {
     pub measured: Counters,
     /// All other requests.
     pub unmeasured: Counters,
+    /// Connections of the window that were due, where devices start on a schedule.
+    pub starts: Starts,
     /// Requests of the window that were in flight when the agent was given up; they count as
     /// unanswered.
     pub given_up: u64,
@@ -41,6 +43,12 @@ impl LoadAccount {
     fn in_flight(counters: &Counters) -> u64 {
         let Counters { sent, completed, failed, unanswered, .. } = counters;
         sent.saturating_sub(completed + failed + unanswered)
+    }
+
+    /// Connections that were neither open nor failed at its last report.
+    fn opening(starts: &Starts) -> u64 {
+        let Starts { begun, established, failed, pending, .. } = starts;
+        begun.saturating_sub(established + failed + pending)
     }
 }
 
@@ -166,6 +174,7 @@ impl Merger {
         member.connections = tick.counts.connections;
         member.account.measured += &tick.counts.measured;
         member.account.unmeasured += &tick.counts.unmeasured;
+        member.account.starts += &tick.counts.starts;
         member.account.is_whole = tick.last;
         let is_late = is_late(now_ns, slot);
         let waiting = self.waiting.entry(slot).or_insert_with(|| match is_late {
@@ -222,7 +231,11 @@ impl Merger {
             if !member.is_over() && (is_time || is_gone) {
                 member.is_given_up = true;
                 member.account.given_up = LoadAccount::in_flight(&member.account.measured);
-                (member.connections.open, member.connections.opening) = (0, 0);
+                member.connections.opening = 0;
+                // In a window they were neither closed by us nor by the server.
+                if self.window_ns.is_none() {
+                    member.connections.open = 0;
+                }
             }
         }
     }
@@ -272,6 +285,9 @@ impl Merger {
                 tick.unmeasured.unanswered += in_flight;
                 member.account.measured.unanswered += member.account.given_up;
                 member.account.unmeasured.unanswered += in_flight;
+                let opening = LoadAccount::opening(&member.account.starts);
+                tick.starts.pending += opening;
+                member.account.starts.pending += opening;
             }
         }
         read(tick);

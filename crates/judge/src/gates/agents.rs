@@ -4,7 +4,8 @@
 //! whole fleet bounds the latencies request by request, and this gate names the agents. If an agent
 //! was lost, or its counts or stamps do not agree, nothing is known of its share of the requests.
 //! Percentiles then keep a bound: at worst that share was faster than all others, or slower. The
-//! lower bound of the rate is what is known; its upper bound is what was due. In a closed loop
+//! lower bound of the rate is what is known; its upper bound is what was due. An agent without a
+//! report of its own is named; what it counted is in the figures. In a closed loop
 //! nothing says how many requests a lost agent still sent: the rate has no upper bound then, and
 //! percentiles are not known.
 
@@ -33,6 +34,9 @@ pub fn check(case: &Case<'_>) -> Checked {
         _ => {
             let percent = 100.0 * unknown_share(case.point);
             let left = match percent {
+                0.0 if agents.iter().any(|agent| agent.ended == AgentEnd::NoReport) => {
+                    "what they counted is in the figures".to_string()
+                }
                 0.0 => "their requests are within the bounds of the latency".to_string(),
                 _ => format!("nothing is known of {percent:.1} % of the requests"),
             };
@@ -59,10 +63,13 @@ fn trouble(agent: &AgentPoint, count: usize) -> Option<String> {
             ));
         }
         AgentEnd::CutOff => return Some(format!("{name} was cut off and stopped its load")),
-        AgentEnd::Complete | AgentEnd::Late => {}
+        AgentEnd::Complete | AgentEnd::Late | AgentEnd::NoReport => {}
     }
     if agent.unaccounted > 0 {
         return Some(format!("{name} left {} requests unaccounted for", agent.unaccounted));
+    }
+    if agent.ended == AgentEnd::NoReport {
+        return Some(format!("{name} gave no report, so its own checks are not known"));
     }
     if let Some(gate) = broken(&OF_ACCOUNT) {
         return Some(format!("the account of {name} does not hold ({gate})"));
@@ -189,6 +196,17 @@ mod tests {
         for figure in [Figure::Rate, Figure::P50, Figure::P99] {
             assert_eq!(super::leaves(&fixture.case(), figure), Some(Standing::Sound));
         }
+    }
+
+    #[test]
+    fn an_agent_without_a_report_is_not_well() {
+        let mut fixture = fleet();
+        fixture.point.agents[1].ended = AgentEnd::NoReport;
+        let found = super::check(&fixture.case());
+        assert_eq!(found.ok, Some(false));
+        assert!(found.why.starts_with("agent a2 of 4 gave no report"), "{}", found.why);
+        let left = super::leaves(&fixture.case(), Figure::P99);
+        assert_eq!(left, Some(Standing::Sound), "its counts are here");
     }
 
     #[test]

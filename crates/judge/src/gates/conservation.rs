@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
     } else if off == disagreeing {
-        format!("the agents' own counts differ from the whole by {disagreeing} requests")
+        format!("the agents' own counts differ from the whole by {disagreeing}")
     } else if off == lost {
         format!("{lost} connections are neither closed nor open, or have no outcome")
     } else {
@@ -48,7 +48,11 @@ fn disagreeing(point: &Point) -> u64 {
     let (whole, sum) = (&point.requests, AgentPoint::sum(&point.agents));
     let whole = [whole.sent, whole.completed, whole.failed, whole.unanswered, whole.unsent];
     let parts = [sum.sent, sum.completed, sum.failed, sum.unanswered, sum.unsent];
-    whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum()
+    let off: u64 = whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum();
+    let starts = point.turnover.as_ref().and_then(|turnover| turnover.starts.as_ref());
+    // Records of older versions have no connections of agents.
+    let Some((whole, parts)) = starts.zip(sum.starts) else { return off };
+    off + whole.begun.abs_diff(parts.begun) + whole.unsent.abs_diff(parts.unsent)
 }
 
 /// Connections of the window that are neither closed nor open at its end, or both, and connections
@@ -95,6 +99,7 @@ fn undivided(point: &Point) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
+    use model::fleet::{AgentPoint, AgentStarts};
     use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
 
     fn is_kept(change: impl Fn(&mut Point)) -> bool {
@@ -175,6 +180,32 @@ mod tests {
         assert!(is_kept(with(|starts| starts.planned = None)), "a window that was cut short");
         assert!(!is_kept(with(|starts| starts.established -= 1)));
         assert!(!is_kept(with(|starts| starts.unsent -= 1)));
+    }
+
+    #[test]
+    fn connections_of_agents_add_up_to_the_whole() {
+        let with = |begun: u64, unaccounted: u64| {
+            move |point: &mut Point| {
+                let planned = Some(100);
+                let starts = StartInfo { planned, begun: 60, unsent: 2, ..StartInfo::default() };
+                let starts = StartInfo { established: 60, ..starts };
+                point.turnover =
+                    Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+                let whole = &point.requests;
+                point.agents = vec![AgentPoint {
+                    sent: whole.sent,
+                    completed: whole.completed,
+                    failed: whole.failed,
+                    unanswered: whole.unanswered,
+                    unsent: whole.unsent,
+                    unaccounted,
+                    starts: Some(AgentStarts { begun, unsent: 2 }),
+                    ..AgentPoint::default()
+                }];
+            }
+        };
+        assert!(is_kept(with(60, 38)), "whatever the number of its requests");
+        assert!(!is_kept(with(60, 37)) && !is_kept(with(59, 38)));
     }
 
     #[test]

@@ -35,13 +35,15 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
     let edges_s = 2.0 * errors.max()? as f64 / 1e9;
     let share = edges_s / point.load.duration_s.max(f64::MIN_POSITIVE);
     let by = format!("the windows of agents may lie {} apart", show_ns(edges_s / 2.0 * 1e9));
-    let low = (point.rate * (1.0 - share)).max(0.0);
-    Some(Standing::Bounded { low, high: Some(point.rate * (1.0 + share)), by })
+    let rate = point.headline_rate();
+    let low = (rate * (1.0 - share)).max(0.0);
+    Some(Standing::Bounded { low, high: Some(rate * (1.0 + share)), by })
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
+    use model::fanout::EventInfo;
     use model::fleet::AgentPoint;
     use model::standing::{Figure, Standing};
 
@@ -65,5 +67,9 @@ mod tests {
             panic!("{left:?}")
         };
         assert!((low - 990.0).abs() < 1e-6 && (high - 1010.0).abs() < 1e-6, "{low} {high}");
+        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        let left = super::leaves(&fixture.case(), Figure::Rate);
+        let Some(Standing::Bounded { low, .. }) = left else { panic!("{left:?}") };
+        assert!((low - 4950.0).abs() < 1e-6, "the rate of a fan-out is of events: {low}");
     }
 }

@@ -1,6 +1,6 @@
 //! The thread that reads from a probe.
 
-use super::{STOP_WITHIN, Shared, lock};
+use super::{STOP_MAX, STOP_WITHIN, Shared, lock};
 use crate::SILENCE_MAX;
 use crate::line::{Line, LineEnd, Stillness};
 use crate::message::{Farewell, FromProbe, Pong, ToProbe};
@@ -155,8 +155,8 @@ impl Listener {
             }
         }
         self.line.send(&ToProbe::Stop);
-        // The bye ends the wait.
-        while begin.elapsed() < STOP_WITHIN {
+        // The bye ends the wait, and so does silence.
+        while begin.elapsed() < STOP_MAX {
             self.turn(Part::After)?;
         }
         Err(Over::Lost("it did not stop when asked".to_string()))

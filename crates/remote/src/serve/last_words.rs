@@ -1,21 +1,60 @@
 //! The last message of a session.
 
-use crate::line::Line;
+use crate::line::{Line, Stillness};
 use crate::message::FromProbe;
 use std::time::{Duration, Instant};
 
 /// How often readings are sent, and the stop flag is checked.
 pub(super) const TURN: Duration = Duration::from_millis(50);
-/// Time limit of the last messages.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
+/// A client that takes no byte of the last messages for this long gets no more of them.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Sends a last message, with a time limit; it may not arrive.
+/// How long last messages wait for a client: over a slow link, as long as it takes bytes. When this
+/// probe was told to end, not longer than [`LAST_WORDS`] in all.
+pub(super) struct Patience {
+    still: Stillness,
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// From an instant, at which this many bytes had been taken.
+    pub(super) fn new(sent: u64, now: Instant, is_stopped: bool) -> Self {
+        let until = is_stopped.then(|| now + LAST_WORDS);
+        Self { still: Stillness::new(sent, now), until }
+    }
+
+    /// Whether the wait is over.
+    pub(super) fn is_over(&mut self, sent: u64, now: Instant) -> bool {
+        self.until.is_some_and(|until| now > until) || self.still.lasted(sent, now) > LAST_WORDS
+    }
+}
+
+/// Sends a last message; it may not arrive.
 pub(super) fn say(line: &mut Line, message: &FromProbe) {
     line.send(message);
-    let begin = Instant::now();
-    while line.is_blocked() && begin.elapsed() < LAST_WORDS {
+    let mut patience = Patience::new(line.sent(), Instant::now(), false);
+    while line.is_blocked() && !patience.is_over(line.sent(), Instant::now()) {
         if line.flush(TURN).is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_takes_bytes_is_waited_for_unless_the_probe_ends() {
+        let begin = Instant::now();
+        let after = |seconds: u64| begin + Duration::from_secs(seconds);
+        for is_stopped in [false, true] {
+            let mut patience = Patience::new(0, begin, is_stopped);
+            let waits = |second: &u64| !patience.is_over(1000 * second, after(*second));
+            let waited = (1..=60).take_while(waits).count();
+            assert_eq!(waited, if is_stopped { 2 } else { 60 });
+            assert!(patience.is_over(1000 * 61, after(64)) || !is_stopped);
+            assert!(patience.is_over(1000 * 61, after(67)), "it takes nothing");
         }
     }
 }

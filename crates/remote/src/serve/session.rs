@@ -1,7 +1,7 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
-use super::last_words::{LAST_WORDS, TURN, say};
+use super::last_words::{Patience, TURN, say};
 use super::starting::Attendant;
 use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
@@ -336,11 +336,13 @@ impl Stream {
         self.looked = None;
         self.look();
         self.waiting.extend(self.sampler.stop());
-        let begin = Instant::now();
+        let is_stopped = why == Farewell::Stopped;
+        let mut patience = Patience::new(self.line.sent(), Instant::now(), is_stopped);
         while let Some(reading) = self.waiting.pop_front() {
             self.line.send(&FromProbe::Reading(bounded(reading)));
             while self.line.is_blocked() {
-                if begin.elapsed() > LAST_WORDS || self.line.flush(TURN).is_err() {
+                let is_over = patience.is_over(self.line.sent(), Instant::now());
+                if is_over || self.line.flush(TURN).is_err() {
                     return;
                 }
             }

@@ -10,12 +10,13 @@ use model::units::{show_bytes, show_count, show_ns};
 pub fn agents(run: &Run) -> Vec<Block> {
     let Some(point) = shown(run) else { return Vec::new() };
     let sum = AgentPoint::sum(&point.agents);
-    let is_open = sum.planned.is_some();
+    let has_plan = sum.planned.is_some();
+    let is_open = point.agents.iter().any(|agent| agent.lateness_p99_ns.is_some());
     let mut columns = vec![Column::words("agent"), Column::numbers("sent")];
     columns.push(Column::numbers("good/s"));
     columns.push(Column::numbers("failed"));
     columns.push(Column::numbers("open").rank(1));
-    columns.extend(is_open.then(|| Column::numbers("unsent").rank(1)));
+    columns.extend(has_plan.then(|| Column::numbers("unsent").rank(1)));
     columns.push(Column::numbers("unknown"));
     columns.extend(is_open.then(|| Column::numbers("late p99")));
     columns.push(Column::numbers("CPU").rank(2));
@@ -29,12 +30,12 @@ pub fn agents(run: &Run) -> Vec<Block> {
     for agent in &point.agents {
         let mark = if is_well(agent) { Mark::None } else { Mark::Caution };
         let clock = format!("±{}", show_ns(agent.clock_error_ns as f64));
-        table.push(mark, cells(agent, is_open, clock, standing(agent)));
+        table.push(mark, cells(agent, (has_plan, is_open), clock, standing(agent)));
     }
     let rates: f64 = point.agents.iter().filter_map(|agent| agent.rate).sum();
     let has_rates = point.agents.iter().all(|agent| agent.rate.is_some());
     let all = AgentPoint { agent: "all".to_string(), rate: has_rates.then_some(rates), ..sum };
-    table.push(Mark::None, cells(&all, is_open, "-".to_string(), String::new()));
+    table.push(Mark::None, cells(&all, (has_plan, is_open), "-".to_string(), String::new()));
     vec![Block::Table(table)]
 }
 
@@ -62,10 +63,15 @@ fn shown(run: &Run) -> Option<&Point> {
     best.or(run.record.points.last()).filter(|point| !point.agents.is_empty())
 }
 
-fn cells(agent: &AgentPoint, is_open: bool, clock: String, standing: String) -> Vec<String> {
+fn cells(
+    agent: &AgentPoint,
+    (has_plan, is_open): (bool, bool),
+    clock: String,
+    standing: String,
+) -> Vec<String> {
     let mut cells = vec![agent.agent.clone(), count(agent.sent), or_dash(agent.rate, show_count)];
     cells.extend([agent.failed, agent.unanswered].map(count));
-    cells.extend(is_open.then(|| count(agent.unsent)));
+    cells.extend(has_plan.then(|| count(agent.unsent)));
     cells.push(count(agent.unaccounted));
     cells.extend(is_open.then(|| ns(agent.lateness_p99_ns)));
     cells.push(or_dash(agent.cpu_busy, |busy| format!("{} %", percent(100.0 * busy))));

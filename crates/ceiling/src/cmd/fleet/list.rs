@@ -27,7 +27,7 @@ pub struct List {
 
 pub fn run(command: &List) -> Result<Code, Failure> {
     let controller = super::controller(&command.broker)?;
-    let seen = controller.list();
+    let seen = controller.list().map_err(Failure::Fleet)?;
     let text = if command.json {
         let agents: Vec<_> = seen.iter().map(document).collect();
         format!("{:#}\n", json!({ "agents": agents }))

@@ -11,7 +11,9 @@ use plan::Typed;
 use plan::values::{Port, Threads};
 use std::env;
 use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +28,8 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long the started processes may take to end in order.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How many names are tried for the folder.
+const FOLDERS_MAX: u32 = 100;
 /// Where load may go by default. Many hosts resolve localhost to both addresses, and an agent must
 /// be allowed to connect to each of them.
 const ALLOW: [&str; 6] = [
@@ -79,6 +83,23 @@ impl Drop for Folder {
     }
 }
 
+/// A new folder that only we can read. It never is one that exists, or a link: another user, or a
+/// run that was killed, may have left keys there.
+fn fresh(parent: &Path) -> Result<Folder, Failure> {
+    let first = parent.join(format!("ceiling-fleet-{}", std::process::id()));
+    let mut path = first.clone();
+    for number in 2.. {
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => break,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < FOLDERS_MAX => {
+                path = PathBuf::from(format!("{}-{number}", first.display()));
+            }
+            Err(error) => return Err(Failure::File(format!("{}: {error}", path.display()))),
+        }
+    }
+    Ok(Folder(path))
+}
+
 pub fn run(command: Up) -> Result<Code, Failure> {
     let server = command.nats_server.as_ref().map_or_else(found, |given| Ok(given.0.clone()))?;
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, command.port.0));
@@ -90,8 +111,7 @@ pub fn run(command: Up) -> Result<Code, Failure> {
         )));
     }
     let stop = stop_flag()?;
-    let folder = env::temp_dir().join(format!("ceiling-fleet-{}", std::process::id()));
-    let folder = Folder(folder);
+    let folder = fresh(&env::temp_dir())?;
     let names: Vec<String> = (1..=command.agents.0).map(|number| format!("a{number}")).collect();
     let wish = Wish {
         folder: folder.0.clone(),
@@ -278,7 +298,10 @@ fn await_agents(
 ) -> Result<(), Failure> {
     let controller = crate::fleet::connected(url, &folder.join(CONTROLLER))?;
     let begin = Instant::now();
-    while !stop.load(Ordering::Relaxed) && controller.list().len() + 1 < all.len() {
+    while !stop.load(Ordering::Relaxed) {
+        if controller.list().map_err(Failure::Fleet)?.len() + 1 >= all.len() {
+            break;
+        }
         look(all, folder)?;
         if begin.elapsed() > READY_WITHIN {
             return Err(Failure::File("not all agents have announced themselves".to_string()));
@@ -292,6 +315,26 @@ mod tests {
     use super::*;
     use fleet::allow::Allow;
     use plan::Url;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn the_folder_is_new_and_ours_alone() {
+        let parent = env::temp_dir().join(format!("fleet-up-test-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&parent);
+        let other = parent.join("other");
+        fs::create_dir_all(&other).unwrap();
+        let first = parent.join(format!("ceiling-fleet-{}", std::process::id()));
+        symlink(&other, &first).unwrap();
+        let second = fresh(&parent).unwrap();
+        let third = fresh(&parent).unwrap();
+        assert!(second.0 != first && third.0 != second.0 && third.0 != first);
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode();
+        assert_eq!((mode(&second.0) & 0o777, mode(&third.0) & 0o777), (0o700, 0o700));
+        drop((second, third));
+        assert!(first.is_symlink() && fs::read_dir(&other).unwrap().next().is_none());
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 2, "our folders are removed");
+        fs::remove_dir_all(parent).unwrap();
+    }
 
     #[test]
     fn agents_may_load_localhost_at_both_of_its_addresses() {
