@@ -9,6 +9,7 @@
 #![allow(unsafe_code, reason = "mounts of a thread's own")]
 
 use crate::Root;
+use crate::kept::is_gone;
 use crate::process;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -32,9 +33,34 @@ pub fn of(root: &Root, kind: &str) -> Option<String> {
     link(root, "thread-self", kind)
 }
 
-/// The same for the first process that is visible from here.
-pub fn of_first_process(root: &Root, kind: &str) -> Option<String> {
-    link(root, "1", kind)
+/// The initial network namespace of the kernel; its number is fixed since Linux 6.18
+/// (`NET_NS_INIT_INO`).
+const INITIAL_NETWORK: &str = "net:[4026531833]";
+/// The kernel shows this file in the initial network namespace only (`net/core/sysctl_net_core.c`,
+/// `net_core_table`).
+const INITIAL_ONLY: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+/// Whether the network namespace of this thread is the initial one of the kernel; nothing when that
+/// is not known. The namespace of process 1 does not tell in a container, where that is its own.
+pub fn is_initial(root: &Root) -> Option<bool> {
+    match of(root, "net") {
+        Some(namespace) if namespace == INITIAL_NETWORK => return Some(true),
+        // A fake host of files has no links, and one namespace.
+        None if *root != Root::default() => return Some(true),
+        _ => {}
+    }
+    match fs::symlink_metadata(root.path(INITIAL_ONLY)) {
+        Ok(_) => Some(true),
+        // Where nothing is mounted, nothing is known.
+        Err(error) if is_gone(&error) => root.path("/proc/sys/net/core").is_dir().then_some(false),
+        Err(_) => None,
+    }
+}
+
+/// The network namespace of the first process of the host; nothing from a PID namespace that does
+/// not show all processes, where process 1 is another.
+pub fn of_host(root: &Root, pid_namespace: &str) -> Option<String> {
+    link(root, "1", "net").filter(|_| pid_namespace == ALL_PROCESSES)
 }
 
 fn link(root: &Root, process: &str, kind: &str) -> Option<String> {
@@ -169,14 +195,21 @@ fn has_its_number(root: &Root, name: &str) -> bool {
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
 /// Whether a network namespace still has a process or a name; true also when that is not known,
-/// because not all processes of the host are visible from this PID namespace.
+/// because not all processes of the host are visible from this PID namespace, or we may not inspect
+/// one of them.
 pub fn is_alive(root: &Root, pid_namespace: &str, namespace: &str) -> bool {
-    if !pid_namespace.is_empty() && pid_namespace != ALL_PROCESSES {
+    if pid_namespace != ALL_PROCESSES {
         return true;
     }
-    let mounts = text(root, "/proc/self/mountinfo").unwrap_or_default();
-    if mounts.lines().any(|line| line.split(' ').any(|word| word == namespace)) {
-        return true;
+    // A name is a mount, which our own mounts may not show.
+    for process in ["self", "1"] {
+        let is_named = match fs::read_to_string(root.path(format!("/proc/{process}/mountinfo"))) {
+            Ok(mounts) => mounts.split_whitespace().any(|word| word == namespace),
+            Err(error) => !is_gone(&error),
+        };
+        if is_named {
+            return true;
+        }
     }
     let Ok(processes) = fs::read_dir(root.path("/proc")) else { return true };
     let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
@@ -184,12 +217,17 @@ pub fn is_alive(root: &Root, pid_namespace: &str, namespace: &str) -> bool {
         .flatten()
         .filter(|entry| is_number(&entry.file_name().to_string_lossy()))
         .map(|entry| fs::read_link(entry.path().join("ns/net")));
-    links.any(|link| link.is_ok_and(|link| link.to_string_lossy() == namespace))
+    links.any(|link| match link {
+        Ok(link) => link.to_string_lossy() == namespace,
+        Err(error) => !is_gone(&error),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Folder;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn our_own_namespace_is_not_another() {
@@ -198,6 +236,46 @@ mod tests {
         assert_eq!(of_process(&root, "net", us), of(&root, "net"));
         assert_eq!((apart(&root, us), of_process(&root, "net", u32::MAX - 1)), (None, None));
         assert!(!others().unwrap().values().flatten().any(|pid| *pid == us));
+    }
+
+    #[test]
+    fn the_initial_namespace_is_known_by_its_number_or_by_a_file_of_its_own() {
+        let host = Folder::new("initial");
+        let root = Root::below(host.path());
+        assert_eq!(is_initial(&root), Some(true), "a host of files has no other");
+        let thread = host.path().join("proc/thread-self/ns");
+        fs::create_dir_all(&thread).unwrap();
+        fs::create_dir_all(host.path().join("proc/1/ns")).unwrap();
+        // As in a container, where process 1 is in the same namespace.
+        symlink("net:[22]", host.path().join("proc/1/ns/net")).unwrap();
+        symlink("net:[22]", thread.join("net")).unwrap();
+        assert_eq!(is_initial(&root), None, "nothing is mounted");
+        host.write("proc/sys/net/core/somaxconn", "4096");
+        assert_eq!(is_initial(&root), Some(false));
+        host.write("proc/sys/net/core/netdev_max_backlog", "1000");
+        assert_eq!(is_initial(&root), Some(true));
+        fs::remove_file(host.path().join("proc/sys/net/core/netdev_max_backlog")).unwrap();
+        fs::remove_file(thread.join("net")).unwrap();
+        symlink(INITIAL_NETWORK, thread.join("net")).unwrap();
+        assert_eq!(is_initial(&root), Some(true));
+        assert_eq!(of_host(&root, ALL_PROCESSES).as_deref(), Some("net:[22]"));
+        assert_eq!(of_host(&root, "pid:[7]"), None);
+    }
+
+    #[test]
+    fn a_namespace_ends_only_when_every_process_could_be_asked() {
+        let host = Folder::new("alive");
+        let root = Root::below(host.path());
+        let alive = || is_alive(&root, ALL_PROCESSES, "net:[22]");
+        host.write("proc/5/stat", "");
+        assert!(!alive() && is_alive(&root, "pid:[7]", "net:[22]"));
+        host.write("proc/1/mountinfo", "9 1 0:4 net:[22] /run/netns/x rw - nsfs nsfs rw");
+        assert!(alive(), "it has a name, though not among our own mounts");
+        host.write("proc/1/mountinfo", "1 1 0:1 / / rw - ext4 ext4 rw");
+        assert!(!alive());
+        // A file is no link, as one that we may not read is none.
+        host.write("proc/5/ns/net", "");
+        assert!(alive());
     }
 
     #[test]

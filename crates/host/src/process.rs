@@ -131,10 +131,11 @@ fn shown(bytes: &[u8]) -> String {
     secret::words(&words).join(" ").trim_end().to_string()
 }
 
-/// The process with this start, if it is alive; nothing when it is not, or when that is not known.
-pub fn same(host: &Root, pid: u32, started_ticks: u64) -> Option<Stat> {
-    let stat = stat_if_there_on(host, pid).ok().flatten();
-    stat.filter(|stat| stat.started_ticks == started_ticks && !stat.has_ended())
+/// The process with this start, if it is alive; nothing when it is not. One that cannot be read may
+/// be alive, so that is an error.
+pub fn same(host: &Root, pid: u32, started_ticks: u64) -> Result<Option<Stat>, Unreadable> {
+    let stat = stat_if_there_on(host, pid)?;
+    Ok(stat.filter(|stat| stat.started_ticks == started_ticks && !stat.has_ended()))
 }
 
 /// The first process with a name, and when it started.
@@ -250,15 +251,15 @@ mod tests {
         assert_eq!(stat_if_there_on(&root, 7).unwrap().unwrap().started_ticks, 9876);
         // A folder in its place cannot be read, which a file can also not be without descriptors.
         host.write("proc/8/stat/none", "");
-        assert!(stat_if_there_on(&root, 8).is_err());
+        assert!(stat_if_there_on(&root, 8).is_err() && same(&root, 8, 9876).is_err());
     }
 
     #[test]
     fn a_process_is_itself_only_with_its_start() {
         let (root, pid) = (Root::default(), std::process::id());
         let started = stat(pid).unwrap().started_ticks;
-        assert!(same(&root, pid, started).is_some());
-        assert!(same(&root, pid, started + 1).is_none() && same(&root, 0, 0).is_none());
+        assert!(same(&root, pid, started).unwrap().is_some());
+        assert_eq!((same(&root, pid, started + 1), same(&root, 0, 0)), (Ok(None), Ok(None)));
         let name = stat(pid).unwrap().name;
         assert!(named(&root, &name).is_some());
         assert_eq!(named(&root, "no such name"), None);

@@ -5,6 +5,7 @@
 
 use crate::netlink::{self, ATTRIBUTE_HEADER_BYTES, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES};
 use crate::scan;
+use std::collections::BTreeSet;
 use std::io;
 
 const NEW: u16 = 36;
@@ -27,9 +28,30 @@ pub struct RootQdisc {
 /// What is at the root of the device with this number.
 pub fn root(index: u32) -> io::Result<Option<RootQdisc>> {
     let mut found = None;
+    each(index, |parent, qdisc| {
+        if parent == ROOT {
+            found = Some(qdisc);
+        }
+    })?;
+    Ok(found)
+}
+
+/// Kinds below the kernel's own root: `mq` has one discipline for each queue.
+pub fn of_queues(index: u32) -> io::Result<BTreeSet<String>> {
+    let mut kinds = BTreeSet::new();
+    each(index, |parent, qdisc| {
+        if (1..1 << 16).contains(&parent) {
+            kinds.insert(qdisc.kind);
+        }
+    })?;
+    Ok(kinds)
+}
+
+/// Every discipline of a device, with its parent.
+fn each(index: u32, mut on: impl FnMut(u32, RootQdisc)) -> io::Result<()> {
     send(&request(GET, libc::NLM_F_DUMP, 0, 0, None), |kind, body| {
         let fields = Fields(body);
-        if kind == NEW && fields.u32(4)? == index && fields.u32(12)? == ROOT {
+        if kind == NEW && fields.u32(4)? == index {
             let mut root = RootQdisc { kind: String::new(), handle: fields.u32(8)? };
             let attributes = body.get(TCMSG_BYTES..).unwrap_or_default();
             netlink::attributes(attributes, |kind, value| {
@@ -38,11 +60,10 @@ pub fn root(index: u32) -> io::Result<Option<RootQdisc>> {
                 }
                 Ok(())
             })?;
-            found = Some(root);
+            on(fields.u32(12)?, root);
         }
         Ok(())
-    })?;
-    Ok(found)
+    })
 }
 
 /// Puts a discipline at the root, replacing one with the same handle.
@@ -91,6 +112,7 @@ mod tests {
     fn loopback_has_the_kernels_own() {
         let root = root(1).unwrap().unwrap();
         assert_eq!((root.kind.as_str(), root.handle), ("noqueue", 0));
+        assert!(of_queues(1).unwrap().is_empty());
     }
 
     #[test]

@@ -5,7 +5,6 @@ use crate::kept::{is_gone, unreadable};
 use crate::process;
 use crate::scan;
 use model::facts::Unreadable;
-use model::maps::IntoMap;
 use model::root::Root;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet as Bits, sched_setaffinity};
@@ -22,14 +21,24 @@ pub fn of(root: &Root, pid: u32) -> Result<Vec<u32>, Unreadable> {
     }
 }
 
-/// CPUs that each thread of a process may use; what cannot be read is left out.
-pub fn cpus(root: &Root, pid: u32) -> BTreeMap<u32, CpuSet> {
-    let of_thread = |tid: u32| {
-        let status = fs::read(root.process(pid, &format!("task/{tid}/status"))).ok()?;
-        let list = process::parse_status(&status, "Cpus_allowed_list")?;
-        Some((tid, CpuSet::parse_list(&scan::text(list)).ok()?))
+/// CPUs that each thread of a process may use; threads that have ended are left out.
+pub fn cpus(root: &Root, pid: u32) -> Result<BTreeMap<u32, CpuSet>, Unreadable> {
+    let mut all = BTreeMap::new();
+    for tid in of(root, pid)? {
+        all.extend(cpus_of(root, (pid, tid))?.map(|cpus| (tid, cpus)));
+    }
+    Ok(all)
+}
+
+/// CPUs that one thread may use; nothing when it has ended.
+pub fn cpus_of(root: &Root, (pid, tid): (u32, u32)) -> Result<Option<CpuSet>, Unreadable> {
+    let path = root.process(pid, &format!("task/{tid}/status"));
+    let status = match fs::read(&path) {
+        Err(why) if is_gone(&why) => return Ok(None),
+        status => status.map_err(|why| unreadable(&path, why))?,
     };
-    of(root, pid).unwrap_or_default().into_iter().filter_map(of_thread).into_map()
+    let list = process::parse_status(&status, "Cpus_allowed_list").unwrap_or_default();
+    CpuSet::parse_list(&scan::text(list)).map(Some).map_err(|why| unreadable(&path, why))
 }
 
 /// Lets a thread run on these CPUs. A thread that has ended is an error for which [`is_gone`] is
@@ -54,16 +63,28 @@ pub fn set_cpus(root: &Root, (pid, tid): (u32, u32), cpus: &CpuSet) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Folder;
 
     #[test]
     fn we_have_cpus_and_nobody_is_number_0() {
         let (root, us) = (Root::default(), std::process::id());
-        let cpus = cpus(&root, us);
+        let cpus = cpus(&root, us).unwrap();
         assert!(cpus.values().all(|cpus| !cpus.is_empty()) && cpus.contains_key(&us));
         let nobody = set_cpus(&root, (0, 0), &cpus[&us]).unwrap_err();
         assert!(is_gone(&nobody), "{nobody}");
         assert!(of(&root, u32::MAX).unwrap().is_empty());
         let absurd = CpuSet::parse_list("5000").unwrap();
         assert!(!is_gone(&set_cpus(&root, (us, us), &absurd).unwrap_err()));
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_read_has_not_ended() {
+        let host = Folder::new("threads");
+        let root = Root::below(host.path());
+        host.write("proc/7/task/7/status", "Cpus_allowed_list:\t0-3\n");
+        host.write("proc/7/task/8/other", "");
+        assert_eq!(cpus(&root, 7).unwrap().len(), 1, "8 has ended");
+        host.write("proc/7/task/8/status/none", "");
+        assert!(cpus(&root, 7).is_err());
     }
 }

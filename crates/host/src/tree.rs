@@ -151,14 +151,20 @@ pub fn parents(host: &Root) -> Result<BTreeMap<u32, u32>, Unreadable> {
     Ok(parents)
 }
 
-/// Processes below one, each with its start, by number; without our own.
-pub fn descendants(host: &Root, pid: u32) -> Vec<(u32, u64)> {
-    let tree = Tree::on(host, pid);
-    let below = tree.iter().flat_map(Tree::pids).filter(|below| **below != pid);
-    let started = |pid: &u32| Some((*pid, process::stat_on(host, *pid).ok()?.started_ticks));
-    let mut found: Vec<(u32, u64)> = below.filter_map(started).collect();
+/// Processes below one, each with its start, by number; without our own. None when it has ended.
+pub fn descendants(host: &Root, pid: u32) -> Result<Vec<(u32, u64)>, Unreadable> {
+    let mut tree = Tree::unseen(host, pid);
+    match tree.refresh() {
+        Err(_) if tree.has_ended => return Ok(Vec::new()),
+        read => read?,
+    }
+    let mut found = Vec::new();
+    for below in tree.pids().iter().filter(|below| **below != pid) {
+        let stat = process::stat_if_there_on(host, *below)?;
+        found.extend(stat.map(|stat| (*below, stat.started_ticks)));
+    }
     found.sort_unstable();
-    found
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -212,7 +218,9 @@ mod tests {
         let mut tree = Tree::on(&Root::below(host.path()), 7).unwrap();
         // A folder in its place fails with another error than a file that is gone.
         move_away("proc/7/stat", "proc/7/kept");
+        assert_eq!(descendants(&Root::below(host.path()), 7), Ok(Vec::new()));
         host.write("proc/7/stat/none", "");
+        assert!(descendants(&Root::below(host.path()), 7).is_err());
         let why = tree.refresh().unwrap_err().why;
         assert!(!why.contains("has ended"), "{why}");
         move_away("proc/7/stat", "proc/7/folder");

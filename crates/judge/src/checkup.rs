@@ -144,7 +144,8 @@ fn lateness(of: &Observed) -> Checked {
     let found =
         format!("a thread runs p99 {}, max {} late", show_ns(p99 as f64), show_ns(max as f64));
     let cost = "requests of an open loop leave late by this, and responses are stamped late";
-    let change = "stop other load; on bare metal: sudo ceiling tune apply --only cpu-idle";
+    let change = "stop other load; on bare metal: sudo ceiling tune apply --only cpu-idle \
+                  --profile latency";
     checked("noise", above(p99 as f64, LATE_NS), found, (cost, change))
 }
 
@@ -265,6 +266,15 @@ mod tests {
         for (name, change, expected) in cases {
             assert_eq!(fitness(&with(change), name), expected, "{name}");
         }
+    }
+
+    /// The other profiles leave idle states alone, and without a profile nothing would be changed.
+    #[test]
+    fn the_command_against_late_threads_names_the_profile_that_does_it() {
+        let mut of = quiet();
+        of.late_ns.p99 = Some(300_000);
+        let change = lateness(&of).change;
+        assert!(change.ends_with("tune apply --only cpu-idle --profile latency"), "{change}");
     }
 
     #[test]

@@ -44,9 +44,10 @@ impl KnownProcess {
         self.pid
     }
 
-    /// Whether it still runs.
+    /// Whether it still runs; also when that cannot be read.
     pub fn runs(&self) -> bool {
-        process::same(&Root::default(), self.pid, self.started_ticks).is_some()
+        let same = process::same(&Root::default(), self.pid, self.started_ticks);
+        same.map_or(true, |same| same.is_some())
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::knob::{Act, Knob};
 use crate::knobs::GENERATOR;
 use crate::knobs::REGISTRY;
+use crate::plan::find;
 use crate::predict;
 use model::advice::{Advice, By, Candidate, SCHEMA};
 use model::tuning::{Basis, Prediction, Scope, Side, Signals};
@@ -79,9 +80,15 @@ fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
     prediction.high.is_none_or(|high| high > predict::noise(signals) + f64::EPSILON)
 }
 
-fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
+/// What a knob would do to the rate of a run: its own figures, and what limited the run. Advice and
+/// plans have the same.
+pub fn prediction(knob: &Knob, signals: &Signals) -> Prediction {
     let said = beside_the_point(knob, signals, (knob.predict)(signals));
-    let prediction = behind_the_generator(knob, signals, said);
+    behind_the_generator(knob, signals, said)
+}
+
+fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
+    let prediction = prediction(knob, signals);
     let next = match prediction.basis {
         Basis::Unknown => settle(signals, asked),
         Basis::NoEffect | Basis::Bounded => String::new(),
@@ -141,11 +148,34 @@ fn behind_the_generator(knob: &Knob, signals: &Signals, said: Prediction) -> Pre
     Prediction::no_effect(predict::noise(signals), words, "a run whose wall is the server's")
 }
 
+/// Knobs that the default profile leaves alone, and the one that sets them.
+const OTHER_PROFILES: &[(&str, &str)] = &[
+    ("T20", "latency"),
+    ("T22", "latency"),
+    ("T31", "seeds"),
+    ("T35", "churn"),
+    ("T37", "churn"),
+    ("T42", "latency"),
+    ("T44", "latency"),
+    ("T46", "latency"),
+    ("T52", "latency"),
+    ("T55", "latency"),
+    ("T57", "latency"),
+];
+
+/// The command that shows what would be set for a knob, by the profile that sets it.
+pub fn by_hand(knob: &str) -> String {
+    let is_it = |id: &str| find(knob).is_some_and(|found| found.id == id);
+    let other = OTHER_PROFILES.iter().find(|(id, _)| is_it(id));
+    let profile = other.map_or(String::new(), |(_, name)| format!(" --profile {name}"));
+    format!("ceiling tune plan --only {knob}{profile}")
+}
+
 /// The command that tests a candidate.
 fn test_of(candidate: &Candidate, asked: RunCommands<'_>) -> String {
     match candidate.by {
         _ if candidate.is_disruptive => {
-            format!("ceiling tune plan --only {} (it can cut connections)", candidate.name)
+            format!("{} (it can cut connections)", by_hand(&candidate.name))
         }
         By::Ceiling => format!(
             "ceiling advise {} --knob {} --plan {}.toml",

@@ -157,7 +157,7 @@ fn look<'a>(
                 is_refused = true;
                 add(row.now.clone(), Fate::Refused, "the plan sets it twice".to_string());
             }
-            Stand::Free(now) if now.value == change.place.settles_to(&change.wanted) => {
+            Stand::Free(now) if is_set(change, &now) => {
                 add(Some(now.value), Fate::Already, String::new());
             }
             Stand::Free(now) => {
@@ -172,6 +172,10 @@ fn look<'a>(
     }
     todo.sort_by_key(|todo| stage(&todo.change.place));
     if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
+}
+
+fn is_set(change: &Change, now: &Seen) -> bool {
+    change.place.is_same(&now.value, &change.place.settles_to(&change.wanted))
 }
 
 /// When a change is made; changes of the same stage stay in the order of the plan. They are put
@@ -267,6 +271,7 @@ pub(crate) fn header(host: &Host, deadline: Option<Duration>, note: &str) -> Hea
         boot_id: host.boot_id.clone(),
         namespace: host.namespace.clone(),
         pid_namespace: host.pid_namespace.clone(),
+        group_namespace: host.group_namespace.clone(),
         at_unix_ms: clock::unix_ms(),
         program: format!("ceiling {}", env!("CARGO_PKG_VERSION")),
         pid: std::process::id(),
@@ -324,7 +329,7 @@ impl Under<'_, '_> {
     ) -> (Option<String>, Result<String, String>) {
         let place = &change.place;
         let before = match place.read(self.host) {
-            Ok(Some(before)) if before.value == seen.value => before,
+            Ok(Some(before)) if place.is_same(&before.value, &seen.value) => before,
             Ok(Some(now)) => return (Some(now.value.clone()), Err(moved(seen, &now))),
             Ok(None) => return (None, Err("it is gone".to_string())),
             Err(error) => return (None, Err(error.why())),
@@ -345,7 +350,7 @@ impl Under<'_, '_> {
             Err(error) => return (None, Err(error.why())),
         };
         let now = Some(seen.value.clone());
-        let is_meant = seen.value == settles_to;
+        let is_meant = place.is_same(&seen.value, &settles_to);
         if let Err(error) = self.open.append(Entry::Written { seq, seen: seen.clone() }) {
             return (now, Err(error.to_string()));
         }
@@ -424,7 +429,7 @@ fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> B
         wanted: change.wanted.clone(),
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
-        device_index: change.place.device().and_then(|name| link::index(&host.root, name)),
+        device_index: change.place.device().and_then(|name| link::index(&host.root, name).ok()?),
         at_boot_ms: Some(clock::boot_ms()),
     }
 }

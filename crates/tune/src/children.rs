@@ -3,7 +3,8 @@
 
 use crate::host::Host;
 use crate::journal::Recorded;
-use crate::place::Place;
+use crate::place::{Place, PlaceError};
+use crate::server::told;
 use ::host::tree;
 
 /// How many times the children are listed: a process may start another one meanwhile, which
@@ -21,14 +22,15 @@ struct Heirs {
     others: Vec<(u32, String)>,
 }
 
-fn heirs(host: &Host, change: &Recorded) -> Heirs {
+/// An error when one of them cannot be read: it may have our value.
+fn heirs(host: &Host, change: &Recorded) -> Result<Heirs, String> {
     let mut heirs = Heirs::default();
     let begin = &change.begin;
     let Some(((pid, _), since_ms)) = begin.place.process().zip(begin.at_boot_ms) else {
-        return heirs;
+        return Ok(heirs);
     };
-    for (pid, started_ticks) in tree::descendants(&host.root, pid) {
-        let Some(place) = begin.place.of_heir(pid, started_ticks) else { return heirs };
+    for (pid, started_ticks) in tree::descendants(&host.root, pid).map_err(told)? {
+        let Some(place) = begin.place.of_heir(pid, started_ticks) else { return Ok(heirs) };
         if (started_ticks + 1) * TICK_MS <= since_ms {
             continue;
         }
@@ -37,10 +39,15 @@ fn heirs(host: &Host, change: &Recorded) -> Heirs {
             Ok(Some(seen)) if change.is_ours(&seen) => heirs.ours.push((pid, place)),
             Ok(Some(seen)) => heirs.others.push((pid, seen.value)),
             // The process has ended.
-            Ok(None) | Err(_) => {}
+            Ok(None) => {}
+            Err(error) => return Err(of_later(pid, &error)),
         }
     }
-    heirs
+    Ok(heirs)
+}
+
+fn of_later(pid: u32, error: &PlaceError) -> String {
+    format!("process {pid}, started since: {}", error.why())
 }
 
 /// Gives the processes that inherited our value the old one; returns the note for the user. An
@@ -48,16 +55,17 @@ fn heirs(host: &Host, change: &Recorded) -> Heirs {
 pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>, String> {
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
-        let heirs = heirs(host, change);
+        let heirs = heirs(host, change)?;
         if heirs.ours.is_empty() {
             return Ok(words(&done, "were put back, too", &heirs.others));
         }
         for (pid, place) in heirs.ours {
-            let Ok(Some(now)) = place.read(host) else { continue };
+            let now = place.read(host).map_err(|error| of_later(pid, &error))?;
+            let Some(now) = now else { continue };
             if let Err(error) = place.write(host, &change.begin.before.value, &now) {
-                let is_alive = matches!(place.read(host), Ok(Some(_)));
-                if is_alive {
-                    return Err(format!("process {pid}, started since: {}", error.why()));
+                let has_ended = matches!(place.read(host), Ok(None));
+                if !has_ended {
+                    return Err(of_later(pid, &error));
                 }
             }
             done.push(pid);
@@ -67,8 +75,11 @@ pub(crate) fn put_back(host: &Host, change: &Recorded) -> Result<Option<String>,
 }
 
 /// The note about them while the change is applied.
-pub(crate) fn told(host: &Host, change: &Recorded) -> Option<String> {
-    let heirs = heirs(host, change);
+pub(crate) fn noted(host: &Host, change: &Recorded) -> Option<String> {
+    let heirs = match heirs(host, change) {
+        Ok(heirs) => heirs,
+        Err(why) => return Some(why),
+    };
     let ours: Vec<u32> = heirs.ours.iter().map(|(pid, _)| *pid).collect();
     let words = words(&ours, "have it, too", &heirs.others)?;
     Some(words.trim_start_matches("; ").to_string())

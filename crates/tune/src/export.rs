@@ -2,9 +2,10 @@
 //! permanent.
 
 use crate::error::TuneError;
-use crate::journal::Journal;
+use crate::host::Host;
+use crate::journal::{Begin, Journal, Recorded, Story};
 use crate::place::{Place, Seen};
-use crate::plan::Planned;
+use crate::plan::{Change, Planned};
 use std::fmt::Write;
 
 /// What an operator keeps settings in.
@@ -43,40 +44,58 @@ pub struct Durable {
     pub wanted: String,
     /// The value before.
     pub before: Seen,
+    /// The name of an interrupt: its number may be another after a restart.
+    pub interrupt: Option<String>,
+    /// Why no file that the host reads at its start may set it.
+    pub why_not: Option<String>,
 }
 
 impl Durable {
     /// What a plan would write.
-    pub fn of_plan(planned: &[Planned]) -> Vec<Self> {
-        let of = |planned: &Planned| {
-            let change = planned.change.clone()?;
+    pub fn of_plan(host: &Host, planned: &[Planned]) -> Vec<Self> {
+        let of = |Planned { row, change }: &Planned| {
+            let Change { place, wanted, seen } = change.clone()?;
+            let why_not = elsewhere(host, &place, &host.namespace);
             Some(Self {
-                knob: planned.row.knob.clone(),
-                name: planned.row.name.clone(),
-                place: change.place,
-                wanted: change.wanted,
-                before: change.seen,
+                knob: row.knob.clone(),
+                name: row.name.clone(),
+                interrupt: name_of(host, &place),
+                why_not,
+                place,
+                wanted,
+                before: seen,
             })
         };
         planned.iter().filter_map(of).collect()
     }
 
     /// Changes that are applied and not put back, the oldest first.
-    pub fn applied(journal: &Journal) -> Result<Vec<Self>, TuneError> {
+    pub fn applied(host: &Host, journal: &Journal) -> Result<Vec<Self>, TuneError> {
         let (stories, damaged) = journal.stories()?;
         if let Some(error) = damaged.into_iter().next() {
             return Err(error);
         }
-        let changes = stories.iter().rev().flat_map(|story| story.open_changes());
-        let written = changes.filter(|change| change.written.is_some());
-        let of = |begin: &crate::journal::Begin| Self {
-            knob: begin.knob.clone(),
-            name: begin.name.clone(),
-            place: begin.place.clone(),
-            wanted: begin.wanted.clone(),
-            before: begin.before.clone(),
-        };
-        Ok(written.map(|change| of(&change.begin)).collect())
+        let mut all = Vec::new();
+        for Story { header, changes, .. } in stories.iter().rev() {
+            let is_left = |change: &&Recorded| change.ended.is_none() && change.written.is_some();
+            for Begin { knob, name, place, wanted, before, .. } in
+                changes.iter().filter(is_left).map(|change| &change.begin)
+            {
+                let is_lost = header.boot_id != host.boot_id;
+                let lost = || "the host was restarted since: it is not applied".to_string();
+                let why_not = is_lost.then(lost);
+                all.push(Self {
+                    knob: knob.clone(),
+                    name: name.clone(),
+                    place: place.clone(),
+                    wanted: wanted.clone(),
+                    before: before.clone(),
+                    interrupt: name_of(host, place),
+                    why_not: why_not.or_else(|| elsewhere(host, place, &header.namespace)),
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// The file and the bytes for this value and for the one before; or why there are none.
@@ -84,12 +103,25 @@ impl Durable {
         let Place::File { path, format } = &self.place else {
             return Err("it is not a file".to_string());
         };
+        if let Some(why) = &self.why_not {
+            return Err(why.clone());
+        }
+        if !self.place.in_control_groups().is_empty() {
+            let why = "its control group is made anew at each start; set it where that is made";
+            return Err(why.to_string());
+        }
+        let interrupt = self.interrupt.clone();
+        if path.starts_with(INTERRUPTS) && interrupt.is_none() {
+            let why = "its number may be another after a restart, and no name tells it apart";
+            return Err(why.to_string());
+        }
         let wanted = format.bytes(&self.wanted, &self.before.raw);
         let before = format.bytes(&self.before.value, &self.before.raw);
-        if [path, &wanted, &before].iter().any(|text| !is_plain(text)) {
+        let texts = [path, &wanted, &before].into_iter().chain(&interrupt);
+        if texts.into_iter().any(|text| !is_plain(text)) {
             return Err("it has characters that do not belong in such a file".to_string());
         }
-        Ok(Lines { path: path.clone(), wanted, before })
+        Ok(Lines { path: path.clone(), wanted, before, interrupt })
     }
 
     fn title(&self) -> String {
@@ -109,6 +141,42 @@ struct Lines {
     path: String,
     wanted: String,
     before: String,
+    interrupt: Option<String>,
+}
+
+impl Lines {
+    /// The command of a shell that writes a value. An interrupt is found by the folder that has its
+    /// name; with none or several there, it fails.
+    fn command(&self, value: &str) -> String {
+        let Self { path, interrupt, .. } = self;
+        match (interrupt, path.rsplit_once('/')) {
+            (Some(name), Some((_, file))) => {
+                format!("(cd {INTERRUPTS}*/'{name}'/.. && echo '{value}' > {file})")
+            }
+            _ => format!("echo '{value}' > '{path}'"),
+        }
+    }
+}
+
+const INTERRUPTS: &str = "/proc/irq/";
+
+/// The name of the interrupt that a place belongs to, when no other has it: the kernel makes a
+/// folder with that name below its number.
+fn name_of(host: &Host, place: &Place) -> Option<String> {
+    let irq = place.path()?.strip_prefix(INTERRUPTS)?.split('/').next()?;
+    let has = |irq: &str, name: &str| host.root.path(format!("{INTERRUPTS}{irq}/{name}")).is_dir();
+    let all = host.names_in(INTERRUPTS);
+    let is_only =
+        |name: &String| has(irq, name) && all.iter().filter(|irq| has(irq, name)).count() == 1;
+    host.names_in(&format!("{INTERRUPTS}{irq}")).into_iter().find(is_only)
+}
+
+/// Why a value of this network namespace is none of the host's own.
+fn elsewhere(host: &Host, place: &Place, namespace: &str) -> Option<String> {
+    let is_hosts = host.is_initial_namespace && host.namespace == namespace;
+    (place.is_of_network_namespace() && !is_hosts).then(|| {
+        format!("it is of network namespace {namespace}, and such a file is for the host's own")
+    })
 }
 
 /// Whether a text is literal in every form: no quotes, no expansions, no line ends.
@@ -131,6 +199,7 @@ fn head(form: &str) -> String {
 }
 
 fn cannot(setting: &Durable, why: &str) -> String {
+    let why: String = why.chars().filter(|sign| !sign.is_control()).collect();
     format!("# not here: {} {}: {why}\n", setting.title(), setting.shown())
 }
 
@@ -162,11 +231,12 @@ fn udev(settings: &[Durable]) -> String {
             .ok()
             .and_then(|lines| lines.path.strip_prefix("/sys/class/net/")?.split_once('/'));
         match (&lines, device) {
+            // A device that gets another name after it was added is moved to it.
             (Ok(lines), Some((device, file))) => {
                 let _ = writeln!(text, "\n# {}, was {}", setting.title(), lines.before);
                 let _ = writeln!(
                     text,
-                    "ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"{device}\", \
+                    "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"{device}\", \
                      ATTR{{{file}}}=\"{}\"",
                     lines.wanted
                 );
@@ -185,10 +255,12 @@ fn systemd(settings: &[Durable]) -> String {
     let (mut start, mut stop) = (String::new(), Vec::new());
     for setting in settings {
         match setting.lines() {
-            Ok(Lines { path, wanted, before }) => {
+            Ok(lines) => {
+                let (wanted, before) = (lines.command(&lines.wanted), lines.command(&lines.before));
                 let _ = writeln!(start, "# {}", setting.title());
-                let _ = writeln!(start, "ExecStart=/bin/sh -c \"echo '{wanted}' > '{path}'\"");
-                stop.push(format!("ExecStop=/bin/sh -c \"echo '{before}' > '{path}'\"\n"));
+                let _ = writeln!(start, "ExecStart=/bin/sh -c \"{wanted}\"");
+                // Also after a start that failed, and past one that fails itself.
+                stop.push(format!("ExecStopPost=-/bin/sh -c \"{before}\"\n"));
             }
             Err(why) => text += &cannot(setting, &why),
         }
@@ -207,10 +279,10 @@ fn shell(settings: &[Durable]) -> String {
     let (mut apply, mut revert) = (String::new(), Vec::new());
     for setting in settings {
         match setting.lines() {
-            Ok(Lines { path, wanted, before }) => {
+            Ok(lines) => {
                 let _ = writeln!(apply, "    # {}", setting.title());
-                let _ = writeln!(apply, "    echo '{wanted}' > '{path}'");
-                revert.push(format!("    echo '{before}' > '{path}'\n"));
+                let _ = writeln!(apply, "    {}", lines.command(&lines.wanted));
+                revert.push(format!("    {}\n", lines.command(&lines.before)));
             }
             Err(why) => text += &cannot(setting, &why),
         }
@@ -219,7 +291,8 @@ fn shell(settings: &[Durable]) -> String {
     let body = |lines: &str| if lines.is_empty() { "    :\n".to_string() } else { lines.into() };
     text + "set -e\n\ncase \"$1\" in\napply)\n"
         + &body(&apply)
-        + "    ;;\nrevert)\n"
+        // What is left is put back past one that fails.
+        + "    ;;\nrevert)\n    set +e\n"
         + &body(&revert.concat())
         + "    ;;\n*)\n    echo \"usage: sh $0 apply|revert\" >&2\n    exit 2\n    ;;\nesac\n"
 }
@@ -228,6 +301,7 @@ fn shell(settings: &[Durable]) -> String {
 mod tests {
     use super::*;
     use crate::place::Format;
+    use crate::testing::MadeUp;
 
     fn setting(knob: &str, name: &str, place: Place, raw: &str, wanted: &str) -> Durable {
         let value = match &place {
@@ -236,7 +310,7 @@ mod tests {
         };
         let before = Seen { raw: format!("{raw}\n"), value };
         let (knob, name, wanted) = (knob.to_string(), name.to_string(), wanted.to_string());
-        Durable { knob, name, place, wanted, before }
+        Durable { knob, name, place, wanted, before, interrupt: None, why_not: None }
     }
 
     fn settings() -> Vec<Durable> {
@@ -244,16 +318,38 @@ mod tests {
         let rps = file("/sys/class/net/eth0.7/queues/rx-0/rps_cpus", Format::Mask);
         let somaxconn = file("/proc/sys/net/core/somaxconn", Format::Number);
         let buffers = file("/proc/sys/net/ipv4/tcp_rmem", Format::Numbers);
-        let affinity = file("/proc/irq/30/smp_affinity_list", Format::List);
+        let affinity = |irq: u32| file(&format!("/proc/irq/{irq}/smp_affinity_list"), Format::List);
+        let pin = |irq| setting("T1", "irq-affinity", affinity(irq), "0-3", "2");
+        let named = |irq, name: &str| Durable { interrupt: Some(name.into()), ..pin(irq) };
+        let group = file("/sys/fs/cgroup/a/cpu.max", Format::Word);
+        let lowat = file("/proc/sys/net/ipv4/tcp_notsent_lowat", Format::Number);
+        let lowat = setting("T42", "notsent-lowat", lowat, "1", "2");
         let hostile = file("/sys/class/net/x'; reboot #/threaded", Format::Number);
         vec![
             setting("T5", "rps", rps, "00000000,00000000", "0-3"),
             setting("T29", "somaxconn", somaxconn, "4096", "16384"),
             setting("T41", "buffers", buffers, "4096\t131072\t6291456", "4096 131072 33554432"),
-            setting("T1", "irq-affinity", affinity, "0-3", "2"),
+            named(30, "eth0-TxRx-0"),
+            pin(31),
+            named(32, "x'; reboot #"),
+            setting("T58", "cpu-quota", group, "max 1", "2 1"),
+            Durable { why_not: Some("it is of\nreboot".into()), ..lowat },
             setting("T18", "offloads", Place::Qdisc { device: "eth0".into() }, "fq", "mq"),
             setting("T11", "threaded-napi", hostile, "0", "1"),
         ]
+    }
+
+    #[test]
+    fn an_interrupt_has_the_name_that_no_other_has() {
+        let made = MadeUp::new("export", 2);
+        for name in ["30/smp_affinity_list", "30/eth0-TxRx-0/none", "31/both/x", "32/both/x"] {
+            made.write(&format!("/proc/irq/{name}"), "");
+        }
+        let name = |path: &str| name_of(&made.host(), &Place::file(path, Format::List));
+        assert_eq!(name("/proc/irq/30/smp_affinity_list").as_deref(), Some("eth0-TxRx-0"));
+        assert_eq!(name("/proc/irq/31/smp_affinity_list"), None);
+        assert_eq!(name("/proc/irq/33/smp_affinity_list"), None);
+        assert_eq!(name("/proc/sys/net/core/somaxconn"), None);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::apply::header;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
-use crate::journal::{Begin, Entry, Header, Journal, Story};
-use crate::place::{Place, Seen};
+use crate::journal::{Begin, Entry, Header, Journal, Open, Story};
+use crate::place::{Place, PlaceError, Seen};
 use crate::process;
 use crate::revert::{self, Which, holder, is_abandoned};
 use model::root::Root;
@@ -128,10 +128,9 @@ impl Held {
         let told = |why: &dyn ToString| why.to_string();
         let _lock = self.journal.lock().map_err(|why| told(&why))?;
         // A write after a revert would be in no journal.
-        let story = self.journal.story(&self.transaction.to_string());
-        if !story.is_ok_and(|story| story.is_some()) {
+        let Ok(Some(story)) = self.journal.story(&self.transaction.to_string()) else {
             return Err(format!("{}: it was put back meanwhile", self.place.show()));
-        }
+        };
         let now = self.place.read(&self.host).map_err(|why| told(&why))?;
         let now = now.ok_or_else(|| format!("{}: it is gone", self.place.show()))?;
         if now.value == value {
@@ -140,7 +139,25 @@ impl Held {
         if ![&self.before.value, &self.wanted].contains(&&now.value) {
             return Err(format!("{}: another program set '{}'", self.place.show(), now.value));
         }
-        self.place.write(&self.host, value, &now).map_err(|why| told(&why))
+        self.place.write(&self.host, value, &now).map_err(|why| told(&why))?;
+        let back = self.place.read_back(&self.host).map_err(|why| told(&why))?;
+        let back = back.ok_or_else(|| format!("{}: it is gone", self.place.show()))?;
+        if self.is_at(&back, value) {
+            return Ok(());
+        }
+        let meant = self.place.settles_to(value);
+        let why = format!("it reads back as '{}', not as '{meant}'", back.value);
+        // Known to a revert as ours.
+        let file = self.journal.file(self.transaction);
+        let written = Entry::Written { seq: 0, seen: back };
+        Open::resume(&file, story)
+            .and_then(|mut open| open.append(written))
+            .map_err(|why| told(&why))?;
+        Err(format!("{}: {why}", self.place.show()))
+    }
+
+    fn is_at(&self, now: &Seen, value: &str) -> bool {
+        self.place.are_alike(&self.host, &now.value, &self.place.settles_to(value))
     }
 
     /// Puts the old value back. On failure the journal keeps the entry, and the error reports it.
@@ -163,14 +180,38 @@ impl Held {
         }
         let which = Which::Transaction(self.transaction.to_string());
         let rows = match revert::revert(&self.host, &self.journal, &which, &mut |_| {}) {
-            // Another process put it back, and its journal entry is no longer kept.
-            Err(TuneError::Unknown { .. }) => Vec::new(),
+            // Another process put it back, and its journal entry is no longer kept; or the journal
+            // was removed.
+            Err(TuneError::Unknown { .. }) => {
+                self.is_over = true;
+                return self.put_back_alone();
+            }
             rows => rows.map_err(|why| why.to_string())?,
         };
         self.is_over = true;
         trouble(&rows).map_or(Ok(()), |why| {
             Err(format!("{why}; before the experiment it was '{}'", self.before.value))
         })
+    }
+}
+
+impl Held {
+    /// Without a journal: what this process has in memory is enough.
+    fn put_back_alone(&self) -> Result<(), String> {
+        let told = |why: PlaceError| why.to_string();
+        match self.place.read(&self.host).map_err(told)? {
+            Some(now)
+                if self.is_at(&now, &self.wanted) && !self.is_at(&now, &self.before.value) =>
+            {
+                self.place.write(&self.host, &self.before.value, &now).map_err(told)?;
+                let back = self.place.read_back(&self.host).map_err(told)?;
+                match back.filter(|back| !self.is_at(back, &self.before.value)) {
+                    None => Ok(()),
+                    Some(back) => Err(format!("{}: it is '{}'", self.place.show(), back.value)),
+                }
+            }
+            _ => Ok(()),
+        }
     }
 }
 

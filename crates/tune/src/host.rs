@@ -28,10 +28,13 @@ pub struct Host {
     pub boot_id: String,
     /// Identifies the network namespace of this process.
     pub namespace: String,
-    /// Whether that is the initial namespace of the host: some files can be written only there.
+    /// Whether that is known to be the initial namespace of the host: some files can be written
+    /// only there.
     pub is_initial_namespace: bool,
     /// Identifies the PID namespace of this process, to which pids belong.
     pub pid_namespace: String,
+    /// Identifies its namespace of control groups: a path of a group is another group in another.
+    pub group_namespace: String,
 }
 
 /// A network device.
@@ -119,6 +122,13 @@ impl Wish {
         self.split.as_ref().map_or_else(|| host.usable_cpus(), |split| split.network.clone())
     }
 
+    /// CPUs for the packets of a device: those near it, or else all.
+    pub fn cpus_for(&self, host: &Host, device: &Device) -> CpuSet {
+        let wanted = self.network_cpus(host);
+        let near = wanted.and(&device.near_cpus);
+        if near.is_empty() { wanted } else { near }
+    }
+
     /// CPUs for the server on a host.
     pub fn server_cpus(&self, host: &Host) -> CpuSet {
         self.split.as_ref().map_or_else(|| host.usable_cpus(), |split| split.server.clone())
@@ -142,9 +152,9 @@ impl Host {
             devices: devices(&root, &cpus_online),
             servers: Vec::new(),
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_string(),
-            // A fake host of files has no links, and one namespace.
-            is_initial_namespace: namespace == namespace::of_first_process(&root, "net"),
+            is_initial_namespace: namespace::is_initial(&root) == Some(true),
             pid_namespace: namespace::of(&root, "pid").unwrap_or_default(),
+            group_namespace: namespace::of(&root, "cgroup").unwrap_or_default(),
             namespace: namespace.unwrap_or_default(),
             cpus_online,
             root,

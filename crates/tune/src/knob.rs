@@ -76,9 +76,7 @@ impl Ask<'_> {
     /// CPUs for the packets of a device: the requested ones that are near it, or else all requested
     /// ones.
     pub fn cpus_for(&self, device: &Device) -> CpuSet {
-        let wanted = self.wish.network_cpus(self.host);
-        let near = wanted.and(&device.near_cpus);
-        if near.is_empty() { wanted } else { near }
+        self.wish.cpus_for(self.host, device)
     }
 }
 

@@ -42,7 +42,7 @@ mod tests;
 
 pub use self::host::{Device, Host, Interrupt, Profile, Split, Wish};
 pub use ::host::CpuSet;
-pub use advise::{RunCommands, advise};
+pub use advise::{RunCommands, advise, by_hand, prediction};
 pub use apply::{Applied, ApplyOptions, DEADLINE, DEADLINE_MAX, Disruption, Watch, apply, places};
 pub use error::TuneError;
 pub use export::{Durable, Form, export};

@@ -17,7 +17,9 @@ pub use ethtool::DriverSetting;
 pub use file::Format;
 
 use crate::host::Host;
-use crate::process;
+use crate::process::{self, Stat};
+use crate::server::told;
+use model::facts::Unreadable;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::thread;
@@ -151,6 +153,19 @@ impl PlaceError {
     }
 }
 
+/// The process of a place, if it still runs. One that cannot be read may run, which is an error.
+fn same(
+    host: &Host,
+    (pid, started_ticks): (u32, u64),
+    place: impl Fn() -> String,
+) -> Result<Option<Stat>, PlaceError> {
+    process::same(&host.root, pid, started_ticks).map_err(|why| unreadable(place(), why))
+}
+
+fn unreadable(place: String, why: Unreadable) -> PlaceError {
+    PlaceError::Value { place, why: told(why) }
+}
+
 /// How many times a driver is read again after a write, [`PAUSE`] apart.
 const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -226,19 +241,28 @@ impl Place {
             Self::File { path, format } => file::read(host, path, format),
             Self::Ethtool { device, setting } => ethtool::read(host, device, setting),
             Self::Qdisc { device } => qdisc::read(host, device),
-            Self::Threads { pid, started_ticks } => Ok(threads::read(host, *pid, *started_ticks)),
+            Self::Threads { pid, started_ticks } => threads::read(host, (*pid, *started_ticks)),
             Self::CpuMax { folder, inode } => group::read_limit(host, folder, *inode),
             Self::Masks { .. } => self.masks().map_or(Ok(None), |masks| masks.read(host)),
             Self::Group { .. } => self.moved().map_or(Ok(None), |moved| moved.read(host)),
-            Self::ForServer { folders } => Ok(Some(group::ForServer(folders).read(host))),
-            Self::Daemon { pid, started_ticks, .. } => Ok(daemon::read(host, *pid, *started_ticks)),
+            Self::ForServer { folders } => group::ForServer(folders).read(host),
+            Self::Daemon { name, pid, started_ticks } => {
+                daemon::read(host, name, (*pid, *started_ticks))
+            }
             Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
         }
     }
 
-    /// Whether two of its values are the same to the kernel.
+    /// Whether two of its values mean the same, on any host.
+    pub(crate) fn is_same(&self, one: &str, two: &str) -> bool {
+        let is_alike = |setting| ethtool::are_alike(setting, one, two);
+        one == two || matches!(self, Self::Ethtool { setting, .. } if is_alike(setting))
+    }
+
+    /// Whether two of its values are the same to the kernel of this host.
     pub(crate) fn are_alike(&self, host: &Host, one: &str, two: &str) -> bool {
-        one == two || matches!(self, Self::Threads { .. }) && threads::are_alike(host, one, two)
+        self.is_same(one, two)
+            || matches!(self, Self::Threads { .. }) && threads::are_alike(host, one, two)
     }
 
     /// Reads it right after a write, and waits for a driver that is setting its device up again.
@@ -316,14 +340,15 @@ impl Place {
         Some(group::Move { pid: *pid, from, made })
     }
 
-    /// The file or folder of the control group that it is in, when it is in one.
-    pub(crate) fn in_control_group(&self) -> Option<&str> {
+    /// Files or folders of the control groups that it is in, when it is in any.
+    pub(crate) fn in_control_groups(&self) -> &[String] {
+        use std::slice::from_ref;
         match self {
-            Self::File { path, .. } => Some(path.as_str()).filter(|path| path.starts_with(GROUPS)),
-            Self::CpuMax { folder, .. } => Some(folder),
-            Self::Group { from, .. } => Some(from),
-            Self::ForServer { folders } => folders.first().map(String::as_str),
-            _ => None,
+            Self::File { path, .. } if path.starts_with(GROUPS) => from_ref(path),
+            Self::CpuMax { folder, .. } => from_ref(folder),
+            Self::Group { from, .. } => from_ref(from),
+            Self::ForServer { folders } => folders,
+            _ => &[],
         }
     }
 

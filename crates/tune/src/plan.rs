@@ -1,5 +1,6 @@
 //! The changes that would be made, and their effect: knobs compared with a host, a wish and a run.
 
+use crate::advise;
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::knobs::REGISTRY;
@@ -42,7 +43,8 @@ pub fn plan(host: &Host, wish: &Wish, signals: Option<&Signals>) -> Vec<Planned>
             || words.any(|word| find(word).is_some_and(|found| found.id == knob.id))
     };
     let knobs = REGISTRY.iter().filter(is_meant);
-    knobs.flat_map(|knob| of_knob(host, wish, knob, signals.map(knob.predict))).collect()
+    let predicted = |knob: &Knob| signals.map(|signals| advise::prediction(knob, signals));
+    knobs.flat_map(|knob| of_knob(host, wish, knob, predicted(knob))).collect()
 }
 
 fn of_knob(host: &Host, wish: &Wish, knob: &Knob, prediction: Option<Prediction>) -> Vec<Planned> {
@@ -102,7 +104,7 @@ fn of_place(row: Row, place: &Place, seen: Seen, proposal: Proposal) -> Planned 
         Proposal::Refuse(why) => refused(row, why),
         Proposal::Set(wanted) => {
             let row = Row { wanted: Some(wanted.clone()), ..row };
-            if place.settles_to(&wanted) == seen.value {
+            if place.is_same(&place.settles_to(&wanted), &seen.value) {
                 return Planned { row: Row { fate: Fate::Already, ..row }, change: None };
             }
             let change = Some(Change { place: place.clone(), wanted, seen });
@@ -114,7 +116,11 @@ fn of_place(row: Row, place: &Place, seen: Seen, proposal: Proposal) -> Planned 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::MadeUp;
+    use crate::advise::RunCommands;
+    use crate::testing::{self, MadeUp};
+    use model::verdict::Named;
+    use model::wall::WallId;
+    use std::collections::BTreeMap;
 
     fn wish(only: &str) -> Wish {
         Wish { only: vec![only.to_string()], ..Wish::default() }
@@ -131,6 +137,26 @@ mod tests {
         assert_eq!((change.wanted.as_str(), change.seen.value.as_str()), ("0-3", ""));
         assert_eq!(planned[0].row.prediction, None, "no run, no prediction");
         assert!(planned[1].change.is_none());
+    }
+
+    #[test]
+    fn a_plan_predicts_what_the_advice_predicts() {
+        let made = MadeUp::c6in_8xlarge();
+        let commands = RunCommands { run: "", command: "", longer: "", confirmed: "", probed: "" };
+        let mut inside = testing::at(WallId::K4, 1.0, 0.9);
+        (inside.wall, inside.is_inside) = (Some(Named::Unknown), true);
+        let mut loopback = testing::one_full_cpu(1);
+        loopback.server.link = Some("lo".to_string());
+        let none = Signals { wall: Some(Named::None), ..testing::at(WallId::K4, 1.0, 0.9) };
+        for signals in [testing::seeds(), inside, loopback, none, testing::one_full_cpu(1)] {
+            let advice = advise::advise(&signals, commands);
+            let all = advice.worth.iter().chain(&advice.unknown).chain(&advice.not_now);
+            let advised: BTreeMap<_, _> = all.map(|one| (&*one.knob, &one.prediction)).collect();
+            for planned in plan(&made.host(), &Wish::default(), Some(&signals)) {
+                let Row { knob, prediction, .. } = &planned.row;
+                assert_eq!(prediction.as_ref(), Some(advised[&**knob]), "{knob}");
+            }
+        }
     }
 
     #[test]

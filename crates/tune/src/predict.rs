@@ -169,11 +169,7 @@ pub struct Usage<'a> {
 pub fn room(signals: &Signals, room: &Usage<'_>) -> Prediction {
     let Usage { relieved, used, what, held, reconsider } = *room;
     let noise = noise(signals);
-    let held = held.and_then(|(rate, time_s)| Some((rate, time_s, needed(Some(rate), time_s)?)));
-    let law = held.map(|(rate, time_s, all)| {
-        format!("; {rate:.0}/s x {time_s:.0} s = {all:.0} are needed, by Little's law")
-    });
-    let law = law.unwrap_or_default();
+    let law = held.and_then(|(rate, time_s)| law_of(signals, rate, time_s)).unwrap_or_default();
     match (finite(used), where_else(signals, relieved)) {
         (None, None) => unknown(&format!("use {what}{law}"), reconsider),
         (None, Some(wall)) => {
@@ -198,6 +194,18 @@ pub fn room(signals: &Signals, room: &Usage<'_>) -> Prediction {
             up_to_the_next_wall(signals, &shown, reconsider)
         }
     }
+}
+
+/// What is held at once: by open connections, and by those that closed less than this time ago.
+fn law_of(signals: &Signals, rate: f64, time_s: f64) -> Option<String> {
+    let closed = needed(Some(rate), time_s)?;
+    let open = signals.connections;
+    // Connections that stay hold something too, and how many there are is not known.
+    let all = open.map_or(closed, |open| open as f64 + closed);
+    let open = open.map(|open| format!("{open} open + ")).unwrap_or_default();
+    (all > 0.0).then(|| {
+        format!("; {open}{rate:.0}/s x {time_s:.0} s = {all:.0} are needed, by Little's law")
+    })
 }
 
 /// A limit that only the verdict shows.

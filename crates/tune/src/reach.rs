@@ -8,7 +8,9 @@ use crate::journal::{Begin, Header};
 use crate::link;
 use crate::namespace;
 use crate::place::Place;
+use ::host::group::GroupFolder;
 use std::fs;
+use std::path::Path;
 
 /// Where a change was made, and where we are.
 pub(crate) struct Reach<'a> {
@@ -39,7 +41,9 @@ impl Reach<'_> {
             return hidden("/proc is not readable here, so nothing is known about this host");
         }
         if !self.is_earlier_boot() {
-            let elsewhere = self.of_network(&begin.place).or_else(|| self.of_pids(&begin.place));
+            let place = &begin.place;
+            let elsewhere = self.of_network(place).or_else(|| self.of_pids(place));
+            let elsewhere = elsewhere.or_else(|| self.of_groups(place));
             if elsewhere.is_some() {
                 return elsewhere;
             }
@@ -57,19 +61,28 @@ impl Reach<'_> {
         if !place.is_of_network_namespace() || *namespace == self.host.namespace {
             return None;
         }
+        if namespace.is_empty() {
+            let why =
+                "its network namespace is not known: it could not be read when it was changed";
+            return Some(Elsewhere::Hidden(why.to_string()));
+        }
         if !namespace::is_alive(&self.host.root, &self.host.pid_namespace, namespace) {
             let why = "its network namespace is gone: no process and no name refers to it; its \
                        values are gone too";
             return Some(Elsewhere::Ended(why.to_string()));
         }
-        let how = if namespace::of_first_process(&self.host.root, "net").as_ref() == Some(namespace)
-        {
+        let how = if self.is_of_host(namespace) {
             "the host's own: revert outside ip netns exec"
         } else {
             "revert there: ip netns exec NAME ceiling tune revert (of a process: first ip netns \
              attach NAME PID)"
         };
         Some(Elsewhere::Hidden(format!("it belongs to network namespace {namespace}; {how}")))
+    }
+
+    fn is_of_host(&self, namespace: &str) -> bool {
+        let host = namespace::of_host(&self.host.root, &self.host.pid_namespace);
+        host.as_deref() == Some(namespace)
     }
 
     fn of_pids(&self, place: &Place) -> Option<Elsewhere> {
@@ -83,14 +96,29 @@ impl Reach<'_> {
         })
     }
 
+    fn of_groups(&self, place: &Place) -> Option<Elsewhere> {
+        let namespace = &self.header.group_namespace;
+        let is_other = !namespace.is_empty() && *namespace != self.host.group_namespace;
+        (is_other && !place.in_control_groups().is_empty()).then(|| {
+            Elsewhere::Hidden(format!(
+                "its control group is of namespace {namespace}, where paths mean other groups than \
+                 here; revert there"
+            ))
+        })
+    }
+
     /// A device can be renamed, and another device can take its name.
     fn of_device(&self, begin: &Begin) -> Option<Elsewhere> {
         let (name, then) = begin.place.device().zip(begin.device_index)?;
-        let now = link::index(&self.host.root, name);
-        if now == Some(then) || self.is_earlier_boot() {
-            return None;
-        }
-        if let Some(other) = link::name(&self.host.root, then).filter(|other| other != name) {
+        let root = &self.host.root;
+        let both = link::index(root, name).and_then(|now| Ok((now, link::name(root, then)?)));
+        let (now, other) = match both {
+            _ if self.is_earlier_boot() => return None,
+            Err(why) => return Some(Elsewhere::Hidden(format!("{name} is not known: {why}"))),
+            Ok((now, _)) if now == Some(then) => return None,
+            Ok(both) => both,
+        };
+        if let Some(other) = other.filter(|other| other != name) {
             let why = format!("{name} is called {other} now; give it back its name, then revert");
             return Some(Elsewhere::Hidden(why));
         }
@@ -110,14 +138,14 @@ impl Reach<'_> {
                 hidden("it exists and cannot be read: its device is being set up again")
             }
             Place::Ethtool { device, .. } | Place::Qdisc { device }
-                if link::index(&self.host.root, device).is_some() =>
+                if !matches!(link::index(&self.host.root, device), Ok(None)) =>
             {
                 hidden("the device exists and does not report it now")
             }
             _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
                 hidden("/sys is not mounted here, so nothing is known about it")
             }
-            _ if place.in_control_group().is_some_and(|path| !self.has_control_groups(path)) => {
+            _ if !place.in_control_groups().iter().all(|path| self.has_control_groups(path)) => {
                 hidden("no control groups are mounted here, as inside ip netns exec")
             }
             _ => Elsewhere::Ended("what it belonged to is gone".to_string()),
@@ -132,7 +160,9 @@ impl Reach<'_> {
             let rest = path.strip_prefix(point);
             let is_on_the_way = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             let is_groups = line.contains(" - cgroup ") || line.contains(" - cgroup2 ");
-            is_on_the_way && is_groups
+            // A later mount may cover it.
+            let is_seen = || GroupFolder::open(&self.host.root, Path::new(point)).is_ok();
+            is_on_the_way && is_groups && is_seen()
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::error::TuneError;
 use crate::host::Host;
 use crate::journal::{Begin, ChangeEnd, Entry, Header, Journal, Lock, Open, Recorded, Story};
 use crate::namespace;
+use crate::place::Place;
 use crate::process;
 use crate::reach::{Elsewhere, Reach};
 use model::tuning::{Fate, Row};
@@ -207,7 +208,11 @@ impl Around<'_> {
         }
         match begin.place.read_back(host) {
             Ok(Some(back)) if begin.place.are_alike(host, &back.value, &begin.before.value) => {
-                let note = format!("was {}", shown(&present.value));
+                let mut note = format!("was {}", shown(&present.value));
+                let (now, then) = (back.raw.trim(), begin.before.raw.trim());
+                if matches!(begin.place, Place::Qdisc { .. }) && now != then {
+                    note += &format!("; the kernel's own is {now} now, and was {then} before");
+                }
                 self.and_its_heirs(change, (Some(back.value), note))
             }
             Ok(Some(back)) => {

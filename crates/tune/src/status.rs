@@ -96,7 +96,7 @@ fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
         let note = format!("an experiment of process {pid}, which puts it back when it ends");
         return begin.row(now, Fate::Applied, note);
     }
-    if change.written.is_none() && present.value == begin.before.value {
+    if change.written.is_none() && begin.place.is_same(&present.value, &begin.before.value) {
         let note = "apply ended before it was written; ceiling tune revert closes it";
         return begin.row(now, Fate::Reverted, note.to_string());
     }
@@ -104,7 +104,7 @@ fn row(reach: &Reach<'_>, change: &Recorded, holder: Option<u32>) -> Row {
         return begin.row(now, Fate::Drifted, drifted(begin, &present.value));
     }
     match effect(host, begin) {
-        None => begin.row(now, Fate::Applied, children::told(host, change).unwrap_or_default()),
+        None => begin.row(now, Fate::Applied, children::noted(host, change).unwrap_or_default()),
         Some(Effect::Seen(what) | Effect::NotYet(what)) => begin.row(now, Fate::Applied, what),
         // The value stands, but the kernel does something else: an interrupt that goes elsewhere.
         Some(Effect::Missing(why)) => begin.row(now, Fate::Drifted, format!("no effect: {why}")),

@@ -119,7 +119,7 @@ fn explicit(
             Ok(None) => continue,
             Err(error) => return Err(format!("tuning: {error}")),
         };
-        let is_so = place.settles_to(value) == seen.value;
+        let is_so = place.is_same(&place.settles_to(value), &seen.value);
         one.row.wanted = Some(value.to_string());
         (one.row.fate, one.row.note) =
             (if is_so { Fate::Already } else { Fate::Proposed }, String::new());

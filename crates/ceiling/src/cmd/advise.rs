@@ -162,12 +162,13 @@ impl Ground {
         match self {
             Self::Far => Err(format!(
                 "it belongs to the server's host, and a plan turns knobs of the host it runs on; \
-                 run there: ceiling tune plan --only {name}"
+                 run there: {}",
+                tune::by_hand(name)
             )),
             Self::Here(_, _, Some(pid)) if is_of_network(name) => Err(format!(
                 "it belongs to the server's network namespace, and a plan turns knobs of ours; \
-                 while the server runs, run: nsenter --net=/proc/{pid}/ns/net ceiling tune plan \
-                 --only {name}"
+                 while the server runs, run: nsenter --net=/proc/{pid}/ns/net {}",
+                tune::by_hand(name)
             )),
             Self::Here(host, server, _) => way(host, name, *server)
                 .map_err(|why| format!("no plan can test it on this host ({why})")),

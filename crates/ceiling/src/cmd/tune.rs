@@ -165,10 +165,11 @@ fn show_plan(command: &PlanCommand) -> Result<Code, Failure> {
 
 fn export(command: &Export) -> Result<Code, Failure> {
     let settings = if command.applied {
-        tune::Durable::applied(&command.journal.open()?)?
+        let host = tune::Host::look(Default::default());
+        tune::Durable::applied(&host, &command.journal.open()?)?
     } else {
         let (host, wish) = command.wish.resolve()?;
-        tune::Durable::of_plan(&tune::plan(&host, &wish, None))
+        tune::Durable::of_plan(&host, &tune::plan(&host, &wish, None))
     };
     to_stdout(&tune::export(&settings, command.form.form()))?;
     Ok(Code::Good)

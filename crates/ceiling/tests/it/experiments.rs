@@ -463,7 +463,7 @@ fn a_plan_that_is_more_than_load_needs_trust() {
 
 /// All descendants of a process.
 fn below(pid: u32) -> Vec<u32> {
-    let below = host::tree::descendants(&host::Root::default(), pid);
+    let below = host::tree::descendants(&host::Root::default(), pid).unwrap();
     below.into_iter().map(|(pid, _)| pid).collect()
 }
 

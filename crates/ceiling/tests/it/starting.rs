@@ -81,7 +81,7 @@ fn order(server: &str, args: &[&str]) -> StartOrder {
 
 /// A server process and its descendants.
 fn tree(pid: u32) -> Vec<u32> {
-    let below = host::tree::descendants(&host::Root::default(), pid);
+    let below = host::tree::descendants(&host::Root::default(), pid).unwrap();
     below.into_iter().map(|(pid, _)| pid).chain([pid]).collect()
 }
 

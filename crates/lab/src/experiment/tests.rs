@@ -219,7 +219,7 @@ fn allowed_cpus(pid: u32) -> String {
 
 /// CPUs of busy processes that this process started, through their keepers.
 fn neighbours() -> Vec<String> {
-    let below = host::tree::descendants(&host::Root::default(), std::process::id());
+    let below = host::tree::descendants(&host::Root::default(), std::process::id()).unwrap();
     let is_busy = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).contains("do :; done")

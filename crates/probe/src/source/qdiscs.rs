@@ -154,7 +154,7 @@ impl Qdiscs {
             return Ok(name.clone());
         }
         let gone = || io::Error::from_raw_os_error(libc::ENXIO);
-        let name = link::name(&Root::default(), index).ok_or_else(gone)?;
+        let name = link::name(&Root::default(), index)?.ok_or_else(gone)?;
         self.names.insert(index, name.clone());
         Ok(name)
     }

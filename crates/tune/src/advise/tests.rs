@@ -1,6 +1,9 @@
 //! Ranking of made-up knobs, and of the real ones against a few kinds of run.
 
 use super::*;
+use crate::host::Profile;
+use crate::knob::Proposal;
+use crate::testing::{self, MadeUp};
 use model::tuning::{CpuSignal, Scope, TakesEffect};
 
 const ASKED: RunCommands<'static> = RunCommands {
@@ -122,6 +125,52 @@ fn unmeasured_figures_name_the_command_to_run() {
     let steering = advice.unknown.iter().find(|one| one.knob == "T5").unwrap();
     assert!(steering.next.contains("ceiling probe serve"), "{}", steering.next);
     assert!(steering.next.contains("ceiling load http://h/ --probe"), "{}", steering.next);
+}
+
+#[test]
+fn the_command_by_hand_names_a_profile_that_sets_the_knob() {
+    let made = MadeUp::c6i_2xlarge().device("eth1", 1);
+    for (path, text) in [
+        ("/qdisc/eth1", "pfifo_fast 0:"),
+        ("/proc/sys/kernel/osrelease", "6.8.0"),
+        ("/lib/modules/6.8.0/modules.dep", "kernel/net/sched/sch_fq_codel.ko.zst:"),
+        ("/proc/sys/net/core/busy_poll", "0"),
+        ("/proc/sys/net/core/somaxconn", "128"),
+        ("/proc/sys/net/core/netdev_max_backlog", "1000"),
+        ("/proc/sys/net/core/netdev_budget", "300"),
+        ("/proc/sys/net/ipv4/tcp_max_syn_backlog", "128"),
+        ("/proc/sys/net/ipv4/tcp_syncookies", "0"),
+        ("/proc/sys/net/ipv4/tcp_tw_reuse", "2"),
+        ("/proc/sys/net/ipv4/tcp_max_tw_buckets", "1000"),
+        ("/proc/sys/net/ipv4/tcp_notsent_lowat", "4294967295"),
+        ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "1"),
+        ("/proc/sys/net/ipv4/tcp_autocorking", "1"),
+        ("/proc/sys/net/ipv4/ip_local_port_range", "32768 60999"),
+        ("/proc/sys/vm/swappiness", "60"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never"),
+        ("/sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "0"),
+        ("/sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133"),
+    ] {
+        made.write(path, text);
+    }
+    let host = made.host();
+    for knob in REGISTRY.iter().filter(|knob| matches!(knob.act, Act::Settable { .. })) {
+        let sets = |profile| {
+            let all = testing::asked(knob, &host, &testing::wish(profile));
+            all.iter().any(|(_, proposal)| matches!(proposal, Proposal::Set(_)))
+        };
+        let (command, default) = (by_hand(knob.name), sets(Profile::default()));
+        match command.split_once(" --profile ") {
+            Some((_, profile)) => {
+                let profile = Profile::parse(profile).unwrap();
+                assert!(!default && sets(profile), "{command}");
+            }
+            None => {
+                let other = sets(Profile::Latency) || sets(Profile::Churn);
+                assert!(default || !other, "{command} would change nothing");
+            }
+        }
+    }
 }
 
 #[test]

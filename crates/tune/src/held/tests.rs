@@ -83,6 +83,36 @@ fn it_is_turned_to_and_fro_and_is_as_before_at_the_end() {
 }
 
 #[test]
+fn a_change_whose_journal_was_removed_is_put_back_from_memory() {
+    let ground = Ground::new();
+    let held = ground.begin().unwrap();
+    held.turn().unwrap();
+    fs::remove_dir_all(&ground.folder).unwrap();
+    held.revert().unwrap();
+    assert_eq!(ground.limit(), "max 100000");
+    let held = ground.begin().unwrap();
+    held.turn().unwrap();
+    fs::remove_dir_all(&ground.folder).unwrap();
+    ground.made.write(FILE, "5000 100000");
+    held.revert().unwrap();
+    assert_eq!(ground.limit(), "5000 100000", "another program's");
+}
+
+#[test]
+fn a_turn_that_is_not_kept_as_written_is_an_error_and_is_put_back() {
+    let ground = Ground::new();
+    ground.made.write(FILE, "4096");
+    // A made-up host does not raise to a power of two.
+    let place = Place::file(FILE, crate::Format::NumberToPowerOfTwo);
+    let turn = Turn::of_experiment("made-up", place, "1000".to_string());
+    let held = Held::begin(ground.host(), ground.journal(), turn).unwrap();
+    let why = held.turn().unwrap_err();
+    assert!(why.contains("reads back as '1000', not as '1024'"), "{why}");
+    held.revert().unwrap();
+    assert_eq!(ground.limit(), "4096");
+}
+
+#[test]
 fn a_panic_puts_it_back() {
     let ground = Ground::new();
     let held = ground.begin().unwrap();

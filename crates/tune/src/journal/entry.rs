@@ -41,6 +41,9 @@ pub(crate) struct Header {
     /// PID namespace of the process; empty when an earlier program wrote it.
     #[serde(default)]
     pub(crate) pid_namespace: String,
+    /// Its namespace of control groups; empty when an earlier program wrote it.
+    #[serde(default)]
+    pub(crate) group_namespace: String,
     /// When it started, milliseconds since 1970.
     pub(crate) at_unix_ms: u64,
     /// Which program.

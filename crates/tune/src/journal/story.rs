@@ -51,8 +51,9 @@ pub(crate) struct Recorded {
 impl Recorded {
     /// Whether a value is the one that we wrote, or that the kernel made of it.
     pub(crate) fn is_ours(&self, present: &Seen) -> bool {
-        let written = self.written.as_ref().is_some_and(|seen| seen.value == present.value);
-        written || present.value == self.begin.settles_to
+        let is_it = |value: &str| self.begin.place.is_same(value, &present.value);
+        let written = self.written.as_ref().is_some_and(|seen| is_it(&seen.value));
+        written || is_it(&self.begin.settles_to)
     }
 
     /// Whether a value is what an end in the middle of a write leaves: some threads have the value

@@ -1,6 +1,7 @@
 //! T16: interrupt coalescing: how long a device waits for more packets before it interrupts.
 //!
-//! Path: `ethtool -C`, by SIOCETHTOOL: `adaptive-rx`, `rx-usecs`, `tx-usecs` and frames.
+//! Path: `ethtool -C`, by SIOCETHTOOL: `adaptive-rx`, `rx-usecs`, `tx-usecs` and frames. While a
+//! driver adapts a direction, its time and frames are not in force.
 //! Matters when: CPUs limit and more than a tenth of their time goes to interrupts (raise it), or
 //! responses take less than 200 us on idle CPUs (lower it).
 //! Predicts: at most half the share of softirq; nothing below a tenth, or while CPUs have time.
@@ -58,7 +59,9 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         }
         Profile::Latency => {
             let steady = ethtool::with_field(ask.now, "adaptive-rx", 0);
-            Proposal::Set(ethtool::with_field(&steady, "rx-usecs", 0))
+            let at_once = ethtool::with_field(&steady, "rx-usecs", 0);
+            // Without a time, the device would wait for this many frames (linux/ethtool.h).
+            Proposal::Set(ethtool::with_field(&at_once, "rx-frames", field("rx-frames").min(1)))
         }
         Profile::Seeds | Profile::Churn => Proposal::Leave("the driver's own times".to_string()),
     }
@@ -91,6 +94,9 @@ mod tests {
         assert_eq!(wanted(Profile::Throughput), None);
         let shorter = "adaptive-rx 0 rx-usecs 0 tx-usecs 64";
         assert_eq!(wanted(Profile::Latency).as_deref(), Some(shorter));
+        made.write("/ethtool/ens5/coalescing", "adaptive-rx 1 rx-usecs 20 rx-frames 64");
+        let one = "adaptive-rx 0 rx-usecs 0 rx-frames 1";
+        assert_eq!(wanted(Profile::Latency).as_deref(), Some(one), "64 would be waited for");
         made.write("/ethtool/ens5/coalescing", "adaptive-rx 0 rx-usecs 0 tx-usecs 0");
         assert_eq!(wanted(Profile::Throughput), None, "this driver would refuse");
     }

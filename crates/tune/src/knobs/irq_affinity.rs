@@ -21,6 +21,7 @@ use crate::process;
 use ::host::interrupts;
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
+use std::collections::BTreeSet;
 
 pub const KNOB: Knob = Knob {
     id: "T1",
@@ -36,15 +37,17 @@ pub const KNOB: Knob = Knob {
 };
 
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
+    // Devices of one PCI function share its interrupts.
     let all = host.meant(wish).flat_map(|device| &device.interrupts);
+    let all: BTreeSet<u32> = all.map(|interrupt| interrupt.irq).collect();
     let path = |irq| format!("/proc/irq/{irq}/smp_affinity_list");
-    all.map(|interrupt| Place::file(path(interrupt.irq), Format::List)).collect()
+    all.into_iter().map(|irq| Place::file(path(irq), Format::List)).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
     let irq = irq_of(ask.place);
     let is_its = |device: &&Device| device.interrupts.iter().any(|of| Some(of.irq) == irq);
-    let Some(device) = ask.host.devices.iter().find(is_its) else {
+    let Some(device) = ask.host.meant(ask.wish).find(is_its) else {
         return Proposal::Refuse("the device of this interrupt is gone".to_string());
     };
     if ask.wish.profile == Profile::Seeds && ask.wish.split.is_none() {
@@ -155,6 +158,29 @@ mod tests {
         let made = MadeUp::two_cpus();
         let host = made.host();
         assert!(testing::asked(&KNOB, &host, &wish).is_empty(), "it has no interrupts");
+    }
+
+    #[test]
+    fn an_interrupt_of_two_devices_is_planned_once() {
+        let made = MadeUp::new("shared", 4).device("eth0", 2).device("eth1", 2);
+        let mut table = "        CPU0 CPU1 CPU2 CPU3".to_string();
+        for (queue, irq) in (40..42).enumerate() {
+            for device in ["eth0", "eth1"] {
+                made.write(&format!("/sys/class/net/{device}/device/msi_irqs/{irq}"), "msix");
+            }
+            made.write(&format!("/proc/irq/{irq}/smp_affinity_list"), "0-3");
+            table += &format!("\n {irq}: 0 0 0 0 PCI-MSI 7-edge mlx4-{queue}@0000:05:00.0");
+        }
+        made.write("/proc/interrupts", &table);
+        let wish = testing::split(Profile::Throughput, "2-3", "0-1");
+        let one = Wish { device: Some("eth1".to_string()), ..wish.clone() };
+        for wish in [wish, one] {
+            let all = testing::proposals(&KNOB, &made.host(), &wish);
+            let set = |irq: u32, cpu: &str| {
+                (format!("/proc/irq/{irq}/smp_affinity_list"), Proposal::Set(cpu.to_string()))
+            };
+            assert_eq!(all, [set(40, "2"), set(41, "3")]);
+        }
     }
 
     #[test]

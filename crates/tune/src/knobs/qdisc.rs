@@ -2,7 +2,7 @@
 //!
 //! Path: `/sys/class/net/DEVICE/tx_queue_len`, packets; `/proc/sys/net/core/default_qdisc`, for
 //! devices brought up afterwards; and the root discipline of a device by rtnetlink, only where
-//! the kernel's default is: deleting ours brings that back.
+//! the kernel's default is, and default_qdisc still names its kind: deleting ours brings that back.
 //! Matters when: disciplines drop packets, or their lock shows in a profile; `fq` for paced flows.
 //! Predicts: nothing until packets are dropped there; then up to the next wall.
 //! Risk: changing a discipline drops the packets it holds; long queues add latency.
@@ -39,11 +39,12 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         [Place::file(length, Format::Number), root]
     };
     let default = Place::file("/proc/sys/net/core/default_qdisc", Format::Word);
-    std::iter::once(default).chain(host.meant(wish).flat_map(of)).collect()
+    // It is put back first: the kernel makes what it names in place of our disciplines.
+    host.meant(wish).flat_map(of).chain([default]).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let Place::Qdisc { .. } = ask.place else {
+    let Place::Qdisc { device } = ask.place else {
         return Proposal::Leave("queues that drop nothing are long enough".to_string());
     };
     let is_ours_to_change = ask.now == qdisc::DEFAULT || ask.now == DISCIPLINE;
@@ -58,7 +59,10 @@ fn propose(ask: &Ask<'_>) -> Proposal {
         Profile::Latency if !qdisc::has_kind(ask.host, DISCIPLINE) => {
             Proposal::Leave(format!("the kernel does not list {DISCIPLINE}"))
         }
-        Profile::Latency => Proposal::Set(DISCIPLINE.to_string()),
+        Profile::Latency => match qdisc::check_comes_back(ask.host, device) {
+            Ok(()) => Proposal::Set(DISCIPLINE.to_string()),
+            Err(why) => Proposal::Refuse(why),
+        },
         _ => Proposal::Leave("a queue that drops nothing needs no other order".to_string()),
     }
 }
@@ -88,6 +92,18 @@ mod tests {
         made.write("/proc/sys/kernel/osrelease", "6.8.0");
         made.write("/lib/modules/6.8.0/modules.dep", "kernel/net/sched/sch_fq_codel.ko.zst:");
         assert_eq!(wanted(&made), Proposal::Set("fq_codel".to_string()));
+        let path = "/proc/sys/net/core/default_qdisc";
+        for (default, may) in [("pfifo_fast", true), ("fq", false)] {
+            made.write(path, default);
+            let found = testing::proposals(&KNOB, &made.host(), &latency);
+            let (_, found) = found.iter().find(|(place, _)| place == "eth0 root qdisc").unwrap();
+            assert_eq!(matches!(found, Proposal::Set(_)), may, "{found:?}");
+            let place = Place::Qdisc { device: "eth0".to_string() };
+            let before = place.read(&made.host()).unwrap().unwrap();
+            assert_eq!(place.write(&made.host(), "fq_codel", &before).is_ok(), may, "{default}");
+            made.write("/qdisc/eth0", "pfifo_fast 0:");
+        }
+        std::fs::remove_file(made.host().root.path(path)).unwrap();
         made.write("/qdisc/eth0", "htb 8001:");
         assert!(matches!(wanted(&made), Proposal::Refuse(_)));
         let many = MadeUp::c6i_2xlarge();

@@ -2,7 +2,7 @@
 //!
 //! Path: `/proc/sys/net/core/rps_sock_flow_entries`, entries of the host, and
 //! `/sys/class/net/DEVICE/queues/rx-N/rps_flow_cnt`, entries of each queue; a power of two. Both
-//! must be set; those of the queues add up to that of the host.
+//! must be set; those of a device's queues add up to that of the host.
 //! Matters when: CPUs limit, threads stay where they are, and packets are taken in on other CPUs
 //! than their readers'.
 //! Predicts: at most half the share of softirq; nothing while CPUs have time.
@@ -11,7 +11,8 @@
 //! With: needs RPS (T5); a listener for each CPU (T14) makes it redundant.
 //! Source: Linux Documentation/networking/scaling.rst.
 
-use crate::host::{Host, Profile, Wish};
+use super::rps;
+use crate::host::{Device, Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::{Format, Place};
 use crate::predict;
@@ -45,22 +46,24 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let cpus = ask.wish.network_cpus(ask.host).len();
-    let queues = ask.host.meant(ask.wish).map(|device| device.rx_queues.len());
-    let queues = ask.device().map_or(queues.max().unwrap_or(0), |device| device.rx_queues.len());
-    match ask.wish.profile {
-        Profile::Throughput if queues >= cpus => {
-            Proposal::Leave(format!("{queues} queues for {cpus} CPUs: RPS is off"))
-        }
-        Profile::Seeds | Profile::Throughput => {
-            let is_of_queue = ask.place.device().is_some();
-            let share = if is_of_queue { ENTRIES / queues.max(1) as u32 } else { ENTRIES };
-            Proposal::Set(share.next_power_of_two().to_string())
-        }
-        Profile::Latency | Profile::Churn => {
-            Proposal::Leave("short connections and few packets gain nothing".to_string())
-        }
+    if matches!(ask.wish.profile, Profile::Latency | Profile::Churn) {
+        return Proposal::Leave("short connections and few packets gain nothing".to_string());
     }
+    // The table of the host is for every device that is steered.
+    let own = ask.device();
+    let devices: Vec<&Device> =
+        own.map_or_else(|| ask.host.meant(ask.wish).collect(), |of| vec![of]);
+    let steered: Vec<_> =
+        devices.iter().map(|device| rps::steers(ask.host, ask.wish, device)).collect();
+    if !steered.iter().any(Result::is_ok) {
+        let why = steered.into_iter().find_map(Result::err);
+        return Proposal::Leave(format!(
+            "RPS is off: {}",
+            why.unwrap_or_else(|| "no device".to_string())
+        ));
+    }
+    let queues = own.map_or(1, |device| device.rx_queues.len().max(1));
+    Proposal::Set((ENTRIES / queues as u32).next_power_of_two().to_string())
 }
 
 fn predict(signals: &Signals) -> Prediction {
@@ -94,6 +97,29 @@ mod tests {
         let wish = testing::wish(Profile::Throughput);
         let all = testing::asked(&KNOB, &host, &wish);
         assert!(all.iter().all(|(_, proposal)| matches!(proposal, Proposal::Leave(_))));
+    }
+
+    #[test]
+    fn flows_are_steered_where_packets_are_and_nowhere_else() {
+        // Each near CPU of ens5 has a queue, though the host has more CPUs; eth1 has one queue.
+        let made = MadeUp::c6i_2xlarge().device("eth1", 1);
+        made.write("/sys/devices/system/cpu/online", "0-15");
+        made.write("/proc/self/status", "Cpus_allowed_list:\t0-15");
+        let host = made.host();
+        let is_set = |knob: &Knob, device: Option<&str>, file: &str| {
+            let device_named = device.map(str::to_string);
+            let wish = Wish { device: device_named, ..testing::wish(Profile::Throughput) };
+            let all = testing::proposals(knob, &host, &wish);
+            let of = all.into_iter().filter(|(place, _)| place.ends_with(file));
+            of.map(|(_, proposal)| matches!(proposal, Proposal::Set(_))).collect::<Vec<_>>()
+        };
+        for (device, is_steered) in [("ens5", false), ("eth1", true)] {
+            let masks = is_set(&rps::KNOB, Some(device), "rps_cpus");
+            assert!(masks.iter().all(|is_set| *is_set == is_steered), "{device}: {masks:?}");
+            assert_eq!(is_set(&KNOB, Some(device), "rps_flow_cnt"), masks, "{device}");
+            assert_eq!(is_set(&KNOB, Some(device), "entries"), [is_steered], "{device}");
+        }
+        assert_eq!(is_set(&KNOB, None, "entries"), [true], "one of them is steered");
     }
 
     #[test]

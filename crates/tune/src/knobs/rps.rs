@@ -9,7 +9,8 @@
 //! With: RFS (T6) needs it; a hash of few flows spreads unevenly.
 //! Source: Linux Documentation/networking/scaling.rst.
 
-use crate::host::{Host, Profile, Wish};
+use crate::cpus::CpuSet;
+use crate::host::{Device, Host, Profile, Wish};
 use crate::knob::{Act, Ask, Effect, Knob, Proposal, Sign};
 use crate::place::{Format, Place};
 use crate::predict;
@@ -43,16 +44,24 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     let Some(device) = ask.device() else {
         return Proposal::Refuse("the device is gone".to_string());
     };
-    let (cpus, queues) = (ask.cpus_for(device), device.rx_queues.len());
-    match ask.wish.profile {
-        Profile::Seeds => Proposal::Set(ask.wish.network_cpus(ask.host).list()),
-        Profile::Throughput if queues >= cpus.len() => Proposal::Leave(format!(
+    match steers(ask.host, ask.wish, device) {
+        Ok(cpus) => Proposal::Set(cpus.list()),
+        Err(why) => Proposal::Leave(why),
+    }
+}
+
+/// The CPUs to which the packets of a device are steered, or why they are not; T6 follows it.
+pub fn steers(host: &Host, wish: &Wish, device: &Device) -> Result<CpuSet, String> {
+    let (cpus, queues) = (wish.cpus_for(host, device), device.rx_queues.len());
+    match wish.profile {
+        Profile::Seeds => Ok(wish.network_cpus(host)),
+        Profile::Throughput if queues >= cpus.len() => Err(format!(
             "{queues} queues for {} CPUs: each CPU has a queue, and steering only adds interrupts",
             cpus.len()
         )),
-        Profile::Throughput => Proposal::Set(cpus.list()),
+        Profile::Throughput => Ok(cpus),
         Profile::Latency | Profile::Churn => {
-            Proposal::Leave("it wakes another CPU for each packet".to_string())
+            Err("it wakes another CPU for each packet".to_string())
         }
     }
 }

@@ -10,6 +10,7 @@
 //! unknown peers at 3/4 of the value.
 //! Source: Linux Documentation/networking/ip-sysctl.rst, net/ipv4/tcp_input.c, tcp_conn_request.
 
+use super::tcp_syncookies::with_cookies;
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
 use crate::place::Place;
@@ -48,9 +49,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 fn predict(signals: &Signals) -> Prediction {
     let side = &signals.server;
     let reconsider = "TCPReqQFullDrop of the server's namespace above 0, with tcp_syncookies 0";
-    let cookies = side.sysctls.get("net.ipv4.tcp_syncookies").map(String::as_str);
-    if let (Some("1" | "2"), Some(drops)) = (cookies, side.syn_drops) {
-        let arithmetic = format!("{drops} SYNs did not fit the queue, and got cookies instead");
+    if let Some(arithmetic) = with_cookies(side) {
         return Prediction::no_effect(predict::noise(signals), arithmetic, reconsider);
     }
     let count = Count {

@@ -3,9 +3,9 @@
 //! With SIGSTOP and SIGCONT nothing outlives a reboot or needs the service manager, and if all else
 //! fails, one signal by hand resumes it.
 
-use super::{PlaceError, Seen};
+use super::{PlaceError, Seen, same};
 use crate::host::Host;
-use crate::process::{self, Stat};
+use crate::process::Stat;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io;
@@ -28,9 +28,14 @@ fn word(stat: &Stat) -> &'static str {
     if stat.state == b'T' { PAUSED } else { RUNNING }
 }
 
-pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {
-    let word = word(&process::same(&host.root, pid, started_ticks)?).to_string();
-    Some(Seen { raw: word.clone(), value: word })
+pub(super) fn read(
+    host: &Host,
+    name: &str,
+    process: (u32, u64),
+) -> Result<Option<Seen>, PlaceError> {
+    let stat = same(host, process, || show(name, process.0))?;
+    let word = stat.map(|stat| word(&stat).to_string());
+    Ok(word.map(|word| Seen { raw: word.clone(), value: word }))
 }
 
 pub(super) fn write(
@@ -55,10 +60,11 @@ pub(super) fn write(
     let id = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
     // Opened before it is checked, so the signal goes to the process that was checked.
     let process = pidfd_open(id, PidfdFlags::empty()).map_err(|error| io(error.into()))?;
-    process::same(&host.root, pid, started_ticks).ok_or_else(gone)?;
+    let stat = || same(host, (pid, started_ticks), || show(name, pid))?.ok_or_else(gone);
+    stat()?;
     pidfd_send_signal(process, signal).map_err(|error| io(error.into()))?;
     for _ in 0..TRIES {
-        if word(&process::same(&host.root, pid, started_ticks).ok_or_else(gone)?) == value {
+        if word(&stat()?) == value {
             break;
         }
         thread::sleep(PAUSE);
@@ -79,6 +85,7 @@ fn in_a_file(host: &Host, pid: u32, value: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::place::Place;
+    use crate::process;
     use model::root::Root;
     use std::process::Command;
 

@@ -66,6 +66,20 @@ pub fn with_field(value: &str, name: &str, number: u32) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
+/// Whether two values mean the same to a driver. While it adapts the times of a direction, it moves
+/// them itself, and those of the value are not in force.
+pub(super) fn are_alike(setting: &DriverSetting, one: &str, two: &str) -> bool {
+    *setting == DriverSetting::Coalescing && in_force(one) == in_force(two)
+}
+
+fn in_force(value: &str) -> Vec<(&str, &str)> {
+    let adapts = |way: &str| field(value, &format!("adaptive-{way}")).is_some_and(|on| on > 0);
+    let is_adapted = |name: &str| name.split_once('-').is_some_and(|(way, _)| adapts(way));
+    let words: Vec<&str> = value.split(' ').collect();
+    let pairs = words.chunks(2).map(|pair| (pair[0], pair.get(1).copied().unwrap_or_default()));
+    pairs.filter(|(name, _)| !is_adapted(name)).collect()
+}
+
 /// The maximum that a driver accepts, in the form of a value; nothing when it does not report one.
 pub fn most(host: &Host, device: &str, setting: &DriverSetting) -> Option<String> {
     if host.is_made_up() {
@@ -118,7 +132,7 @@ fn unanswered(
 ) -> Result<(), PlaceError> {
     let place = show(device, setting);
     match error.raw_os_error() {
-        Some(libc::ENODEV) if link::index(&host.root, device).is_some() => {
+        Some(libc::ENODEV) if !matches!(link::index(&host.root, device), Ok(None)) => {
             let why = "the device is there and does not respond: it is being set up again";
             Err(PlaceError::Value { place, why: why.to_string() })
         }
@@ -209,6 +223,23 @@ mod tests {
         assert_eq!(field("rx 4 tx 2", "tx"), Some(2));
         assert_eq!(field("rx 4 tx 2", "combined"), None);
         assert_eq!(with_field("rx 4 tx 2", "rx", 8), "rx 8 tx 2");
+    }
+
+    #[test]
+    fn times_that_the_driver_adapts_are_not_compared() {
+        let alike = |one, two| are_alike(&DriverSetting::Coalescing, one, two);
+        let before = "adaptive-rx 1 adaptive-tx 0 rx-usecs 20 rx-frames 8 tx-usecs 64";
+        assert!(alike(before, "adaptive-rx 1 adaptive-tx 0 rx-usecs 3 rx-frames 1 tx-usecs 64"));
+        for other in [
+            "adaptive-rx 0 adaptive-tx 0 rx-usecs 20 rx-frames 8 tx-usecs 64",
+            "adaptive-rx 1 adaptive-tx 0 rx-usecs 20 rx-frames 8 tx-usecs 32",
+            "adaptive-rx 1 adaptive-tx 1 rx-usecs 20 rx-frames 8 tx-usecs 64",
+            "adaptive-rx 1",
+        ] {
+            assert!(!alike(before, other), "{other}");
+        }
+        assert!(!alike("adaptive-rx 0 rx-usecs 20", "adaptive-rx 0 rx-usecs 3"));
+        assert!(!are_alike(&DriverSetting::Rings, "adaptive-rx 1 rx-usecs 1", "adaptive-rx 1"));
     }
 
     #[test]

@@ -63,7 +63,9 @@ impl Format {
     pub fn settles_to(self, value: &str) -> String {
         let power = value.parse::<u64>().ok().filter(|_| self == Self::NumberToPowerOfTwo);
         let same = match (self, power) {
-            (_, Some(number)) if number > 0 => Ok(number.next_power_of_two().to_string()),
+            (_, Some(number)) if number > 0 => {
+                Ok(number.checked_next_power_of_two().unwrap_or(number).to_string())
+            }
             // A plan may give one in another notation than ours, such as 0,1 for 0-1; the value of
             // a mask is a list too.
             (Self::Mask | Self::List, _) => Self::List.normalise(value),
@@ -139,6 +141,8 @@ mod tests {
         }
         assert_eq!(Format::NumberToPowerOfTwo.settles_to("1000"), "1024");
         assert_eq!(Format::NumberToPowerOfTwo.settles_to("0"), "0");
+        let most = u64::MAX.to_string();
+        assert_eq!(Format::NumberToPowerOfTwo.settles_to(&most), most, "the kernel refuses it");
         assert_eq!(Format::Mask.bytes("0-1", "00000000,00000000"), "00000000,00000003");
     }
 

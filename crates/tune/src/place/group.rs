@@ -42,6 +42,14 @@ fn io_at(place: &str) -> impl Fn(io::Error) -> PlaceError {
     move |error| PlaceError::Io { place: place.to_string(), error }
 }
 
+/// Whether a group exists. One that cannot be opened for another reason is an error.
+fn exists(host: &Host, folder: &Path) -> Result<bool, PlaceError> {
+    match GroupFolder::open(&host.root, folder) {
+        Err(error) if is_gone(&error) => Ok(false),
+        opened => opened.map(|_| true).map_err(io_at(&folder.display().to_string())),
+    }
+}
+
 /// The group, if it exists and is the one that was meant.
 fn open(host: &Host, folder: &str, inode: u64) -> io::Result<Option<GroupFolder>> {
     match GroupFolder::open(&host.root, Path::new(folder)) {
@@ -136,11 +144,18 @@ impl ForServer<'_> {
         format!("control group {}", self.0.join(" and "))
     }
 
-    /// Whether one of them exists.
-    pub(super) fn read(&self, host: &Host) -> Seen {
-        let is_there = self.0.iter().any(|folder| host.root.path(folder).exists());
-        let value = if is_there { THERE } else { ABSENT };
-        Seen { raw: value.to_string(), value: value.to_string() }
+    /// Whether one of them exists. Nothing when a group above is not there either: it would be
+    /// while ours exists, so ours is gone, or control groups are not visible from here.
+    pub(super) fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
+        let mut value = ABSENT;
+        for folder in self.0 {
+            if exists(host, Path::new(folder))? {
+                value = THERE;
+            } else if !exists(host, Path::new(folder).parent().unwrap_or(Path::new("/")))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Seen { raw: value.to_string(), value: value.to_string() }))
     }
 
     pub(super) fn write(&self, host: &Host, value: &str) -> Result<(), PlaceError> {
@@ -184,10 +199,7 @@ pub(super) struct Move<'a> {
 impl Move<'_> {
     /// The made group while it exists, otherwise the one before.
     pub(super) fn read(&self, host: &Host) -> Result<Option<Seen>, PlaceError> {
-        let is_there = |folder: &str| match GroupFolder::open(&host.root, Path::new(folder)) {
-            Err(error) if is_gone(&error) => Ok(false),
-            opened => opened.map(|_| true).map_err(io_at(folder)),
-        };
+        let is_there = |folder: &str| exists(host, Path::new(folder));
         let value = match (is_there(self.from)?, is_there(self.made)?) {
             (false, _) => return Ok(None),
             (true, true) => self.made,
@@ -350,6 +362,22 @@ mod tests {
             let place = Place::ForServer { folders: vec![folder.to_string()] };
             assert!(place.check_sound().is_err(), "{folder}");
         }
+    }
+
+    #[test]
+    fn groups_for_a_server_that_cannot_be_seen_are_not_absent() {
+        let made = MadeUp::new("for-server", 2);
+        let host = made.host();
+        let folder = "/sys/fs/cgroup/a/ceiling-server-7-1".to_string();
+        made.write(&format!("{folder}/cgroup.procs"), "7");
+        let place = Place::ForServer { folders: vec![folder] };
+        assert_eq!(place.read(&host).unwrap().unwrap().value, THERE);
+        let path = |name: &str| host.root.path(format!("/sys/fs/cgroup/{name}"));
+        fs::rename(path("a"), path("aside")).unwrap();
+        assert_eq!(place.read(&host).unwrap(), None, "the group above is not there either");
+        // A file in its place cannot be opened, as a folder that we may not read cannot.
+        made.write("/sys/fs/cgroup/a", "");
+        assert!(place.read(&host).is_err());
     }
 
     #[test]

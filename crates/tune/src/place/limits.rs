@@ -3,9 +3,9 @@
 //! A value is `soft hard`. A process is identified by its pid and its start, because pids are
 //! reused.
 
-use super::{PlaceError, Seen};
+use super::{PlaceError, Seen, same};
 use crate::host::Host;
-use crate::process;
+use ::host::kept::is_gone;
 use ::host::limits;
 use std::fs;
 use std::io;
@@ -18,12 +18,12 @@ pub(super) fn shown(pid: u32) -> String {
 }
 
 pub(super) fn read(host: &Host, pid: u32, started: u64) -> Result<Option<Seen>, PlaceError> {
-    if process::same(&host.root, pid, started).is_none() {
+    if same(host, (pid, started), || shown(pid))?.is_none() {
         return Ok(None);
     }
     let file = match fs::read(host.root.process(pid, "limits")) {
-        Ok(file) => file,
-        Err(_) => return Ok(None),
+        Err(error) if is_gone(&error) => return Ok(None),
+        file => file.map_err(|error| PlaceError::Io { place: shown(pid), error })?,
     };
     let wrong = |why: String| PlaceError::Value { place: shown(pid), why };
     let (soft, hard) = limits::parse(&file).map_err(|why| wrong(why.to_string()))?;
@@ -35,7 +35,7 @@ pub(super) fn read(host: &Host, pid: u32, started: u64) -> Result<Option<Seen>, 
 pub(super) fn write(host: &Host, pid: u32, started: u64, value: &str) -> Result<(), PlaceError> {
     let limit = parse(value).map_err(|why| PlaceError::Value { place: shown(pid), why })?;
     let error = |error: io::Error| PlaceError::Io { place: shown(pid), error };
-    if process::same(&host.root, pid, started).is_none() {
+    if same(host, (pid, started), || shown(pid))?.is_none() {
         return Err(error(io::Error::from_raw_os_error(libc::ESRCH)));
     }
     if host.is_made_up() {
@@ -105,5 +105,24 @@ mod tests {
         let seen = Seen { raw: String::new(), value: String::new() };
         assert!(place.write(&host, "1 1", &seen).is_err());
         assert_eq!(Place::open_files(&host, 8), None);
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_is_not_gone() {
+        let made = MadeUp::new("limits", 2);
+        let place = Place::OpenFiles { pid: 7, started_ticks: 4242 };
+        // Folders in place of files cannot be read, as files cannot without free descriptors.
+        made.write("/proc/7/limits/none", "").write("/proc/7/stat", STAT);
+        assert!(place.read(&made.host()).is_err());
+        made.write("/proc/8/stat/none", "");
+        let others = [
+            Place::OpenFiles { pid: 8, started_ticks: 1 },
+            Place::Threads { pid: 8, started_ticks: 1 },
+            Place::Daemon { name: "d".into(), pid: 8, started_ticks: 1 },
+            Place::Masks { pid: 8, started_ticks: 1, to: "0".into(), before: Default::default() },
+        ];
+        for place in others {
+            assert!(place.read(&made.host()).is_err(), "{}", place.show());
+        }
     }
 }

@@ -8,11 +8,11 @@
 use super::{PlaceError, Seen, threads::MIXED};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use ::host::kept::{is_gone, unreadable};
-use ::host::{Tree, process, scan, threads};
+use crate::server::told;
+use ::host::kept::is_gone;
+use ::host::{Tree, process, threads};
 use model::facts::Unreadable;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// How many times the threads are listed, to find those started meanwhile by a thread that had not
 /// been changed yet. For a server that keeps starting threads there is no complete list.
@@ -49,13 +49,7 @@ fn all(host: &Host, root: u32) -> Result<Vec<(u32, u32)>, Unreadable> {
 
 /// CPUs of a thread; nothing when it has ended.
 fn cpus(host: &Host, pid: u32, tid: u32) -> Result<Option<CpuSet>, Unreadable> {
-    let path = host.root.process(pid, &format!("task/{tid}/status"));
-    let status = match fs::read(&path) {
-        Err(why) if is_gone(&why) => return Ok(None),
-        status => status.map_err(|why| unreadable(&path, why))?,
-    };
-    let list = process::parse_status(&status, "Cpus_allowed_list").unwrap_or_default();
-    CpuSet::parse_list(&scan::text(list)).map(Some).map_err(|why| unreadable(&path, why))
+    threads::cpus_of(&host.root, (pid, tid))
 }
 
 /// What threads had and what they are kept on.
@@ -99,14 +93,14 @@ impl Masks<'_> {
     }
 
     /// Whether the process at the top is the one that was meant.
-    fn has_root(&self, host: &Host) -> bool {
-        process::same(&host.root, self.pid, self.started_ticks).is_some()
+    fn has_root(&self, host: &Host) -> Result<bool, String> {
+        let same = process::same(&host.root, self.pid, self.started_ticks);
+        same.map(|same| same.is_some()).map_err(told)
     }
 
     /// Threads that exist now, known and new, each with its pair. A new thread gets the pair of a
     /// known one with the same CPUs; the first thread of the tree is tried first.
     fn now(&self, host: &Host) -> Result<Vec<Thread>, String> {
-        let told = |why: Unreadable| format!("{}: {}", why.source, why.why);
         let pairs = self.pairs()?;
         let mut found = Vec::new();
         for (&(tid, started_ticks), pair) in &pairs {
@@ -120,12 +114,12 @@ impl Masks<'_> {
                 found.push(Thread { tid, pair: pair.clone(), now });
             }
         }
-        if !self.has_root(host) {
+        if !self.has_root(host)? {
             return Ok(found);
         }
         let listed = match all(host, self.pid) {
             // The process ended in between.
-            Err(_) if !self.has_root(host) => Vec::new(),
+            Err(_) if !self.has_root(host)? => Vec::new(),
             listed => listed.map_err(told)?,
         };
         let known: BTreeSet<u32> = found.iter().map(|thread| thread.tid).collect();

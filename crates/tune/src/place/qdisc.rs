@@ -10,6 +10,7 @@ use super::{PlaceError, Seen};
 use crate::host::Host;
 use crate::link;
 use ::host::qdisc::{self, RootQdisc};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -34,10 +35,6 @@ pub(super) fn show(device: &str) -> String {
 }
 
 pub(super) fn read(host: &Host, device: &str) -> Result<Option<Seen>, PlaceError> {
-    if host.is_made_up() {
-        let text = host.text(&format!("/qdisc/{device}"));
-        return Ok(text.map(|raw| seen(&made_up_root(&raw))));
-    }
     match root_of(host, device) {
         Ok((_, root)) => Ok(root.as_ref().map(seen)),
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
@@ -47,15 +44,19 @@ pub(super) fn read(host: &Host, device: &str) -> Result<Option<Seen>, PlaceError
 
 pub(super) fn write(host: &Host, device: &str, value: &str) -> Result<(), PlaceError> {
     let io = |error: io::Error| PlaceError::Io { place: show(device), error };
-    if host.is_made_up() {
-        let raw = if value == DEFAULT { "pfifo_fast 0:".into() } else { format!("{value} 7ce1:") };
-        return fs::write(host.root.path(format!("/qdisc/{device}")), raw).map_err(io);
-    }
     let (index, root) = root_of(host, device).map_err(io)?;
     let foreign = root.as_ref().filter(|root| root.handle != 0 && root.handle != OURS);
     if let Some(foreign) = foreign {
         let why = format!("{} was set by another program", seen(foreign).raw);
         return Err(PlaceError::Value { place: show(device), why });
+    }
+    if let Some(root) = root.as_ref().filter(|root| root.handle == 0 && value != DEFAULT) {
+        let wrong = |why| PlaceError::Value { place: show(device), why };
+        comes_back(host, index, root).map_err(wrong)?;
+    }
+    if host.is_made_up() {
+        let raw = if value == DEFAULT { "pfifo_fast 0:".into() } else { format!("{value} 7ce1:") };
+        return fs::write(host.root.path(format!("/qdisc/{device}")), raw).map_err(io);
     }
     if root.is_some_and(|root| root.handle == OURS) {
         qdisc::delete(index, OURS).map_err(io)?;
@@ -64,6 +65,35 @@ pub(super) fn write(host: &Host, device: &str, value: &str) -> Result<(), PlaceE
         return Ok(());
     }
     qdisc::put(index, &RootQdisc { kind: value.to_string(), handle: OURS }).map_err(io)
+}
+
+/// Whether the kernel would make the same again once ours is deleted: it makes those that
+/// default_qdisc names, which may have changed since the device came up. That is readable in the
+/// initial network namespace only; elsewhere a revert reports a difference.
+fn comes_back(host: &Host, index: u32, root: &RootQdisc) -> Result<(), String> {
+    let Some(default) = host.text("/proc/sys/net/core/default_qdisc") else { return Ok(()) };
+    let kinds = match root.kind.as_str() {
+        "noqueue" => BTreeSet::new(),
+        "mq" if host.is_made_up() => BTreeSet::new(),
+        "mq" => qdisc::of_queues(index).map_err(|why| why.to_string())?,
+        kind => BTreeSet::from([kind.to_string()]),
+    };
+    let default = default.trim();
+    let other = kinds.into_iter().find(|kind| kind != default);
+    other.map_or(Ok(()), |kind| {
+        Err(format!(
+            "{kind} could not be put back: net.core.default_qdisc is {default} now, which the \
+             kernel would make in its place"
+        ))
+    })
+}
+
+/// The same for a device, before anything is planned.
+pub fn check_comes_back(host: &Host, device: &str) -> Result<(), String> {
+    match root_of(host, device) {
+        Ok((index, Some(root))) if root.handle == 0 => comes_back(host, index, &root),
+        _ => Ok(()),
+    }
 }
 
 /// `pfifo_fast 0:`, as [`seen`] writes it.
@@ -89,8 +119,12 @@ pub fn has_kind(host: &Host, kind: &str) -> bool {
 }
 
 fn root_of(host: &Host, device: &str) -> io::Result<(u32, Option<RootQdisc>)> {
+    if host.is_made_up() {
+        let text = host.text(&format!("/qdisc/{device}"));
+        return Ok((0, text.map(|raw| made_up_root(&raw))));
+    }
     let gone = || io::Error::from_raw_os_error(libc::ENODEV);
-    let index = link::index(&host.root, device).ok_or_else(gone)?;
+    let index = link::index(&host.root, device)?.ok_or_else(gone)?;
     Ok((index, qdisc::root(index)?))
 }
 

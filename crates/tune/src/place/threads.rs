@@ -3,10 +3,9 @@
 //! Threads that are pinned one by one were placed on purpose; their value is not a list, and no
 //! knob touches them.
 
-use super::{PlaceError, Seen};
+use super::{PlaceError, Seen, same, unreadable};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use crate::process;
 use ::host::kept::is_gone;
 use ::host::threads;
 use model::maps::IntoMap;
@@ -30,21 +29,25 @@ pub(super) fn are_alike(host: &Host, one: &str, two: &str) -> bool {
 }
 
 /// The list of CPUs of each thread.
-fn lists(host: &Host, pid: u32) -> BTreeMap<u32, String> {
-    threads::cpus(&host.root, pid).into_iter().map(|(tid, cpus)| (tid, cpus.list())).into_map()
+fn lists(host: &Host, pid: u32) -> Result<BTreeMap<u32, String>, PlaceError> {
+    let all = threads::cpus(&host.root, pid).map_err(|why| unreadable(show(pid), why))?;
+    Ok(all.into_iter().map(|(tid, cpus)| (tid, cpus.list())).into_map())
 }
 
-pub(super) fn read(host: &Host, pid: u32, started_ticks: u64) -> Option<Seen> {
-    process::same(&host.root, pid, started_ticks)?;
-    let lists = lists(host, pid);
+pub(super) fn read(host: &Host, process: (u32, u64)) -> Result<Option<Seen>, PlaceError> {
+    let pid = process.0;
+    if same(host, process, || show(pid))?.is_none() {
+        return Ok(None);
+    }
+    let lists = lists(host, pid)?;
     let different: BTreeSet<&String> = lists.values().collect();
     let all = different.iter().map(|list| list.as_str()).collect::<Vec<_>>().join("; ");
     let value = match different.len() {
-        0 => return None,
+        0 => return Ok(None),
         1 => all,
         _ => format!("{MIXED} {all}"),
     };
-    Some(Seen { raw: value.clone(), value })
+    Ok(Some(Seen { raw: value.clone(), value }))
 }
 
 pub(super) fn write(
@@ -60,9 +63,9 @@ pub(super) fn write(
     }
     for _ in 0..ROUNDS {
         let gone = || io(io::Error::from_raw_os_error(libc::ESRCH));
-        process::same(&host.root, pid, started_ticks).ok_or_else(gone)?;
-        let left: Vec<u32> =
-            lists(host, pid).into_iter().filter(|(_, list)| list != value).map(|of| of.0).collect();
+        same(host, (pid, started_ticks), || show(pid))?.ok_or_else(gone)?;
+        let lists = lists(host, pid)?.into_iter();
+        let left: Vec<u32> = lists.filter(|(_, list)| list != value).map(|of| of.0).collect();
         if left.is_empty() {
             break;
         }
@@ -81,6 +84,7 @@ pub(super) fn write(
 mod tests {
     use super::*;
     use crate::place::Place;
+    use crate::process;
     use model::root::Root;
     use std::process::Command;
 
@@ -128,7 +132,7 @@ mod tests {
         child.env(CHILD, "1").stdin(std::process::Stdio::piped());
         let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
         let pid = child.id();
-        while lists(&host, pid).len() < 4 {
+        while lists(&host, pid).unwrap().len() < 4 {
             assert!(child.try_wait().unwrap().is_none(), "the child ended");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -136,11 +140,11 @@ mod tests {
         let place = Place::Threads { pid, started_ticks };
         let before = place.read(&host).unwrap().unwrap();
         place.write(&host, &cpus[0], &before).unwrap();
-        assert!(lists(&host, pid).values().all(|list| *list == cpus[0]));
+        assert!(lists(&host, pid).unwrap().values().all(|list| *list == cpus[0]));
         place.write(&host, &before.value, &before).unwrap();
         assert_eq!(place.read(&host).unwrap().unwrap(), before);
         if cpus.len() > 1 {
-            let last = *lists(&host, pid).keys().next_back().unwrap();
+            let last = *lists(&host, pid).unwrap().keys().next_back().unwrap();
             let one = CpuSet::parse_list(&cpus[0]).unwrap();
             threads::set_cpus(&host.root, (pid, last), &one).unwrap();
             let value = place.read(&host).unwrap().unwrap().value;

@@ -77,6 +77,24 @@ fn room_is_calculated_by_littles_law() {
 }
 
 #[test]
+fn connections_that_stay_need_room_too() {
+    let told = |connections, rate| {
+        let mut signals = Signals { connections, connection_rate: rate, ..Signals::default() };
+        (signals.server.conntrack_use, signals.client.ports_use) = (Some(0.5), Some(0.5));
+        ["T34", "T49"].map(|id| {
+            let knob = REGISTRY.iter().find(|knob| knob.id == id).unwrap();
+            (knob.predict)(&signals).arithmetic
+        })
+    };
+    let [ports, entries] = told(Some(512), Some(0.0));
+    assert!(ports.contains("512 open + 0/s x 60 s = 512 are needed"), "{ports}");
+    assert!(entries.contains("512 open + 0/s x 120 s = 512 are needed"), "{entries}");
+    for told in told(Some(512), None).into_iter().chain(told(None, Some(0.0))) {
+        assert!(!told.contains("are needed"), "nothing is known of what is needed: {told}");
+    }
+}
+
+#[test]
 fn removed_work_pays_by_its_share_of_the_cpu_that_limits() {
     // Softirq takes 8 % and the knob halves it: 4.2 %.
     let gain = work(&at_wall(WallId::S1), &[WallId::S1], Some(0.04), "softirq", "a profile");

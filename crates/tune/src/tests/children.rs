@@ -10,6 +10,7 @@ use crate::status::{drift, status};
 use crate::testing;
 use crate::{Profile, Wish};
 use model::tuning::Fate;
+use std::fs;
 
 /// A process with a parent, a start in hundredths of a second, a mask and a limit.
 fn process(ground: &Ground, pid: u32, parent: u32, started: u64, has: (&str, &str)) {
@@ -62,8 +63,19 @@ fn inherited_values_are_reported_and_put_back() {
     assert!(told[0].note.contains("52, 53") && told[0].note.contains("54 has 1"), "{told:#?}");
     assert_eq!(drift(&host, &ground.journal()).unwrap(), []);
 
+    // One that cannot be read may have our value: its change stays open.
+    let path = |file: &str| host.root.path(format!("/proc/53/{file}"));
+    fs::rename(path("limits"), path("aside")).unwrap();
+    fs::create_dir(path("limits")).unwrap();
+    let told = status(&host, &ground.journal()).unwrap();
+    assert!(told.iter().any(|row| row.note.contains("process 53, started since")), "{told:#?}");
     let rows = revert(&host, &ground.journal(), &Which::All, &mut |_| {}).unwrap();
-    assert_eq!(fates(&rows), [Fate::Reverted; 2]);
+    assert_eq!(fates(&rows), [Fate::Failed, Fate::Reverted], "{rows:#?}");
+    fs::remove_dir(path("limits")).unwrap();
+    fs::rename(path("aside"), path("limits")).unwrap();
+    let again = revert(&host, &ground.journal(), &Which::All, &mut |_| {}).unwrap();
+    assert_eq!(fates(&again), [Fate::Reverted]);
+    assert!(again[0].note.contains("put back, too: "), "{}", again[0].note);
     assert!(rows[1].note.contains("put back, too: 52, 53"), "{}", rows[1].note);
     assert!(rows[1].note.contains("other values: 54 has 1"), "{}", rows[1].note);
     for (pid, list, limit) in [

@@ -9,7 +9,7 @@ use crate::host::{Host, Wish};
 use crate::plan::{Planned, plan};
 use crate::revert::{Which, revert};
 use crate::status::{drift, standing, status};
-use crate::{Change, DriverSetting, Place, Seen};
+use crate::{Change, DriverSetting, Durable, Form, Place, Seen, export};
 use model::tuning::{Fate, Row};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -146,6 +146,81 @@ fn a_quota_is_not_gone_where_no_control_groups_are_mounted() {
     ground.made.write("/proc/self/mountinfo", mounts);
     assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Reverted]);
     assert_eq!(ground.text("/sys/fs/cgroup/a/cpu.max"), "150000 100000");
+}
+
+#[test]
+fn a_group_of_another_namespace_is_not_gone() {
+    let ground = Ground::new();
+    let mounts = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    ground.made.write("/proc/self/mountinfo", mounts).write("/proc/7/cgroup", "0::/a");
+    ground.made.write("/sys/fs/cgroup/a/cpu.max", "150000 100000");
+    let of = |name: &str| {
+        let group_namespace = name.to_string();
+        Host { servers: vec![7], group_namespace, ..ground.host() }
+    };
+    apply_only(&ground, &of("cgroup:[1]"), &["T58"]);
+    // Its own groups are mounted at the same place, and the path is none of them.
+    let folder = ground.host().root.path("/sys/fs/cgroup/a");
+    let aside = ground.host().root.path("/aside");
+    fs::rename(&folder, &aside).unwrap();
+    let told = status(&of("cgroup:[2]"), &ground.journal()).unwrap();
+    assert_eq!(fates(&told), [Fate::Refused], "{told:#?}");
+    assert_eq!(fates(&put_back(&ground, &of("cgroup:[2]"))), [Fate::Refused]);
+    fs::rename(&aside, &folder).unwrap();
+    assert_eq!(fates(&put_back(&ground, &of("cgroup:[1]"))), [Fate::Reverted]);
+    assert_eq!(ground.text("/sys/fs/cgroup/a/cpu.max"), "150000 100000");
+}
+
+#[test]
+fn a_mount_of_groups_that_is_covered_shows_nothing() {
+    let ground = Ground::new();
+    let mounts = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    ground.made.write("/proc/self/mountinfo", mounts).write("/proc/7/cgroup", "0::/a");
+    ground.made.write("/sys/fs/cgroup/a/cpu.max", "150000 100000");
+    apply_only(&ground, &Host { servers: vec![7], ..ground.host() }, &["T58"]);
+    // As after another sysfs is mounted over /sys: the list of mounts still has the groups.
+    let folder = ground.host().root.path("/sys/fs/cgroup");
+    let aside = ground.host().root.path("/aside");
+    fs::rename(&folder, &aside).unwrap();
+    assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Failed]);
+    fs::rename(&aside, &folder).unwrap();
+    assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Reverted]);
+}
+
+#[test]
+fn settings_of_another_namespace_or_boot_are_not_exported_as_the_hosts() {
+    let ground = ground();
+    apply_only(&ground, &within(&ground, THERE), &["T29"]);
+    let text = |host: &Host| {
+        let settings = Durable::applied(host, &ground.journal()).unwrap();
+        export(&settings, Form::Sysctl)
+    };
+    let own = "net/core/somaxconn = 16384";
+    let there = within(&ground, THERE);
+    assert!(text(&there).contains(own), "{}", text(&there));
+    let not_initial = Host { is_initial_namespace: false, ..there.clone() };
+    let restarted = Host { boot_id: "another".to_string(), ..there.clone() };
+    for (host, why) in [
+        (within(&ground, HERE), "it is of network namespace net:[22]"),
+        (not_initial.clone(), "it is of network namespace net:[22]"),
+        (restarted, "the host was restarted since"),
+    ] {
+        let told = text(&host);
+        assert!(!told.contains(own) && told.contains("not here: T29"), "{told}");
+        assert!(told.contains(why), "{told}");
+    }
+    ground.made.write(super::SOMAXCONN, "128");
+    let planned = plan(&not_initial, &wish_of(&["T29"]), None);
+    let told = export(&Durable::of_plan(&not_initial, &planned), Form::Sysctl);
+    assert!(told.contains("not here: T29"), "{told}");
+}
+
+#[test]
+fn a_namespace_that_was_not_recorded_is_not_gone() {
+    let ground = ground();
+    apply_only(&ground, &within(&ground, ""), &["T29"]);
+    assert_eq!(fates(&put_back(&ground, &within(&ground, HERE))), [Fate::Refused]);
+    assert_eq!(fates(&put_back(&ground, &within(&ground, ""))), [Fate::Reverted]);
 }
 
 /// A change of the rings of a device, and after it one that the kernel does not keep.

@@ -228,7 +228,7 @@ pub fn order(probe: &ProbeOptions, order: TuneOrder) -> Result<Option<TuneOutcom
 pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
     for row in &mut rows {
         let knob = tune::find(&row.knob);
-        row.prediction = knob.zip(signals).map(|(knob, signals)| (knob.predict)(signals));
+        row.prediction = knob.zip(signals).map(|(knob, signals)| tune::prediction(knob, signals));
     }
     rows
 }
