@@ -89,7 +89,7 @@ fn remove_left(parent: &Path) {
 /// `ceiling-PID-COUNT-NAME`
 fn is_data_folder(name: &str) -> bool {
     let mut parts = name.splitn(4, '-');
-    let mut is_number = |of: Option<&str>| of.is_some_and(|part| part.parse::<u32>().is_ok());
+    let is_number = |of: Option<&str>| of.is_some_and(|part| part.parse::<u32>().is_ok());
     parts.next() == Some("ceiling")
         && is_number(parts.next())
         && is_number(parts.next())
