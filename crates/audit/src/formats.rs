@@ -99,10 +99,10 @@ pub(crate) fn printed_once(format: &Format) -> &'static [&'static str] {
     }
 }
 
-/// Whether the marks of a format occur again and again in one output: with what is printed once,
-/// k6 also prints each of its groups.
-pub(crate) fn is_repeated(format: &Format, is_marked: bool) -> bool {
-    format.id == jmeter_text::FORMAT.id || (format.id == k6_text::FORMAT.id && is_marked)
+/// Whether the marks of a format occur again and again in one output, which has what is printed
+/// once `marked` times: with it, k6 also prints each of its groups.
+pub(crate) fn is_repeated(format: &Format, marked: usize) -> bool {
+    format.id == jmeter_text::FORMAT.id || (format.id == k6_text::FORMAT.id && marked == 1)
 }
 
 /// Whether an output of a format is also recognised as that of another one, or lies around its

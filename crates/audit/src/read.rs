@@ -204,7 +204,7 @@ fn is_several(format: &Format, is: fn(Page<'_>) -> bool, text: &str) -> bool {
     let once = formats::printed_once(format);
     let has_all = |line: &&str| once.iter().all(|mark| line.contains(mark));
     let marked = if once.is_empty() { 0 } else { text.lines().filter(has_all).count() };
-    if marked > 1 || formats::is_repeated(format, marked == 1) {
+    if marked > 1 || formats::is_repeated(format, marked) {
         return marked > 1;
     }
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();

@@ -94,11 +94,19 @@ impl Default for Sampled {
     }
 }
 
+/// What a tool says of one request.
+pub struct Said<'a> {
+    /// Its status, or the tool's word for it.
+    pub status: &'a str,
+    /// Whether the tool calls it good.
+    pub is_good: bool,
+}
+
 impl Sampled {
-    /// Adds one request: how long it took, from when to when, its status, and whether the tool
-    /// calls it good.
-    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, status: &str, is_good: bool) {
-        self.good += u64::from(is_good);
+    /// Adds one request: how long it took, from when to when, and what the tool says of it.
+    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, said: &Said<'_>) {
+        let status = said.status;
+        self.good += u64::from(said.is_good);
         let ns = (took_s * 1e9).round().clamp(0.0, LONGEST_NS as f64) as u64;
         self.times.saturating_record(ns);
         self.sum_s += took_s;

@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 pub(crate) const OPENING_MAX: u64 = 128;
 /// How often slots are scanned while some wait for their next attempt, nanoseconds.
 const BACKOFF_SCAN_NS: u64 = 5_000_000;
-/// After a scan there is none for so many times its length: with very many slots, scans take no more
-/// than a tenth of the time.
+/// After a scan there is none for so many times its length: with very many slots, scans take a
+/// tenth of the time at most.
 const SCAN_RESTS: u64 = 9;
 /// First pause before an attempt is repeated, nanoseconds; doubled each time.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;

@@ -303,10 +303,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].latency_at_least_ns",
         "latency_ns with a lower bound for each request that got no response: its wait until it \
          timed out, until the end of the drain if it was unanswered, until the end of the window \
-         if it was unsent in open loop. Requests that failed in another way rank above every value here too \
-         (censored): how quickly they failed is no bound. Its percentiles are lower bounds of \
-         those of latency_ns; null when no request timed out, was unanswered, or was unsent in open \
-         loop.",
+         if it was unsent in open loop. Requests that failed in another way rank above every \
+         value here too (censored): how quickly they failed is no bound. Its percentiles are lower \
+         bounds of those of latency_ns; null when no request timed out, was unanswered, or was \
+         unsent in open loop.",
     ),
     (
         "points[].offered_rate",

@@ -175,8 +175,8 @@ impl Histogram {
     }
 }
 
-/// The rank of a percentile among `population` values: the least number of them that is at least the
-/// share `quantile`, and at least 1; 0 when there are none.
+/// The rank of a percentile among `population` values: the least number of them that is at least
+/// the share `quantile`, and at least 1; 0 when there are none.
 pub fn rank_of(quantile: f64, population: u64) -> u64 {
     ((quantile * population as f64).ceil() as u64).max(population.min(1))
 }

@@ -5,7 +5,7 @@
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
-use crate::rows::{Sampled, lines};
+use crate::rows::{Said, Sampled, lines};
 use model::audit::{Counts, Loop, Meaning, RateIs, Since};
 use std::io::{self, BufRead};
 
@@ -37,7 +37,7 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
             let is_good = words[at] == "OK";
             let status = if is_good { "200" } else { "KO" };
             let span = (start / 1e3, end / 1e3);
-            sampled.add((end - start) / 1e3, Some(span), status, is_good);
+            sampled.add((end - start) / 1e3, Some(span), &Said { status, is_good });
         }
     })?;
     if sampled.count() == 0 {

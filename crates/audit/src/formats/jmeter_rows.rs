@@ -8,7 +8,7 @@
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
-use crate::rows::Sampled;
+use crate::rows::{Said, Sampled};
 use model::audit::{Counts, Figure, Loop, Meaning, RateIs, Since};
 use std::io::{self, BufRead};
 
@@ -58,7 +58,7 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
         }
         let span = (start_ms / 1e3, (start_ms + took_ms) / 1e3);
         let (status, is_good) = outcome(text(code), text(success));
-        sampled.add(took_ms / 1e3, Some(span), &status, is_good);
+        sampled.add(took_ms / 1e3, Some(span), &Said { status: &status, is_good });
         threads_max = threads_max.max(number(threads).unwrap_or(0.0));
         received += number(bytes).unwrap_or(0.0);
     }

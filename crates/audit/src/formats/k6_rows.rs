@@ -5,7 +5,7 @@
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
-use crate::rows::{Sampled, lines};
+use crate::rows::{Said, Sampled, lines};
 use jiff::Timestamp;
 use model::audit::{Counts, Figure, Foreign, Loop, Meaning, RateIs, Since};
 use serde::Deserialize;
@@ -77,7 +77,8 @@ impl Sums {
                 let status = tags.and_then(|tags| tags.get("status")).map_or("0", String::as_str);
                 let start_s = end_s.map(|end| end - value / 1e3);
                 let span = start_s.zip(end_s);
-                self.sampled.add(value / 1e3, span, status, super::is_good(status));
+                let is_good = super::is_good(status);
+                self.sampled.add(value / 1e3, span, &Said { status, is_good });
             }
             "http_reqs" => self.requests += value,
             "iterations" => self.iterations += value,

@@ -7,6 +7,14 @@
 
 use std::collections::VecDeque;
 
+/// What a wait took of what was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Took {
+    All,
+    /// As much as it can: there may have been more.
+    Full,
+}
+
 /// See the module.
 pub(super) struct Backlog {
     /// Waits that may have left something that has not been returned, oldest first: when that may
@@ -26,18 +34,18 @@ impl Backlog {
     /// A wait has returned; what was not there before it arrived at `since_ns` at the earliest.
     /// Returns the earliest instant at which anything that it returned may have arrived.
     #[inline]
-    pub fn since(&mut self, since_ns: u64, is_full: bool) -> u64 {
-        if self.since_ns.is_empty() && !is_full {
+    pub fn since(&mut self, since_ns: u64, took: Took) -> u64 {
+        if self.since_ns.is_empty() && took == Took::All {
             return since_ns;
         }
-        self.since_before(since_ns, is_full)
+        self.since_before(since_ns, took)
     }
 
     #[inline(never)]
-    fn since_before(&mut self, since_ns: u64, is_full: bool) -> u64 {
+    fn since_before(&mut self, since_ns: u64, took: Took) -> u64 {
         self.since_ns.push_back(since_ns);
         let earliest_ns = self.since_ns.front().copied().unwrap_or(since_ns);
-        if !is_full {
+        if took == Took::All {
             self.since_ns.clear();
         } else if self.since_ns.len() > self.waits_max {
             self.since_ns.pop_front();
@@ -48,16 +56,17 @@ impl Backlog {
 
 #[cfg(test)]
 mod tests {
+    use super::Took::{All, Full};
     use super::*;
 
     #[test]
     fn what_a_wait_returns_is_as_old_as_the_wait_that_left_it() {
-        let since = |events, waits: &[(u64, bool)]| -> Vec<u64> {
+        let since = |events, waits: &[(u64, Took)]| -> Vec<u64> {
             let mut backlog = Backlog::new(events, 256);
-            let of_wait = |(since_ns, is_full): &(u64, bool)| backlog.since(*since_ns, *is_full);
+            let of_wait = |(since_ns, took): &(u64, Took)| backlog.since(*since_ns, *took);
             waits.iter().map(of_wait).collect()
         };
-        let waits = [(10, false), (20, true), (30, true), (40, true), (50, false), (60, false)];
+        let waits = [(10, All), (20, Full), (30, Full), (40, Full), (50, All), (60, All)];
         assert_eq!(since(256, &waits), [10, 20, 30, 40, 50, 60], "a full one leaves nothing");
         assert_eq!(since(257, &waits), [10, 20, 20, 30, 40, 60], "the next one returns the rest");
         assert_eq!(since(512, &waits), [10, 20, 20, 30, 40, 60]);

@@ -5,7 +5,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Took};
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
@@ -63,8 +63,8 @@ pub struct Epoll {
     /// Events of sockets that were not drained, each of another socket; the next turn goes on with
     /// them.
     undrained: Vec<libc::epoll_event>,
-    /// The last wait took as many events as it can: more may have been there.
-    is_full: bool,
+    /// What the last wait took.
+    took: Took,
     backlog: Backlog,
     coalesce_ns: u64,
     wait: Wait,
@@ -154,7 +154,7 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             left: None,
             undrained: Vec::with_capacity(slots as usize),
-            is_full: false,
+            took: Took::All,
             // The kernel has one event for each socket, and returns them in their order.
             backlog: Backlog::new(slots as usize, EVENTS_MAX),
             coalesce_ns: job.coalesce_ns,
@@ -364,7 +364,7 @@ impl Driver for Epoll {
             clock::pause_ns(self.coalesce_ns);
             self.poll(0);
         }
-        self.is_full = self.count == EVENTS_MAX;
+        self.took = if self.count == EVENTS_MAX { Took::Full } else { Took::All };
         if !self.undrained.is_empty() {
             self.go_on_with_undrained();
         }
@@ -373,7 +373,7 @@ impl Driver for Epoll {
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        self.backlog.since(since_ns, self.is_full)
+        self.backlog.since(since_ns, self.took)
     }
 
     fn next(&mut self) -> Option<Event> {

@@ -10,7 +10,7 @@
 //!
 //! Hot: runs for every request.
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Took};
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
@@ -132,8 +132,8 @@ pub struct Uring {
     /// Completions of this turn that are still to report. Those that system calls of this turn add
     /// are of the next, whose stamp is theirs.
     ready: usize,
-    /// The last wait left completions that were there.
-    is_full: bool,
+    /// Whether the last wait left completions that were there.
+    took: Took,
     backlog: Backlog,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
@@ -188,7 +188,7 @@ impl Uring {
             orphans: Vec::new(),
             reaped: VecDeque::with_capacity(COMPLETIONS as usize),
             ready: 0,
-            is_full: false,
+            took: Took::All,
             // A receive and a send of each connection.
             backlog: Backlog::new(2 * slots as usize, READY_MAX),
             failed: Vec::with_capacity(slots as usize),
@@ -373,8 +373,9 @@ impl Uring {
         let (mut there, mut added) = (0, self.ring.completion().len());
         loop {
             there += added;
-            self.is_full = added >= RUN_AT_ONCE && self.has_more();
-            if !self.is_full || there >= READY_MAX {
+            let is_more = added >= RUN_AT_ONCE && self.has_more();
+            if !is_more || there >= READY_MAX {
+                self.took = if is_more { Took::Full } else { Took::All };
                 return there;
             }
             // A call that fails adds nothing, and the next wait fails too.
@@ -579,7 +580,7 @@ impl Driver for Uring {
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        self.backlog.since(since_ns, self.is_full)
+        self.backlog.since(since_ns, self.took)
     }
 
     fn next(&mut self) -> Option<Event> {

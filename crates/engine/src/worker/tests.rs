@@ -282,11 +282,13 @@ enum Happened {
     Answered,
 }
 
-/// Answers every request at the next wait. Only the first connection can be opened, and each attempt
-/// to open another one takes long.
+/// Answers every request at the next wait. Only the first connection can be opened, and each
+/// attempt to open another one takes long.
 struct Lone {
     now_ns: u64,
+    /// Reported after the next wait.
     due: VecDeque<(SlotId, Happened)>,
+    ready: VecDeque<(SlotId, Happened)>,
     sending: Sending,
 }
 
@@ -312,17 +314,19 @@ impl Driver for Lone {
 
     fn close(&mut self, slot: SlotId) {
         self.due.retain(|(due, _)| *due != slot);
+        self.ready.retain(|(ready, _)| *ready != slot);
     }
 
     fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
         let wake_ns = if self.due.is_empty() { until_ns } else { 0 };
         self.now_ns = wake_ns.max(self.now_ns + TURN_NS);
+        self.ready.append(&mut self.due);
         self.now_ns
     }
 
     fn next(&mut self) -> Option<Event> {
         let at_ns = self.now_ns;
-        let (slot, happened) = self.due.pop_front()?;
+        let (slot, happened) = self.ready.pop_front()?;
         Some(match happened {
             Happened::Opened => Event::Opened { slot, at_ns },
             Happened::Failed => Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns },
@@ -343,7 +347,8 @@ impl Driver for Lone {
 /// does not end.
 fn run_lone(sending: Sending, connections: u32, budget: u64) -> Option<Tick> {
     let job = job();
-    let driver = Lone { now_ns: 0, due: VecDeque::new(), sending };
+    let (due, ready) = (VecDeque::new(), VecDeque::new());
+    let driver = Lone { now_ns: 0, due, ready, sending };
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
     let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
     let (pace, life, connections_max) = (Pace::Closed, Life::default(), connections);

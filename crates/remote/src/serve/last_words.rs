@@ -18,9 +18,13 @@ pub(super) struct Patience {
 
 impl Patience {
     /// From an instant, at which this many bytes had been taken.
-    pub(super) fn new(sent: u64, now: Instant, is_stopped: bool) -> Self {
-        let until = is_stopped.then(|| now + LAST_WORDS);
-        Self { still: Stillness::new(sent, now), until }
+    pub(super) fn new(sent: u64, now: Instant) -> Self {
+        Self { still: Stillness::new(sent, now), until: None }
+    }
+
+    /// The same for a probe that was told to end.
+    pub(super) fn of_ending(sent: u64, now: Instant) -> Self {
+        Self { until: Some(now + LAST_WORDS), ..Self::new(sent, now) }
     }
 
     /// Whether the wait is over.
@@ -32,7 +36,7 @@ impl Patience {
 /// Sends a last message; it may not arrive.
 pub(super) fn say(line: &mut Line, message: &FromProbe) {
     line.send(message);
-    let mut patience = Patience::new(line.sent(), Instant::now(), false);
+    let mut patience = Patience::new(line.sent(), Instant::now());
     while line.is_blocked() && !patience.is_over(line.sent(), Instant::now()) {
         if line.flush(TURN).is_err() {
             return;
@@ -48,8 +52,9 @@ mod tests {
     fn a_client_that_takes_bytes_is_waited_for_unless_the_probe_ends() {
         let begin = Instant::now();
         let after = |seconds: u64| begin + Duration::from_secs(seconds);
-        for is_stopped in [false, true] {
-            let mut patience = Patience::new(0, begin, is_stopped);
+        for (is_stopped, mut patience) in
+            [(false, Patience::new(0, begin)), (true, Patience::of_ending(0, begin))]
+        {
             let waits = |second: &u64| !patience.is_over(1000 * second, after(*second));
             let waited = (1..=60).take_while(waits).count();
             assert_eq!(waited, if is_stopped { 2 } else { 60 });

@@ -336,8 +336,11 @@ impl Stream {
         self.looked = None;
         self.look();
         self.waiting.extend(self.sampler.stop());
-        let is_stopped = why == Farewell::Stopped;
-        let mut patience = Patience::new(self.line.sent(), Instant::now(), is_stopped);
+        let (sent, now) = (self.line.sent(), Instant::now());
+        let mut patience = match why {
+            Farewell::Stopped => Patience::of_ending(sent, now),
+            _ => Patience::new(sent, now),
+        };
         while let Some(reading) = self.waiting.pop_front() {
             self.line.send(&FromProbe::Reading(bounded(reading)));
             while self.line.is_blocked() {
