@@ -82,7 +82,13 @@ fn ends_whatever_an_agent_says(bytes: &[u8]) {
     let connect =
         Order::Connect { load: 1, connections: 1, connections_max: 1, depth: 1, pace, life };
     session.order(S + 4, ThreadKind::Requesting, &connect);
-    let measure = Order::Measure { begin_ns: 2 * S, end_ns: 3 * S, budget: None, drain_ns: S };
+    let measure = Order::Measure {
+        begin_ns: 2 * S,
+        end_ns: 3 * S,
+        budget: None,
+        drain_ns: S,
+        skip_until_ns: 0,
+    };
     session.order(S + 5, ThreadKind::Requesting, &measure);
     // Each item: its kind, then up to two hundred bytes; or all bytes as one item.
     let items = bytes.chunks(200).chain([bytes]).filter(|item| item.len() < ITEM_BYTES_MAX / 2);

@@ -223,7 +223,7 @@ impl Crew {
         budget: Option<u64>,
         drain_ns: u64,
     ) {
-        self.order(&Order::Measure { begin_ns, end_ns, budget, drain_ns });
+        self.order(&Order::Measure { begin_ns, end_ns, budget, drain_ns, skip_until_ns: 0 });
     }
 
     /// Shows all ticks that have arrived to `read`.

@@ -108,6 +108,9 @@ pub enum Order {
         budget: Option<u64>,
         /// How long to wait for responses after the last send.
         drain_ns: u64,
+        /// Requests of a plan that were due before this instant are not sent, and count as unsent;
+        /// 0 if all are sent. It is for an order that came after the start of its window.
+        skip_until_ns: u64,
     },
     /// End a measured window now and drain as ordered; stop a warm-up.
     Stop,

@@ -204,6 +204,7 @@ fn script(job: &Job, level: Level, begin_ns: u64) -> Vec<(u64, Order)> {
                 end_ns: level.budget.map_or(window_ns + level.window_ns, |_| u64::MAX),
                 budget: level.budget,
                 drain_ns: level.drain_ns,
+                skip_until_ns: 0,
             },
         ),
         (warm_ns, Order::Warm),

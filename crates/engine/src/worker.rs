@@ -320,10 +320,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     self.begin_level(connections, now_ns);
                 }
                 Order::Warm => self.begin_warmup(now_ns),
-                Order::Measure { begin_ns, end_ns, budget, drain_ns } => {
+                Order::Measure { begin_ns, end_ns, budget, drain_ns, skip_until_ns } => {
                     self.ends_with_responses = budget.is_some();
                     let budget = budget.unwrap_or(u64::MAX);
-                    self.window = Some(Window { begin_ns, end_ns, budget, drain_ns });
+                    self.window =
+                        Some(Window { begin_ns, end_ns, budget, drain_ns, skip_until_ns });
                 }
                 Order::Stop => self.stop(now_ns),
                 Order::Quit => {

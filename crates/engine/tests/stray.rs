@@ -70,6 +70,7 @@ fn run(driver: DriverKind, depth: u32, more: &'static str) -> (Counters, Connect
         end_ns: u64::MAX,
         budget: Some(BUDGET),
         drain_ns: 20_000_000_000,
+        skip_until_ns: 0,
     });
     let begin = Instant::now();
     let (mut counters, mut loops) = (Counters::default(), Loop::default());

@@ -146,7 +146,7 @@ fn session(ticks: &[Tick], agents: usize) {
     let names: Vec<String> = (0..agents).map(|index| format!("a{index}")).collect();
     let (mut session, job) = begun(&names);
     let (begin_ns, end_ns) = (4 * S, 4 * S + TENTHS * TENTH_NS);
-    let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns: S };
+    let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns: S, skip_until_ns: 0 };
     session.order(3 * S, ThreadKind::Requesting, &measure);
     let (mut took, mut worst) = (Duration::ZERO, Duration::ZERO);
     let (mut down_bytes, mut up_bytes, mut shown) = (0, 0, 0);

@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::order::{Envelope, Guard};
 use crate::stream::{Inbox, Outbox, UP_AGAIN_NS};
-use crate::{CALL, HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, PROTOCOL};
+use crate::{CALL, HELLO_BYTES_MAX, HELLO_EVERY_NS, LEASE_NS, ORDER_VALID_NS, PROTOCOL};
 use collect::Collector;
 use engine::job::Order;
 use model::facts::ClockOffset;
@@ -454,25 +454,35 @@ impl Session {
 
     fn follow(&mut self, crew: ThreadKind, order: CrewOrder) {
         let Some(job) = &mut self.job else { return };
+        let is_limited = self.settings.limits.rate_max.is_some();
         let mut admitted = admit::order(&order, &job.offer, &self.settings.limits);
         if let CrewOrder::Measure { begin_ns, .. } = &order {
             job.collector.begin_window(crew, *begin_ns);
             // All that a plan has had due since then would leave at once, whatever the rate.
             if *begin_ns < job.since_ns {
                 admitted = Err("a window would start before the agent took the job".to_string());
-            } else if *begin_ns < self.now_ns && self.settings.limits.rate_max.is_some() {
-                let late_ms = (self.now_ns - begin_ns) / 1_000_000;
-                admitted = Err(format!(
-                    "the order came {late_ms} ms after the start of its window, and what was due \
-                     by then would leave at once, above --max-rate"
-                ));
+            } else if begin_ns.saturating_add(ORDER_VALID_NS) < self.now_ns && is_limited {
+                admitted = Err("the order came long after the start of its window".to_string());
             }
         }
         if let Err(why) = admitted {
             self.refused(&why);
             return self.end_load(Halt::Refused(why));
         }
-        self.outputs.push_back(Output::Order { crew, order: order.into_order() });
+        let mut order = order.into_order();
+        if let Order::Measure { begin_ns, skip_until_ns, .. } = &mut order
+            && is_limited
+            && *begin_ns < self.now_ns
+        {
+            // It would leave at once, above the limit.
+            *skip_until_ns = self.now_ns;
+            let late_ms = (self.now_ns - *begin_ns) / 1_000_000;
+            self.outputs.push_back(Output::Notice(format!(
+                "an order came {late_ms} ms after the start of its window: what was due by then \
+                 is not sent, because of --max-rate"
+            )));
+        }
+        self.outputs.push_back(Output::Order { crew, order });
     }
 
     /// A job will follow in pieces.

@@ -223,7 +223,7 @@ impl CrewOrder {
                 }
             }
             Order::Warm => Self::Warm,
-            Order::Measure { begin_ns, end_ns, budget, drain_ns } => Self::Measure {
+            Order::Measure { begin_ns, end_ns, budget, drain_ns, .. } => Self::Measure {
                 begin_ns: carried(*begin_ns, offset_ns),
                 end_ns: (*end_ns != u64::MAX).then(|| carried(*end_ns, offset_ns)),
                 budget: *budget,
@@ -246,9 +246,13 @@ impl CrewOrder {
                 Order::Connect { load, connections, connections_max, depth, pace, life }
             }
             Self::Warm => Order::Warm,
-            Self::Measure { begin_ns, end_ns, budget, drain_ns } => {
-                Order::Measure { begin_ns, end_ns: end_ns.unwrap_or(u64::MAX), budget, drain_ns }
-            }
+            Self::Measure { begin_ns, end_ns, budget, drain_ns } => Order::Measure {
+                begin_ns,
+                end_ns: end_ns.unwrap_or(u64::MAX),
+                budget,
+                drain_ns,
+                skip_until_ns: 0,
+            },
             Self::Stop => Order::Stop,
             Self::Quit => Order::Quit,
         }
@@ -433,8 +437,20 @@ mod tests {
                 life: Life::default(),
             },
             Order::Warm,
-            Order::Measure { begin_ns: 5_000, end_ns: 9_000, budget: None, drain_ns: 1 },
-            Order::Measure { begin_ns: 5_000, end_ns: u64::MAX, budget: Some(4), drain_ns: 1 },
+            Order::Measure {
+                begin_ns: 5_000,
+                end_ns: 9_000,
+                budget: None,
+                drain_ns: 1,
+                skip_until_ns: 0,
+            },
+            Order::Measure {
+                begin_ns: 5_000,
+                end_ns: u64::MAX,
+                budget: Some(4),
+                drain_ns: 1,
+                skip_until_ns: 0,
+            },
             Order::Stop,
             Order::Quit,
         ];

@@ -20,6 +20,9 @@ const UP_AGAIN_MAX_NS: u64 = 16_000_000_000;
 /// Size limit of the items in one message, bytes; a larger item goes alone. A message takes half a
 /// second over a link of 1 Mbit/s, and every message shows that its sender is there.
 pub const BATCH_BYTES_MAX: usize = 64 << 10;
+/// So few bytes do not wait long for a slow link: acknowledgements of earlier items do not postpone
+/// them. Orders have less.
+const FEW_BYTES: usize = 4 << 10;
 /// Most bytes that are under way without an acknowledgement.
 const UNDER_WAY_MAX: usize = 2 << 20;
 /// How many items may arrive ahead of a missing one.
@@ -96,11 +99,15 @@ impl Outbox {
             self.patience_ns = took_ns.clamp(self.again_ns, self.again_max_ns);
         }
         let (mut items, mut bytes, mut under_way) = (Vec::new(), 0, 0);
+        // Little that waits takes no longer, however long more took: it was lost.
+        let is_little = self.bytes <= BATCH_BYTES_MAX;
+        let patience_ns = if is_little { self.again_ns } else { self.patience_ns };
+        let progress_ns = if self.bytes > FEW_BYTES { self.progress_ns } else { 0 };
         for waiting in &mut self.waiting {
             let is_due = waiting.sent_ns.is_none_or(|sent_ns| {
                 // If the clock went back, the time since then is not known.
-                let since_ns = sent_ns.max(self.progress_ns);
-                now_ns < since_ns || now_ns - since_ns >= self.patience_ns
+                let since_ns = sent_ns.max(progress_ns);
+                now_ns < since_ns || now_ns - since_ns >= patience_ns
             });
             under_way += waiting.bytes.len();
             // The first item always goes.

@@ -465,16 +465,29 @@ fn an_agent_follows_what_its_controller_signed() {
     assert!(outputs.iter().any(is_it));
 }
 
-/// The controller names the start, but the agent's clock decides.
+/// The controller names the start, but the agent's clock decides what is sent: what was due before
+/// the order came is not.
 #[test]
 fn a_window_in_the_past_does_not_pass_the_rate_limit() {
-    for (begin_ns, is_admitted) in [(101 * S, true), (101 * S - 1, false), (100 * S, false)] {
+    let now_ns = 111 * S;
+    for (begin_ns, skipped) in [
+        (now_ns, Some(0)),
+        (now_ns - 1, Some(now_ns)),
+        (now_ns - ORDER_VALID_NS, Some(now_ns)),
+        (now_ns - ORDER_VALID_NS - 1, None),
+    ] {
         let mut rig = Rig::loading();
-        rig.now_ns += S;
-        let end_ns = Some(begin_ns + 10 * S);
+        rig.now_ns = now_ns;
+        let end_ns = Some(begin_ns + 60 * S);
         let measure = CrewOrder::Measure { begin_ns, end_ns, budget: None, drain_ns: S };
         let outputs = rig.command(Command::Crew { crew: ThreadKind::Requesting, order: measure });
-        assert_eq!((orders(&outputs) == 1, has_halted(&outputs)), (is_admitted, !is_admitted));
+        let skips = outputs.iter().find_map(|output| match output {
+            Output::Order { order: Order::Measure { skip_until_ns, .. }, .. } => {
+                Some(*skip_until_ns)
+            }
+            _ => None,
+        });
+        assert_eq!((skips, has_halted(&outputs)), (skipped, skipped.is_none()));
     }
 }
 

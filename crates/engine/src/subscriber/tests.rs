@@ -371,7 +371,9 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let (connections, connections_max) = (SLOTS, SLOTS);
     orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
     let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
-    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+    orders
+        .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 })
+        .unwrap();
     let mut account = Account::default();
     // Longer than the events, so that the tick with the last ones is sent too.
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
@@ -520,7 +522,9 @@ fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
         let begin_ns = worker.driver().now_ns() + 40 * MS;
         orders.push(connect(2)).unwrap();
         let (end_ns, drain_ns) = (begin_ns + 20 * MS, 10 * MS);
-        orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+        orders
+            .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 })
+            .unwrap();
         let mut served = None;
         while served.is_none() {
             assert!(worker.turn());
@@ -542,7 +546,9 @@ fn a_stop_does_not_report_a_level_again_that_is_over() {
     let (connections, connections_max) = (SLOTS, SLOTS);
     orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
     let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
-    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns }).unwrap();
+    orders
+        .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 })
+        .unwrap();
     let (mut told, mut is_stopped) = (0, false);
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
         assert!(worker.turn());

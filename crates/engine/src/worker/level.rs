@@ -37,6 +37,8 @@ pub(super) struct Window {
     /// Requests that may still be sent.
     pub budget: u64,
     pub drain_ns: u64,
+    /// What was due before is not sent.
+    pub skip_until_ns: u64,
 }
 
 impl<D: Driver, S: Session> Worker<D, S> {
@@ -101,6 +103,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let was_idle = self.stage == Stage::Idle;
         self.stage = Stage::Measure;
         self.begin_schedule(window.begin_ns);
+        self.skip_late(window);
         // Ticks of all workers end at the same instants of the window.
         self.next_tick_ns = window.begin_ns + TICK_NS;
         if was_idle {

@@ -9,6 +9,7 @@
 //!
 //! Hot: runs for every request of an open loop.
 
+use super::level::Window;
 use super::{Stage, Worker};
 use crate::driver::{Driver, SlotId};
 use crate::job::Pace;
@@ -324,6 +325,19 @@ impl<D: Driver, S: Session> Worker<D, S> {
             release.advance();
         }
         Counting::GoesOn
+    }
+
+    // Cold: once for each window.
+    /// Books requests that were due before the order for the window came as unsent, and takes them
+    /// off its budget.
+    pub(super) fn skip_late(&mut self, window: Window) {
+        let until_ns = window.skip_until_ns.min(window.end_ns);
+        if until_ns <= window.begin_ns {
+            return;
+        }
+        self.unsent_max = window.budget;
+        while self.count_unsent(until_ns) == Counting::GoesOn {}
+        self.window = Some(Window { budget: self.unsent_max, ..window });
     }
 
     /// Ends the schedule.

@@ -6,7 +6,8 @@ use crate::driver::sim::{Faults, Sim};
 use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
-use model::load::{DriverKind, Life, Request};
+use model::curve::Curve;
+use model::load::{DriverKind, Life, Request, Spacing};
 use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::RingBuffer;
 use std::collections::VecDeque;
@@ -193,7 +194,8 @@ fn level() -> [Order; 2] {
     let connect =
         Order::Connect { load: 1, connections, connections_max, depth: DEPTH, pace, life };
     let (begin_ns, end_ns, budget) = (BEGIN_NS, u64::MAX, Some(BUDGET));
-    let measure = Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000 };
+    let measure =
+        Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000, skip_until_ns: 0 };
     [connect, measure]
 }
 
@@ -256,7 +258,7 @@ fn a_budget_that_can_never_be_sent_ends_and_counts_as_unsent() {
     let [connect, _] = level();
     orders.push(connect).unwrap();
     let (end_ns, budget, drain_ns) = (u64::MAX, Some(BUDGET), 1_000_000_000);
-    orders.push(Order::Measure { begin_ns, end_ns, budget, drain_ns }).unwrap();
+    orders.push(Order::Measure { begin_ns, end_ns, budget, drain_ns, skip_until_ns: 0 }).unwrap();
     let (mut sent, mut unsent, mut is_over) = (0, 0, false);
     while !is_over && worker.driver().now_ns() < begin_ns + 60_000_000_000 {
         worker.turn();
@@ -269,6 +271,47 @@ fn a_budget_that_can_never_be_sent_ends_and_counts_as_unsent() {
     assert_eq!((is_over, sent, unsent), (true, 0, BUDGET));
     let took_ns = worker.driver().now_ns() - begin_ns;
     assert!(took_ns > job.connect_timeout_ns, "an attempt might still have succeeded: {took_ns}");
+}
+
+/// The order for a window came half a second after the window had started.
+#[test]
+fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
+    const MS: u64 = 1_000_000;
+    for (end_ms, budget, expected) in
+        [(1_000, None, (500, 500)), (300, None, (0, 300)), (u64::MAX, Some(600), (100, 500))]
+    {
+        let job = job();
+        let driver = Sim::new(&job, SLOTS, Faults::default());
+        let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+        let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+        let came_ns = worker.driver().now_ns() + 500 * MS;
+        while worker.driver().now_ns() < came_ns {
+            worker.turn();
+        }
+        let [mut connect, _] = level();
+        if let Order::Connect { pace, .. } = &mut connect {
+            let curve = Arc::new(Curve::constant(1_000.0));
+            *pace = Pace::Open { curve, arrivals: Spacing::Fixed, seed: 1 };
+        }
+        let begin_ns = came_ns - 500 * MS;
+        let end_ns = begin_ns.saturating_add(end_ms.saturating_mul(MS));
+        let (drain_ns, skip_until_ns) = (1_000 * MS, came_ns);
+        orders.push(connect).unwrap();
+        orders.push(Order::Measure { begin_ns, end_ns, budget, drain_ns, skip_until_ns }).unwrap();
+        let (mut sum, mut is_over) = (Tick::default(), false);
+        while !is_over && worker.driver().now_ns() < came_ns + 9_000 * MS {
+            worker.turn();
+            feed.drain(|tick| {
+                sum.measured += &tick.measured;
+                sum.release_lag.merge(&tick.release_lag);
+                is_over |= tick.last;
+            });
+        }
+        assert!(is_over);
+        assert_eq!((sum.measured.sent, sum.measured.unsent), expected);
+        // Connections take a while to open.
+        assert!(sum.release_lag.quantile_ns(1.0).unwrap_or(0) < 200 * MS);
+    }
 }
 
 const TURN_NS: u64 = 10_000;
@@ -354,7 +397,8 @@ fn run_lone(sending: Sending, connections: u32, budget: u64) -> Option<Tick> {
     let (pace, life, connections_max) = (Pace::Closed, Life::default(), connections);
     let connect = Order::Connect { load: 1, connections, connections_max, depth: 1, pace, life };
     let (begin_ns, end_ns, budget) = (BEGIN_NS, u64::MAX, Some(budget));
-    let measure = Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000 };
+    let measure =
+        Order::Measure { begin_ns, end_ns, budget, drain_ns: 1_000_000_000, skip_until_ns: 0 };
     [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
     let (mut sum, mut is_over) = (Tick::default(), false);
     while !is_over && worker.driver().now_ns < 60_000_000_000 {
@@ -414,7 +458,9 @@ fn a_response_to_an_earlier_level_is_stray() {
     let [connect, measure] = level();
     orders.push(connect.clone()).unwrap();
     let (begin_ns, end_ns) = (BEGIN_NS, BEGIN_NS + 50_000);
-    orders.push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns: 0 }).unwrap();
+    orders
+        .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns: 0, skip_until_ns: 0 })
+        .unwrap();
     let (unanswered, stray) = run_level(&mut worker);
     assert!(unanswered > 0 && stray == 0, "{unanswered} unanswered, {stray} B stray");
     for order in [connect, measure] {

@@ -16,6 +16,11 @@ const TRIPS: u32 = 20;
 const TRIP_NS: u64 = 50_000_000;
 /// Round trips at the end of a job, which show how far a clock has drifted.
 const TRIPS_AFTER: u32 = 5;
+/// A lease is renewed this often while its agent has not answered for [`DOUBT_NS`], nanoseconds:
+/// messages may be lost in a row, and none of them is sent again.
+const DOUBT_BEAT_NS: u64 = 100_000_000;
+/// An agent answers each beat. If it has not for this long, a message may be lost, nanoseconds.
+const DOUBT_NS: u64 = 2 * BEAT_NS;
 /// Agents without a job get a ping this often, nanoseconds.
 const IDLE_BEAT_NS: u64 = 1_000_000_000;
 /// An agent without a job that is silent for this long gets no messages, nanoseconds.
@@ -31,6 +36,8 @@ const MESSAGES_MAX: usize = 4;
 pub struct Agent {
     hello: Hello,
     heard_ns: u64,
+    /// When it last answered a ping: what it sends by itself does not show that messages arrive.
+    answered_ns: u64,
     clock: FarClock,
     part: Part,
     /// How many round trips remain in the current series.
@@ -51,6 +58,7 @@ impl Agent {
         Self {
             hello,
             heard_ns: now_ns,
+            answered_ns: now_ns,
             clock,
             part: Part::Before,
             trips_left: TRIPS,
@@ -161,6 +169,7 @@ impl Agent {
         self.outbox.acknowledged(up.ack);
         self.owes_answer |= !up.items.is_empty();
         let pong = up.pong?;
+        self.answered_ns = now_ns;
         self.trips_left = self.trips_left.saturating_sub(1);
         let evidence = self.clock.pong(now_ns, &pong, self.part);
         (evidence == Evidence::Set).then_some(Event::ClockSet)
@@ -195,7 +204,7 @@ impl Agent {
                 break;
             }
             if is_beat {
-                self.beat_ns = now_ns + self.until_next_beat_ns(lease.is_some());
+                self.beat_ns = now_ns + self.until_next_beat_ns(now_ns, lease.is_some());
             }
             let issued_ns = self.clock.far_now_ns(now_ns);
             let down = Down {
@@ -220,9 +229,13 @@ impl Agent {
         orders
     }
 
-    fn until_next_beat_ns(&self, has_lease: bool) -> u64 {
+    fn until_next_beat_ns(&self, now_ns: u64, has_lease: bool) -> u64 {
+        // Later its lease is over, and there is nothing to hold any more.
+        let silent_ns = now_ns.saturating_sub(self.answered_ns);
+        let is_in_doubt = (DOUBT_NS..SILENCE_NS).contains(&silent_ns);
         match (self.trips_left, has_lease) {
             (1.., _) => TRIP_NS,
+            (0, true) if is_in_doubt => DOUBT_BEAT_NS,
             (0, true) => BEAT_NS,
             (0, false) => IDLE_BEAT_NS,
         }

@@ -34,6 +34,8 @@ pub struct Worker {
     load: u32,
     gap_ns: u64,
     window_ns: (u64, u64),
+    /// What was due before this instant is not sent.
+    skip_until_ns: u64,
     drain_ns: u64,
     next: u64,
     /// Due instants of requests in flight, with their phase.
@@ -52,6 +54,7 @@ impl Worker {
             load: 0,
             gap_ns: 0,
             window_ns: (u64::MAX, u64::MAX),
+            skip_until_ns: 0,
             drain_ns: 0,
             next: 0,
             in_flight: Vec::new(),
@@ -73,8 +76,9 @@ impl Worker {
                 self.truths.push((*load, Truth::default()));
             }
             Order::Warm => self.stage = Stage::Warm { since_ns: now_ns, sent: 0 },
-            Order::Measure { begin_ns, end_ns, drain_ns, .. } => {
+            Order::Measure { begin_ns, end_ns, drain_ns, skip_until_ns, .. } => {
                 (self.window_ns, self.drain_ns) = ((*begin_ns, *end_ns), *drain_ns);
+                self.skip_until_ns = *skip_until_ns;
             }
             Order::Stop => self.stop(now_ns, tell),
             Order::Quit => {}
@@ -107,6 +111,7 @@ impl Worker {
         if matches!(self.stage, Stage::Idle | Stage::Warm { .. }) && now_ns >= self.window_ns.0 {
             self.hand_over(now_ns, Phase::Warmup, tell);
             self.stage = Stage::Armed;
+            self.count_unsent(self.skip_until_ns);
         }
         if let Stage::Warm { since_ns, sent } = &mut self.stage {
             let until_now = now_ns.saturating_sub(*since_ns) * WARM_RATE / 1_000_000_000;
@@ -177,12 +182,16 @@ impl Worker {
         });
     }
 
-    fn end_window(&mut self, end_ns: u64, tell: &mut dyn FnMut(&Tick)) {
+    fn count_unsent(&mut self, end_ns: u64) {
         while self.due_ns() < end_ns.min(self.window_ns.1) {
             self.next += self.place.1;
             self.tick.measured.unsent += 1;
             self.truths.last_mut().unwrap().1.unsent += 1;
         }
+    }
+
+    fn end_window(&mut self, end_ns: u64, tell: &mut dyn FnMut(&Tick)) {
+        self.count_unsent(end_ns);
         self.hand_over(end_ns, Phase::Measure, tell);
         self.stage = Stage::Drain { until_ns: end_ns.saturating_add(self.drain_ns) };
     }

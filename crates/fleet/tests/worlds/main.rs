@@ -110,9 +110,10 @@ fn an_agent_that_is_killed_is_lost_and_what_it_told_counts() {
     each(Fault::Killed, |world, seed| {
         for (host, account) in world.hosts.iter().zip(&world.accounts) {
             let end = account.ended;
-            if !host.is_dead {
+            // Nothing of an agent that dies after its report is missing.
+            if !host.is_dead || host.has_delivered {
                 assert_eq!(end, Some(AgentEnd::Complete), "seed {seed}");
-            } else if world.now_ns > 12 * S {
+            } else {
                 assert_ne!(end, Some(AgentEnd::Complete), "seed {seed}: {}", account.why);
             }
         }

@@ -69,6 +69,8 @@ pub struct Host {
     /// How it ended, until it has reported that.
     ending: Option<Ended>,
     pub is_dead: bool,
+    /// Whether it has sent all that it had to deliver.
+    pub has_delivered: bool,
     stopped_until_ns: u64,
     /// By how much its clock was set, if that was long before the end.
     pub set_ns: u64,
@@ -168,6 +170,7 @@ impl World {
                 prepare_ns: None,
                 ending: None,
                 is_dead: false,
+                has_delivered: false,
                 stopped_until_ns: 0,
                 set_ns: 0,
                 ordered_ns: 0,
@@ -415,6 +418,7 @@ impl World {
         let is_over = host.workers.iter().all(Worker::is_over);
         if let Some(ended) = host.ending.take_if(|_| is_over) {
             host.session.ended(agent_ns, ended, Some(b"{\"it\": \"was\"}"));
+            host.has_delivered = true;
         }
         self.take_outputs(index);
     }
@@ -467,7 +471,13 @@ impl World {
                 let end_ns = begin_ns + WINDOW_NS;
                 let drain_ns = DRAIN_NS;
                 self.plan_window(load);
-                self.order(&Order::Measure { begin_ns, end_ns, budget: None, drain_ns });
+                self.order(&Order::Measure {
+                    begin_ns,
+                    end_ns,
+                    budget: None,
+                    drain_ns,
+                    skip_until_ns: 0,
+                });
                 Plan::Measure { load }
             }
             Plan::Measure { load } if self.reads[&load].last == 1 => {
