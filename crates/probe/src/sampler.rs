@@ -188,19 +188,22 @@ struct Slot {
     cost_before_ns: u64,
 }
 
-/// Failures that were reported already: each is reported once, by the source that met it first.
+/// Failures that were reported within the last [`RETRY_NS`], with the instant: each is reported as
+/// often as it is tried again, by the source that met it first, so that every window has those that
+/// last.
 #[derive(Debug, Default)]
-struct Told(Vec<Unreadable>);
+struct Told(Vec<(u64, Unreadable)>);
 
 impl Told {
     /// More different failures than this say nothing new.
     const MAX: usize = 256;
 
-    fn tell(&mut self, unreadable: Unreadable) -> Option<Data> {
-        if self.0.len() >= Self::MAX || self.0.contains(&unreadable) {
+    fn tell(&mut self, unreadable: Unreadable, at_ns: u64) -> Option<Data> {
+        self.0.retain(|(told_ns, _)| at_ns < told_ns + RETRY_NS);
+        if self.0.len() >= Self::MAX || self.0.iter().any(|(_, told)| *told == unreadable) {
             return None;
         }
-        self.0.push(unreadable.clone());
+        self.0.push((at_ns, unreadable.clone()));
         Some(Data::Unreadable(unreadable))
     }
 }
@@ -213,8 +216,8 @@ const COST_SHARE: u64 = 800;
 const TREE_COST_SHARE: u64 = 1000;
 /// How often to look for them.
 const TREE_NS: u64 = NS_PER_S;
-/// How soon to try again what failed.
-const RETRY_NS: u64 = NS_PER_S;
+/// How soon to try again what failed: twice in a window of a second.
+const RETRY_NS: u64 = NS_PER_S / 2;
 
 /// How long a source rests at least after a read of this cost.
 pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
@@ -291,7 +294,7 @@ impl Slot {
             Ok(data) => Some(data),
             Err(unreadable) => {
                 rest_ns = rest_ns.max(RETRY_NS);
-                told.tell(unreadable)
+                told.tell(unreadable, round.due_ns)
             }
         };
         if let Some(data) = data {
@@ -390,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_once_and_tried_again_slowly() {
+    fn a_failure_is_told_whenever_it_is_tried_again_which_is_slowly() {
         let mut slot = slot(Box::new(Failing(&["refused", "refused", "ended", "refused"], 0)));
         let (entrance, exit) = queue::queue(1 << 20);
         let mut told = Told::default();
@@ -399,8 +402,19 @@ mod tests {
             assert!(slot.due_ns >= due_ns + RETRY_NS);
         }
         let told: Vec<String> = exit.take().iter().map(|told| format!("{:?}", told.data)).collect();
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("refused") && told[1].contains("ended"));
+        let has = |words: [&str; 4]| told.iter().zip(words).all(|(told, word)| told.contains(word));
+        assert!(told.len() == 4 && has(["refused", "refused", "ended", "refused"]), "{told:?}");
+    }
+
+    #[test]
+    fn a_failure_that_several_sources_meet_is_told_once_a_time() {
+        let mut slots = [(); 3].map(|()| slot(Box::new(Failing(&["refused"; 2], 0))));
+        let (entrance, exit) = queue::queue(1 << 20);
+        let mut told = Told::default();
+        for (index, due_ns) in [0, 0, RETRY_NS / 2, RETRY_NS].into_iter().enumerate() {
+            slots[index % 3].read(&Round { due_ns, server: None }, &mut told, &entrance);
+        }
+        assert_eq!(exit.take().len(), 2, "at the start and one retry later");
     }
 
     #[test]

@@ -165,11 +165,15 @@ impl Thinned<'_> {
     fn add(&mut self, reading: Reading) {
         self.read += 1;
         let (data, is_inside) = reading.data.opened();
-        let source = (data.source().to_string(), is_inside);
+        // Failures are counted each for itself.
+        let source = match data {
+            Data::Unreadable(what) => format!("unreadable {} {}", what.source, what.why),
+            _ => data.source().to_string(),
+        };
+        let source = (source, is_inside);
         let seen = self.seen.entry(source.clone()).or_default();
-        // A failed read and a look at changes say what happened once.
-        let mut is_chosen = seen.is_multiple_of(self.every)
-            || matches!(data, Data::Unreadable(_) | Data::Tuning(_));
+        // A look at changes says what happened once.
+        let mut is_chosen = seen.is_multiple_of(self.every) || matches!(data, Data::Tuning(_));
         *seen += 1;
         let is_in = |(begin_ns, end_ns): &(u64, u64)| {
             reading.begin_ns >= *begin_ns && reading.end_ns <= *end_ns
@@ -237,6 +241,7 @@ impl Read for Tail<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::facts::Unreadable;
     use model::reading::{OpenFiles, TuningNow};
 
     fn files(round: u64) -> Reading {
@@ -324,6 +329,25 @@ mod tests {
         assert_eq!(loaded[loaded.len() - 2..], [look(rounds), look(rounds + 1)]);
         assert!((loaded.len() as u64) < 2 * rounds / 5 + 40, "{}", loaded.len());
         assert_eq!(log.count(), 2 * rounds + 2);
+    }
+
+    /// A failure that lasts is told again and again; each window has it, and the rest is thinned.
+    #[test]
+    fn thinning_keeps_each_failure_of_a_window() {
+        let mut log = Readings::nameless().unwrap();
+        let failed = |round: u64, source: &str| {
+            let what = Unreadable { source: source.to_string(), why: "denied".to_string() };
+            Reading { begin_ns: round, end_ns: round, data: Data::Unreadable(what) }
+        };
+        let rounds = LOADED_MAX;
+        for round in 0..rounds {
+            log.add(&[failed(round, "a"), failed(round, "b")]);
+        }
+        let loaded = log.load(&[(7, 8)]).unwrap();
+        for source in ["a", "b"] {
+            assert!(loaded.contains(&failed(7, source)) && loaded.contains(&failed(8, source)));
+        }
+        assert!((loaded.len() as u64) < rounds + 9, "{}", loaded.len());
     }
 
     #[test]
