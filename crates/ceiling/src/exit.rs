@@ -134,9 +134,7 @@ impl Failure {
                 | LabError::Tool(ToolError::Absent { .. } | ToolError::Asked(..)),
             ) => Code::Usage,
             Self::Lab(LabError::Tool(_)) => Code::NotValid,
-            Self::Tune(
-                TuneError::NotRoot | TuneError::Unknown { .. } | TuneError::Refused { .. },
-            ) => Code::Usage,
+            Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
             Self::Far(error) if error.is_unreachable() => Code::Unreachable,
             Self::Far(_) => Code::Usage,
             Self::Fleet(error) if error.is_unreachable() => Code::Unreachable,
