@@ -6,13 +6,10 @@ use crate::http::{Answer, Pages, Served};
 use crate::message::{Counts, Tick};
 use crate::now::{Now, State};
 use model::units::{show_count, show_ns};
-use report::html::{Document, escape};
+use report::html::{Document, asset, escape};
 use report::page::{Axis, Block, Chart, ChartShape, Page, Series, Unit, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-const STYLE: &str = include_str!("../assets/live.css");
-const SCRIPT: &str = include_str!("../assets/live.js");
 
 /// The content type of pages.
 const HTML: &str = "text/html; charset=utf-8";
@@ -75,8 +72,8 @@ fn own_policy() -> Option<String> {
 fn page_of(now: &Now, way_back: &str) -> String {
     let is_over = matches!(now.state, State::Ended | State::Failed) && now.experiment.is_none();
     let mut document = Document::new(title_of(now));
-    document.style(STYLE);
-    document.script(SCRIPT);
+    document.style(asset("live.css"));
+    document.script(asset("live.js"));
     document.served(if is_over { "" } else { AGAIN });
     document.markup(way_back);
     document.markup(&header(now));
@@ -287,6 +284,7 @@ mod tests {
         let policy = policy.split('>').next().unwrap();
         assert!(policy.contains("connect-src 'self'") && !policy.contains("unsafe"), "{policy}");
         assert!(policy.contains("default-src 'none'"), "{policy}");
-        assert!(!SCRIPT.contains("</script") && !SCRIPT.contains("<!--"));
+        let script = asset("live.js");
+        assert!(!script.contains("</script") && !script.contains("<!--"));
     }
 }

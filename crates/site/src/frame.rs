@@ -2,10 +2,7 @@
 
 use crate::markup::{escape, link};
 use journal::{About, Slug};
-use report::html::Document;
-
-const STYLE: &str = include_str!("../assets/site.css");
-const SCRIPT: &str = include_str!("../assets/site.js");
+use report::html::{Document, asset};
 
 /// Paths of files of the site, from its root.
 pub const INDEX: &str = "index.html";
@@ -54,8 +51,8 @@ impl Frame<'_> {
         if self.about.url.is_some() {
             document.feed(&feed);
         }
-        document.style(STYLE);
-        document.script(SCRIPT);
+        document.style(asset("site.css"));
+        document.script(asset("site.js"));
         document.markup(&self.top());
         document.markup("<main id=\"main\" tabindex=\"-1\">\n");
         fill(&mut document);

@@ -193,9 +193,7 @@ impl Held {
             Err(format!("{why}; before the experiment it was '{}'", self.before.value))
         })
     }
-}
 
-impl Held {
     /// Without a journal: what this process has in memory is enough.
     fn put_back_alone(&self) -> Result<(), String> {
         let told = |why: PlaceError| why.to_string();

@@ -1,25 +1,41 @@
-//! The styles and scripts of a page.
+//! The styles and scripts of pages.
 //!
 //! In: the files of `assets/`, which `build.rs` has compressed. Out: their text, decompressed when
 //! the first page is drawn. Never: a string of a run.
 
 use flate2::read::ZlibDecoder;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
+/// The styles and scripts that every page has, in the order they apply and run. The first script
+/// counts the errors of the others.
+const STYLES: [&str; 2] = ["uPlot.min.css", "style.css"];
+const COMMON: [&str; 6] =
+    ["guard.js", "uPlot.iife.min.js", "format.js", "charts.js", "flame.js", "page.js"];
+
 /// The common styles.
-pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| TEXTS[..2].concat());
+pub(super) static STYLE: LazyLock<String> = LazyLock::new(|| STYLES.map(asset).concat());
 
-/// The common scripts in the order they run. The first one counts the errors of the others.
-pub(super) static SCRIPTS: LazyLock<[&str; 6]> =
-    LazyLock::new(|| std::array::from_fn(|index| TEXTS[2 + index].as_str()));
+/// The common scripts in the order they run.
+pub(super) static SCRIPTS: LazyLock<[&str; 6]> = LazyLock::new(|| COMMON.map(asset));
 
-static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let compressed = include_bytes!(concat!(env!("OUT_DIR"), "/page.zlib"));
+static ASSETS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let compressed = include_bytes!(concat!(env!("OUT_DIR"), "/assets.zlib"));
     let mut text = String::new();
     ZlibDecoder::new(&compressed[..]).read_to_string(&mut text).expect("build.rs compressed it");
-    text.split_terminator('\0').map(str::to_string).collect()
+    let mut parts = text.split_terminator('\0').map(str::to_string);
+    std::iter::from_fn(|| parts.next().zip(parts.next())).collect()
 });
+
+/// The text of a style or script of `assets/`, by its file name.
+///
+/// # Panics
+///
+/// If there is no such file.
+pub fn asset(name: &str) -> &'static str {
+    ASSETS.get(name).unwrap_or_else(|| panic!("no asset has the name {name}"))
+}
 
 #[cfg(test)]
 mod tests {
@@ -32,5 +48,9 @@ mod tests {
         assert_eq!(*STYLE, read("vendor/uPlot.min.css") + &read("style.css"));
         let names = ["guard", "vendor/uPlot.iife.min", "format", "charts", "flame", "page"];
         assert_eq!(*SCRIPTS, names.map(|name| read(&format!("{name}.js"))));
+        for name in ["live.css", "live.js", "site.css", "site.js"] {
+            assert_eq!(asset(name), read(name));
+        }
+        assert_eq!(ASSETS.len(), 12, "{:?}", ASSETS.keys());
     }
 }

@@ -15,6 +15,7 @@ mod markup;
 
 use crate::page::Page;
 use crate::sections::{Detail, across, beside, compare, experiment, page_of};
+pub use assets::asset;
 use base64::Engine as _;
 pub use document::Document;
 pub use escape::escape;
