@@ -8,6 +8,7 @@ use fleet::key::ControllerKey;
 use fleet::message::{Facts, Id};
 use fleet::subject;
 use model::facts::ClockOffset;
+use model::order::OrderBy as _;
 use nats::{Credentials, Failure, Servers, Waker};
 use plan::WhichAgents;
 use std::collections::VecDeque;
@@ -248,7 +249,7 @@ impl Controller {
             clock: agent.clock(),
         };
         let mut all: Vec<Seen> = desk.session.agents().map(seen).collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all.order_by(|one, other| one.name.cmp(&other.name));
         all
     }
 }

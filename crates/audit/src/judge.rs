@@ -2,6 +2,7 @@
 
 use crate::checks::{self, CHECKS};
 use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA, Unit};
+use model::order::OrderBy as _;
 
 /// Audits several files: each entry is a file, the part of it, and what it reported.
 pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
@@ -31,7 +32,7 @@ fn claim(name: String, unit: Unit, figure: &Figure, findings: &[Finding]) -> Cla
     let about = |finding: &&Finding| finding.claims.contains(&name);
     let mut findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
     // The worst first; equal outcomes in the order of the checks.
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    findings.order_by_key(|finding| std::cmp::Reverse(finding.outcome));
     let outcome = findings.first().map_or(Outcome::CannotTell, |worst| worst.outcome);
     let bound = findings.iter().find_map(|finding| finding.bound);
     Claim { name, unit, figure: figure.clone(), outcome, bound, findings }

@@ -12,6 +12,7 @@ use crate::command;
 use crate::page::Page;
 use crate::read::{SIZE_MAX, Unread, clear};
 use model::audit::{Figure, Foreign, Given, Latencies, Meaning, Percentile, Since};
+use model::order::OrderBy as _;
 use std::io::Read;
 
 /// Accounts of one text.
@@ -52,7 +53,7 @@ pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Fo
     let sentences = page.lines().filter(|spot| !in_tables.contains(&spot.line));
     let mut told: Vec<(u64, Vec<Told>)> =
         rows.into_iter().chain(sentences.flat_map(prose::sentences)).take(ACCOUNTS_MAX).collect();
-    told.sort_by_key(|(line, _)| *line);
+    told.order_by_key(|(line, _)| *line);
     let accounts: Vec<Foreign> =
         told.into_iter().filter_map(|(_, figures)| foreign(&figures, since)).collect();
     if accounts.is_empty() {

@@ -1,17 +1,28 @@
 //! The fleet that makes the load of a command.
 
-use crate::cmd::fleet::servers;
 use crate::exit::Failure;
 use agents::{Controller, Lead, Settings, keys};
 use model::load::Trial;
+use nats::Servers;
 use plan::{DriverChoice, FleetChoice, Options};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// The name of a fleet whose URL has none.
+pub const DEFAULT_NAME: &str = "default";
 
 /// A connected fleet, and the choice of its agents.
 pub struct Chosen {
     controller: Controller,
     choice: FleetChoice,
+}
+
+/// The name of the fleet in the URL of its broker, and the broker's servers.
+pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
+    let servers: Servers =
+        url.parse().map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
+    let name = servers.name.clone().unwrap_or_else(|| DEFAULT_NAME.to_string());
+    Ok((name, servers))
 }
 
 /// The controller's side of a fleet, connected to the broker.

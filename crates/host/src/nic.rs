@@ -10,6 +10,7 @@ use crate::ethtool::Ethtool;
 use crate::kept::unreadable;
 use crate::scan;
 use model::facts::{Nic, NicSettings, Unreadable};
+use model::order::OrderBy as _;
 use std::fs;
 use std::path::Path;
 
@@ -43,7 +44,7 @@ pub fn read_all(speeds: Speeds) -> Result<Vec<Nic>, Unreadable> {
     let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     let ethtool = Ethtool::open().ok();
     let mut nics: Vec<Nic> = folders.map(|path| read(&path, speeds, ethtool.as_ref())).collect();
-    nics.sort_by(|a, b| a.name.cmp(&b.name));
+    nics.order_by(|a, b| a.name.cmp(&b.name));
     Ok(nics)
 }
 

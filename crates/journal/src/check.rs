@@ -9,6 +9,7 @@ mod entry;
 mod hosts;
 
 pub use entry::{Judged, judged};
+use model::order::OrderBy as _;
 
 use crate::entry::Status;
 use crate::folder::{EntryFolder, Listing};
@@ -184,7 +185,7 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
         }
     }
     checked.remarks.extend(between::check(&world, &listing.entries, &asked));
-    checked.remarks.sort_by(|one, two| {
+    checked.remarks.order_by(|one, two| {
         let place = |remark: &Remark| (remark.kind.weight(), remark.entry.clone(), remark.kind);
         place(one).cmp(&place(two))
     });

@@ -2,6 +2,7 @@
 
 use crate::folder::EntryFolder;
 use crate::{JournalError, io_error, wrong};
+use model::order::OrderBy as _;
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl EntryFolder {
     pub fn contents(&self) -> Result<Contents, JournalError> {
         let mut contents = Contents::default();
         contents.add(&self.path, "")?;
-        contents.files.sort_by(|one, two| one.name.cmp(&two.name));
+        contents.files.order_by(|one, two| one.name.cmp(&two.name));
         contents.left_out.sort();
         Ok(contents)
     }

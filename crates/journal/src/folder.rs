@@ -6,6 +6,7 @@ use crate::files::{self, NOTES, TOML, folders};
 use crate::skeleton::Skeleton;
 use crate::slug::Slug;
 use crate::{JournalError, io_error, wrong};
+use model::order::OrderBy as _;
 use serde::Deserialize;
 use std::fs;
 use std::io::ErrorKind;
@@ -106,7 +107,7 @@ impl Journal {
             }
         }
         let place = |one: &EntryFolder| (one.entry.date, one.slug.clone());
-        listing.entries.sort_by_key(place);
+        listing.entries.order_by_key(place);
         Ok(listing)
     }
 

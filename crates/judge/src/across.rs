@@ -14,6 +14,7 @@ use crate::visited::ends_of;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::HostSeen;
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
+use model::order::OrderBy as _;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +100,7 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         }
     }
     let order = |cell: &AcrossCell| a.cells.iter().position(|one| one.name == cell.cell);
-    cells.sort_by_key(|cell| (order(cell), cell.figure));
+    cells.order_by_key(|cell| (order(cell), cell.figure));
     Across {
         schema: ACROSS_SCHEMA.to_string(),
         a: a.id.clone(),

@@ -7,6 +7,7 @@ use model::comparison::{
     ProfileDifference, Ratios, WaitChange,
 };
 use model::maps::IntoMap;
+use model::order::OrderBy as _;
 use model::profile::{MergedProfile, ProfileKind, Waiter};
 use model::run::{Outcome, Point, Record};
 use model::standing::{Figure, Standing};
@@ -294,7 +295,7 @@ fn functions(a: &MergedProfile, b: &MergedProfile) -> Vec<FunctionChange> {
     let mut changes: Vec<_> = names.into_iter().map(change).collect();
     let apart =
         |one: &FunctionChange| (one.a_share.unwrap_or(0.0) - one.b_share.unwrap_or(0.0)).abs();
-    changes.sort_by(|one, other| apart(other).total_cmp(&apart(one)));
+    changes.order_by(|one, other| apart(other).total_cmp(&apart(one)));
     changes.truncate(LISTED_MAX);
     changes
 }
@@ -317,7 +318,7 @@ fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
     };
     let mut changes: Vec<_> = sites.into_iter().map(change).collect();
     let most = |one: &WaitChange| one.a_share.unwrap_or(0.0).max(one.b_share.unwrap_or(0.0));
-    changes.sort_by(|one, other| most(other).total_cmp(&most(one)));
+    changes.order_by(|one, other| most(other).total_cmp(&most(one)));
     changes.truncate(LISTED_MAX);
     changes
 }

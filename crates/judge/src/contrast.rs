@@ -19,6 +19,7 @@
 
 use crate::stats::{self, student};
 use model::experiment::{self, Design};
+use model::order::OrderBy as _;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Risk of claiming a difference that does not exist, over all contrasts and looks of an
@@ -314,7 +315,7 @@ pub fn hold(
 /// Which of the hypotheses with these chances are rejected, at a risk shared by all of them.
 pub fn holm(chances: &[f64], risk: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|left, right| chances[*left].total_cmp(&chances[*right]));
+    order.order_by(|left, right| chances[*left].total_cmp(&chances[*right]));
     let mut falls = vec![false; chances.len()];
     for (place, at) in order.iter().enumerate() {
         if chances[*at] >= risk / (chances.len() - place) as f64 {

@@ -5,13 +5,13 @@
 //! another wall causes the same signals about as often.
 
 use crate::case::{Case, percent};
-use crate::elimination;
 use crate::gates;
 use crate::next::{ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
 use crate::remaining::{self, Remaining};
 use crate::waits::{self, Waits};
+use crate::walls::elimination;
 use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };

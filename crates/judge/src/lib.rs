@@ -17,7 +17,6 @@ pub mod walls;
 
 mod backlog;
 mod decide;
-mod elimination;
 mod fleet;
 mod next;
 mod remaining;

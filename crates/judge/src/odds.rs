@@ -15,6 +15,7 @@
 
 use crate::case::Case;
 use crate::walls::{self, APPLICATION, CLIENT, COUNTED, PATH, SERVER, Test, WallGroup};
+use model::order::OrderBy as _;
 use model::verdict::{Alternative, Named};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -191,7 +192,7 @@ pub fn weigh(table: &OddsTable, speaking: &Speaking) -> Vec<Alternative> {
         .map(|(wall, weight)| Alternative { wall, share: weight / sum })
         .filter(|alternative| alternative.share >= SHARE_MIN)
         .collect();
-    all.sort_by(|left, right| right.share.total_cmp(&left.share));
+    all.order_by(|left, right| right.share.total_cmp(&left.share));
     all
 }
 

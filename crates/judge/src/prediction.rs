@@ -12,6 +12,7 @@
 use crate::contrast::Contrast;
 use model::advice::{CALIBRATION_SCHEMA, Calibration, Remembered, Tally};
 use model::experiment::{Experiment, Foretold, Kept};
+use model::order::OrderBy as _;
 use model::run::Record;
 use model::verdict::CeilingKind;
 use std::collections::BTreeMap;
@@ -195,7 +196,7 @@ pub fn calibration(experiments: &[Experiment]) -> Calibration {
             })
         })
         .collect();
-    entries.sort_by(|left, right| {
+    entries.order_by(|left, right| {
         let key = |one: &Remembered| (one.started_at.clone(), one.experiment.clone());
         key(left).cmp(&key(right))
     });
@@ -215,7 +216,7 @@ pub fn calibration(experiments: &[Experiment]) -> Calibration {
     }
     let mut knobs: Vec<Tally> = knobs.into_values().collect();
     // T9 before T10.
-    knobs.sort_by_key(|tally| (tally.knob.len(), tally.knob.clone()));
+    knobs.order_by_key(|tally| (tally.knob.len(), tally.knob.clone()));
     Calibration { schema: CALIBRATION_SCHEMA.to_string(), entries, knobs, all }
 }
 

@@ -17,6 +17,7 @@ use crate::{gates, last_visits, ramp, stats, steady};
 use forms::{Fit, FitLevel, Form};
 use model::load::LoadModel;
 use model::load::{Question, Trial};
+use model::order::OrderBy as _;
 use model::ramp_fit::{Estimate, FittedLevel, FittedShape, ShapeFit, ShapeKind, Superlinear};
 use model::run::Point;
 
@@ -46,7 +47,7 @@ pub fn of_ramp(trial: &Trial, points: &[Point]) -> Option<ShapeFit> {
 fn fit(points: &[Point], chosen: &[usize]) -> Option<ShapeFit> {
     let mut chosen = chosen.to_vec();
     let in_flight = |index: &usize| in_flight_of(&points[*index]);
-    chosen.sort_by(|left, right| in_flight(left).total_cmp(&in_flight(right)));
+    chosen.order_by(|left, right| in_flight(left).total_cmp(&in_flight(right)));
     chosen.retain(|index| points[*index].rate > 0.0 && in_flight(index) > 0.0);
     chosen.dedup_by_key(|index| ramp::load_of(&points[*index]));
     let is_ramp = |index: &usize| {
@@ -84,7 +85,7 @@ fn of_levels(levels: &[FitLevel], points: &[usize]) -> ShapeFit {
         .filter(|kind| *kind != ShapeKind::Usl || used.len() >= USL_LEVELS_MIN)
         .filter_map(|kind| best_of_kind(kind, used))
         .collect();
-    fits.sort_by(|left, right| left.0.total_cmp(&right.0));
+    fits.order_by(|left, right| left.0.total_cmp(&right.0));
     let best = fits.first().filter(|(_, fit)| fit.rms(used) <= RESIDUAL_MAX);
     let fitted = |index: usize| {
         let (_, fit) = best.filter(|_| index >= from)?;

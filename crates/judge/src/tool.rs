@@ -9,7 +9,6 @@ use crate::case::Case;
 use crate::decide::decide;
 use crate::gates::{GATES, cpu_states};
 use crate::verdict::Context;
-use crate::walls::Test;
 use model::audit::{Finding, Foreign, Latencies, Loop, Outcome, Since};
 use model::histogram::Summary;
 use model::load::{Arrival, LoadModel};
@@ -22,29 +21,8 @@ use model::series::Spread;
 use model::standing::{Figure, LATENCIES, Standing, Standings};
 use model::tool::{ToolCost, ToolRun};
 use model::verdict::{Gate, GateId, Verdict};
-use model::wall::WallId;
 use observe::Observed;
 use std::collections::BTreeMap;
-
-/// Walls whose tests need what no tool reports: outcomes of connections, our classes of errors,
-/// good responses by tenths of a second, send delays, bytes sent.
-const UNTOLD: [WallId; 12] = [
-    WallId::C4,
-    WallId::C5,
-    WallId::C7,
-    WallId::C8,
-    WallId::K1,
-    WallId::K3,
-    WallId::K14,
-    WallId::A4,
-    WallId::A5,
-    WallId::A8,
-    WallId::M3,
-    WallId::M4,
-];
-
-/// Walls whose tests need the received bytes, which some tools report.
-const OF_BYTES: [WallId; 2] = [WallId::K8, WallId::K9];
 
 /// Our checks, each with the checks of the audit that ask the same; and those about which a tool
 /// reports nothing, with what is missing.
@@ -162,8 +140,8 @@ fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
 }
 
 /// The tests of walls take a point. This point has what the tool reported and what it was asked
-/// for, and it is never kept or shown: where it has a zero that was not counted, [`UNTOLD`] leaves
-/// out the tests that would read it.
+/// for, and it is never kept or shown: where it has a zero that was not counted, `walls::unreported`
+/// leaves out the tests that would read it.
 fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
     let told = &run.account.foreign;
     let count = |figure: &Option<model::audit::Figure>| {
@@ -330,15 +308,6 @@ fn standing(run: &ToolRun) -> Standings {
     standings
 }
 
-/// The test of a wall in a case, or the result that its readings are missing.
-pub(crate) fn test(wall: WallId, test: fn(&Case<'_>) -> Test, case: &Case<'_>) -> Test {
-    let lacks_bytes = || case.point.bytes.received == 0 && OF_BYTES.contains(&wall);
-    match case.is_told() && (UNTOLD.contains(&wall) || lacks_bytes()) {
-        true => Test::Untested,
-        false => test(case),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,7 +316,7 @@ mod tests {
     use model::run::{Outcome as Ended, Target};
     use model::tool::Tool;
     use model::verdict::Named;
-    use model::wall::Side;
+    use model::wall::{Side, WallId};
     use observe::ThreadShare;
 
     /// 1000/s on 8 connections for 5 s, each in 8 ms, all of it reported.

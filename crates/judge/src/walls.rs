@@ -52,11 +52,13 @@ mod unsteady;
 mod worker_pool;
 mod wrong_responses;
 
+pub(crate) mod elimination;
 #[cfg(test)]
 mod evidence_tests;
 mod loss;
 mod predicts;
 mod shaping;
+mod unreported;
 mod waiting;
 mod windows;
 
@@ -70,7 +72,6 @@ pub(crate) use server_cpu::with_unread;
 pub(crate) use server_thread::takes_turns;
 
 use crate::case::{Case, WARM, percent};
-use crate::tool;
 use model::perturbation::Resource;
 use model::verdict::Evidence;
 use model::wall::{Side, WallId};
@@ -223,7 +224,7 @@ const fn wall(wall: WallId, test: fn(&Case<'_>) -> Test) -> Listed {
 impl Listed {
     /// What its test finds in a case.
     pub fn ask(&self, case: &Case<'_>) -> Test {
-        tool::test(self.wall, self.test, case)
+        unreported::test(self.wall, self.test, case)
     }
 
     const fn predicts(self, predicts: Predicts) -> Self {

@@ -3,6 +3,7 @@
 use crate::openings::Openings;
 use model::fanout::{EventCounts, Subscription};
 use model::histogram::Histogram;
+use model::order::OrderBy as _;
 use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
@@ -230,7 +231,7 @@ impl Gathered {
         let by_class = ERROR_CLASSES.iter().map(|class| (class.name().to_string(), errors(*class)));
         let by_code = self.error_codes.counted().map(|(code, count)| (code.to_string(), count));
         let mut failed: Vec<_> = by_code.chain(by_class).filter(|(_, count)| *count > 0).collect();
-        failed.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        failed.order_by_key(|(_, count)| std::cmp::Reverse(*count));
         failed
     }
 

@@ -10,6 +10,7 @@ mod sources;
 
 use self::serving::Captured;
 use model::load::{Question, Trial};
+use model::order::OrderBy as _;
 use model::profile::{Capture, ProfileKind};
 use model::run::{Outcome, Target};
 use model::units::{NS_PER_MS, NS_PER_S};
@@ -158,7 +159,7 @@ impl Profiler {
         let until = Instant::now() + LATE;
         responses.into_iter().for_each(|response| finished.add(response, until));
         let by = |capture: &Capture| (capture.kind, capture.pid, capture.source.clone());
-        finished.taken.sort_by_key(|(capture, _)| by(capture));
+        finished.taken.order_by_key(|(capture, _)| by(capture));
         finished
     }
 }

@@ -6,6 +6,7 @@
 //! Never: what the requests sent: a server may repeat it, and a record keeps no header values.
 
 use model::load::Trial;
+use model::order::OrderBy as _;
 use model::sample::{Caught, ResponseSample};
 use model::secret;
 
@@ -30,7 +31,7 @@ pub fn of(trial: &Trial, caught: &[Caught]) -> Vec<ResponseSample> {
     }
     let private = private(trial);
     let mut caught: Vec<&Caught> = caught.iter().collect();
-    caught.sort_by_key(|caught| caught.at_ns);
+    caught.order_by_key(|caught| caught.at_ns);
     caught.into_iter().map(|caught| sample(trial, caught, &private)).collect()
 }
 
@@ -54,7 +55,7 @@ fn private(trial: &Trial) -> Vec<String> {
         }
     }
     private.retain(|text| text.len() >= SOUGHT_MIN_BYTES);
-    private.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    private.order_by_key(|text| std::cmp::Reverse(text.len()));
     private.dedup();
     private
 }

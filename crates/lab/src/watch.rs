@@ -9,6 +9,7 @@ use crate::fanout::Calendar;
 use crate::setting::Model;
 use judge::observe::Window;
 use model::facts::ClockOffset;
+use model::order::OrderBy as _;
 use model::reading::{CpuTimes, Data, Reading};
 use model::wall::Side;
 use probe::Sampler;
@@ -78,7 +79,7 @@ impl ReadingSource<'_> {
                 let mut arrived = sampler.take();
                 if let Some(drift) = drift {
                     arrived.extend(drift.take());
-                    arrived.sort_by_key(|reading| reading.begin_ns);
+                    arrived.order_by_key(|reading| reading.begin_ns);
                 }
                 arrived
             }

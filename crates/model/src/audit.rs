@@ -2,6 +2,7 @@
 //!
 //! Names in this file are the schema `ceiling.audit/1`. Adding a field is free.
 
+use crate::order::OrderBy as _;
 use serde::{Deserialize, Serialize};
 
 /// The schema of this document.
@@ -405,7 +406,7 @@ impl Latencies {
 impl Percentile {
     /// Puts percentiles in the order of their share.
     pub fn sort(percentiles: &mut [Self]) {
-        percentiles.sort_by(|a, b| a.share.total_cmp(&b.share));
+        percentiles.order_by(|a, b| a.share.total_cmp(&b.share));
     }
 
     /// `p50`, `p99_9`.

@@ -17,6 +17,7 @@ pub mod fanout;
 pub mod link;
 pub mod load;
 pub mod objective;
+pub mod order;
 pub mod ports;
 pub mod rate_syntax;
 pub mod route;

@@ -3,6 +3,7 @@
 //! Everything that is kept, shown or sent goes through here, so there is one list of names. A mask
 //! may hide too much, never too little: the user's own shell still has the text.
 
+use crate::order::OrderBy as _;
 use std::ops::Range;
 
 /// The text that replaces a secret.
@@ -184,7 +185,7 @@ impl Secrets {
         pieces.extend(parts);
         pieces.retain(|piece| piece.len() >= SOUGHT_MIN_BYTES);
         // The longest first, so that no part of one is left.
-        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.len()));
+        pieces.order_by_key(|piece| std::cmp::Reverse(piece.len()));
         pieces
     }
 
@@ -312,7 +313,7 @@ fn in_text(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<_> = authorities.iter().filter_map(|one| in_authority(text, one)).collect();
     found.extend(behind_names(text, &authorities));
     found.extend(behind_schemes(text));
-    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    found.order_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     let mut apart: Vec<Range<usize>> = Vec::new();
     for range in found.into_iter().filter(|range| !range.is_empty()) {
         match apart.last_mut() {

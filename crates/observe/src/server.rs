@@ -2,6 +2,7 @@
 
 use super::Pair;
 use crate::figures::growth32;
+use model::order::OrderBy as _;
 use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};
 use std::collections::BTreeMap;
 
@@ -309,7 +310,7 @@ impl DownstreamSum {
             }
         };
         let mut all: Vec<_> = self.sums.into_iter().map(used).collect();
-        all.sort_by(|left, right| right.waiting.total_cmp(&left.waiting));
+        all.order_by(|left, right| right.waiting.total_cmp(&left.waiting));
         (self.reads > 0).then_some(all)
     }
 }

@@ -11,7 +11,7 @@
 //! than that, it delays its acknowledgement as well, and the request is not acknowledged while it
 //! waits.
 
-use crate::source::sock_diag::TcpInfo;
+use crate::socket::TcpInfo;
 use model::units::NS_PER_MS;
 
 /// A delayed acknowledgement of data comes after the first time at the earliest, and after the

@@ -14,6 +14,7 @@
 #![allow(unsafe_code, reason = "a question to a socket")]
 
 use crate::network::Network;
+use crate::socket::socket_inode;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree;
 use crate::{namespace, process, published, translated};
@@ -314,11 +315,6 @@ fn owners(pids: &[u32], inodes: &BTreeSet<u32>) -> BTreeSet<u32> {
     }
     forget_socket_activation(&mut owners);
     owners
-}
-
-/// The inode of a socket, if the link of a descriptor leads to one.
-pub(crate) fn socket_inode(link: &Path) -> Option<u32> {
-    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// Whether the first process is systemd, which may listen for others.

@@ -7,6 +7,7 @@ use crate::source::self_cost::{SelfCost, Timeliness};
 use crate::source::{self, Cadence, Ends, REGISTRY, Round, Scope, Source, SourceEntry};
 use crate::tree::Tree;
 use model::facts::Unreadable;
+use model::order::OrderBy as _;
 use model::reading::{Data, Reading};
 use model::root::Root;
 use model::units::{NS_PER_MS, NS_PER_S};
@@ -144,7 +145,7 @@ impl Sampler {
         let mut readings = self.arrived.take();
         // The readings of each thread are in order.
         if self.threads.len() > 1 {
-            readings.sort_by_key(|reading| reading.begin_ns);
+            readings.order_by_key(|reading| reading.begin_ns);
         }
         readings
     }
@@ -155,7 +156,7 @@ impl Sampler {
         let panicked = self.join();
         let mut readings = self.arrived.take();
         if several {
-            readings.sort_by_key(|reading| reading.begin_ns);
+            readings.order_by_key(|reading| reading.begin_ns);
         }
         readings.extend(panicked);
         readings

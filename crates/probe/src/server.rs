@@ -1,8 +1,8 @@
 //! The facts about the server's process tree.
 
 use crate::facts::host_facts_inside;
-use crate::find::socket_inode;
 use crate::network::Network;
+use crate::socket::socket_inode;
 use crate::source::cgroup;
 use crate::source::sock_diag::{self, Socket};
 use crate::tree::Tree;

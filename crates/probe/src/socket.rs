@@ -2,6 +2,7 @@
 
 use model::units::NS_PER_MS;
 use std::net::IpAddr;
+use std::path::Path;
 
 pub(crate) const TCP_SYN_SENT: u32 = 2;
 const TCP_TIME_WAIT: u32 = 6;
@@ -82,4 +83,9 @@ impl Socket {
         let is_waiting = u32::from(self.state) == TCP_TIME_WAIT;
         is_waiting.then(|| u64::from(self.expires_ms) * NS_PER_MS)
     }
+}
+
+/// The inode of a socket, if the link of a descriptor leads to one.
+pub(crate) fn socket_inode(link: &Path) -> Option<u32> {
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

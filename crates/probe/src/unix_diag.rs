@@ -129,7 +129,7 @@ mod tests {
 
     fn inode(socket: &impl AsRawFd) -> u32 {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
-        crate::find::socket_inode(&link).unwrap()
+        crate::socket::socket_inode(&link).unwrap()
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! residence, so without the wait it is at most `1 / (1 - s)` times as high.
 
 use crate::samples::{Samples, Spot};
+use model::order::OrderBy as _;
 use model::profile::{Wait, Waiter};
 use std::collections::BTreeMap;
 
@@ -52,7 +53,7 @@ pub(crate) fn of(samples: &Samples, held_s: Option<f64>) -> Vec<Wait> {
         *sum = (sum.0.saturating_add(stack.count), sum.1.saturating_add(stack.value));
     }
     let mut sites: Vec<_> = sites.into_iter().collect();
-    sites.sort_by(|(one, one_sum), (other, other_sum)| {
+    sites.order_by(|(one, one_sum), (other, other_sum)| {
         one.0.cmp(&other.0).then(other_sum.1.cmp(&one_sum.1))
     });
     sites.truncate(SITES_MAX);

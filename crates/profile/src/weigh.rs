@@ -2,6 +2,7 @@
 
 use crate::samples::{Samples, Stack, Sum, TooDeep};
 use crate::waits;
+use model::order::OrderBy as _;
 use model::profile::{Frame, FunctionCost, MergedProfile, ProfileKind};
 use std::collections::{BTreeMap, HashSet};
 
@@ -93,10 +94,10 @@ fn costs(samples: &Samples) -> Vec<FunctionCost> {
 
 /// The costliest by their own value first, then those that are costly only with their callees.
 fn top(mut costs: Vec<FunctionCost>) -> Vec<FunctionCost> {
-    costs.sort_by(|one, other| other.flat.cmp(&one.flat).then(other.cum.cmp(&one.cum)));
+    costs.order_by(|one, other| other.flat.cmp(&one.flat).then(other.cum.cmp(&one.cum)));
     let own = costs.iter().take_while(|cost| cost.flat > 0).count();
     let mut callers = costs.split_off(own.min(TOP_MAX));
-    callers.sort_by_key(|cost| std::cmp::Reverse(cost.cum));
+    callers.order_by_key(|cost| std::cmp::Reverse(cost.cum));
     costs.extend(callers.into_iter().take(CALLERS_MAX));
     costs.retain(|cost| cost.cum > 0);
     costs

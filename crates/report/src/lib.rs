@@ -21,11 +21,13 @@ mod names;
 
 pub mod progress;
 
+mod axis;
 mod export;
 mod hosts;
 mod printable;
 pub mod story;
 mod wording;
+mod wrap;
 
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;

@@ -2,8 +2,8 @@
 
 use crate::sections::turnover::{is_held, missed, never_open};
 use crate::text::spark;
-use crate::text::wrap::{fit, width};
 use crate::wording::{connect_time, count, latency, ns, per_second, plural, rate_cell, share};
+use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::event::Progress;
 use model::load::{Arrival, Level};

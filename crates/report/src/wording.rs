@@ -2,10 +2,11 @@
 
 use crate::page::Mark;
 use crate::printable::printable;
-use crate::text::wrap::{fit, width};
+use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
+use model::order::OrderBy as _;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ERROR_CLASSES;
@@ -206,7 +207,7 @@ pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
     let counted = if point.status_codes.is_empty() { &point.status } else { &point.status_codes };
     let mut statuses: Vec<(String, u64)> = counted.iter().map(named).collect();
     statuses.retain(|(_, count)| *count > 0);
-    statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    statuses.order_by_key(|(_, count)| std::cmp::Reverse(*count));
     statuses
 }
 
@@ -234,7 +235,7 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     parts.push(("failed a check".to_string(), point.mismatched));
     parts.push(("no response".to_string(), requests.unanswered));
     parts.retain(|(_, count)| *count > 0);
-    parts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    parts.order_by_key(|(_, count)| std::cmp::Reverse(*count));
     let of = plural(requests.sent, "request");
     let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
     let parts: Vec<_> = parts.into_iter().map(shown).collect();

@@ -4,6 +4,7 @@ use crate::frame::{FEED, INDEX, page_of};
 use crate::markup::{escape, joined};
 use crate::{Drawn, Listed, Site};
 use model::maps::IntoMap;
+use model::order::OrderBy as _;
 use std::collections::BTreeMap;
 
 /// Time of the last change of a journal without entries.
@@ -23,7 +24,7 @@ pub fn feed(url: &str, site: &Site, drawn: &[Drawn]) -> String {
             (changed.max(day), one)
         })
         .collect();
-    dated.sort_by(|(left, a), (right, b)| right.cmp(left).then(a.slug.cmp(&b.slug)));
+    dated.order_by(|(left, a), (right, b)| right.cmp(left).then(a.slug.cmp(&b.slug)));
     let last = dated.first().map_or(NEVER, |(updated, _)| updated);
     let about = &site.about;
     let subtitle = about

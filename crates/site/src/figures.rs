@@ -11,6 +11,7 @@ use crate::{Contents, Listed, Measured};
 use model::analysis::VisitSeen;
 use model::experiment::{CellResult, Experiment, Figure};
 use model::maps::IntoMap;
+use model::order::OrderBy as _;
 use model::run::Run;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
@@ -171,7 +172,7 @@ fn wall(of: &Measured, name: &str) -> String {
         *counts.entry(wall_of(run)).or_default() += 1;
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by(|(a, left), (b, right)| right.cmp(left).then(a.cmp(b)));
+    counts.order_by(|(a, left), (b, right)| right.cmp(left).then(a.cmp(b)));
     let walls: Vec<_> = counts.into_iter().map(|(wall, _)| wall).collect();
     walls.join(", ")
 }
@@ -191,14 +192,14 @@ pub fn page(frame: Frame<'_>, measures: &[&Measure]) -> Vec<u8> {
         subjects.entry(&measure.subject).or_default().push(measure);
     }
     for rows in subjects.values_mut() {
-        rows.sort_by_key(|one| (&one.at, &one.slug, &one.result));
+        rows.order_by_key(|one| (&one.at, &one.slug, &one.result));
     }
     let results = |rows: &[&Measure]| -> usize {
         rows.iter().map(|one| (&one.slug, &one.result)).collect::<BTreeSet<_>>().len()
     };
     let (mut often, once): (Vec<_>, Vec<_>) =
         subjects.into_iter().partition(|(_, rows)| results(rows) > 1);
-    often.sort_by_key(|(subject, rows)| (std::cmp::Reverse(results(rows)), *subject));
+    often.order_by_key(|(subject, rows)| (std::cmp::Reverse(results(rows)), *subject));
     frame.page("Figures over time", |document| {
         document.markup("<h1>Figures over time</h1>\n");
         document.markup(INTRODUCTION);

@@ -7,6 +7,7 @@
 use crate::lock::Lock;
 use crate::{LATENCIES, POINTS, READINGS, RECORD, SERVER_READINGS, StoreError, io_error};
 use model::inventory::State;
+use model::order::OrderBy as _;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -158,7 +159,7 @@ impl Directory {
             .map(|entry| (entry.clone(), changed(&entry.path)))
             .collect();
         // Of those from one second the one that was created last is the newest.
-        entries.sort_by(|(left, left_at), (right, right_at)| {
+        entries.order_by(|(left, left_at), (right, right_at)| {
             let by_time = right.began().cmp(left.began());
             by_time.then(right_at.cmp(left_at)).then(right.id.cmp(&left.id))
         });

@@ -3,6 +3,7 @@
 
 use crate::{FILE_MODE, StoreError, io_error, malformed};
 use model::json::Document;
+use model::order::OrderBy as _;
 use model::reading::{Data, Reading};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -194,7 +195,7 @@ impl Thinned<'_> {
     /// In their order.
     fn finish(mut self) -> Vec<Reading> {
         self.chosen.extend(self.last.into_values().flatten());
-        self.chosen.sort_by_key(|(number, _)| *number);
+        self.chosen.order_by_key(|(number, _)| *number);
         self.chosen.dedup_by_key(|(number, _)| *number);
         self.chosen.into_iter().map(|(_, reading)| reading).collect()
     }

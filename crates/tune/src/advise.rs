@@ -3,9 +3,10 @@
 use crate::knob::{Act, Knob};
 use crate::knobs::GENERATOR;
 use crate::knobs::REGISTRY;
-use crate::plan::find;
+use crate::knobs::find;
 use crate::predict;
 use model::advice::{Advice, By, Candidate, SCHEMA};
+use model::order::OrderBy as _;
 use model::tuning::{Basis, Prediction, Scope, Side, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
@@ -54,7 +55,7 @@ fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advi
         Some(Named::Wall(wall)) => Some(wall),
         _ => None,
     };
-    advice.worth.sort_by(|left, right| {
+    advice.worth.order_by(|left, right| {
         let first = |one: &Candidate| !(signals.client_is_wall && one.knob == GENERATOR.id);
         let is_other = |one: &Candidate| !wall.is_some_and(|wall| relieves(knobs, one, wall));
         let key = |one: &Candidate| (first(one), is_other(one));

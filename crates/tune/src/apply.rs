@@ -6,11 +6,13 @@ use crate::error::TuneError;
 use crate::host::Host;
 use crate::journal::{Begin, Entry, Header, Journal, Lock, Open, Recorded, Story, VERSION};
 use crate::knob::{Act, Effect, Sign};
+use crate::knobs::find;
 use crate::link;
 use crate::namespace;
 use crate::place::{DriverSetting, Place, Seen};
-use crate::plan::{Change, Planned, find};
+use crate::plan::{Change, Planned};
 use crate::revert::{self, Absent, shown};
+use model::order::OrderBy as _;
 use model::tuning::{Fate, Row, Scope};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,7 +172,7 @@ fn look<'a>(
             }
         }
     }
-    todo.sort_by_key(|todo| stage(&todo.change.place));
+    todo.order_by_key(|todo| stage(&todo.change.place));
     if is_refused { Err(TuneError::Refused { rows }) } else { Ok((rows, todo)) }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::host::Host;
 use crate::journal::Recorded;
+use crate::place::told;
 use crate::place::{Place, PlaceError};
-use crate::server::told;
 use ::host::tree;
 
 /// How many times the children are listed: a process may start another one meanwhile, which

@@ -3,6 +3,7 @@
 use crate::cpus::CpuSet;
 use crate::process;
 use ::host::{interrupts as kernel_table, namespace};
+use model::order::OrderBy as _;
 use model::reading::Interrupt as Entry;
 use model::root::Root;
 use std::collections::BTreeMap;
@@ -180,7 +181,7 @@ impl Host {
     /// does not exist.
     pub fn names_in(&self, folder: &str) -> Vec<String> {
         let mut names = names_in(&self.root.path(folder));
-        names.sort_by_key(|name| (name.len(), name.clone()));
+        names.order_by_key(|name| (name.len(), name.clone()));
         names
     }
 
@@ -200,7 +201,7 @@ fn devices(root: &Root, online: &CpuSet) -> Vec<Device> {
         .filter(|name| name != "lo" && net.join(name).is_dir())
         .map(|name| device(&net.join(&name), name, &table, online))
         .collect();
-    devices.sort_by(|left, right| left.name.cmp(&right.name));
+    devices.order_by(|left, right| left.name.cmp(&right.name));
     devices
 }
 
@@ -208,7 +209,7 @@ fn device(folder: &Path, name: String, table: &[Entry], online: &CpuSet) -> Devi
     let queues = |kind: &str| {
         let mut names = names_in(&folder.join("queues"));
         names.retain(|queue| queue.starts_with(kind));
-        names.sort_by_key(|queue| queue[kind.len()..].parse::<u32>().unwrap_or(u32::MAX));
+        names.order_by_key(|queue| queue[kind.len()..].parse::<u32>().unwrap_or(u32::MAX));
         names
     };
     let near = fs::read_to_string(folder.join("device/local_cpulist"));
@@ -236,7 +237,7 @@ fn interrupts(folder: &Path, table: &[Entry]) -> Vec<Interrupt> {
         .map(|irq| Interrupt { irq, name: name_of(table, irq) })
         .filter(|interrupt| !only_manages(&interrupt.name))
         .collect();
-    found.sort_by_key(|interrupt| interrupt.irq);
+    found.order_by_key(|interrupt| interrupt.irq);
     // Drivers of Intel name queues after the device, and the interrupt for all else like it.
     let own = folder.file_name().unwrap_or_default().to_string_lossy();
     let is_queue = |interrupt: &Interrupt| *interrupt.name != *own;

@@ -112,6 +112,13 @@ pub const REGISTRY: &[&Knob] = &[
     &advice::LOGGING,
 ];
 
+/// A knob by its id or its name.
+pub fn find(word: &str) -> Option<&'static Knob> {
+    let is_meant =
+        |knob: &&&Knob| knob.id.eq_ignore_ascii_case(word) || knob.name.eq_ignore_ascii_case(word);
+    REGISTRY.iter().find(is_meant).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

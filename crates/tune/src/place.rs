@@ -18,7 +18,6 @@ pub use file::Format;
 
 use crate::host::Host;
 use crate::process::{self, Stat};
-use crate::server::told;
 use model::facts::Unreadable;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -164,6 +163,11 @@ fn same(
 
 fn unreadable(place: String, why: Unreadable) -> PlaceError {
     PlaceError::Value { place, why: told(why) }
+}
+
+/// What could not be read, in a sentence.
+pub(crate) fn told(error: Unreadable) -> String {
+    format!("{}: {}", error.source, error.why)
 }
 
 /// How many times a driver is read again after a write, [`PAUSE`] apart.

@@ -3,7 +3,7 @@
 use crate::advise;
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
-use crate::knobs::REGISTRY;
+use crate::knobs::{REGISTRY, find};
 use crate::place::{Place, Seen};
 use model::tuning::{Fate, Prediction, Row, Signals};
 
@@ -25,13 +25,6 @@ pub struct Change {
     pub wanted: String,
     /// The value when it was planned.
     pub seen: Seen,
-}
-
-/// A knob by its id or its name.
-pub fn find(word: &str) -> Option<&'static Knob> {
-    let is_meant =
-        |knob: &&&Knob| knob.id.eq_ignore_ascii_case(word) || knob.name.eq_ignore_ascii_case(word);
-    REGISTRY.iter().find(is_meant).copied()
 }
 
 /// What would be done on a host, one row for each place and piece of advice, in the order of the

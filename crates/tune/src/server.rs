@@ -8,11 +8,11 @@ use crate::journal::Journal;
 use crate::place::Place;
 use crate::place::group::{MADE, QUOTA};
 use crate::place::masks;
+use crate::place::told;
 use crate::process;
 use ::host::cgroup::{Group, cpu_groups};
 use ::host::group::{GroupFolder, members};
 use ::host::{Tree, threads};
-use model::facts::Unreadable;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -117,11 +117,6 @@ impl ServerChange {
     pub fn revert(self) -> Result<(), String> {
         self.held.revert()
     }
-}
-
-/// What could not be read, in a sentence.
-pub(crate) fn told(error: Unreadable) -> String {
-    format!("{}: {}", error.source, error.why)
 }
 
 pub(crate) fn set(group: &str, file: &str, value: &str) -> Result<(), String> {

@@ -5,8 +5,9 @@
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Knob};
+use crate::knobs::find;
 use crate::place::Place;
-use crate::plan::{Change, Planned, find, plan};
+use crate::plan::{Change, Planned, plan};
 use model::tuning::Fate;
 use std::collections::BTreeSet;
 

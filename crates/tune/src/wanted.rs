@@ -3,7 +3,7 @@
 use crate::cpus::CpuSet;
 use crate::host::{Host, Profile, Split, Wish};
 use crate::knobs::REGISTRY;
-use crate::plan::find;
+use crate::knobs::find;
 use model::tuning::Wanted;
 
 impl Wish {

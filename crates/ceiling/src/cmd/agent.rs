@@ -72,7 +72,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
     let credentials = keys::credentials(file).map_err(|error| {
         Failure::Usage(format!("--credentials {error}; for example fleet-keys/agents/a1.creds"))
     })?;
-    let (fleet, servers) = super::fleet::servers("--nats", &command.nats)?;
+    let (fleet, servers) = crate::fleet::servers("--nats", &command.nats)?;
     let settings = agents::agent::Settings {
         servers,
         fleet,

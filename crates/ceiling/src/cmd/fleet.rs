@@ -10,12 +10,8 @@ use clap::{Args, Subcommand};
 use fleet::allow::Pattern;
 use fleet::key::PublicKey;
 use fleet::subject::is_name;
-use nats::Servers;
 use plan::{BrokerOptions, typed};
 use std::path::PathBuf;
-
-/// The name of a fleet whose URL has none.
-const DEFAULT_NAME: &str = "default";
 
 typed! {
     /// The name of an agent.
@@ -71,14 +67,6 @@ pub fn run(command: Fleet) -> Result<Code, Failure> {
         What::Stop(command) => stop::run(&command),
         What::Keys(command) => keys::run(command),
     }
-}
-
-/// The name of the fleet in the URL of its broker, and the broker's servers.
-pub fn servers(option: &str, url: &str) -> Result<(String, Servers), Failure> {
-    let servers: Servers =
-        url.parse().map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
-    let name = servers.name.clone().unwrap_or_else(|| DEFAULT_NAME.to_string());
-    Ok((name, servers))
 }
 
 /// The controller's side of a fleet, connected to the broker.

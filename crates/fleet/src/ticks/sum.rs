@@ -2,6 +2,7 @@
 
 use super::{HISTOGRAMS, SparseTick, histograms};
 use model::histogram::sparse::SparseSum;
+use model::order::OrderBy as _;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::tick::{Connections, Phase, Tick};
 
@@ -60,8 +61,8 @@ impl TickSum {
 /// Keeps only the first response of each kind of failure, up to a limit.
 fn keep_first_of_each_kind(caught: &mut Vec<Caught>) {
     let kind = |one: &Caught| (one.status, one.check.map(|check| check as u8));
-    caught.sort_by_key(|one| (kind(one), one.at_ns));
+    caught.order_by_key(|one| (kind(one), one.at_ns));
     caught.dedup_by_key(|one| kind(one));
-    caught.sort_by_key(|one| one.at_ns);
+    caught.order_by_key(|one| one.at_ns);
     caught.truncate(CAUGHT_MAX);
 }

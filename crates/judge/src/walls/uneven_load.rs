@@ -23,6 +23,7 @@ use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, percent};
 use crate::waits::{self, Waits};
 use model::facts::{ProcessFacts, ServerFacts};
+use model::order::OrderBy as _;
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -177,7 +178,7 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
     let Some(name) = busiest.map(stem) else { return Vec::new() };
     let alike = threads.iter().filter(|thread| stem(thread) == name);
     let mut loads: Vec<f64> = alike.map(load).collect();
-    loads.sort_by(|left, right| right.total_cmp(left));
+    loads.order_by(|left, right| right.total_cmp(left));
     loads
 }
 

@@ -18,10 +18,10 @@
 //! Source: Lazowska et al., Quantitative System Performance, chapter 5 (asymptotic bounds).
 
 use super::Family::{QueueLocation, RampShape, ThreadStates};
+use super::elimination::{FREE, OTHERWISE_MAX, at_cpus};
 use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting, asleep_at_light_load};
 use super::{Seen, Test};
 use crate::case::{Case, percent};
-use crate::elimination::{FREE, OTHERWISE_MAX, at_cpus};
 use crate::ramp::load_of;
 use model::reading::Doing;
 

@@ -22,14 +22,15 @@
 use super::sock_diag::{self, Except, Socket, TcpInfo};
 use super::{Round, Scope, Source};
 use crate::calls::Call;
-use crate::find::socket_inode;
 use crate::kept::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use crate::network::Network;
+use crate::socket::socket_inode;
 use crate::unix_diag::{self, UnixSocket};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
+use model::order::OrderBy as _;
 use model::reading::{Data, Downstream};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -263,7 +264,7 @@ impl Downstreams {
         let short = |to: &str| self.places.get(to).map_or(0, |place| place.short);
         let mut downstreams: Vec<Downstream> =
             groups.into_iter().map(|(to, group)| group.finish(to, short(to))).collect();
-        downstreams.sort_by_key(|one| std::cmp::Reverse(one.connections + one.opening));
+        downstreams.order_by_key(|one| std::cmp::Reverse(one.connections + one.opening));
         downstreams.truncate(DOWNSTREAMS_MAX);
         downstreams
     }

@@ -20,6 +20,7 @@ use crate::kept::{Buffer, Kept};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
+use model::order::OrderBy as _;
 use model::reading::{Data, Interrupt};
 use model::root::Root;
 use model::units::NS_PER_S;
@@ -125,7 +126,7 @@ impl ComingAndGoing {
 fn masks(root: &Root, rows: &[Interrupt]) -> BTreeMap<String, String> {
     let raised = |row: &Interrupt| row.per_cpu.iter().sum::<u64>();
     let mut busiest: Vec<&Interrupt> = rows.iter().filter(|row| raised(row) > 0).collect();
-    busiest.sort_by_key(|row| Reverse(raised(row)));
+    busiest.order_by_key(|row| Reverse(raised(row)));
     let mask = |row: &&Interrupt| {
         let path = root.path(format!("/proc/irq/{}/smp_affinity_list", row.irq));
         Some((row.irq.clone(), fs::read_to_string(path).ok()?.trim().to_string()))

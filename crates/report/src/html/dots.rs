@@ -2,8 +2,8 @@
 //! their size on any screen.
 
 use super::escape::escape;
+use crate::axis::{shown, step_label};
 use crate::page::{Dot, DotRow, Dots, Mark};
-use crate::text::spark::{shown, step_label};
 use std::collections::BTreeSet;
 
 /// Height of a row of single values, pixels.

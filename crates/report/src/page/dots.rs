@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn round_values_are_different_as_they_are_written() {
-        use crate::text::spark::step_label;
+        use crate::axis::step_label;
         for value in [700.0, 1.6e7, 9.99e6, 4000.0] {
             for unit in [Unit::Ns, Unit::PerSecond] {
                 let mut of = dots(&[value * 0.9999, value], Scale::Linear);

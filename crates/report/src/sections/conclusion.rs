@@ -3,13 +3,14 @@
 use super::analysis::figure;
 use super::visited::{counted_visits, point_of};
 use super::visits::{axis_of, title, value_of};
+use crate::axis::shown;
 use crate::page::{Banner, Mark, Tone};
-use crate::text::spark::shown;
 use crate::wording::{band, change, change_within, mark_of, plural, sentence};
 use model::claim::Claim;
 use model::experiment::{
     CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
 };
+use model::order::OrderBy as _;
 use model::run::Run;
 use model::visit::bounds;
 use std::collections::BTreeMap;
@@ -220,7 +221,7 @@ fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
     let line = |(conclusion, word): (Option<Conclusion>, &str)| {
         let mut of_group = members(of, conclusion);
         let size = |one: &Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-        of_group.sort_by(|left, right| size(right).total_cmp(&size(left)));
+        of_group.order_by(|left, right| size(right).total_cmp(&size(left)));
         let said = |one: &&Contrast| match (one.ratio, conclusion) {
             (Some(ratio), Some(Conclusion::Undecided)) => {
                 format!("{} ({}, {})", one.cell, change(ratio), more(one))

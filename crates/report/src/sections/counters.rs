@@ -4,6 +4,7 @@ use crate::hosts::{FAR, INSIDE, inner, near};
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, or_dash, point_heading, point_mark};
 use model::metric::{Declaration, Metric};
+use model::order::OrderBy as _;
 use model::reading::{Data, Reading};
 use model::run::{Point, Run};
 use observe::{Raw, figures};
@@ -96,7 +97,7 @@ fn add(table: &mut Table, source: &Declaration, inside: &[Vec<&Reading>], tick_n
     let most = |values: &Values| values.iter().flatten().copied().fold(0.0, f64::max);
     rows.retain(|_, (_, values)| most(values) > 0.0);
     let mut largest: Vec<f64> = rows.values().map(|(_, values)| most(values)).collect();
-    largest.sort_by(|left, right| right.total_cmp(left));
+    largest.order_by(|left, right| right.total_cmp(left));
     let least = largest.get(FIGURES_MAX - 1).copied().unwrap_or(0.0);
     let left_out = rows.len();
     rows.retain(|_, (_, values)| most(values) >= least);

@@ -3,6 +3,7 @@
 use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
 use crate::wording::{interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
+use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
@@ -66,7 +67,7 @@ pub fn curves(run: &Run) -> Vec<Block> {
     let mut order: Vec<(f64, usize)> = (0..points.len())
         .filter_map(|index| Some((varied.value(&points[index])?, index)))
         .collect();
-    order.sort_by(|left, right| left.0.total_cmp(&right.0));
+    order.order_by(|left, right| left.0.total_cmp(&right.0));
     if order.first().map(|first| first.0) == order.last().map(|last| last.0) {
         return Vec::new();
     }

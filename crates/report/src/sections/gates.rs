@@ -3,6 +3,7 @@
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{mark_of, or_dash, plural, point_mark};
 use model::claim::Claim;
+use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::units::show_count;
 use model::verdict::Gate;
@@ -109,7 +110,7 @@ fn open_gates(run: &Run) -> Vec<OpenGate<'_>> {
             }
         }
     }
-    open.sort_by_key(|group| group.gate.ok.is_none());
+    open.order_by_key(|group| group.gate.ok.is_none());
     open
 }
 

@@ -12,6 +12,7 @@ use crate::page::{Axis, Band, Block, Chart, ChartShape, Limit, Mark, Series, Uni
 use crate::wording::best_point;
 use jiff::Timestamp;
 use model::experiment::{Design, Experiment, Figure};
+use model::order::OrderBy as _;
 use model::reading::Reading;
 use model::run::Run;
 use model::units::NS_PER_S;
@@ -200,7 +201,7 @@ fn busy_of(run: &Run, time: Timeline) -> Vec<(String, Line)> {
         }
         lines.push((whose.to_string(), busy));
     }
-    lines.sort_by_key(|(label, _)| label.len());
+    lines.order_by_key(|(label, _)| label.len());
     lines
 }
 
@@ -253,7 +254,7 @@ fn busy(placed: &[Placed<'_>], end: f64) -> Chart {
     x.push(end.max(*x.last().unwrap_or(&0.0)));
     lines.values_mut().for_each(|line| line.resize(x.len(), None));
     let mut series: Vec<Series> = lines.into_iter().map(|(label, y)| Series { label, y }).collect();
-    series.sort_by_key(|series| series.label.len());
+    series.order_by_key(|series| series.label.len());
     Chart {
         id: "order-cpu".to_string(),
         title: "CPU of the hosts during the visits".to_string(),

@@ -3,6 +3,7 @@
 use crate::hosts::since_origin_s;
 use crate::page::{Axis, Band, Block, Chart, ChartShape, Series, Unit, View};
 use crate::wording::{best_point, mark_of, point_phrase};
+use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::series::Second;
 use std::cmp::Reverse;
@@ -69,7 +70,7 @@ pub fn traffic(run: &Run) -> Vec<Block> {
 pub fn whole_run(run: &Run) -> Vec<Block> {
     let mut points: Vec<&Point> =
         run.record.points.iter().filter(|point| !point.series.is_empty()).collect();
-    points.sort_by_key(|point| point.window_ns);
+    points.order_by_key(|point| point.window_ns);
     let follow = |two: &[&Point]| two[0].window_ns.1 <= two[1].window_ns.0;
     if points.len() < 2 || !has_requests(run) || !points.windows(2).all(follow) {
         return Vec::new();
@@ -236,7 +237,7 @@ fn codes(seconds: &[Second]) -> Vec<Series> {
         *sums.entry(code).or_default() += count;
     }
     let mut codes: Vec<(&str, u64)> = sums.into_iter().collect();
-    codes.sort_by_key(|(_, count)| Reverse(*count));
+    codes.order_by_key(|(_, count)| Reverse(*count));
     let others = codes.split_off(codes.len().min(CODES_MAX));
     let among = |codes: &[(&str, u64)], second: &Second| {
         let counts = second.status_codes.as_ref()?;

@@ -3,8 +3,8 @@
 use super::visited::{
     figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, visit_anchor, visit_name,
 };
+use crate::axis::shown;
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
-use crate::text::spark::shown;
 use crate::wording::{is_partial, wall_mark};
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Figure};

@@ -4,6 +4,7 @@ use super::visited::{counted_visits, is_expected};
 use crate::page::{Column, Mark, Table};
 use crate::wording::{named_wall, wall_mark};
 use model::experiment::{CellResult, Design, Experiment};
+use model::order::OrderBy as _;
 use model::run::Run;
 use model::verdict::Named;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ fn found(visits: &[(&CellResult, &Run)]) -> String {
         *counts.entry(wall).or_default() += 1;
     }
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.order_by_key(|(_, count)| std::cmp::Reverse(*count));
     let all = visits.len();
     let said = counts.iter().enumerate().map(|(nth, (wall, count))| match nth {
         0 => format!("{wall} {count} of {all}"),

@@ -12,11 +12,11 @@ mod tables;
 mod verdict;
 
 use super::line::{Ink, TextLine};
-use super::wrap::{fit, left, width, wrap_at_most};
 use super::{MARGIN, WIDTH, banner_lines, table};
 use crate::page::Banner;
 use crate::sections::summary;
 use crate::wording::{best_point, middle};
+use crate::wrap::{fit, left, width, wrap_at_most};
 use model::load::Hold;
 use model::run::{Point, Run};
 use model::size::Sizing;

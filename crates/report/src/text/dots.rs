@@ -1,11 +1,11 @@
 //! Rows of dots in a terminal, one line per row.
 
 use super::line::{Ink, TextLine};
-use super::spark::step_label;
-use super::wrap::{fit, left, right, width};
 use super::{MARGIN, WIDTH};
+use crate::axis::step_label;
 use crate::page::{DotRow, Dots, Mark};
 use crate::wording::middle;
+use crate::wrap::{fit, left, right, width};
 
 /// Most characters of a name.
 const LABEL_MAX: usize = 24;

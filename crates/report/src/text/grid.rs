@@ -1,9 +1,10 @@
 //! Grids in a terminal: one line per row, with parts and values as numbers and cells as bars.
 
 use super::line::{Ink, TextLine};
-use super::wrap::{fit, left, right, width};
 use super::{MARGIN, WIDTH, spark};
 use crate::page::{Across, Align, Grid, GridRow};
+use crate::wrap::{fit, left, right, width};
+use model::order::OrderBy as _;
 
 /// Most rows: those with the largest cells, in their original order.
 const ROWS_MAX: usize = 17;
@@ -74,7 +75,7 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
 fn chosen(grid: &Grid) -> Vec<&GridRow> {
     let most = |row: &GridRow| row.cells.iter().flatten().copied().fold(0.0, f64::max);
     let mut by_most: Vec<usize> = (0..grid.rows.len()).collect();
-    by_most.sort_by(|left, right| most(&grid.rows[*right]).total_cmp(&most(&grid.rows[*left])));
+    by_most.order_by(|left, right| most(&grid.rows[*right]).total_cmp(&most(&grid.rows[*left])));
     by_most.truncate(ROWS_MAX);
     by_most.sort_unstable();
     by_most.into_iter().map(|nth| &grid.rows[nth]).collect()

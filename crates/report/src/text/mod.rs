@@ -10,13 +10,13 @@ mod grid;
 mod line;
 pub(crate) mod spark;
 mod table;
-pub(crate) mod wrap;
 
 use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
 use crate::sections::{
     Detail, across, advice, audit, beside, calibration, checkup, compare, experiment_briefly,
     hosts_page, inventory, page_of,
 };
+use crate::wrap::{fit, width, wrap, wrap_at_most};
 use jiff::Timestamp;
 use line::{Ink, TextLine};
 use model::across::Across;
@@ -28,7 +28,6 @@ use model::experiment::Experiment;
 use model::inventory::Inventory;
 use model::run::Run;
 use model::size::Sizing;
-use wrap::{fit, width, wrap, wrap_at_most};
 
 /// Columns of a drawing.
 pub const WIDTH: usize = 80;
@@ -241,7 +240,7 @@ fn facts_lines(facts: &[Fact]) -> Vec<TextLine> {
     for fact in facts {
         let mut name = fit(&fact.name, names);
         for text in wrap_at_most(&fact.value, WIDTH - indent, LINES_MAX) {
-            let label = format!("{}{}", " ".repeat(MARGIN), wrap::left(&name, names + 2));
+            let label = format!("{}{}", " ".repeat(MARGIN), crate::wrap::left(&name, names + 2));
             lines.push(TextLine::painted(Ink::Faint, label).then(Ink::Plain, text));
             name = String::new();
         }
@@ -262,7 +261,8 @@ fn list_lines(list: &List) -> Vec<TextLine> {
         let indent = MARGIN + width(&bullet);
         for (number, text) in wrap(item, WIDTH - indent).into_iter().enumerate() {
             let before = if number == 0 { bullet.as_str() } else { "" };
-            let before = format!("{}{}", " ".repeat(MARGIN), wrap::left(before, width(&bullet)));
+            let before =
+                format!("{}{}", " ".repeat(MARGIN), crate::wrap::left(before, width(&bullet)));
             lines.push(TextLine::painted(Ink::Plain, before).then(ink, text));
         }
     }

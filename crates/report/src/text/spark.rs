@@ -1,11 +1,10 @@
 //! Charts in a terminal: one line of bars per series, with the smallest and the largest value.
 
 use super::line::{Ink, TextLine};
-use super::wrap::{fit, left, width};
 use super::{MARGIN, WIDTH};
-use crate::page::{Axis, Chart, Scale, Series, Unit};
-use crate::wording::{change, per_second};
-use model::units::{NS_PER_S, show_bytes, show_count, show_ns};
+use crate::axis::shown;
+use crate::page::{Chart, Scale, Series};
+use crate::wrap::{fit, left, width};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -87,55 +86,4 @@ fn bars(chart: &Chart, series: &Series) -> String {
         Some(value) => step((height(*value) - floor) / (top - floor)),
     };
     picked.iter().map(bar).collect()
-}
-
-/// A value of an axis.
-pub(crate) fn shown(axis: &Axis, value: f64) -> String {
-    match axis.unit {
-        Unit::Count => show_count(value),
-        Unit::PerSecond => per_second(value),
-        Unit::Bytes => show_bytes(value),
-        Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
-        Unit::Ns => show_ns(value),
-        Unit::Seconds => show_ns(value * NS_PER_S as f64),
-        Unit::Percent => format!("{value:.1}%"),
-        Unit::Minutes => format!("{value:.1} min"),
-        Unit::Cpus => format!("{value:.2}"),
-        Unit::Change => change(value),
-        Unit::Nines => percentile(value),
-    }
-}
-
-/// A round value below an axis, without trailing zeros.
-pub(crate) fn step_label(axis: &Axis, value: f64) -> String {
-    let text = shown(axis, value);
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let bare = match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
-    };
-    let bare = if matches!(bare, "+0" | "-0") { "0" } else { bare };
-    format!("{bare}{unit}")
-}
-
-/// `p99.9` for a thousand; without trailing zeros.
-fn percentile(nines: f64) -> String {
-    let shown = format!("{:.3}", 100.0 - 100.0 / nines);
-    format!("p{}", shown.trim_end_matches('0').trim_end_matches('.'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn round_values_are_written_without_zeros() {
-        let label = |unit, value| step_label(&Axis::linear("", unit), value);
-        assert_eq!(label(Unit::PerSecond, 40_000.0), "40k/s");
-        assert_eq!(label(Unit::PerSecond, 100.0), "100/s");
-        assert_eq!(label(Unit::Change, 1.0), "0 %");
-        assert_eq!(label(Unit::Change, 1.05), "+5 %");
-        assert_eq!(label(Unit::Ns, 12_500_000.0), "12.5ms");
-    }
 }

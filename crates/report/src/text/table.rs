@@ -1,10 +1,10 @@
 //! Tables in columns of a terminal.
 
 use super::line::{Ink, TextLine};
-use super::wrap::{left, right, width, wrap, wrap_at_most};
 use super::{MARGIN, WIDTH};
 use crate::page::{Align, Column, Mark, Row, Table};
 use crate::printable::printable;
+use crate::wrap::{left, right, width, wrap, wrap_at_most};
 
 /// Columns of this rank and above are dropped for wider gaps between the others.
 const RANK_OF_SPARE: u8 = 6;

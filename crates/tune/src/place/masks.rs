@@ -8,7 +8,7 @@
 use super::{PlaceError, Seen, threads::MIXED};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use crate::server::told;
+use crate::place::told;
 use ::host::kept::is_gone;
 use ::host::{Tree, process, threads};
 use model::facts::Unreadable;

@@ -2,7 +2,7 @@
 
 use crate::host::Profile;
 use crate::knob::{Act, Knob, Proposal};
-use crate::plan::find;
+use crate::knobs::find;
 use crate::testing::{self, MadeUp, at, at_wall, one_full_cpu, seeds};
 use model::tuning::{Basis, Prediction, Side, Signals};
 use model::wall::WallId;

@@ -32,7 +32,7 @@ pub struct Keys {
     agents: Vec<AgentName>,
 
     /// Name of the fleet: the part after the slash in --fleet and --nats
-    #[arg(long, value_name = "NAME", default_value = super::DEFAULT_NAME)]
+    #[arg(long, value_name = "NAME", default_value = crate::fleet::DEFAULT_NAME)]
     name: FleetName,
 
     /// A name or address of the broker for its certificate, in addition to localhost; repeatable,

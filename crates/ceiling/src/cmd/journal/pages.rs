@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use journal::language::{Condition, Decision, Fault, filled};
 use journal::{EntryFolder, Journal, JournalError, RunKept, Status, World};
+use model::order::OrderBy as _;
 use site::{Added, Contents, Drawn, Files, Foreign, Listed, Measured, Site};
 use std::fs::{self, File};
 use std::io::Read;
@@ -75,7 +76,7 @@ fn all_drawn(
         }
     });
     let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(nth, _)| *nth);
+    done.order_by_key(|(nth, _)| *nth);
     done.into_iter().filter_map(|(_, drawn)| drawn.transpose()).collect()
 }
 

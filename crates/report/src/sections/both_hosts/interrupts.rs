@@ -3,6 +3,7 @@
 use super::side::{Drawn, Side};
 use super::{HostChart, Of};
 use crate::page::{Across, Block, Column, Grid, GridRow};
+use model::order::OrderBy as _;
 use model::units::{parse_cpus, show_count};
 use observe::InterruptUse;
 
@@ -27,10 +28,10 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     if used.is_empty() {
         return Drawn::Zero;
     }
-    used.sort_by(|left, right| right.per_s.total_cmp(&left.per_s));
+    used.order_by(|left, right| right.per_s.total_cmp(&left.per_s));
     let others = used.split_off(used.len().min(ROWS_MAX));
     // Keeps the queues of one device together, in the order of their numbers.
-    used.sort_by_key(|one| one.irq.parse::<u64>().unwrap_or(u64::MAX));
+    used.order_by_key(|one| one.irq.parse::<u64>().unwrap_or(u64::MAX));
     let mut rows: Vec<GridRow> = used.iter().map(row).collect();
     rows.extend(rest(&others));
     let cells = || rows.iter().flat_map(|row| row.cells.iter().flatten().copied());

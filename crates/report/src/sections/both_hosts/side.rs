@@ -7,6 +7,7 @@ use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, U
 use crate::wording::{best_point, plural, point_phrase};
 use model::facts::{HostFacts, ServerNetwork};
 use model::link::LinkLimits;
+use model::order::OrderBy as _;
 use model::reading::Data;
 use model::run::Run;
 use observe::{Clocked, Line, Observed, Place, Raw, Timeline};
@@ -224,7 +225,7 @@ impl Side<'_> {
             return if zero.is_empty() { Drawn::Absent } else { Drawn::Zero };
         }
         let mut largest: Vec<f64> = shown.iter().map(|(_, line)| most(line)).collect();
-        largest.sort_by(|left, right| right.total_cmp(left));
+        largest.order_by(|left, right| right.total_cmp(left));
         let least = largest.get(LINES_MAX - 1).copied().unwrap_or(0.0);
         let all = shown.len();
         shown.retain(|(_, line)| most(line) >= least);

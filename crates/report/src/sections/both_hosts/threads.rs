@@ -6,6 +6,7 @@ use super::side::{Drawn, Side};
 use super::{HostChart, Of};
 use crate::page::{Block, Column, Grid, GridRow};
 use crate::wording::{or_dash, percent};
+use model::order::OrderBy as _;
 use model::reading::Doing;
 use observe::{DoingShares, Line, Process, ThreadKey, ThreadShare};
 
@@ -39,7 +40,7 @@ fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
         return Drawn::Absent;
     }
     let sum = |line: &Line| line.iter().flatten().sum::<f64>();
-    used.sort_by(|(_, left), (_, right)| sum(right).total_cmp(&sum(left)));
+    used.order_by(|(_, left), (_, right)| sum(right).total_cmp(&sum(left)));
     let others = used.split_off(used.len().min(THREADS_MAX));
     let (shares, when) = side
         .seen(|of| match process {

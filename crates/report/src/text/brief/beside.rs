@@ -4,7 +4,6 @@
 //! Never: whether a difference is real; `ceiling compare` says more about two runs.
 
 use super::super::line::{Ink, TextLine};
-use super::super::wrap::fit;
 use super::super::{WIDTH, banner_lines, table};
 use super::rows::figure_of;
 use super::tables::failed;
@@ -13,6 +12,8 @@ use crate::page::{Banner, Column, Mark, Table, Tone};
 use crate::wording::{
     best_point, connect_time, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark,
 };
+use crate::wrap::fit;
+use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::standing::{Figure, Standing};
 use model::units::show_count;
@@ -62,7 +63,7 @@ fn verdict(runs: &[Run]) -> Banner {
     let points = runs.iter().enumerate().filter_map(|(at, run)| Some((at + 1, rated(run)?)));
     let mut rates: Vec<(usize, f64, &Point)> =
         points.map(|(number, point)| (number, point.headline_rate(), point)).collect();
-    rates.sort_by(|(_, left, _), (_, right, _)| right.total_cmp(left));
+    rates.order_by(|(_, left, _), (_, right, _)| right.total_cmp(left));
     let is_known = |point: &Point| *point.standing.of(Figure::Rate) == Standing::Sound;
     let unknown = match runs.len() - rates.len() {
         0 => String::new(),

@@ -2,11 +2,11 @@
 
 use super::super::line::{Ink, TextLine};
 use super::super::spark::bar;
-use super::super::wrap::{left, right, width};
 use super::super::{MARGIN, WIDTH};
 use super::NAMES;
 use super::rows::{PERCENTILES, figure_of};
 use crate::wording::share;
+use crate::wrap::{left, right, width};
 use model::histogram::Histogram;
 use model::run::{Point, Run};
 use model::units::show_ns;

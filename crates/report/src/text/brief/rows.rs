@@ -1,7 +1,6 @@
 //! The rows of figures, each on one line where possible.
 
 use super::super::line::Ink;
-use super::super::wrap::width;
 use super::super::{MARGIN, WIDTH};
 use super::{NAMES, Row};
 use crate::sections::turnover::is_held;
@@ -11,6 +10,7 @@ use crate::wording::{
     ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share,
     statuses, struck_phrases, unsent_phrase, wall_phrase, with_names,
 };
+use crate::wrap::width;
 use model::claim::Claim;
 use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;

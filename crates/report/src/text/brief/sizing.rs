@@ -4,11 +4,11 @@
 //! figures that are not in the document.
 
 use super::super::line::{Ink, TextLine};
-use super::super::wrap::fit;
 use super::super::{WIDTH, banner_lines, facts_lines};
 use super::{LINES, Row, drawn};
 use crate::page::{Banner, Fact, Tone};
 use crate::wording::plural;
+use crate::wrap::fit;
 use model::ramp_fit::Estimate;
 use model::run::Run;
 use model::size::{FleetFit, Machines, Sizing};

@@ -1,7 +1,6 @@
 //! The verdict in one line: the rate, the share of failures, the wall, and its confidence.
 
 use super::super::WIDTH;
-use super::super::wrap::width;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
 use crate::sections::turnover;
@@ -9,6 +8,7 @@ use crate::wording::{
     best_point, connect_time, count, delivery_cell, failed_share, named_wall, per_second, plural,
     point_phrase, rate_cell, rate_of, share, wall_name,
 };
+use crate::wrap::width;
 use model::claim::Claim;
 use model::load::{Hold, Question};
 use model::run::{Outcome, Point, Run};
