@@ -21,6 +21,9 @@ const BACKOFF_SCAN_NS: u64 = 5_000_000;
 /// After a scan there is none for so many times its length: with very many slots, scans take a
 /// tenth of the time at most.
 const SCAN_RESTS: u64 = 9;
+/// But not for longer than this, nanoseconds: a scan may have been long because its thread did not
+/// run, and what takes too long must still be seen.
+const SCAN_REST_MAX_NS: u64 = 1_000_000_000;
 /// First pause before an attempt is repeated, nanoseconds; doubled each time.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// Longest pause, nanoseconds.
@@ -134,8 +137,8 @@ pub struct Pool<T> {
     next_scan_ns: u64,
     /// No scan before this instant, nanoseconds.
     rest_until_ns: u64,
-    /// When a connection was last known to be open, nanoseconds.
-    alive_ns: u64,
+    /// Since which scan of this level no connection has been open, nanoseconds.
+    dead_since_ns: Option<u64>,
     random: u64,
 }
 
@@ -162,7 +165,7 @@ impl<T> Pool<T> {
             scan_ns,
             next_scan_ns: now_ns,
             rest_until_ns: now_ns,
-            alive_ns: now_ns,
+            dead_since_ns: None,
             random: (job.seed
                 ^ (u64::from(shard.worker()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
                 | 1,
@@ -244,6 +247,7 @@ impl<T> Pool<T> {
     pub fn begin_level(&mut self, wanted: u32) {
         assert!(wanted as usize <= self.slots.len());
         self.wanted = wanted;
+        self.dead_since_ns = None;
         let Connections { open, opening, .. } = self.counts;
         self.counts = Connections { open, opening, ..Connections::default() };
     }
@@ -319,7 +323,7 @@ impl<T> Pool<T> {
         one.link = Link::Open;
         self.counts.opening -= 1;
         self.counts.open += 1;
-        self.alive_ns = self.alive_ns.max(connected_ns);
+        self.dead_since_ns = None;
         match std::mem::replace(&mut one.fate, SlotOutcome::Opened) {
             SlotOutcome::Opened => self.counts.reopened += 1,
             SlotOutcome::Failed => {
@@ -401,19 +405,23 @@ impl<T> Pool<T> {
     }
 
     /// Whether no connection has been open for so long that every slot has had a whole attempt in
-    /// vain, with the longest pause before it. To be asked at every scan.
+    /// vain, with the longest pause before it. To be asked at every scan: time counts from the
+    /// first one that found none open, so a pause of this thread before it does not.
     pub fn is_hopeless(&mut self, now_ns: u64) -> bool {
         if self.counts.open > 0 {
-            self.alive_ns = self.alive_ns.max(now_ns);
+            self.dead_since_ns = None;
+            return false;
         }
-        now_ns.saturating_sub(self.alive_ns) > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
+        let dead_since_ns = *self.dead_since_ns.get_or_insert(now_ns);
+        now_ns.saturating_sub(dead_since_ns) > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
     }
 
     /// Ends a scan of all slots, which took from `begin_ns` to `end_ns`.
     pub fn end_scan(&mut self, begin_ns: u64, end_ns: u64) {
         let is_waited = self.in_backoff > 0;
         let pause_ns = if is_waited { self.scan_ns.min(BACKOFF_SCAN_NS) } else { self.scan_ns };
-        self.rest_until_ns = end_ns + SCAN_RESTS * end_ns.saturating_sub(begin_ns);
+        let took_ns = end_ns.saturating_sub(begin_ns);
+        self.rest_until_ns = end_ns + took_ns.saturating_mul(SCAN_RESTS).min(SCAN_REST_MAX_NS);
         self.next_scan_ns = self.rest_until_ns.max(begin_ns + pause_ns);
     }
 }
@@ -424,12 +432,39 @@ mod tests {
     use model::load::Request;
     use wire::tape::Tape;
 
-    #[test]
-    fn scans_take_a_tenth_of_the_time_at_most() {
+    const MS: u64 = 1_000_000;
+
+    fn pool() -> Pool<()> {
         let (method, path) = ("GET".to_string(), "/".to_string());
         let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
-        let ms = 1_000_000;
-        let mut pool = Pool::new(&Job::for_tests(tape), (2, &Shard::whole()), 100 * ms, 0, |_| ());
+        Pool::new(&Job::for_tests(tape), (2, &Shard::whole()), 100 * MS, 0, |_| ())
+    }
+
+    /// It must have been seen without a connection all the time.
+    #[test]
+    fn a_pause_of_the_thread_or_between_levels_is_not_hopeless() {
+        let mut pool = pool();
+        let most_ns = pool.connect_timeout_ns + 2 * BACKOFF_MAX_NS;
+        let (mut tick, far_ns) = (Tick { opened_on: vec![0], ..Tick::default() }, 100 * most_ns);
+        pool.begin_level(1);
+        assert!(!pool.is_hopeless(far_ns), "the first look at a level that came late");
+        assert!(!pool.is_hopeless(far_ns + most_ns));
+        assert!(pool.is_hopeless(far_ns + most_ns + 1));
+        pool.begin_level(1);
+        assert!(!pool.is_hopeless(2 * far_ns), "another level");
+        pool.counts.opening = 1;
+        pool.opened(0, 2 * far_ns, &mut tick);
+        pool.counts.open = 0;
+        assert!(!pool.is_hopeless(3 * far_ns), "one was open after the last look");
+        pool.counts.open = 1;
+        assert!(!pool.is_hopeless(4 * far_ns));
+        pool.counts.open = 0;
+        assert!(!pool.is_hopeless(5 * far_ns), "one was open at the last look");
+    }
+
+    #[test]
+    fn scans_take_a_tenth_of_the_time_at_most() {
+        let (ms, mut pool) = (MS, pool());
         pool.end_scan(0, ms / 2);
         assert_eq!(pool.next_scan_ns(), 100 * ms, "a short one changes nothing");
         pool.back_off(0, 0, 2 * ms);
@@ -438,5 +473,7 @@ mod tests {
         assert_eq!(pool.next_scan_ns(), (11 + 9 * 4) * ms);
         pool.back_off(1, 0, 12 * ms);
         assert_eq!(pool.next_scan_ns(), (11 + 9 * 4) * ms, "also with one more");
+        pool.end_scan(50 * ms, 3_050 * ms);
+        assert_eq!(pool.next_scan_ns(), 4_050 * ms, "3 s in which the thread did not run");
     }
 }

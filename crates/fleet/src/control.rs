@@ -392,7 +392,8 @@ impl Session {
             let after = |from_ns: u64, ns: u64| now_ns < from_ns.max(finish_ns).saturating_add(ns);
             let is_there = after(agent.heard_ns(), LATE_NS) && after(0, REPORT_MAX_NS);
             let reports = member.is_expected() && after(member.progress_ns, REPORT_NS);
-            let is_timing = member.is_timed() && !agent.has_trips();
+            // One that has left answers no ping.
+            let is_timing = member.is_timed() && !agent.has_trips() && !agent.is_silent(now_ns);
             is_there && (reports || is_timing && after(member.progress_ns, LATE_NS))
         };
         if job.stage != Stage::Finishing || job.members.iter().any(is_awaited) {

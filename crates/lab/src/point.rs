@@ -40,9 +40,10 @@ pub(crate) fn make(
     let rate = per_second(gathered.arrived as f64, duration_s);
     // A failed request has no latency of a good response, however fast it failed.
     let lost = gathered.measured.unanswered + gathered.measured.failed;
-    let latency_ns = gathered.latency.summary(lost + gathered.measured.unsent);
     let is_open = level.plans_requests();
     let requests = requests_info(trial, level, visit);
+    let unsent = requests.unsent;
+    let latency_ns = gathered.latency.summary(lost + unsent);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
         load: load_info(trial, level, duration_s),
@@ -71,7 +72,7 @@ pub(crate) fn make(
         latency_good_ns: Some(gathered.latency.summary(0)),
         release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
         lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
-        latency_punctual_ns: punctual_latency(level, gathered),
+        latency_punctual_ns: punctual_latency(level, gathered, unsent),
         unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
         // The judge fills it in.
@@ -104,13 +105,13 @@ fn stood_still(level: &Level, gathered: &Gathered) -> bool {
 
 /// Lower bounds of what a generator that is always on time would have seen; `None` in closed loop
 /// if this one was on time.
-fn punctual_latency(level: &Level, gathered: &Gathered) -> Option<Summary> {
+fn punctual_latency(level: &Level, gathered: &Gathered, unsent: u64) -> Option<Summary> {
     let is_open = level.plans_requests();
     if !is_open && !stood_still(level, gathered) {
         return None;
     }
     let measured = &gathered.measured;
-    let censored = measured.unanswered + measured.failed + measured.unsent;
+    let censored = measured.unanswered + measured.failed + unsent;
     // In closed loop service time is the latency, and on a schedule of devices both times are those
     // of their connections.
     let Gathered { latency, service, lateness, unseen, .. } = gathered;

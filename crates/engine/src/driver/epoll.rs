@@ -60,9 +60,13 @@ pub struct Epoll {
     buffer: Box<[u8]>,
     /// Bytes that are still read of the event at `at`, once a receive filled the buffer.
     left: Option<usize>,
-    /// Events of sockets that were not drained, each of another socket; the next turn goes on with
-    /// them.
-    undrained: Vec<libc::epoll_event>,
+    /// Events of sockets that were not drained, each of another socket, and since when the rest may
+    /// have been there; the next turn goes on with them.
+    undrained: Vec<(libc::epoll_event, u64)>,
+    /// Since when the rest may have been there that the last wait goes on with, or the far future.
+    rest_since_ns: u64,
+    /// When the last wait ended.
+    woken_ns: u64,
     /// What the last wait took.
     took: Took,
     backlog: Backlog,
@@ -154,6 +158,8 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             left: None,
             undrained: Vec::with_capacity(slots as usize),
+            rest_since_ns: u64::MAX,
+            woken_ns: clock::now_ns(),
             took: Took::All,
             // The kernel has one event for each socket, and returns them in their order.
             backlog: Backlog::new(slots as usize, EVENTS_MAX),
@@ -224,18 +230,21 @@ impl Epoll {
     /// Adds the sockets that the last turn did not drain, as many as fit, one event for each.
     #[cold]
     fn go_on_with_undrained(&mut self) {
-        let polled = self.count;
+        let (polled, room) = (self.count, self.events.len());
         let (events, count) = (&mut self.events, &mut self.count);
-        self.undrained.retain(|undrained| {
+        let rest_since_ns = &mut self.rest_since_ns;
+        self.undrained.retain(|(undrained, since_ns)| {
             let tag = undrained.u64;
-            if let Some(same) = events[..polled].iter_mut().find(|event| event.u64 == tag) {
+            let same = events[..polled].iter_mut().find(|event| event.u64 == tag);
+            let fits = same.is_some() || *count < room;
+            if let Some(same) = same {
                 same.events |= undrained.events;
-                return false;
-            }
-            let fits = *count < events.len();
-            if fits {
+            } else if fits {
                 events[*count] = *undrained;
                 *count += 1;
+            }
+            if fits {
+                *rest_since_ns = (*rest_since_ns).min(*since_ns);
             }
             !fits
         });
@@ -278,12 +287,12 @@ impl Epoll {
 
     /// A receive filled the buffer. A peer that sends as fast as this worker reads would keep it
     /// here: what was there at the first full receive is read, and one buffer more, and the rest in
-    /// the next turn. So no byte waits longer for it than since the start of this turn.
+    /// the next turn. So no byte of the rest was there before the start of this turn.
     fn filled(&mut self, fd: RawFd) {
         match self.left {
             None => self.left = Some(sys::readable(fd)),
             Some(0) => {
-                self.undrained.push(self.events[self.at]);
+                self.undrained.push((self.events[self.at], self.woken_ns));
                 self.events[self.at].events = 0;
             }
             Some(left) => self.left = Some(left.saturating_sub(self.buffer.len())),
@@ -365,15 +374,17 @@ impl Driver for Epoll {
             self.poll(0);
         }
         self.took = if self.count == EVENTS_MAX { Took::Full } else { Took::All };
+        self.rest_since_ns = u64::MAX;
         if !self.undrained.is_empty() {
             self.go_on_with_undrained();
         }
-        clock::now_ns()
+        self.woken_ns = clock::now_ns();
+        self.woken_ns
     }
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        self.backlog.since(since_ns, self.took)
+        self.backlog.since(since_ns, self.took).min(self.rest_since_ns)
     }
 
     fn next(&mut self) -> Option<Event> {
@@ -469,6 +480,7 @@ mod tests {
         }
         peers[0].write_all(&[0; BYTES]).unwrap();
         await_bytes(&driver, 0, BYTES);
+        let mut before_ns = u64::MAX;
         for turn in 0..2 * EVENTS_MAX {
             let has_other = turn % 2 == 1;
             if has_other {
@@ -476,7 +488,10 @@ mod tests {
                 await_bytes(&driver, 1, 1);
             }
             let now_ns = driver.now_ns();
-            driver.wait(now_ns, now_ns);
+            let woken_ns = driver.wait(now_ns, now_ns);
+            let since_ns = driver.left_from_before(woken_ns);
+            assert_eq!(since_ns, woken_ns.min(before_ns), "the rest came in the turn before");
+            before_ns = woken_ns;
             let mut received = Vec::new();
             while let Some(event) = driver.next() {
                 let Event::Received { slot, buffer, .. } = event else { panic!("{event:?}") };

@@ -162,7 +162,8 @@ pub trait Driver {
 
     /// The earliest instant at which what the last wait returned may have arrived, if `since_ns` is
     /// that of what arrived after the wait before. Waits that were full leave the rest to the next
-    /// ones. Must be called once after each wait.
+    /// ones, and so do receives that had no more room; one that has none twice in a row counts from
+    /// the second time. Must be called once after each wait.
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
         since_ns

@@ -137,8 +137,14 @@ pub struct Uring {
     backlog: Backlog,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
-    /// Connections to receive on again; those closed since are skipped.
-    starved: VecDeque<SlotId>,
+    /// Connections to receive on again, and since when their bytes may have been there; those closed
+    /// since are skipped.
+    starved: VecDeque<(SlotId, u64)>,
+    /// Since when bytes may have been there that the last wait received for starved connections, or
+    /// the far future.
+    fed_since_ns: u64,
+    /// Since when what arrived after the wait before the last may have been there.
+    since_ns: u64,
     /// Slots closed since the last wait, unless opened again.
     vacated: Vec<SlotId>,
     /// When the armed timer fires, or the far future.
@@ -193,6 +199,8 @@ impl Uring {
             backlog: Backlog::new(2 * slots as usize, READY_MAX),
             failed: Vec::with_capacity(slots as usize),
             starved: VecDeque::with_capacity(slots as usize),
+            fed_since_ns: u64::MAX,
+            since_ns: clock::now_ns(),
             vacated: Vec::with_capacity(slots as usize),
             armed_until_ns: u64::MAX,
             timer: Box::new(Timespec::new()),
@@ -285,18 +293,20 @@ impl Uring {
         let connection = &mut self.connections[slot as usize];
         connection.is_starved = true;
         if !std::mem::replace(&mut connection.is_queued, true) {
-            self.starved.push_back(slot);
+            self.starved.push_back((slot, self.since_ns));
         }
     }
 
     /// Receives again on as many connections as there are buffers, the longest starved first. All
     /// buffers are free between turns.
     fn feed(&mut self) {
+        self.fed_since_ns = u64::MAX;
         for _ in 0..self.buffers.count {
-            let Some(slot) = self.starved.pop_front() else { break };
+            let Some((slot, since_ns)) = self.starved.pop_front() else { break };
             let connection = &mut self.connections[slot as usize];
             connection.is_queued = false;
             if std::mem::take(&mut connection.is_starved) {
+                self.fed_since_ns = self.fed_since_ns.min(since_ns);
                 self.receive(slot);
             }
         }
@@ -580,7 +590,8 @@ impl Driver for Uring {
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        self.backlog.since(since_ns, self.took)
+        self.since_ns = since_ns;
+        self.backlog.since(since_ns, self.took).min(self.fed_since_ns)
     }
 
     fn next(&mut self) -> Option<Event> {

@@ -47,6 +47,17 @@ pub(super) struct Release {
     ahead_due_ns: u64,
     /// Since when a connection has had room without a break, or may have had it unseen.
     room_since_ns: u64,
+    /// Requests that were skipped. They are booked as unsent; how long they have waited is known
+    /// at the end of the window.
+    skipped: Option<Skipped>,
+}
+
+/// Requests at the start of a schedule that are never sent.
+#[derive(Debug)]
+struct Skipped {
+    schedule: Schedule,
+    due_ns: u64,
+    left: u64,
 }
 
 /// The earliest instant at which a response that is seen in a turn may have arrived, if the wait
@@ -129,13 +140,33 @@ impl Release {
         let mut ahead = schedule.clone();
         let due = |next: Option<u64>| next.map_or(u64::MAX, |ns| begin_ns.saturating_add(ns));
         let (due_ns, ahead_due_ns) = (due(schedule.next_ns()), due(ahead.next_ns()));
-        Self { schedule, begin_ns, due_ns, ahead, ahead_due_ns, room_since_ns: begin_ns }
+        let (room_since_ns, skipped) = (begin_ns, None);
+        Self { schedule, begin_ns, due_ns, ahead, ahead_due_ns, room_since_ns, skipped }
     }
 
     #[inline]
     fn advance(&mut self) {
         self.due_ns =
             self.schedule.next_ns().map_or(u64::MAX, |ns| self.begin_ns.saturating_add(ns));
+    }
+
+    /// Passes over what is due before an instant, at most so much of it; returns how much it was.
+    fn skip(&mut self, until_ns: u64, most: u64) -> u64 {
+        let mut count = 0;
+        while self.due_ns < until_ns && count < most {
+            self.advance();
+            count += 1;
+        }
+        count
+    }
+
+    /// When the next of the skipped requests was due, each once.
+    fn next_skipped(&mut self) -> Option<u64> {
+        let skipped = self.skipped.as_mut()?;
+        skipped.left = skipped.left.checked_sub(1)?;
+        let next_ns = skipped.schedule.next_ns();
+        let next_ns = next_ns.map_or(u64::MAX, |ns| self.begin_ns.saturating_add(ns));
+        Some(std::mem::replace(&mut skipped.due_ns, next_ns))
     }
 }
 
@@ -312,6 +343,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let Some(release) = &mut self.release else { return Counting::Done };
         let tick = &mut self.recorder.tick;
         for _ in 0..UNSENT_PER_TURN {
+            if let Some(due_ns) = release.next_skipped() {
+                tick.at_least.record_n(end_ns.saturating_sub(due_ns), 1);
+                continue;
+            }
             if release.due_ns >= end_ns || self.unsent_max == 0 {
                 return Counting::Done;
             }
@@ -329,15 +364,27 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     // Cold: once for each window.
     /// Books requests that were due before the order for the window came as unsent, and takes them
-    /// off its budget.
+    /// off its budget. What becomes due while they are counted, as there may be many, is among them:
+    /// it would leave at once.
     pub(super) fn skip_late(&mut self, window: Window) {
         let until_ns = window.skip_until_ns.min(window.end_ns);
         if until_ns <= window.begin_ns {
             return;
         }
-        self.unsent_max = window.budget;
-        while self.count_unsent(until_ns) == Counting::GoesOn {}
-        self.window = Some(Window { budget: self.unsent_max, ..window });
+        let are_starts = self.plans_starts();
+        let Some(release) = &mut self.release else { return };
+        let (schedule, due_ns) = (release.schedule.clone(), release.due_ns);
+        let mut left = release.skip(until_ns, window.budget);
+        let now_ns = self.driver.now_ns().min(window.end_ns);
+        left += release.skip(now_ns, window.budget - left);
+        self.window = Some(Window { budget: window.budget - left, ..window });
+        let tick = &mut self.recorder.tick;
+        if are_starts {
+            tick.starts.unsent += left;
+        } else {
+            tick.measured.unsent += left;
+            release.skipped = Some(Skipped { schedule, due_ns, left });
+        }
     }
 
     /// Ends the schedule.

@@ -1,7 +1,7 @@
 //! A protocol whose responses come in any order, several per read and between frames that no
 //! request asked for: each still lands on its own request.
 
-use super::Worker;
+use super::{Stage, Window, Worker};
 use crate::driver::sim::{Faults, Sim};
 use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
@@ -284,10 +284,11 @@ fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
         let driver = Sim::new(&job, SLOTS, Faults::default());
         let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
         let mut worker = Worker::<_, Http1>::new(&job, SLOTS, 0, driver, recorder, orders_out);
-        let came_ns = worker.driver().now_ns() + 500 * MS;
-        while worker.driver().now_ns() < came_ns {
+        let idle_until_ns = worker.driver().now_ns() + 500 * MS;
+        while worker.driver().now_ns() < idle_until_ns {
             worker.turn();
         }
+        let came_ns = worker.driver().now_ns();
         let [mut connect, _] = level();
         if let Order::Connect { pace, .. } = &mut connect {
             let curve = Arc::new(Curve::constant(1_000.0));
@@ -304,13 +305,42 @@ fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
             feed.drain(|tick| {
                 sum.measured += &tick.measured;
                 sum.release_lag.merge(&tick.release_lag);
+                sum.at_least.merge(&tick.at_least);
                 is_over |= tick.last;
             });
         }
         assert!(is_over);
+        // The first one was due at the start of the window, and has waited until its end.
+        let (count, most_ns) = (sum.at_least.count(), sum.at_least.quantile_ns(1.0).unwrap_or(0));
+        assert_eq!(count, sum.measured.unsent);
+        let waited_ms = if end_ms == u64::MAX { 600 } else { end_ms };
+        assert!(most_ns.abs_diff(waited_ms * MS) < 10 * MS, "{most_ns} ns of {waited_ms} ms");
         assert_eq!((sum.measured.sent, sum.measured.unsent), expected);
         // Connections take a while to open.
         assert!(sum.release_lag.quantile_ns(1.0).unwrap_or(0) < 200 * MS);
+    }
+}
+
+/// A window starts late, and counting what is skipped may take a while.
+#[test]
+fn what_became_due_while_a_late_window_was_counted_is_unsent_too() {
+    const MS: u64 = 1_000_000;
+    for (budget, now_ms, expected) in
+        [(u64::MAX, 700, 700), (600, 700, 600), (u64::MAX, 2_000, 1_000), (u64::MAX, 400, 500)]
+    {
+        let job = job();
+        let ((recorder, _feed), (_orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+        let driver = shuffler(&job);
+        let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+        let curve = Arc::new(Curve::constant(1_000.0));
+        worker.pace = Pace::Open { curve, arrivals: Spacing::Fixed, seed: 1 };
+        worker.stage = Stage::Measure;
+        worker.begin_schedule(0);
+        worker.driver.now_ns = now_ms * MS;
+        let (end_ns, skip_until_ns) = (1_000 * MS, 500 * MS);
+        worker.skip_late(Window { begin_ns: 0, end_ns, budget, drain_ns: 0, skip_until_ns });
+        assert_eq!(worker.recorder.tick.measured.unsent, expected);
+        assert_eq!(worker.window.map(|window| window.budget), Some(budget - expected));
     }
 }
 

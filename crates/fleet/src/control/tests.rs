@@ -184,6 +184,17 @@ fn a_report_that_still_arrives_is_awaited() {
 }
 
 #[test]
+fn an_agent_that_has_left_with_its_report_is_not_awaited() {
+    let mut running = Running::begin();
+    running.tick(NOW_NS + S, 1, true);
+    running.end(NOW_NS + S, Some(b"{}"), usize::MAX);
+    // Others go on for a while.
+    running.session.finish(NOW_NS + 60 * S);
+    assert!(running.session.is_finished(NOW_NS + 60 * S));
+    assert_eq!(running.session.accounts()[0].ended, Some(AgentEnd::Complete));
+}
+
+#[test]
 fn clocks_are_measured_again_at_the_end() {
     let mut running = Running::begin();
     running.tick(NOW_NS + S, 1, true);

@@ -5,9 +5,10 @@
 //! was lost, or its counts or stamps do not agree, nothing is known of its share of the requests.
 //! Percentiles then keep a bound: at worst that share was faster than all others, or slower. The
 //! lower bound of the rate is what is known; its upper bound is what was due. An agent without a
-//! report of its own is named; what it counted is in the figures. In a closed loop
-//! nothing says how many requests a lost agent still sent: the rate has no upper bound then, and
-//! percentiles are not known.
+//! report of its own is named; what it counted is in the figures. So is what an agent counted that
+//! was cut off; what it left of a number of requests is unsent, and slower than all others. In a
+//! closed loop nothing says how many requests a lost agent still sent: the rate has no upper bound
+//! then, and percentiles are not known.
 
 use super::Checked;
 use crate::case::Case;
@@ -32,15 +33,7 @@ pub fn check(case: &Case<'_>) -> Checked {
     let why = match troubles.as_slice() {
         [] => format!("all {count} agents did their part"),
         _ => {
-            let percent = 100.0 * unknown_share(case.point);
-            let left = match percent {
-                0.0 if agents.iter().any(|agent| agent.ended == AgentEnd::NoReport) => {
-                    "what they counted is in the figures".to_string()
-                }
-                0.0 => "their requests are within the bounds of the latency".to_string(),
-                _ => format!("nothing is known of {percent:.1} % of the requests"),
-            };
-            format!("{}; {left}", troubles.join("; "))
+            format!("{}; {}", troubles.join("; "), left(case.point))
         }
     };
     Checked {
@@ -48,6 +41,28 @@ pub fn check(case: &Case<'_>) -> Checked {
         measured: Some(troubles.len() as f64),
         bound: BOUND.to_string(),
         why,
+    }
+}
+
+/// What the figures have of the requests of agents that did not do their part, in words.
+fn left(point: &Point) -> String {
+    let percent = 100.0 * unknown_share(point);
+    if percent > 0.0 {
+        return format!("nothing is known of {percent:.1} % of the requests");
+    }
+    if let Some(lost) = point.agents.iter().find(|agent| has_no_plan(agent)) {
+        return format!("what agent {} sent after its last report is not known", lost.agent);
+    }
+    let cut_off = point.agents.iter().filter(|agent| agent.ended == AgentEnd::CutOff);
+    let unsent: u64 = cut_off.map(|agent| agent.unsent).sum();
+    if unsent > 0 && !point.is_churn() {
+        return format!("{unsent} requests were never sent and count as slower than all others");
+    }
+    let is_counted =
+        |agent: &AgentPoint| matches!(agent.ended, AgentEnd::NoReport | AgentEnd::CutOff);
+    match point.agents.iter().any(is_counted) {
+        true => "what they counted is in the figures".to_string(),
+        false => "their requests are within the bounds of the latency".to_string(),
     }
 }
 
@@ -210,9 +225,24 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_that_was_cut_off_left_is_said() {
+        let mut fixture = fleet();
+        fixture.point.agents[3].ended = AgentEnd::CutOff;
+        let found = super::check(&fixture.case());
+        let begin = "agent a4 of 4 was cut off and stopped its load; ";
+        assert_eq!(found.why, format!("{begin}what they counted is in the figures"));
+        fixture.point.agents[3].unsent = 30;
+        let found = super::check(&fixture.case());
+        let left = "30 requests were never sent and count as slower than all others";
+        assert_eq!(found.why, format!("{begin}{left}"));
+    }
+
+    #[test]
     fn what_a_lost_agent_sent_without_a_plan_is_not_known() {
         let mut fixture = fleet();
         fixture.point.agents[0].ended = AgentEnd::Lost;
+        let found = super::check(&fixture.case());
+        assert!(found.why.ends_with("; what agent a1 sent after its last report is not known"));
         let rate = fixture.point.rate;
         let left = |figure| super::leaves(&fixture.case(), figure).unwrap();
         let Standing::Bounded { low, high, .. } = left(Figure::Rate) else { panic!("not bounded") };

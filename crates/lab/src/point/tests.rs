@@ -106,6 +106,10 @@ fn a_number_of_requests_is_the_plan_of_its_window() {
     let trial = Trial { stop: Stop::AfterRequests(3000), ..trial() };
     let point = make(&trial, &closed(), 1, &visit(), &nothing_seen());
     assert_eq!((point.requests.planned, point.requests.unsent), (Some(3000), 997));
+    // Also those that an agent of a fleet, which was cut off, did not send.
+    for summary in [&point.latency_ns, &point.service_ns] {
+        assert_eq!((summary.count, summary.censored), (2000, 3 + 997));
+    }
     let cut = Visit { ending: Outcome::Interrupted, ..visit() };
     let point = make(&trial, &closed(), 1, &cut, &nothing_seen());
     let counted = cut.gathered.measured.unsent;

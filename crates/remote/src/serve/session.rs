@@ -1,7 +1,7 @@
 //! One connection, from the first byte to the last.
 
 use super::door::Guest;
-use super::last_words::{Patience, TURN, say};
+use super::last_words::{Patience, TURN, say, say_within};
 use super::starting::Attendant;
 use super::{Log, Look, Starter, Tuner};
 use crate::frame::parse;
@@ -76,7 +76,7 @@ impl Session<'_> {
             Ok(hello) => hello,
             Err(Stranger::Refused(why)) => {
                 self.log.tell_of_stranger(&format!("{peer}: refused: {why}"));
-                return say(&mut line, &FromProbe::Refused { why });
+                return say(&mut line, &FromProbe::Refused { why }, self.stop);
             }
             Err(Stranger::Ended(end)) => {
                 return self.log.tell_of_stranger(&format!("{peer}: not a client of ours: {end}"));
@@ -119,7 +119,7 @@ impl Session<'_> {
         let ends_after = hello.ends_after_ns.map(Duration::from_nanos);
         match stream.serve(self.stop, ends_after) {
             Ok(why) => {
-                stream.finish(why);
+                stream.finish(why, self.stop);
                 self.log.tell(&format!("{peer}: ended: {}", told(why)));
             }
             Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
@@ -194,7 +194,7 @@ impl Session<'_> {
                     };
                     let became = response.error.as_deref().unwrap_or("done");
                     self.log.tell(&format!("{peer}: {}: {became}", ordered(&order)));
-                    say(line, &FromProbe::Tuned(Box::new(response)));
+                    say(line, &FromProbe::Tuned(Box::new(response)), self.stop);
                     heard = Instant::now();
                 }
                 Ok(Some(_)) => heard = Instant::now(),
@@ -202,7 +202,7 @@ impl Session<'_> {
                 Err(end) => return self.log.tell(&format!("{peer}: gone: {end}")),
             }
         }
-        say(line, &FromProbe::Bye { why: Farewell::Unheard });
+        say(line, &FromProbe::Bye { why: Farewell::Unheard }, self.stop);
     }
 
     /// The first message to the client.
@@ -332,15 +332,11 @@ impl Stream {
     }
 
     /// Sends a last round, and the reason of the end.
-    fn finish(mut self, why: Farewell) {
+    fn finish(mut self, why: Farewell, stop: &AtomicBool) {
         self.looked = None;
         self.look();
         self.waiting.extend(self.sampler.stop());
-        let (sent, now) = (self.line.sent(), Instant::now());
-        let mut patience = match why {
-            Farewell::Stopped => Patience::of_ending(sent, now),
-            _ => Patience::new(sent, now),
-        };
+        let mut patience = Patience::new(self.line.sent(), Instant::now(), stop);
         while let Some(reading) = self.waiting.pop_front() {
             self.line.send(&FromProbe::Reading(bounded(reading)));
             while self.line.is_blocked() {
@@ -350,7 +346,7 @@ impl Stream {
                 }
             }
         }
-        say(&mut self.line, &FromProbe::Bye { why });
+        say_within(&mut self.line, &FromProbe::Bye { why }, patience);
     }
 }
 

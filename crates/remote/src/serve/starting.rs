@@ -54,7 +54,7 @@ impl Attendant<'_, '_> {
         let peer = self.peer;
         match self.attend() {
             Ok(why) => {
-                say(self.line, &FromProbe::Bye { why });
+                say(self.line, &FromProbe::Bye { why }, self.stop);
                 self.log.tell(&format!("{peer}: ended: {why}"));
             }
             Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
@@ -113,7 +113,7 @@ impl Attendant<'_, '_> {
             Err(why) => {
                 let why = secret::text(&why);
                 log.tell(&format!("{peer}: not started: {why}"));
-                say(self.line, &FromProbe::NotStarted { why });
+                say(self.line, &FromProbe::NotStarted { why }, self.stop);
                 gone.map_or(Ok(None), Err)
             }
             Ok(server) => {

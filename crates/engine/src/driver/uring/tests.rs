@@ -153,3 +153,38 @@ fn completions_without_room_are_kept() {
     }
     assert!(driver.next().is_none());
 }
+
+/// A receive that found no buffer is started again by the next wait, which returns what has been
+/// there since the one before.
+#[test]
+fn what_found_no_buffer_is_as_old_as_the_wait_before() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    driver.open(0, 0);
+    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
+    let (mut peer, _) = listener.accept().unwrap();
+    driver.left_from_before(10);
+    let mut receive = |driver: &mut Uring| {
+        peer.write_all(b"x").unwrap();
+        let event = next(driver);
+        let Event::Received { buffer, .. } = event else { panic!("{event:?}") };
+        buffer
+    };
+    let held: Vec<Buffer> = (0..driver.buffers.count).map(|_| receive(&mut driver)).collect();
+    peer.write_all(b"x").unwrap();
+    let wait = |driver: &mut Uring| {
+        let now_ns = driver.now_ns();
+        driver.wait(now_ns, now_ns + 10_000_000);
+    };
+    while driver.starved.is_empty() {
+        wait(&mut driver);
+        driver.left_from_before(10);
+        assert!(driver.next().is_none());
+    }
+    held.into_iter().for_each(|buffer| driver.release(buffer));
+    wait(&mut driver);
+    assert_eq!(driver.left_from_before(20), 10);
+    assert!(matches!(next(&mut driver), Event::Received { slot: 0, .. }));
+    wait(&mut driver);
+    assert_eq!(driver.left_from_before(30), 30);
+}
