@@ -2,8 +2,9 @@
 //!
 //! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). Only
 //! the words after the tool's name count, up to a pipe: what stands before it are programs that
-//! start the tool (`taskset -c 1 wrk ..`), with flags of their own. The file takes precedence over
-//! the command line, and the command line over figures passed as options.
+//! start the tool (`taskset -c 1 wrk ..`), with flags of their own. Some take the tool's command as
+//! one word (`ssh client 'wrk ..'`). The file takes precedence over the command line, and the
+//! command line over figures passed as options.
 
 use crate::page::Page;
 use crate::printed::{count, go_duration, rounded, seconds};
@@ -151,13 +152,30 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
 /// The words of a command line that are the tool's own. None if it does not name the tool: the
 /// flags of another program, such as a script, say nothing about the load.
 fn own_words(tool: &str, typed: &str) -> Option<Vec<String>> {
-    let mut words = shell::words(typed);
-    let begin = match words.first()?.starts_with('-') {
-        true => 0,
-        false => 1 + named_at(tool, &words)?,
+    let words = shell::words(typed);
+    let own = match words.first()?.starts_with('-') {
+        true => words,
+        false => started(tool, words, usize::MAX)?,
     };
-    let own = words.split_off(begin);
-    Some(own.into_iter().take_while(|word| !ENDS.contains(&word.as_str())).collect())
+    Some(own.into_iter().take_while(|word| !is_end(word)).collect())
+}
+
+/// The words after the tool's name, which is one of the first `most` words. Where none of them is,
+/// a word with spaces may be the tool's command (`bash -c "wrk .."`); it may also be a text about
+/// the tool, so a flag or an address must follow the name there.
+fn started(tool: &str, mut words: Vec<String>, most: usize) -> Option<Vec<String>> {
+    if let Some(at) = named_at(tool, &words) {
+        return (at < most).then(|| words.split_off(at + 1));
+    }
+    let quoted = words.iter().filter(|word| word.contains(char::is_whitespace));
+    let own = |word: &String| started(tool, shell::words(word), most).filter(|own| is_typed(own));
+    quoted.take(WORDS_MAX).find_map(own)
+}
+
+/// Whether a flag or an address is among the words after a tool's name.
+fn is_typed(own: &[String]) -> bool {
+    let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
+    own.iter().any(|word| is_flag(word) || word.contains("://"))
 }
 
 /// Words that end a command.
@@ -165,7 +183,12 @@ const ENDS: [&str; 5] = ["|", "||", "&&", "&", ";"];
 /// Flags of other programs whose value may be the name of a tool.
 const NAMING: [&str; 7] = ["--name", "-u", "--user", "-g", "--group", "-h", "--hostname"];
 
-/// Which word starts the tool.
+fn is_end(word: &str) -> bool {
+    ENDS.contains(&word)
+}
+
+/// Which word starts the tool. Other words follow it: no tool starts a load without any, and in
+/// `cd hey && ./hey ..` the first is the name of a folder.
 fn named_at(tool: &str, words: &[String]) -> Option<usize> {
     let is_value = |at: usize| at > 0 && NAMING.contains(&words[at - 1].as_str());
     let is_named = |word: &str| {
@@ -175,7 +198,8 @@ fn named_at(tool: &str, words: &[String]) -> Option<usize> {
         let is_called = called(tool) || (tool == "wrk2" && called("wrk"));
         is_called && !word.starts_with('-') && !word.contains("://") && !word.contains('=')
     };
-    (0..words.len()).find(|at| is_named(&words[*at]) && !is_value(*at))
+    let is_followed = |at: usize| words.get(at + 1).is_some_and(|next| !is_end(next));
+    (0..words.len()).find(|at| is_named(&words[*at]) && !is_value(*at) && is_followed(*at))
 }
 
 /// Whether the name of a program or an image goes on like this after the tool's:
@@ -202,13 +226,8 @@ fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let line = spot.text.trim_start();
         let typed = line.strip_prefix(['$', '#', '>'])?.trim();
-        let words = shell::words(typed);
-        let at = named_at(tool, &words).filter(|at| *at < NAMED_MAX)?;
-        let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
-        let mut own = words[at + 1..].iter();
-        let is_typed =
-            line.starts_with('$') || own.any(|word| is_flag(word) || word.contains("://"));
-        is_typed.then(|| model::secret::text(typed))
+        let own = started(tool, shell::words(typed), NAMED_MAX)?;
+        (line.starts_with('$') || is_typed(&own)).then(|| model::secret::text(typed))
     })
 }
 
@@ -303,9 +322,29 @@ mod tests {
         let told = completed("h2load", "taskset -c 4-7 h2load -t2 -m 8 http://h/");
         assert_eq!(figures(&told), [Some(1.0), Some(2.0), Some(8.0), None]);
         assert_eq!(figures(&completed("hey", "./bench.sh -c 9"))[0], None, "of a script");
+        assert_eq!(figures(&completed("hey", "cd hey && ./bench.sh -c 9"))[0], None, "a folder");
         assert_eq!(figures(&completed("hey", "-c 9 http://h/"))[0], Some(9.0), "flags alone");
         let told = completed("wrk2", "numactl -N 0 ./wrk -c 5 -R 100 http://h/");
         assert_eq!(figures(&told), [Some(5.0), None, Some(1.0), Some(100.0)]);
+    }
+
+    #[test]
+    fn the_tool_is_where_words_follow_its_name_and_perhaps_in_one_word() {
+        for typed in [
+            "cd hey && ./hey -c 100 http://h/",
+            "mkdir hey; which hey | cat && hey -c 100 http://h/ | tee -c 7",
+            "ssh -c aes client 'hey -c 100 http://h/' -c 5",
+            "bash -c \"cd hey && ./hey -c 100 -H 'X: -c 5' http://h/ | tee -c 7\" -c 5",
+            "ssh client \"bash -c 'hey -c 100 http://h/'\"",
+        ] {
+            assert_eq!(figures(&completed("hey", typed))[0], Some(100.0), "{typed}");
+            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+            let head = format!("$ cd hey\n$ {typed}\n");
+            complete(&mut told, &Given::default(), Page(&head));
+            assert_eq!(told.command.as_deref(), Some(typed), "the folder is no command");
+        }
+        let told = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
+        assert_eq!(figures(&told)[0], None, "a text about the tool");
     }
 
     #[test]

@@ -106,12 +106,13 @@ pub(crate) fn is_repeated(format: &Format, marked: usize) -> bool {
 }
 
 /// Whether an output of a format is also recognised as that of another one, or lies around its
-/// rows.
+/// rows or around its document.
 pub(crate) fn is_part(part: &Format, of: &Format) -> bool {
     let is_row = |format: &Format| matches!(format.reader, Reader::Rows(..));
+    let is_around = matches!((&part.reader, &of.reader), (Reader::Text(..), Reader::Document(..)));
     let is_spectrum =
         of.id == wrk2::FORMAT.id && [wrk::FORMAT.id, hdrplot::FORMAT.id].contains(&part.id);
-    is_spectrum || (part.tool == of.tool && (is_row(part) || is_row(of)))
+    is_spectrum || (part.tool == of.tool && (is_row(part) || is_row(of) || is_around))
 }
 
 /// The example that errors name.

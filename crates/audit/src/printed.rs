@@ -24,8 +24,8 @@ pub struct Digits<'a> {
     pub rest: &'a str,
 }
 
-/// Reads a number at the start of a text: `1,234.5`, `12`, `1e-5`; with a decimal comma `1.234,5`
-/// and `1,23`. None if its separators have no reading, as in `1,2,3`.
+/// Reads a number at the start of a text: `1,234.5`, `12`, `.85`, `1e-5`; with a decimal comma
+/// `1.234,5` and `1,23`. None if its separators have no reading, as in `1,2,3`.
 pub fn digits(text: &str) -> Option<Digits<'_>> {
     let sign = usize::from(text.starts_with('-'));
     let (groups, separators, length) = groups(&text[sign..]);
@@ -51,7 +51,7 @@ pub fn digits(text: &str) -> Option<Digits<'_>> {
 }
 
 /// Runs of digits, what separates them, and the length of all. Points and commas always separate;
-/// other marks only groups of three.
+/// other marks only groups of three. Only a point may have no digit before it, as in `.85`.
 fn groups(text: &str) -> (Vec<&str>, Vec<char>, usize) {
     let (mut groups, mut separators, mut end) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -68,7 +68,7 @@ fn groups(text: &str) -> (Vec<&str>, Vec<char>, usize) {
             '_' | '\'' | '’' | '\u{a0}' | '\u{202f}' => behind == 3,
             _ => false,
         };
-        if length == 0 || !separates {
+        if !separates || (length == 0 && mark != '.') {
             break;
         }
         separators.push(mark);
@@ -83,7 +83,8 @@ fn is_decimal(groups: &[&str], separators: &[char]) -> Option<bool> {
     let are_grouped = |many: usize| {
         let same = separators[..many].windows(2).all(|pair| pair[0] == pair[1]);
         let three = groups[1..=many].iter().all(|group| group.len() == 3);
-        same && three && groups[0].len() <= 3 && !groups[0].starts_with('0')
+        let first = groups[0];
+        same && three && (1..=3).contains(&first.len()) && !first.starts_with('0')
     };
     let (last, before) = match separators {
         [] => return Some(false),
@@ -273,7 +274,11 @@ mod tests {
             let read = digits(text).filter(|digits| digits.rest.is_empty());
             assert!(read.is_none(), "{text}: {read:?}");
         }
-        for text in ["1,2,3", "10,20,50 ms", "127.0.0.1", "1.2.3", "1,234.567.8", "1.5,2,3"] {
+        for text in ["1,2,3", "10,20,50 ms", "127.0.0.1", "1.2.3", "1,234.567.8", "1.5,2,3", ",85"]
+        {
+            assert_eq!(digits(text), None, "{text}");
+        }
+        for text in [".850.123", ".5,2", "..5", "-.", ".x"] {
             assert_eq!(digits(text), None, "{text}");
         }
         assert_eq!(digits("5. of").unwrap().rest, ". of");
@@ -293,6 +298,9 @@ mod tests {
             ("1,234.5", 1234.5),
             ("1.234.567", 1_234_567.0),
             ("-3,5", -3.5),
+            (".85 ms", 0.85),
+            ("-.5", -0.5),
+            (".125", 0.125),
             // As tools print them: thousands, and a decimal point.
             ("1,234", 1234.0),
             ("1.234", 1.234),
@@ -304,7 +312,9 @@ mod tests {
         assert_eq!(range(seconds("1,23ms", 1)), (0.001_23, 0.001_22, 0.001_24));
         assert!(["1,234 ms", "1.234/s", "12,345"].into_iter().all(is_ambiguous));
         assert!(
-            !["1,23", "1.23", "0,123", "1234,567", "1.234,5", "7"].into_iter().any(is_ambiguous)
+            !["1,23", "1.23", "0,123", "1234,567", "1.234,5", "7", ".234"]
+                .into_iter()
+                .any(is_ambiguous)
         );
         assert!(["80,0/s", "1.266,34"].into_iter().all(has_decimal_comma));
         assert!(!["1,234", "1,234.5", "1.5"].into_iter().any(has_decimal_comma));

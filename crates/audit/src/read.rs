@@ -135,7 +135,41 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
         (Reader::Text(_, read), _) => read(Page(text)),
         _ => return Err(Unread::Unknown),
     };
-    Ok(named(first, told.map_err(|missing| incomplete(first, missing))?))
+    let told = named(first, told.map_err(|missing| incomplete(first, missing))?);
+    if let Some(document) = &document {
+        let around = document.around(text);
+        others.iter().try_for_each(|other| of_same_run(&told, first, other, &around))?;
+    }
+    Ok(told)
+}
+
+/// Refuses the text around a document unless it is that of the same run: some tools print it as
+/// they go (`fortio load -json - URL 2>&1`).
+fn of_same_run(
+    told: &Foreign,
+    first: &Format,
+    other: &'static Format,
+    around: &str,
+) -> Result<(), Unread> {
+    let Reader::Text(is, read) = other.reader else { return Ok(()) };
+    if is_several(other, is, around) {
+        return Err(Unread::Several { form: other.about });
+    }
+    match read(Page(around)).is_ok_and(|text| may_agree(told, &text)) {
+        true => Ok(()),
+        false => Err(Unread::Mixed { form: first.about, other: other.about }),
+    }
+}
+
+/// Whether two accounts have counts, rates or times in common, and none that differ.
+fn may_agree(one: &Foreign, other: &Foreign) -> bool {
+    let all = [
+        one.requests.as_ref().zip(other.requests.as_ref()),
+        one.rate.as_ref().zip(other.rate.as_ref()),
+        one.duration_s.as_ref().zip(other.duration_s.as_ref()),
+    ];
+    let mut both = all.into_iter().flatten().peekable();
+    both.peek().is_some() && both.all(|(one, other)| one.low <= other.high && other.low <= one.high)
 }
 
 /// The formats of all outputs in a text: of its documents, of its lines, and of rows among them.
@@ -143,9 +177,8 @@ fn outputs(text: &str, document: Option<&Document<'_>>) -> Vec<&'static Format> 
     let Some(known) = document else {
         return if is_foreign_document(text) { Vec::new() } else { of_lines(text) };
     };
-    let (before, after) = (&text[..known.range.start], &text[known.range.end..]);
-    let again = self::document(after).map(|again| again.format);
-    let lines = of_lines(&format!("{before}\n{after}"));
+    let again = self::document(&text[known.range.end..]).map(|again| again.format);
+    let lines = of_lines(&known.around(text));
     [known.format].into_iter().chain(again).chain(lines).collect()
 }
 
@@ -176,19 +209,32 @@ struct Document<'a> {
     range: Range<usize>,
 }
 
-/// The most places at which a document is looked for.
+impl Document<'_> {
+    /// The lines before and after it.
+    fn around(&self, text: &str) -> String {
+        format!("{}\n{}", &text[..self.range.start], &text[self.range.end..])
+    }
+}
+
+/// The most places at which a document is looked for, besides objects of one line.
 const TRIES_MAX: usize = 16;
 
-/// The first document of a tool: a log may precede it.
+/// The first document of a tool: a log may precede it, also one with an object in each line.
 fn document(text: &str) -> Option<Document<'_>> {
     let of_lines = text.match_indices("\n{").map(|(at, _)| at + 1);
-    let mut places = text.find('{').into_iter().chain(of_lines).take(TRIES_MAX);
-    places.find_map(|begin| {
-        let (node, end) = Node::begun(text, begin)?;
+    let places = text.find('{').into_iter().chain(of_lines);
+    let mut tries = 0;
+    let begun = places.map_while(|begin| {
+        let begun = Node::begun(text, begin).map(|(node, end)| (node, begin..end));
+        let is_line = |(_, range): &(_, Range<usize>)| !text[range.clone()].contains('\n');
+        tries += usize::from(!begun.as_ref().is_some_and(is_line));
+        (tries <= TRIES_MAX).then_some(begun)
+    });
+    begun.flatten().find_map(|(node, range)| {
         let object = node.object()?;
         let is = |format: &&Format| matches!(format.reader, Reader::Document(is, _) if is(&object));
         let format = FORMATS.iter().find(is)?;
-        Some(Document { format, object, range: begin..end })
+        Some(Document { format, object, range })
     })
 }
 
@@ -247,6 +293,33 @@ mod tests {
                 assert!(is_told, "{at} and {other_at}: {error:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_text_of_the_same_run_around_a_document_is_a_part_of_it() {
+        let fortio = [
+            (
+                include_str!("../corpus/fortio-json-healthy.json"),
+                include_str!("../corpus/fortio-text-healthy.txt"),
+            ),
+            (
+                include_str!("../corpus/fortio-json-500.json"),
+                include_str!("../corpus/fortio-text-500.txt"),
+            ),
+        ];
+        for (json, text) in fortio {
+            let alone = read_all(&[json]).unwrap();
+            for parts in [[text, json], [json, text]] {
+                let both = read_all(&parts).unwrap();
+                assert_eq!((&both.format, &both.rate.unwrap().printed), {
+                    (&alone.format, &alone.rate.as_ref().unwrap().printed)
+                });
+            }
+            let twice = read_all(&[text, json, text]);
+            assert!(matches!(twice, Err(Unread::Several { .. })), "{twice:?}");
+        }
+        let of_two = read_all(&[fortio[0].1, fortio[1].0]);
+        assert!(matches!(of_two, Err(Unread::Mixed { .. })), "of two runs: {of_two:?}");
     }
 
     #[test]

@@ -215,11 +215,17 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
     assert_eq!((tune.only, tune.cpus.as_str()), (vec!["rps".to_string()], "0/1"));
     assert_eq!(tune.values["rps"], "0-1");
     assert_eq!((tune.values["x"].as_str(), tune.values["y/z"].as_str()), ("7", "8"));
-    for nothing in ["{}", "{ only = [], cpus = \"0/1\" }", "{ values = {}, device = \"eth0\" }"] {
+    for nothing in [
+        "{}",
+        "{ only = [], cpus = \"0/1\" }",
+        "{ only = [], profile = \"seeds\" }",
+        "{ values = {}, device = \"eth0\" }",
+    ] {
         assert_eq!(read(nothing).unwrap(), [], "{nothing}");
     }
     for (wrong, said) in [
         ("{ profile = \"seeds\" }", "tune.only"),
+        ("{ profile = \"seeds\" }", "[\"rps\"], or only = [] to turn none"),
         ("{ cpus = \"0/1\" }", "tune.cpus is '0/1', but tune.only"),
         ("{ device = \"eth0\" }", "tune.device is 'eth0', but tune.only"),
         ("{ knobs = [\"rps\"] }", "unknown field"),

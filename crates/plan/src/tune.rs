@@ -157,15 +157,12 @@ fn read(
         // `only = []` says that nothing is turned, for instance in the cell without knobs.
         let says_none = table.contains_key("only") || table.contains_key("values");
         let told = [("profile", &profile), ("cpus", &cpus), ("device", &device)].into_iter();
-        let mut told = told.filter(|(key, text)| {
-            let is_meant = says_none && *key != "profile";
-            !text.is_empty() && !is_meant
-        });
+        let mut told = told.filter(|(_, text)| !says_none && !text.is_empty());
         return match told.next() {
             None => Ok(None),
             Some((key, text)) => Err(format!(
                 "tune.{key} is '{text}', but tune.only must say which knobs to turn; for example \
-                 only = [\"rps\"]"
+                 only = [\"rps\"], or only = [] to turn none"
             )),
         };
     }

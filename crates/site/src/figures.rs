@@ -123,11 +123,14 @@ fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
         let summaries = experiment.summaries.iter().filter(|one| one.cell == name);
         let value = |one: &model::experiment::CellSummary| {
             let middle = one.median;
-            let bounds = match bounded_visits(experiment, name, one.figure) {
+            let visits = match bounded_visits(experiment, name, one.figure) {
                 0 => None,
-                1 => Some(format!("{} (bounds in 1 visit)", shown(one.figure, middle))),
-                all => Some(format!("{} (bounds in {all} visits)", shown(one.figure, middle))),
+                1 => Some("1 visit".to_string()),
+                all => Some(format!("{all} visits")),
             };
+            let bounds = visits.map(|visits| {
+                format!("{} (only bounds are known in {visits})", shown(one.figure, middle))
+            });
             let within = one.low.zip(one.high).filter(|_| bounds.is_none());
             (one.figure, Value { middle, within, bounds })
         };

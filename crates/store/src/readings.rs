@@ -332,7 +332,8 @@ mod tests {
         assert_eq!(log.count(), 2 * rounds + 2);
     }
 
-    /// A failure that lasts is told again and again; each window has it, and the rest is thinned.
+    /// A source reports a failure that lasts at each read; each window keeps it, and thinning drops
+    /// the rest.
     #[test]
     fn thinning_keeps_each_failure_of_a_window() {
         let mut log = Readings::nameless().unwrap();

@@ -339,9 +339,11 @@ impl Under<'_, '_> {
         let settles_to = place.settles_to(&change.wanted);
         let was = before.value.clone();
         let seq = self.open.story.changes.len();
-        let begin = begin(self.host, seq, row, change, before.clone());
-        if let Err(error) = self.open.append(Entry::Begin(begin)) {
-            return (Some(was), Err(error.to_string()));
+        let begun = begin(self.host, seq, row, change, before.clone()).and_then(|begin| {
+            self.open.append(Entry::Begin(begin)).map_err(|error| error.to_string())
+        });
+        if let Err(why) = begun {
+            return (Some(was), Err(why));
         }
         if let Err(error) = place.write(self.host, &change.wanted, &before) {
             return (Some(was), Err(error.why()));
@@ -417,8 +419,20 @@ fn moved(seen: &Seen, now: &Seen) -> String {
     )
 }
 
-fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> Begin {
-    Begin {
+/// The announcement of a change. A device that cannot be looked up could not be told from another
+/// one of its name when the change is put back, so that is an error.
+fn begin(
+    host: &Host,
+    seq: usize,
+    row: &Row,
+    change: &Change,
+    before: Seen,
+) -> Result<Begin, String> {
+    let index = |name: &str| {
+        link::index(&host.root, name).map_err(|why| format!("{name} is not known: {why}"))
+    };
+    let device_index = change.place.device().map(index).transpose()?.flatten();
+    Ok(Begin {
         seq,
         knob: row.knob.clone(),
         name: row.name.clone(),
@@ -431,9 +445,9 @@ fn begin(host: &Host, seq: usize, row: &Row, change: &Change, before: Seen) -> B
         wanted: change.wanted.clone(),
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
-        device_index: change.place.device().and_then(|name| link::index(&host.root, name).ok()?),
+        device_index,
         at_boot_ms: Some(clock::boot_ms()),
-    }
+    })
 }
 
 fn sign_of(knob: &str) -> Option<Sign> {

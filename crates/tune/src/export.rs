@@ -146,12 +146,18 @@ struct Lines {
 
 impl Lines {
     /// The command of a shell that writes a value. An interrupt is found by the folder that has its
-    /// name; with none or several there, it fails.
+    /// name; with none or several there, it fails. dash takes the first of several for `cd`, so they
+    /// are counted before.
     fn command(&self, value: &str) -> String {
         let Self { path, interrupt, .. } = self;
         match (interrupt, path.rsplit_once('/')) {
             (Some(name), Some((_, file))) => {
-                format!("(cd {INTERRUPTS}*/'{name}'/.. && echo '{value}' > {file})")
+                let folder = format!("{INTERRUPTS}*/'{name}'");
+                let several = format!("{{ echo 'several interrupts: {name}' >&2; exit 1; }}");
+                format!(
+                    "(set -- {folder}; [ $# -eq 1 ] || {several}; \
+                     cd {folder}/.. && echo '{value}' > {file})"
+                )
             }
             _ => format!("echo '{value}' > '{path}'"),
         }
@@ -256,7 +262,9 @@ fn systemd(settings: &[Durable]) -> String {
     for setting in settings {
         match setting.lines() {
             Ok(lines) => {
-                let (wanted, before) = (lines.command(&lines.wanted), lines.command(&lines.before));
+                // systemd replaces what follows a single dollar sign.
+                let command = |value: &str| lines.command(value).replace('$', "$$");
+                let (wanted, before) = (command(&lines.wanted), command(&lines.before));
                 let _ = writeln!(start, "# {}", setting.title());
                 let _ = writeln!(start, "ExecStart=/bin/sh -c \"{wanted}\"");
                 // Also after a start that failed, and past one that fails itself.
@@ -350,6 +358,49 @@ mod tests {
         assert_eq!(name("/proc/irq/31/smp_affinity_list"), None);
         assert_eq!(name("/proc/irq/33/smp_affinity_list"), None);
         assert_eq!(name("/proc/sys/net/core/somaxconn"), None);
+    }
+
+    /// What a shell does with one command of an export; the interrupts are those of a made-up host.
+    fn is_run(shell: &str, command: &str, made: &MadeUp) -> bool {
+        let below = made.host().root.path(INTERRUPTS);
+        let command = command.replace(INTERRUPTS, &format!("{}/", below.display()));
+        let run = std::process::Command::new(shell).args(["-c", &command]).output().unwrap();
+        let error = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.success(), error.is_empty(), "{shell}: {error}");
+        run.status.success()
+    }
+
+    /// The commands that an export has for an interrupt, as a shell gets them.
+    fn commands(form: Form) -> Vec<String> {
+        let text = export(&settings(), form);
+        let own = text.lines().filter(|line| line.contains("/proc/irq/*"));
+        let of_unit = |line: &str| {
+            let (_, command) = line.split_once("-c \"").expect("a command of a shell");
+            command.strip_suffix('"').expect("its end").replace("$$", "$")
+        };
+        own.map(|line| if form == Form::Systemd { of_unit(line) } else { line.into() }).collect()
+    }
+
+    #[test]
+    fn a_name_that_two_interrupts_have_by_then_sets_neither() {
+        for shell in ["sh", "bash"] {
+            for form in [Form::Shell, Form::Systemd] {
+                let made = MadeUp::new("export", 2);
+                let commands = commands(form);
+                let [apply, revert] = commands.as_slice() else { panic!("{commands:?}") };
+                let affinity = |irq: u32| format!("/proc/irq/{irq}/smp_affinity_list");
+                let text = |irq| made.host().text(&affinity(irq)).unwrap().trim().to_string();
+                assert!(!is_run(shell, apply, &made), "{shell}: none");
+                made.write("/proc/irq/41/eth0-TxRx-0/none", "").write(&affinity(41), "0-3");
+                assert!(is_run(shell, apply, &made), "{shell}: one");
+                assert_eq!(text(41), "2");
+                assert!(is_run(shell, revert, &made), "{shell}: one");
+                assert_eq!(text(41), "0-3");
+                made.write("/proc/irq/42/eth0-TxRx-0/none", "").write(&affinity(42), "0-3");
+                assert!(!is_run(shell, apply, &made), "{shell}: two");
+                assert_eq!((text(41), text(42)), ("0-3".to_string(), "0-3".to_string()));
+            }
+        }
     }
 
     #[test]

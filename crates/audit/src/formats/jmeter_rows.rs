@@ -23,6 +23,12 @@ pub(super) const FORMAT: Format = Format {
 /// How the message of a transaction's row begins.
 const TRANSACTION: &str = "Number of samples in transaction";
 
+/// Whether a row is that of a transaction, by its message, whose quotes [`crate::rows::Bounded`]
+/// passes on.
+fn is_transaction(message: &str) -> bool {
+    message.strip_prefix('\'').unwrap_or(message).starts_with(TRANSACTION)
+}
+
 fn is(head: Page<'_>) -> bool {
     let first = head.lines().next().map_or("", |spot| spot.text);
     first.starts_with("timeStamp,elapsed,")
@@ -40,7 +46,7 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
     let message = column("responseMessage");
     let (threads, bytes) = (column("allThreads"), column("bytes"));
     let (mut sampled, mut threads_max, mut received) = (Sampled::default(), 0.0_f64, 0.0);
-    let mut record = csv::StringRecord::new();
+    let (mut record, mut has_transactions) = (csv::StringRecord::new(), false);
     while rows.read_record(&mut record).map_err(io::Error::other)? {
         if record.get(at) == Some("timeStamp") {
             return Err(io::Error::other("a second heading; put each test into its own file"));
@@ -53,7 +59,8 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
             continue;
         };
         let text = |index: Option<usize>| index.and_then(|index| record.get(index));
-        if text(message).is_some_and(|text| text.contains(TRANSACTION)) {
+        if text(message).is_some_and(is_transaction) {
+            has_transactions = true;
             continue;
         }
         let span = (start_ms / 1e3, (start_ms + took_ms) / 1e3);
@@ -61,6 +68,10 @@ fn read(source: &mut dyn BufRead) -> io::Result<Told> {
         sampled.add(took_ms / 1e3, Some(span), &Said { status: &status, is_good });
         threads_max = threads_max.max(number(threads).unwrap_or(0.0));
         received += number(bytes).unwrap_or(0.0);
+    }
+    if sampled.count() == 0 && has_transactions {
+        let why = "only rows of transactions; turn off Generate parent sample";
+        return Err(io::Error::other(why));
     }
     if sampled.count() == 0 {
         return Ok(Err("sample of a request"));
@@ -99,15 +110,18 @@ fn outcome(code: Option<&str>, success: Option<&str>) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use crate::judge::account;
-    use crate::read::read;
-    use model::audit::{Account, Given, Outcome};
+    use crate::read::{Unread, read};
+    use model::audit::{Account, Foreign, Given, Outcome};
 
-    fn judged(rows: &str) -> Account {
+    fn told(rows: &str) -> Result<Foreign, Unread> {
         let text = format!(
             "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,allThreads\n{rows}"
         );
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        account("-".into(), String::new(), told, &Given::default())
+        read(&mut text.as_bytes(), &Given::default())
+    }
+
+    fn judged(rows: &str) -> Account {
+        account("-".into(), String::new(), told(rows).unwrap(), &Given::default())
     }
 
     fn figure(of: &Account, name: &str) -> (f64, Outcome) {
@@ -120,6 +134,8 @@ mod tests {
     fn success_decides_and_a_response_that_failed_a_check_is_a_response() {
         let of = judged("1000,10,a,200,OK,false,99,2\n1010,10,a,200,OK,false,99,2\n");
         assert_eq!(figure(&of, "good").0, 0.0);
+        let names = of.foreign.statuses.iter().map(|status| status.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["failed 200"]);
         assert_eq!(figure(&of, "rate").1, Outcome::CannotTell, "there were responses");
         assert_ne!(figure(&of, "max").1, Outcome::CannotBe, "their times are of responses");
         let of = judged("1000,10,a,404,Not Found,true,99,2\n1010,10,a,,,true,99,2\n");
@@ -137,6 +153,22 @@ mod tests {
              0\",true,198,2\n",
         );
         assert_eq!((figure(&of, "requests").0, figure(&of, "max").0), (2.0, 0.02));
+        let of = judged("1000,10,a,500,See: Number of samples in transaction,false,99,2\n");
+        assert_eq!(figure(&of, "requests").0, 1.0, "a message of the server");
+    }
+
+    /// With "Generate parent sample", JMeter writes no other rows.
+    #[test]
+    fn rows_of_transactions_alone_are_refused_with_what_to_turn_off() {
+        for message in
+            ["Number of samples in transaction : 2", "\"Number of samples in transaction\""]
+        {
+            let error = told(&format!("1000,30,t,200,{message},true,198,2\n")).unwrap_err();
+            let expected = "only rows of transactions; turn off Generate parent sample";
+            assert_eq!(error.to_string(), expected);
+        }
+        let error = told("").unwrap_err().to_string();
+        assert!(error.contains("has no sample of a request"), "{error}");
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn figures_of(point: &Point) -> Vec<String> {
         return vec![rate_cell(point), p50, p99, missed(turnover)];
     }
     let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
-    // As everywhere: of those sent. Those that were never sent are told as that.
+    // As everywhere: of those sent. Those that were never sent have a phrase of their own.
     let requests = &point.requests;
     let failed = part(requests.failed + requests.unanswered, requests.sent);
     let failed = std::iter::once(failed).chain(unsent_phrase(point)).collect::<Vec<_>>();

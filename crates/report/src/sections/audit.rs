@@ -95,7 +95,9 @@ fn told(of: &Foreign) -> String {
     };
     match of.crossed.is_empty() {
         true => load,
-        false => format!("{load} It marks as crossed: {}.", of.crossed.join(", ")),
+        false => {
+            format!("{load} {} reports crossed thresholds: {}.", of.tool, of.crossed.join(", "))
+        }
     }
 }
 
@@ -184,6 +186,13 @@ mod tests {
         let findings = if arithmetic.is_empty() { vec![] } else { vec![finding] };
         let figure = Figure::exact(value, 1);
         Claim { name: name.into(), unit, figure, outcome, bound: None, findings }
+    }
+
+    #[test]
+    fn crossed_thresholds_are_those_that_the_tool_reports() {
+        let crossed = vec!["http_req_failed".to_string(), "http_reqs".to_string()];
+        let of = Foreign { tool: "k6".into(), crossed, ..Foreign::default() };
+        assert_eq!(told(&of), "k6. k6 reports crossed thresholds: http_req_failed, http_reqs.");
     }
 
     #[test]

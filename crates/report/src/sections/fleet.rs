@@ -71,7 +71,9 @@ fn cells(
 ) -> Vec<String> {
     let mut cells = vec![agent.agent.clone(), count(agent.sent), or_dash(agent.rate, show_count)];
     cells.extend([agent.failed, agent.unanswered].map(count));
-    cells.extend(has_plan.then(|| count(agent.unsent)));
+    // A plan of new connections has its own count.
+    let unsent = agent.starts.map_or(agent.unsent, |starts| starts.unsent);
+    cells.extend(has_plan.then(|| count(unsent)));
     cells.push(count(agent.unaccounted));
     cells.extend(is_open.then(|| ns(agent.lateness_p99_ns)));
     cells.push(or_dash(agent.cpu_busy, |busy| format!("{} %", percent(100.0 * busy))));
@@ -117,6 +119,7 @@ fn host_cells(agent: &AgentRecord) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::fleet::AgentStarts;
 
     #[test]
     fn each_agent_has_a_line_and_all_of_them_one() {
@@ -128,5 +131,19 @@ mod tests {
         assert_eq!(names, ["a1", "a2", "a3", "a4", "all"]);
         assert_eq!(table.rows[2].cells.last().map(String::as_str), Some("client late (C4)"));
         assert!(agents(&fixtures::load_open()).is_empty(), "nothing without a fleet");
+    }
+
+    #[test]
+    fn unsent_are_the_connections_where_those_are_planned() {
+        let mut run = fixtures::load_fleet();
+        for agent in run.record.points.iter_mut().flat_map(|point| &mut point.agents) {
+            (agent.planned, agent.unsent) = (Some(10), 0);
+            agent.starts = Some(AgentStarts { begun: 7, unsent: 3 });
+        }
+        let blocks = agents(&run);
+        let [Block::Table(table)] = blocks.as_slice() else { panic!("{blocks:?}") };
+        let at = table.columns.iter().position(|column| column.title == "unsent").unwrap();
+        let unsent: Vec<&str> = table.rows.iter().map(|row| row.cells[at].as_str()).collect();
+        assert_eq!(unsent, ["3", "3", "3", "3", "12"]);
     }
 }

@@ -299,6 +299,19 @@ fn another_device_of_the_same_name_is_left_alone_and_a_renamed_one_is_reported()
 }
 
 #[test]
+fn a_device_that_cannot_be_looked_up_is_not_changed() {
+    let ground = Ground::new();
+    // Reading a folder fails, and not because there is none.
+    fs::create_dir_all(ground.host().root.path(INDEX)).unwrap();
+    let done = ground.apply();
+    let Err(TuneError::RolledBack { rows, left, .. }) = done else { panic!("{done:?}") };
+    assert_eq!((rows[0].fate, left), (Fate::Failed, 0), "{rows:#?}");
+    assert!(rows[0].note.starts_with("eth0 is not known: "), "{}", rows[0].note);
+    assert_eq!(ground.values(), super::BEFORE);
+    assert_eq!(standing(&ground.host(), &ground.journal()).unwrap(), []);
+}
+
+#[test]
 fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     let ground = Ground::new();
     ground.made.write(RINGS, "rx 256 tx 256").write("/ethtool/eth0/rings.most", "rx 512 tx 512");
