@@ -137,8 +137,8 @@ pub struct Uring {
     backlog: Backlog,
     /// Attempts that failed before they became an operation: slot, generation, errno.
     failed: Vec<(SlotId, u32, i32)>,
-    /// Connections to receive on again, and since when their bytes may have been there; those closed
-    /// since are skipped.
+    /// Connections to receive on again, and since when their bytes may have been there; those that
+    /// were closed meanwhile are skipped.
     starved: VecDeque<(SlotId, u64)>,
     /// Since when bytes may have been there that the last wait received for starved connections, or
     /// the far future.

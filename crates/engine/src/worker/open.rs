@@ -364,8 +364,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     // Cold: once for each window.
     /// Books requests that were due before the order for the window came as unsent, and takes them
-    /// off its budget. What becomes due while they are counted, as there may be many, is among them:
-    /// it would leave at once.
+    /// off its budget. What becomes due while they are counted is among them, because there may be
+    /// many: it would leave at once.
     pub(super) fn skip_late(&mut self, window: Window) {
         let until_ns = window.skip_until_ns.min(window.end_ns);
         if until_ns <= window.begin_ns {
