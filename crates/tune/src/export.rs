@@ -146,7 +146,7 @@ struct Lines {
 
 impl Lines {
     /// The command of a shell that writes a value. An interrupt is found by the folder that has its
-    /// name; with none or several there, it fails. dash takes the first of several for `cd`, so they
+    /// name; with none or several there, it fails. `cd` of dash takes the first of several, so they
     /// are counted before.
     fn command(&self, value: &str) -> String {
         let Self { path, interrupt, .. } = self;
