@@ -140,8 +140,8 @@ fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
 }
 
 /// The tests of walls take a point. This point has what the tool reported and what it was asked
-/// for, and it is never kept or shown: where it has a zero that was not counted, `walls::unreported`
-/// leaves out the tests that would read it.
+/// for, and it is never kept or shown: where it has a zero that was not counted,
+/// `walls::unreported` leaves out the tests that would read it.
 fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
     let told = &run.account.foreign;
     let count = |figure: &Option<model::audit::Figure>| {
