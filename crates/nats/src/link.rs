@@ -399,13 +399,13 @@ mod tests {
         let mut link = Link::new(server, socket, Instant::now()).unwrap();
         link.stage = Stage::Up;
         let (subject, mut piece) = ("a".parse().unwrap(), vec![0; 256 << 10]);
-        while !link.is_blocked() {
-            link.publish(&subject, &piece.clone()).unwrap();
-        }
-        // Twice the limit in all, but never much at once.
+        // Twice the limit in all, and all the time bytes wait, but never as many as the limit.
         for _ in 0..2 * UNWRITTEN_MAX / piece.len() {
+            while link.unwritten.len() < UNWRITTEN_MAX / 4 {
+                link.publish(&subject, &piece.clone()).unwrap();
+            }
             peer.read_exact(&mut piece).unwrap();
-            link.publish(&subject, &piece.clone()).unwrap();
+            link.write().unwrap();
         }
         let unread = std::iter::repeat_with(|| link.publish(&subject, &piece));
         let refused = unread.take(2 * UNWRITTEN_MAX / piece.len()).find_map(Result::err);
