@@ -8,7 +8,7 @@ use model::comparison::{
 };
 use model::maps::IntoMap;
 use model::order::OrderBy as _;
-use model::profile::{MergedProfile, ProfileKind, Waiter};
+use model::profile::{MergedProfile, ProfileKind, ProfileRecord, Waiter};
 use model::run::{Outcome, Point, Record};
 use model::standing::{Figure, Standing};
 use model::wall::Side;
@@ -65,6 +65,7 @@ fn warnings(a: &Record, b: &Record, points: &[PointPair]) -> Vec<String> {
             warnings.push(format!("only one side was profiled at {}", pair.load));
         }
     }
+    warnings.extend(kernel_missing(a.profile.as_ref(), b.profile.as_ref()));
     let host = |run: &Record| {
         let host = &run.host;
         (host.hostname.clone(), host.cpu_model.clone(), host.cpus_online.len(), host.memory_bytes)
@@ -254,6 +255,16 @@ pub(crate) fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Str
     }
 }
 
+/// Which of two profiles lacks time in the kernel, if the other one has it.
+fn kernel_missing(a: Option<&ProfileRecord>, b: Option<&ProfileRecord>) -> Option<String> {
+    let name = match (a?.lacks_kernel(), b?.lacks_kernel()) {
+        (true, false) => "A",
+        (false, true) => "B",
+        _ => return None,
+    };
+    Some(format!("time in the kernel is missing in the profile of {name} only"))
+}
+
 pub(crate) fn cut(text: &str) -> String {
     text.chars().take(VALUE_MAX).collect()
 }
@@ -326,7 +337,7 @@ fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::profile::{FunctionCost, Wait};
+    use model::profile::{Capture, FunctionCost, Profiled, Wait};
 
     fn merged(kind: ProfileKind, top: &[(&str, i64)], waits: Vec<Wait>) -> MergedProfile {
         let cost = |(function, flat): &(&str, i64)| FunctionCost {
@@ -359,6 +370,45 @@ mod tests {
         // If some functions were too small to be kept, none is known to be zero.
         b.functions = 9;
         assert_eq!(functions(&a, &b)[0].b_share, None);
+    }
+
+    #[test]
+    fn profiles_of_which_one_lacks_the_kernel_are_hard_to_compare() {
+        let profile = |lacks_kernel| ProfileRecord {
+            visit: Profiled::Point,
+            point: 0,
+            window_ns: (0, 1),
+            rate: 1.0,
+            in_flight: None,
+            p50_ns: None,
+            server_us_per_request: None,
+            captures: vec![Capture {
+                kind: ProfileKind::Perf,
+                pid: Some(1),
+                source: "perf cpu-clock".to_string(),
+                file: String::new(),
+                begin_ns: 0,
+                end_ns: 1,
+                duration_ns: Some(1),
+                samples: 1,
+                total: 1,
+                lacks_kernel,
+            }],
+            failures: Vec::new(),
+            kinds: Vec::new(),
+        };
+        let (whole, user) = (profile(false), profile(true));
+        let missing = kernel_missing(Some(&whole), Some(&user));
+        assert_eq!(
+            missing.as_deref(),
+            Some("time in the kernel is missing in the profile of B only")
+        );
+        assert!(kernel_missing(Some(&user), Some(&whole)).is_some_and(|why| why.contains(" A ")));
+        for (a, b) in
+            [(Some(&user), Some(&user)), (Some(&whole), Some(&whole)), (None, Some(&user))]
+        {
+            assert_eq!(kernel_missing(a, b), None);
+        }
     }
 
     #[test]

@@ -295,9 +295,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
          generator did not run when it should have: since the start of its last wait if it woke \
          over 1 ms late, since the planned end of that wait if it woke over 50 us late, since the \
          start of its last turn if that took over 1 ms, or of an earlier one if the waits after it \
-         left responses because more were there than a wait returns. count: the responses that \
-         this may affect; all others were stamped in time. null without such responses. A stall \
-         inside a sleep of up to 20 ms leaves no trace.",
+         left responses because more were there than a wait returns, because a receive had no \
+         buffer, or because a server sent without end; of several such turns of a connection in a \
+         row only the last counts. count: the responses that this may affect; all others were \
+         stamped in time. null without such responses. A stall inside a sleep of up to 20 ms \
+         leaves no trace.",
     ),
     (
         "points[].latency_at_least_ns",
@@ -387,7 +389,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          when it was requested; end_ns: begin_ns plus the time that it says it covers. For Go, \
          block, mutex and heap are the difference between end and start, so that warm-up and other \
          levels are not in them. perf: 99 samples per second of CPU time, each standing for its \
-         share of a second.",
+         share of a second. lacks_kernel: true where perf left out time in the kernel, because \
+         the user may not sample it; absent otherwise.",
     ),
     (
         "profile.kinds[]",

@@ -90,6 +90,7 @@ pub(crate) struct Taken {
     pub(crate) kind: ProfileKind,
     pid: Option<u32>,
     pub(crate) samples: Samples,
+    lacks_kernel: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -178,6 +179,12 @@ impl Finished {
                     }
                     captured.pids.extend(pids);
                 }
+                if taken.iter().any(|one| one.lacks_kernel) {
+                    self.failures.push(format!(
+                        "{source}: time in the kernel, which this user may not sample; it needs \
+                         root, or kernel.perf_event_paranoid at most 1"
+                    ));
+                }
                 let taken = taken.into_iter();
                 self.taken.extend(taken.map(|one| (capture(&source, begin_ns, &one), one)));
             }
@@ -233,6 +240,7 @@ fn capture(source: &str, begin_ns: u64, taken: &Taken) -> Capture {
         duration_ns: taken.samples.duration_ns,
         samples: taken.samples.count().try_into().unwrap_or(0),
         total: taken.samples.total(),
+        lacks_kernel: taken.lacks_kernel,
     }
 }
 
@@ -313,7 +321,7 @@ fn parse(kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8>) -> Result<Vec<Take
         // The handler itself waited all the time, which a block profile would show.
         return Err("block profiles are off there (runtime.SetBlockProfileRate)".to_string());
     }
-    Ok(vec![Taken { kind, pid, samples, bytes }])
+    Ok(vec![Taken { kind, pid, samples, lacks_kernel: false, bytes }])
 }
 
 /// Whether visits are profiled while they are measured: for a load with one level, where every

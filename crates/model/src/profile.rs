@@ -123,6 +123,16 @@ pub struct Capture {
     pub samples: u64,
     /// Sum of its values: nanoseconds, or bytes for the heap.
     pub total: i64,
+    /// Whether time in the kernel is not in it, because the user may not sample it; of perf only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_kernel: bool,
+}
+
+impl ProfileRecord {
+    /// Whether time in the kernel is missing in a profile by perf.
+    pub fn lacks_kernel(&self) -> bool {
+        self.captures.iter().any(|capture| capture.lacks_kernel)
+    }
 }
 
 /// Profiles of one kind, of all processes together.

@@ -14,8 +14,8 @@ pub fn profiles(bytes: &[u8]) {
             let _ = merged(kind, &[&samples, &samples], weight);
         }
     }
-    if let Ok(by_process) = perf::parse(bytes, i64::MAX / 2) {
-        let all: Vec<&Samples> = by_process.values().collect();
+    if let Ok(parsed) = perf::parse(bytes, i64::MAX / 2) {
+        let all: Vec<&Samples> = parsed.by_process.values().collect();
         let _ = merged(ProfileKind::Perf, &all, Weight::Absent("not requested"));
     }
 }

@@ -17,9 +17,20 @@ const NAME_MAX: usize = 512;
 /// Most distinct processes.
 const PROCESSES_MAX: usize = 4096;
 
-/// The samples by process. Each stands for `period_ns` of CPU time.
-pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooDeep> {
+/// What a text holds.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The samples by process.
+    pub by_process: BTreeMap<u32, Samples>,
+    /// Whether time in the kernel is not among them: `perf record` leaves it out, without a word,
+    /// when the user may not sample the kernel (`kernel.perf_event_paranoid` above 1).
+    pub lacks_kernel: bool,
+}
+
+/// Reads the samples. Each stands for `period_ns` of CPU time.
+pub fn parse(text: &[u8], period_ns: i64) -> Result<Parsed, TooDeep> {
     let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
+    let mut lacks_kernel = false;
     let mut open: Option<(u32, Vec<Spot>)> = None;
     for line in text.split(|&byte| byte == b'\n').chain([&b""[..]]) {
         let is_frame = line.first().is_some_and(|byte| matches!(byte, b'\t' | b' '));
@@ -37,10 +48,24 @@ pub fn parse(text: &[u8], period_ns: i64) -> Result<BTreeMap<u32, Samples>, TooD
                     sums.entry(pid).or_default().add(places.iter(), (1, period_ns))?;
                 }
                 open = thread(line).map(|pid| (pid, Vec::new()));
+                lacks_kernel |= open.is_some() && is_of_user_code(line);
             }
         }
     }
-    Ok(sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).into_map())
+    let by_process = sums.into_iter().map(|(pid, sum)| (pid, sum.finish())).into_map();
+    Ok(Parsed { by_process, lacks_kernel })
+}
+
+/// Whether the event of a sample, the last word of its line, excludes the kernel: it has the
+/// modifier `u` and not `k`, as in `cpu-clock:u:` or `cpu_core/cycles/u:` (perf-list(1)).
+fn is_of_user_code(line: &[u8]) -> bool {
+    let word = line.trim_ascii_end().rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    let event = word.strip_suffix(b":").unwrap_or(word);
+    let Some(at) = event.iter().rposition(|byte| matches!(byte, b':' | b'/')) else {
+        return false;
+    };
+    let modifiers = &event[at + 1..];
+    modifiers.contains(&b'u') && !modifiers.contains(&b'k')
 }
 
 /// The process of a line such as `two words 17/18 48345.869379: cpu-clock:`.
@@ -102,7 +127,7 @@ other 6/6 48346.0: cpu-clock:
 
     #[test]
     fn samples_are_those_of_their_process() {
-        let parsed = parse(TEXT.as_bytes(), 10).unwrap();
+        let parsed = parse(TEXT.as_bytes(), 10).unwrap().by_process;
         assert_eq!(parsed.keys().copied().collect::<Vec<_>>(), [6, 17], "a sample needs a frame");
         let server = &parsed[&17];
         assert_eq!((server.count(), server.total()), (2, 20));
@@ -125,8 +150,23 @@ other 6/6 48346.0: cpu-clock:
     }
 
     #[test]
+    fn samples_of_user_code_alone_are_known_by_their_event() {
+        let lacks_kernel = |event: &str| {
+            let text = format!("a:u 1/1 2.0: {event}: \n\t1 f (/x)\n");
+            parse(text.as_bytes(), 1).unwrap().lacks_kernel
+        };
+        for event in ["cpu-clock:u", "cycles:u", "cycles:uppp", "cycles:uH", "cpu_core/cycles/u"] {
+            assert!(lacks_kernel(event), "{event}");
+        }
+        for event in ["cpu-clock", "cycles:P", "cycles:ku", "cpu_core/cycles/", "cpu/umask=1/k"] {
+            assert!(!lacks_kernel(event), "{event}");
+        }
+        assert!(!parse(b"# cycles:u:\n", 1).unwrap().lacks_kernel, "no sample");
+    }
+
+    #[test]
     fn what_is_no_sample_is_skipped() {
-        let parse = |text: &[u8]| parse(text, 1).unwrap();
+        let parse = |text: &[u8]| parse(text, 1).unwrap().by_process;
         assert!(parse(b"").is_empty());
         assert!(parse(b"\tffff f (x)\n# comment\nname 1 2.0: x:\n\tffff f (x)\n").is_empty());
         let deep = format!("n 1/1 0: x:\n{}", "\t1 f (x)\n".repeat(DEPTH_MAX * 2));

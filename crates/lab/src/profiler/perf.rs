@@ -183,7 +183,8 @@ pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, St
     let mut script = Command::new("perf");
     script.args(["script", "-i", "-", "--no-inline", "-F", perf::FIELDS]);
     let text = output(script, bytes, &|| Instant::now() > until)?;
-    let by_process = perf::parse(&text, PERIOD_NS).map_err(|error| error.to_string())?;
+    let parsed = perf::parse(&text, PERIOD_NS).map_err(|error| error.to_string())?;
+    let perf::Parsed { by_process, lacks_kernel } = parsed;
     if by_process.is_empty() && used_ticks > UNSEEN_MAX_TICKS {
         let list = list(&pids);
         return Err(format!("no samples of {list}, which used CPU time: perf may not see them"));
@@ -191,7 +192,7 @@ pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, St
     let taken = by_process.into_iter().map(|(pid, mut samples)| {
         samples.duration_ns = Some(duration_ns);
         let bytes = pprof::encode(&samples, PERIOD_NS);
-        Taken { kind: ProfileKind::Perf, pid: Some(pid), samples, bytes }
+        Taken { kind: ProfileKind::Perf, pid: Some(pid), samples, lacks_kernel, bytes }
     });
     Ok(taken.collect())
 }

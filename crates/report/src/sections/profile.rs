@@ -15,6 +15,9 @@ const BRIEF_ROWS: usize = 5;
 /// Rows of a table in the full page.
 const FULL_ROWS: usize = 30;
 
+const WITHOUT_KERNEL: &str = "Time in the kernel is not in this profile, because the user may not \
+    sample it: shares are of the time outside of the kernel.";
+
 /// What was profiled, the waits, and the costliest functions.
 pub fn brief(run: &Run) -> Vec<Block> {
     drawn(run, BRIEF_ROWS)
@@ -38,7 +41,11 @@ fn drawn(run: &Run, rows: usize) -> Vec<Block> {
         if merged.kind.is_of_waits() {
             blocks.extend(waits(record, merged, rows));
         } else if merged.total > 0 {
-            blocks.push(Block::Table(top(merged, rows)));
+            let mut table = top(merged, rows);
+            if merged.kind == ProfileKind::Perf && record.lacks_kernel() {
+                table.notes.push(WITHOUT_KERNEL.to_string());
+            }
+            blocks.push(Block::Table(table));
         }
     }
     blocks
@@ -290,4 +297,31 @@ fn captures(record: &ProfileRecord) -> Table {
         );
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_profile_without_the_kernel_says_so_below_its_table() {
+        let mut run = fixtures::load_profiled();
+        let notes = |run: &Run| -> Vec<String> {
+            let blocks = brief(run);
+            let tables = blocks.iter().filter_map(|block| match block {
+                Block::Table(table) => Some(table.notes.clone()),
+                _ => None,
+            });
+            tables.flatten().collect()
+        };
+        let profile = run.record.profile.as_mut().unwrap();
+        profile.captures[0].lacks_kernel = true;
+        let found = notes(&run);
+        assert!(!found.contains(&WITHOUT_KERNEL.to_string()), "the table is of Go's own profile");
+        run.record.profile.as_mut().unwrap().kinds[0].kind = ProfileKind::Perf;
+        assert!(notes(&run).contains(&WITHOUT_KERNEL.to_string()));
+        run.record.profile.as_mut().unwrap().captures[0].lacks_kernel = false;
+        assert!(!notes(&run).contains(&WITHOUT_KERNEL.to_string()));
+    }
 }
