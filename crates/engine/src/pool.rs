@@ -19,7 +19,7 @@ pub(crate) const OPENING_MAX: u64 = 128;
 /// How often slots are scanned while some wait for their next attempt, nanoseconds.
 const BACKOFF_SCAN_NS: u64 = 5_000_000;
 /// After a scan there is none for so many times its length: with very many slots, scans take a
-/// tenth of the time at most.
+/// tenth of the time, unless one takes more than a ninth of a second.
 const SCAN_RESTS: u64 = 9;
 /// But not for longer than this, nanoseconds: a scan may have been long because its thread did not
 /// run, and what takes too long must still be seen.
@@ -137,8 +137,9 @@ pub struct Pool<T> {
     next_scan_ns: u64,
     /// No scan before this instant, nanoseconds.
     rest_until_ns: u64,
-    /// Since which scan of this level no connection has been open, nanoseconds.
-    dead_since_ns: Option<u64>,
+    /// When a scan last found no connection open, and for how long scans have found none, both in
+    /// nanoseconds; nothing while one is open.
+    dead_ns: Option<(u64, u64)>,
     random: u64,
 }
 
@@ -165,7 +166,7 @@ impl<T> Pool<T> {
             scan_ns,
             next_scan_ns: now_ns,
             rest_until_ns: now_ns,
-            dead_since_ns: None,
+            dead_ns: None,
             random: (job.seed
                 ^ (u64::from(shard.worker()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
                 | 1,
@@ -247,7 +248,7 @@ impl<T> Pool<T> {
     pub fn begin_level(&mut self, wanted: u32) {
         assert!(wanted as usize <= self.slots.len());
         self.wanted = wanted;
-        self.dead_since_ns = None;
+        self.dead_ns = None;
         let Connections { open, opening, .. } = self.counts;
         self.counts = Connections { open, opening, ..Connections::default() };
     }
@@ -323,7 +324,7 @@ impl<T> Pool<T> {
         one.link = Link::Open;
         self.counts.opening -= 1;
         self.counts.open += 1;
-        self.dead_since_ns = None;
+        self.dead_ns = None;
         match std::mem::replace(&mut one.fate, SlotOutcome::Opened) {
             SlotOutcome::Opened => self.counts.reopened += 1,
             SlotOutcome::Failed => {
@@ -405,15 +406,18 @@ impl<T> Pool<T> {
     }
 
     /// Whether no connection has been open for so long that every slot has had a whole attempt in
-    /// vain, with the longest pause before it. To be asked at every scan: time counts from the
-    /// first one that found none open, so a pause of this thread before it does not.
+    /// vain, with the longest pause before it. To be asked at every scan: what counts is the time
+    /// between scans that found none open, each time up to one second, because this thread may not
+    /// have run.
     pub fn is_hopeless(&mut self, now_ns: u64) -> bool {
         if self.counts.open > 0 {
-            self.dead_since_ns = None;
+            self.dead_ns = None;
             return false;
         }
-        let dead_since_ns = *self.dead_since_ns.get_or_insert(now_ns);
-        now_ns.saturating_sub(dead_since_ns) > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
+        let (looked_ns, dead_ns) = self.dead_ns.unwrap_or((now_ns, 0));
+        let dead_ns = dead_ns + now_ns.saturating_sub(looked_ns).min(SCAN_REST_MAX_NS);
+        self.dead_ns = Some((now_ns, dead_ns));
+        dead_ns > self.connect_timeout_ns + 2 * BACKOFF_MAX_NS
     }
 
     /// Ends a scan of all slots, which took from `begin_ns` to `end_ns`.
@@ -448,8 +452,14 @@ mod tests {
         let (mut tick, far_ns) = (Tick { opened_on: vec![0], ..Tick::default() }, 100 * most_ns);
         pool.begin_level(1);
         assert!(!pool.is_hopeless(far_ns), "the first look at a level that came late");
+        for waited_ns in (SCAN_REST_MAX_NS..most_ns).step_by(SCAN_REST_MAX_NS as usize) {
+            assert!(!pool.is_hopeless(far_ns + waited_ns));
+        }
         assert!(!pool.is_hopeless(far_ns + most_ns));
         assert!(pool.is_hopeless(far_ns + most_ns + 1));
+        pool.begin_level(1);
+        assert!(!pool.is_hopeless(far_ns));
+        assert!(!pool.is_hopeless(2 * far_ns), "a pause between two looks");
         pool.begin_level(1);
         assert!(!pool.is_hopeless(2 * far_ns), "another level");
         pool.counts.opening = 1;

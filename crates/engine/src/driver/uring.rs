@@ -143,7 +143,7 @@ pub struct Uring {
     /// Since when bytes may have been there that the last wait received for starved connections, or
     /// the far future.
     fed_since_ns: u64,
-    /// Since when what arrived after the wait before the last may have been there.
+    /// Since when what found no buffer in this turn may have been there.
     since_ns: u64,
     /// Slots closed since the last wait, unless opened again.
     vacated: Vec<SlotId>,
@@ -590,8 +590,12 @@ impl Driver for Uring {
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        self.since_ns = since_ns;
-        self.backlog.since(since_ns, self.took).min(self.fed_since_ns)
+        // What was received for a starved connection is as old as its bytes.
+        let newest_ns = since_ns.min(self.fed_since_ns);
+        let earliest_ns = self.backlog.since(newest_ns, self.took);
+        // What finds no buffer now is not of those, but may be what a full wait left.
+        self.since_ns = if earliest_ns < newest_ns { earliest_ns } else { since_ns };
+        earliest_ns
     }
 
     fn next(&mut self) -> Option<Event> {

@@ -154,6 +154,23 @@ fn completions_without_room_are_kept() {
     assert!(driver.next().is_none());
 }
 
+/// The completions of a full wait may be followed by others that are as old.
+#[test]
+fn what_a_full_wait_left_of_starved_connections_is_as_old_as_their_bytes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 1) else { return };
+    driver.backlog = Backlog::new(2, 1);
+    let mut since = |took, fed_since_ns, since_ns| {
+        (driver.took, driver.fed_since_ns) = (took, fed_since_ns);
+        (driver.left_from_before(since_ns), driver.since_ns)
+    };
+    const NONE: u64 = u64::MAX;
+    assert_eq!(since(Took::All, 10, 20), (10, 20), "what starves now was not there before 20");
+    assert_eq!(since(Took::Full, 10, 30), (10, 30));
+    assert_eq!(since(Took::All, NONE, 40), (10, 10), "this one returns the rest");
+    assert_eq!(since(Took::All, NONE, 50), (50, 50));
+}
+
 /// A receive that found no buffer is started again by the next wait, which returns what has been
 /// there since the one before.
 #[test]
