@@ -18,6 +18,8 @@ pub(crate) const PEER: Peer = Peer {
 };
 
 const SUMMARY: &str = "k6.json";
+/// How long a number of requests may take: longer than the caller waits for any tool.
+const COUNTED_MAX: &str = "24h";
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("k6")?;
@@ -39,9 +41,11 @@ fn script(ask: &Ask) -> Result<String, String> {
             "maxVUs": ask.connections,
         } } }),
         (None, Stop::AfterNs(ns)) => json!({ "vus": ask.connections, "duration": Ask::time(ns) }),
-        (None, Stop::AfterRequests(count)) => {
-            json!({ "vus": ask.connections, "iterations": count })
-        }
+        // By itself it stops after ten minutes, however many are left (executor/helpers.go).
+        (None, Stop::AfterRequests(count)) => json!({ "scenarios": { "load": {
+            "executor": "shared-iterations", "vus": ask.connections, "iterations": count,
+            "maxDuration": COUNTED_MAX,
+        } } }),
         (Some(_), Stop::AfterRequests(_)) => {
             return Err("k6 at a rate stops after a time; for example --duration 10s".to_string());
         }
@@ -76,5 +80,7 @@ mod tests {
         insta::assert_snapshot!(order(&ask()).unwrap().shown());
         let open = Ask { rate: Some(500.0), ..more() };
         insta::assert_snapshot!("open", order(&open).unwrap().shown());
+        let counted = Ask { stop: Stop::AfterRequests(99), ..ask() };
+        insta::assert_snapshot!("counted", order(&counted).unwrap().shown());
     }
 }

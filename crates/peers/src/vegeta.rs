@@ -18,6 +18,9 @@ pub(crate) const PEER: Peer = Peer {
 const RESULTS: &str = "vegeta.bin";
 /// The header that asks for compressed bodies.
 const ENCODING: &str = "Accept-Encoding";
+/// Headers that it finds only as they are written here. It would ask for gzip as well, or send a
+/// second host (lib/targets.go, Target.Request).
+const SPELLED: [&str; 2] = [ENCODING, "Host"];
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("vegeta")?;
@@ -38,8 +41,8 @@ fn order(ask: &Ask) -> Result<Order, String> {
     );
     let mut target = format!("{} {}\n", ask.method, ask.url);
     for (name, value) in &ask.headers {
-        // Spelled otherwise it would not find it, and would ask for gzip as well.
-        let name = if name.eq_ignore_ascii_case(ENCODING) { ENCODING } else { name };
+        let spelled = SPELLED.into_iter().find(|known| name.eq_ignore_ascii_case(known));
+        let name = spelled.unwrap_or(name);
         target += &format!("{name}: {value}\n");
     }
     if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(ENCODING)) {
@@ -91,6 +94,13 @@ mod tests {
                         @/tmp/f/body\n";
         assert_eq!((target.as_str(), body.as_str()), (expected, "{folder}"));
         assert_eq!(order.words[1..3], ["-targets", "/tmp/f/target.txt"]);
+    }
+
+    #[test]
+    fn a_host_that_was_asked_for_is_spelled_as_it_is_looked_for() {
+        let headers = vec![("hOST".into(), "a.example".into()), ("x-host".into(), "b".into())];
+        let shown = order(&Ask { headers, ..ask() }).unwrap().shown();
+        assert!(shown.contains("\nHost: a.example\nx-host: b\n"), "{shown}");
     }
 
     #[test]
