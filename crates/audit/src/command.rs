@@ -221,13 +221,19 @@ fn of_oha(told: &mut Foreign, own: &[&str]) {
 }
 
 /// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a
-/// heading or a quote, so a flag or an address must follow the name there.
+/// heading or a quote, so a flag or an address must follow the name there, and a quoted command is
+/// none of this run.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let line = spot.text.trim_start();
         let typed = line.strip_prefix(['$', '#', '>'])?.trim();
-        let own = started(tool, shell::words(typed), NAMED_MAX)?;
-        (line.starts_with('$') || is_typed(&own)).then(|| model::secret::text(typed))
+        let words = shell::words(typed);
+        let is_command = match line.starts_with('$') {
+            true => started(tool, words, NAMED_MAX).is_some(),
+            false => named_at(tool, &words)
+                .is_some_and(|at| at < NAMED_MAX && is_typed(&words[at + 1..])),
+        };
+        is_command.then(|| model::secret::text(typed))
     })
 }
 
@@ -343,6 +349,10 @@ mod tests {
             complete(&mut told, &Given::default(), Page(&head));
             assert_eq!(told.command.as_deref(), Some(typed), "the folder is no command");
         }
+        let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+        let head = "> Compare with \"hey -c 10 http://old/\" of last week\n";
+        complete(&mut told, &Given::default(), Page(head));
+        assert_eq!((told.command, told.connections.is_some()), (None, false), "a quote");
         let told = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
         assert_eq!(figures(&told)[0], None, "a text about the tool");
     }

@@ -226,6 +226,7 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
     for (wrong, said) in [
         ("{ profile = \"seeds\" }", "tune.only"),
         ("{ profile = \"seeds\" }", "[\"rps\"], or only = [] to turn none"),
+        ("{ profile = \"seeds\", values = {} }", "[\"rps\"], or only = [] to turn none"),
         ("{ cpus = \"0/1\" }", "tune.cpus is '0/1', but tune.only"),
         ("{ device = \"eth0\" }", "tune.device is 'eth0', but tune.only"),
         ("{ knobs = [\"rps\"] }", "unknown field"),

@@ -155,9 +155,11 @@ fn read(
         })?;
     if only.is_empty() && values.is_empty() {
         // `only = []` says that nothing is turned, for instance in the cell without knobs.
-        let says_none = table.contains_key("only") || table.contains_key("values");
+        let says_none = |key: &str| {
+            table.contains_key("only") || key != "profile" && table.contains_key("values")
+        };
         let told = [("profile", &profile), ("cpus", &cpus), ("device", &device)].into_iter();
-        let mut told = told.filter(|(_, text)| !says_none && !text.is_empty());
+        let mut told = told.filter(|(key, text)| !says_none(key) && !text.is_empty());
         return match told.next() {
             None => Ok(None),
             Some((key, text)) => Err(format!(
