@@ -202,7 +202,11 @@ impl Session<'_> {
                 Err(end) => return self.log.tell(&format!("{peer}: gone: {end}")),
             }
         }
-        say(line, &FromProbe::Bye { why: Farewell::Unheard }, self.stop);
+        let why = match self.stop.load(Ordering::Relaxed) {
+            true => Farewell::Stopped,
+            false => Farewell::Unheard,
+        };
+        say(line, &FromProbe::Bye { why }, self.stop);
     }
 
     /// The first message to the client.
