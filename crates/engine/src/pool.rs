@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 pub(crate) const OPENING_MAX: u64 = 128;
 /// How often slots are scanned while some wait for their next attempt, nanoseconds.
 const BACKOFF_SCAN_NS: u64 = 5_000_000;
-/// After a scan there is none for so many times its length: with very many slots, scans take a
-/// tenth of the time, unless one takes more than a ninth of a second.
+/// After a scan there is none for so many times its length: with very many slots, scans take at
+/// most a tenth of the time, unless one takes more than a ninth of a second.
 const SCAN_RESTS: u64 = 9;
 /// But not for longer than this, nanoseconds: a scan may have been long because its thread did not
 /// run, and what takes too long must still be seen.
@@ -405,10 +405,10 @@ impl<T> Pool<T> {
         Found::Nothing
     }
 
-    /// Whether no connection has been open for so long that every slot has had a whole attempt in
-    /// vain, with the longest pause before it. To be asked at every scan: what counts is the time
-    /// between scans that found none open, each time up to one second, because this thread may not
-    /// have run.
+    /// Whether no connection has been open for so long that as many slots as may open at once have
+    /// had a whole attempt in vain, with the longest pause before it. To be asked at every scan:
+    /// what counts is the time between scans that found none open, each time up to one second,
+    /// because this thread may not have run.
     pub fn is_hopeless(&mut self, now_ns: u64) -> bool {
         if self.counts.open > 0 {
             self.dead_ns = None;

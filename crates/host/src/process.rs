@@ -71,6 +71,12 @@ pub fn parse_status<'a>(bytes: &'a [u8], field: &str) -> Option<&'a [u8]> {
     })
 }
 
+/// The effective capabilities in a `status` file (proc_pid_status(5)).
+pub fn capabilities(status: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(parse_status(status, "CapEff")?).ok()?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
 /// The path of a file about a process of this host.
 pub fn path(pid: u32, file: &str) -> PathBuf {
     Root::default().process(pid, file)

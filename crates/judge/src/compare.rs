@@ -255,14 +255,15 @@ pub(crate) fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Str
     }
 }
 
-/// Which of two profiles lacks time in the kernel, if the other one has it.
+/// Which of two profiles lack time in the kernel.
 fn kernel_missing(a: Option<&ProfileRecord>, b: Option<&ProfileRecord>) -> Option<String> {
-    let name = match (a?.lacks_kernel(), b?.lacks_kernel()) {
-        (true, false) => "A",
-        (false, true) => "B",
-        _ => return None,
+    let names = match (a?.lacks_kernel(), b?.lacks_kernel()) {
+        (true, false) => "the profile of A only",
+        (false, true) => "the profile of B only",
+        (true, true) => "both profiles",
+        (false, false) => return None,
     };
-    Some(format!("time in the kernel is missing in the profile of {name} only"))
+    Some(format!("time in the kernel is missing in {names}"))
 }
 
 pub(crate) fn cut(text: &str) -> String {
@@ -404,9 +405,9 @@ mod tests {
             Some("time in the kernel is missing in the profile of B only")
         );
         assert!(kernel_missing(Some(&user), Some(&whole)).is_some_and(|why| why.contains(" A ")));
-        for (a, b) in
-            [(Some(&user), Some(&user)), (Some(&whole), Some(&whole)), (None, Some(&user))]
-        {
+        let missing = kernel_missing(Some(&user), Some(&user));
+        assert!(missing.is_some_and(|why| why.ends_with("missing in both profiles")));
+        for (a, b) in [(Some(&whole), Some(&whole)), (None, Some(&user))] {
             assert_eq!(kernel_missing(a, b), None);
         }
     }

@@ -380,8 +380,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Profiles of the server (--profile): null when none were requested or the run had no \
          window for them. visit: point (the window of points[point] itself, whose figures then \
          include the cost of profiling; its profiled is true) or repeat (one more visit of that \
-         level, which is not a point; rate, in_flight and p50_ns are its own). failures: profiles \
-         that could not be taken.",
+         level, which is not a point; rate, in_flight and p50_ns are its own). failures: profiles, \
+         or parts of them, that could not be taken.",
     ),
     (
         "profile.captures[]",

@@ -180,10 +180,14 @@ impl Finished {
                     captured.pids.extend(pids);
                 }
                 if taken.iter().any(|one| one.lacks_kernel) {
-                    self.failures.push(format!(
-                        "{source}: time in the kernel, which this user may not sample; it needs \
-                         root, or kernel.perf_event_paranoid at most 1"
-                    ));
+                    let why = format!(
+                        "{source}: time in the kernel, which this user may not sample; to sample \
+                         it, run as root or set kernel.perf_event_paranoid to 1"
+                    );
+                    // `perf` may be asked twice.
+                    if !self.failures.contains(&why) {
+                        self.failures.push(why);
+                    }
                 }
                 let taken = taken.into_iter();
                 self.taken.extend(taken.map(|one| (capture(&source, begin_ns, &one), one)));

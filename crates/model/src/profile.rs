@@ -96,7 +96,7 @@ pub struct ProfileRecord {
     pub server_us_per_request: Option<f64>,
     /// What was taken, process by process.
     pub captures: Vec<Capture>,
-    /// What could not be taken, and why.
+    /// Profiles, or parts of them, that could not be taken, and why.
     pub failures: Vec<String>,
     /// What was taken, merged over the processes.
     pub kinds: Vec<MergedProfile>,

@@ -41,7 +41,8 @@ fn script(ask: &Ask) -> Result<String, String> {
             "maxVUs": ask.connections,
         } } }),
         (None, Stop::AfterNs(ns)) => json!({ "vus": ask.connections, "duration": Ask::time(ns) }),
-        // By itself it stops after ten minutes, however many are left (executor/helpers.go).
+        // By itself it stops after ten minutes, however many are left
+        // (executor/shared_iterations.go).
         (None, Stop::AfterRequests(count)) => json!({ "scenarios": { "load": {
             "executor": "shared-iterations", "vus": ask.connections, "iterations": count,
             "maxDuration": COUNTED_MAX,

@@ -18,9 +18,9 @@ pub(crate) const PEER: Peer = Peer {
 const RESULTS: &str = "vegeta.bin";
 /// The header that asks for compressed bodies.
 const ENCODING: &str = "Accept-Encoding";
-/// Headers that it finds only as they are written here. It would ask for gzip as well, or send a
-/// second host (lib/targets.go, Target.Request).
-const SPELLED: [&str; 2] = [ENCODING, "Host"];
+/// Headers that it finds only as they are written here. It would send its own beside others
+/// (lib/targets.go, Target.Request; net/http, Request.write).
+const SPELLED: [&str; 3] = [ENCODING, "Host", "User-Agent"];
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_deep("vegeta")?;
@@ -98,9 +98,10 @@ mod tests {
 
     #[test]
     fn a_host_that_was_asked_for_is_spelled_as_it_is_looked_for() {
-        let headers = vec![("hOST".into(), "a.example".into()), ("x-host".into(), "b".into())];
+        let names = ["hOST", "x-host", "user-agent"];
+        let headers = names.map(|name| (name.to_string(), "a".to_string())).to_vec();
         let shown = order(&Ask { headers, ..ask() }).unwrap().shown();
-        assert!(shown.contains("\nHost: a.example\nx-host: b\n"), "{shown}");
+        assert!(shown.contains("\nHost: a\nx-host: a\nUser-Agent: a\n"), "{shown}");
     }
 
     #[test]

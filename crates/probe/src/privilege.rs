@@ -1,7 +1,6 @@
 //! What this process may see of others, from its capabilities.
 
 use crate::process;
-use crate::scan;
 use model::facts::Privilege;
 use std::fs;
 use std::path::Path;
@@ -14,7 +13,7 @@ const CAP_SYS_PTRACE: u64 = 1 << 19;
 /// What may be seen of the server's process, and of any other when it is not known.
 pub fn privilege(server_pid: Option<u32>) -> Privilege {
     let status = fs::read(Path::new("/proc/self/status")).unwrap_or_default();
-    if parse(&status).is_some_and(sees_everything) {
+    if process::capabilities(&status).is_some_and(sees_everything) {
         return Privilege::Root;
     }
     // The links of this folder are as closely guarded as anything that we read about a process.
@@ -27,15 +26,10 @@ fn sees_everything(capabilities: u64) -> bool {
     reads_files && capabilities & CAP_SYS_PTRACE != 0
 }
 
-/// The effective capabilities in `/proc/PID/status` (proc_pid_status(5)).
-pub fn parse(status: &[u8]) -> Option<u64> {
-    let digits = process::parse_status(status, "CapEff")?;
-    u64::from_str_radix(&scan::text(digits), 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use process::capabilities as parse;
 
     #[test]
     fn capabilities_decide_what_is_seen() {

@@ -17,7 +17,7 @@ pub(super) enum Took {
 
 /// See the module.
 pub(super) struct Backlog {
-    /// Waits that may have left something that has not been returned, oldest first: when that may
+    /// Waits that may have left something that has not been returned, in their order: when that may
     /// have arrived at the earliest.
     since_ns: VecDeque<u64>,
     /// After this many more waits, all that one left has been returned.
@@ -29,6 +29,12 @@ impl Backlog {
     pub fn new(events: usize, at_once: usize) -> Self {
         let waits_max = events.saturating_sub(1) / at_once;
         Self { since_ns: VecDeque::with_capacity(waits_max + 1), waits_max }
+    }
+
+    /// The earliest instant at which what earlier waits left may have arrived, or the far future.
+    #[inline]
+    pub fn oldest(&self) -> u64 {
+        self.since_ns.iter().copied().min().unwrap_or(u64::MAX)
     }
 
     /// A wait has returned; what was not there before it arrived at `since_ns` at the earliest.
@@ -44,7 +50,7 @@ impl Backlog {
     #[inline(never)]
     fn since_before(&mut self, since_ns: u64, took: Took) -> u64 {
         self.since_ns.push_back(since_ns);
-        let earliest_ns = self.since_ns.front().copied().unwrap_or(since_ns);
+        let earliest_ns = self.oldest();
         if took == Took::All {
             self.since_ns.clear();
         } else if self.since_ns.len() > self.waits_max {

@@ -590,12 +590,10 @@ impl Driver for Uring {
 
     #[inline]
     fn left_from_before(&mut self, since_ns: u64) -> u64 {
-        // What was received for a starved connection is as old as its bytes.
-        let newest_ns = since_ns.min(self.fed_since_ns);
-        let earliest_ns = self.backlog.since(newest_ns, self.took);
-        // What finds no buffer now is not of those, but may be what a full wait left.
-        self.since_ns = if earliest_ns < newest_ns { earliest_ns } else { since_ns };
-        earliest_ns
+        // What finds no buffer now was not fed, but a full wait may have left it.
+        self.since_ns = since_ns.min(self.backlog.oldest());
+        // What was fed is as old as its bytes.
+        self.backlog.since(since_ns.min(self.fed_since_ns), self.took)
     }
 
     fn next(&mut self) -> Option<Event> {

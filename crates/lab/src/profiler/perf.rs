@@ -9,6 +9,7 @@ use super::Taken;
 use engine::clock::now_ns;
 use model::profile::ProfileKind;
 use profile::{perf, pprof};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -25,11 +26,27 @@ const PERIOD_NS: i64 = 1_000_000_000 / SAMPLES_PER_S;
 /// Most bytes that are read from either program.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Cycles where the processor can count them; in most virtual machines it cannot.
+/// Cycles where the processor can count them, which it cannot in most virtual machines, and where
+/// this process may sample the kernel.
 pub(super) fn event() -> &'static str {
     let counters = ["cpu", "cpu_core", "armv8_pmuv3_0"];
     let has = |name: &&str| Path::new("/sys/bus/event_source/devices").join(name).exists();
-    if counters.iter().any(has) { "cycles" } else { "cpu-clock" }
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+    let status = fs::read("/proc/self/status").unwrap_or_default();
+    let may_sample_kernel =
+        may_sample_kernel(paranoid.as_deref(), host::process::capabilities(&status));
+    if may_sample_kernel && counters.iter().any(has) { "cycles" } else { "cpu-clock" }
+}
+
+/// Without the kernel, cycles are sampled more often, until there are as many samples per second as
+/// of both: each would stand for less time than [`PERIOD_NS`] (`perf_adjust_period`, kernel/events/
+/// core.c). The timer of `cpu-clock` keeps its pace.
+fn may_sample_kernel(paranoid: Option<&str>, capabilities: Option<u64>) -> bool {
+    const CAP_SYS_ADMIN: u64 = 1 << 21;
+    const CAP_PERFMON: u64 = 1 << 38;
+    let level = paranoid.and_then(|level| level.trim().parse::<i32>().ok());
+    level.is_none_or(|level| level <= 1)
+        || capabilities.is_some_and(|all| all & (CAP_SYS_ADMIN | CAP_PERFMON) != 0)
 }
 
 /// CPU time that a process can use between two samples; up to this it may well have none.
@@ -285,6 +302,15 @@ fn complaint(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cycles_are_sampled_only_with_the_kernel() {
+        let may = |level, capabilities| may_sample_kernel(level, Some(capabilities));
+        assert!(may(Some("1\n"), 0) && may(Some("-1\n"), 0) && may(None, 0));
+        assert!(!may(Some("2\n"), 0) && !may(Some("4\n"), !(1 << 38 | 1 << 21)));
+        assert!(may(Some("2\n"), 1 << 38) && may(Some("2\n"), 1 << 21));
+        assert!(!may_sample_kernel(Some("2\n"), None));
+    }
 
     #[test]
     fn refusals_are_one_line() {

@@ -16,7 +16,7 @@ const BRIEF_ROWS: usize = 5;
 const FULL_ROWS: usize = 30;
 
 const WITHOUT_KERNEL: &str = "Time in the kernel is not in this profile, because the user may not \
-    sample it: shares are of the time outside of the kernel.";
+    sample it: all figures are of the time outside of the kernel.";
 
 /// What was profiled, the waits, and the costliest functions.
 pub fn brief(run: &Run) -> Vec<Block> {

@@ -66,8 +66,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
 fn may_raise(host: &Host) -> bool {
     const CAP_SYS_RESOURCE: u32 = 24;
     let status = host.text("/proc/self/status").unwrap_or_default();
-    let word = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = word.and_then(|word| u64::from_str_radix(word.trim(), 16).ok());
+    let bits = ::host::process::capabilities(status.as_bytes());
     bits.is_none_or(|bits| bits & (1 << CAP_SYS_RESOURCE) != 0)
 }
 

@@ -169,6 +169,11 @@ fn what_a_full_wait_left_of_starved_connections_is_as_old_as_their_bytes() {
     assert_eq!(since(Took::Full, 10, 30), (10, 30));
     assert_eq!(since(Took::All, NONE, 40), (10, 10), "this one returns the rest");
     assert_eq!(since(Took::All, NONE, 50), (50, 50));
+    assert_eq!(since(Took::Full, NONE, 60), (60, 60));
+    assert_eq!(since(Took::All, 60, 70), (60, 60), "left and fed, and as old as each other");
+    assert_eq!(since(Took::Full, NONE, 80), (80, 80));
+    assert_eq!(since(Took::Full, NONE, 90), (80, 80), "of the first full one");
+    assert_eq!(since(Took::All, 80, 100), (80, 90), "fed, and older than what the second one left");
 }
 
 /// A receive that found no buffer is started again by the next wait, which returns what has been
