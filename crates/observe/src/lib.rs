@@ -502,14 +502,12 @@ impl Observed {
 
     /// CPUs' worth of time the generator's threads used, with those that ended in the window.
     pub fn client_cpus(&self) -> Option<f64> {
-        let now = self.client_threads.as_ref()?.iter().map(|thread| thread.run);
-        Some(now.sum::<f64>() + self.client_ended_cpus)
+        cpus_of(self.client_threads.as_deref()?, self.client_ended_cpus)
     }
 
     /// The same for the server's threads.
     pub fn server_cpus(&self) -> Option<f64> {
-        let now = self.server_threads.as_ref()?.iter().map(|thread| thread.run);
-        Some(now.sum::<f64>() + self.server_ended_cpus)
+        cpus_of(self.server_threads.as_deref()?, self.server_ended_cpus)
     }
 
     /// The connection tracking tables that packets of this host pass through.
@@ -539,6 +537,13 @@ fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShar
 /// than has passed is older, and a reading missed it: when it ran is not known.
 fn is_older(thread: &ThreadTimes, passed_ns: f64) -> bool {
     (thread.run_ns + thread.wait_ns) as f64 > 1.1 * passed_ns
+}
+
+/// CPUs that the threads of a process used. Not known if none of them was left at the last reading
+/// and none was seen to use any: no reading may have come between its start and its end.
+fn cpus_of(threads: &[ThreadShare], ended: f64) -> Option<f64> {
+    let is_known = !threads.is_empty() || ended > 0.0;
+    is_known.then(|| threads.iter().map(|thread| thread.run).sum::<f64>() + ended)
 }
 
 fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
@@ -684,6 +689,23 @@ mod tests {
             observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
         assert_eq!(shares, [0.5, 0.5], "the third cannot have run 5 s in 2 s");
         assert_eq!(observed.server_cpus(), Some(1.0));
+    }
+
+    #[test]
+    fn what_a_process_used_that_is_gone_at_the_second_reading_is_not_known() {
+        let thread = |run_ns| ThreadTimes { tid: 1, run_ns, ..ThreadTimes::default() };
+        let observed = |reads: &[Vec<ThreadTimes>]| {
+            let readings = reads.iter().enumerate().flat_map(|(second, threads)| {
+                let both = [Data::ClientThreads, Data::ServerThreads];
+                both.map(|which| at(second as u64, which(threads.clone())))
+            });
+            let observed = Observed::of(readings.collect::<Vec<_>>(), 1);
+            (observed.client_cpus(), observed.server_cpus())
+        };
+        assert_eq!(observed(&[vec![thread(0)], vec![]]), (None, None));
+        assert_eq!(observed(&[vec![thread(0)], vec![thread(0)]]), (Some(0.0), Some(0.0)));
+        let seen = observed(&[vec![thread(0)], vec![thread(SECOND)], vec![]]);
+        assert_eq!(seen, (Some(0.5), Some(0.5)), "until it ended");
     }
 
     /// A server with a thread for each connection, or with workers that are replaced.

@@ -25,7 +25,7 @@ fn a_cell_with_a_tool_has_what_the_tool_says_and_what_the_probes_read() {
                 server = { target = \"sink\", args = [\"--threads\", \"1\"] }\n\
                 load = { path = \"/simple\", connections = 2, threads = 1 }\n\
                 cell = [\n  { name = \"counted\", load = { tool = \"h2load\", requests = 500 } },\n\
-                \x20 { name = \"timed\", load = { tool = \"wrk\", duration = \"1s\" } },\n]\n";
+                \x20 { name = \"timed\", load = { tool = \"wrk\", duration = \"3s\" } },\n]\n";
     fs::write(&plan, text).unwrap();
     let runs = folder.join("runs").display().to_string();
     let servers = targets_file();
