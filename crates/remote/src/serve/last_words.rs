@@ -11,7 +11,7 @@ pub(super) const TURN: Duration = Duration::from_millis(50);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How long last messages wait for a client: over a slow link, as long as it takes bytes. When this
-/// probe is told to end, not longer than [`LAST_WORDS`] from then on.
+/// probe has to stop, not longer than [`LAST_WORDS`] from then on.
 pub(super) struct Patience<'a> {
     still: Stillness,
     /// Set when the probe is to end.
@@ -61,7 +61,7 @@ pub(super) fn say_within(line: &mut Line, message: &FromProbe, mut patience: Pat
 mod tests {
     use super::*;
 
-    /// A client that takes bytes for a minute, and a probe that is told to end in this second.
+    /// A client that takes bytes for a minute, and a probe that has to stop in this second.
     #[test]
     fn a_client_that_takes_bytes_is_waited_for_unless_the_probe_ends() {
         let begin = Instant::now();
