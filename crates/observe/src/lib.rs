@@ -29,7 +29,7 @@ use model::reading::{
     ProbeCost, Qdisc, QuotaUse, Reading, Softnet, ThreadTimes, TuningNow, Value, Values,
 };
 use model::tuning::{Fate, Row};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
 
@@ -264,12 +264,51 @@ struct Pair<'a, T> {
     seconds: f64,
 }
 
+/// First and last readings of the threads of a process.
+#[derive(Default)]
+struct ThreadEnds {
+    ends: Ends<Vec<ThreadTimes>>,
+    known: BTreeSet<(u32, u32)>,
+    /// The first reading of each thread that was found late: it is older than the window's first
+    /// reading, which missed it.
+    late: BTreeMap<(u32, u32), (u64, ThreadTimes)>,
+}
+
+impl ThreadEnds {
+    fn add(&mut self, at_ns: u64, threads: Vec<ThreadTimes>) {
+        let first_ns = self.ends.first.as_ref().map(|(first_ns, _)| *first_ns);
+        for thread in &threads {
+            let key = (thread.pid, thread.tid);
+            let is_new = self.known.insert(key);
+            let is_late = |first_ns| is_older(thread, at_ns.saturating_sub(first_ns) as f64);
+            if is_new && first_ns.is_some_and(is_late) {
+                self.late.insert(key, (at_ns, thread.clone()));
+            }
+        }
+        self.ends.add(at_ns, threads);
+    }
+
+    /// Shares of the window's time; of a thread that was found late, of the time since then.
+    fn shares(&self) -> Option<Vec<ThreadShare>> {
+        let mut shares = self.ends.between(thread_shares)?;
+        shares.retain(|thread| !self.late.contains_key(&(thread.pid, thread.tid)));
+        let (last_ns, last) = self.ends.last.as_ref()?;
+        let late = last.iter().filter_map(|last| {
+            let (at_ns, first) = self.late.get(&(last.pid, last.tid))?;
+            let passed_ns = last_ns.saturating_sub(*at_ns) as f64;
+            (passed_ns > 0.0).then(|| thread_share(Some(first), last, passed_ns))
+        });
+        shares.extend(late);
+        Some(shares)
+    }
+}
+
 /// What is kept while readings are taken in: its size does not depend on their number.
 #[derive(Default)]
 struct Tracked {
     cpus: Ends<Vec<CpuTimes>>,
-    client_threads: Ends<Vec<ThreadTimes>>,
-    server_threads: Ends<Vec<ThreadTimes>>,
+    client_threads: ThreadEnds,
+    server_threads: ThreadEnds,
     client_quotas: Ends<Vec<QuotaUse>>,
     server_quotas: Ends<Vec<QuotaUse>>,
     probe_cost: Ends<ProbeCost>,
@@ -445,8 +484,8 @@ impl Tracked {
         let values = |source: &str| seen.values.get(source);
         Observed {
             cpus: seen.cpus.between(|pair| cpu_shares(pair, clock_tick_ns)),
-            client_threads: seen.client_threads.between(thread_shares),
-            server_threads: seen.server_threads.between(thread_shares),
+            client_threads: seen.client_threads.shares(),
+            server_threads: seen.server_threads.shares(),
             client_quotas: seen.client_quotas.between(quota_shares),
             server_quotas: seen.server_quotas.between(quota_shares),
             tcp: values(Values::TCP).and_then(|ends| ends.between(increase)),
@@ -546,25 +585,29 @@ fn cpus_of(threads: &[ThreadShare], ended: f64) -> Option<f64> {
     is_known.then(|| threads.iter().map(|thread| thread.run).sum::<f64>() + ended)
 }
 
+/// Shares of the threads of the last reading, but of those that the first reading missed.
 fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {
         let first = pair.first.iter().find(|first| (first.pid, first.tid) == (last.pid, last.tid));
-        if first.is_none() && is_older(last, passed_ns) {
-            return None;
-        }
-        let (run_ns, wait_ns, slices) =
-            first.map_or((0, 0, 0), |first| (first.run_ns, first.wait_ns, first.slices));
-        Some(ThreadShare {
-            pid: last.pid,
-            tid: last.tid,
-            name: last.name.clone(),
-            run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
-            wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
-            slices_s: last.slices.saturating_sub(slices) as f64 / pair.seconds,
-        })
+        let is_missed = first.is_none() && is_older(last, passed_ns);
+        (!is_missed).then(|| thread_share(first, last, passed_ns))
     };
     pair.last.iter().filter_map(share).collect()
+}
+
+/// Shares of a thread between two readings; one without a first reading started after that.
+fn thread_share(first: Option<&ThreadTimes>, last: &ThreadTimes, passed_ns: f64) -> ThreadShare {
+    let (run_ns, wait_ns, slices) =
+        first.map_or((0, 0, 0), |first| (first.run_ns, first.wait_ns, first.slices));
+    ThreadShare {
+        pid: last.pid,
+        tid: last.tid,
+        name: last.name.clone(),
+        run: last.run_ns.saturating_sub(run_ns) as f64 / passed_ns,
+        wait: last.wait_ns.saturating_sub(wait_ns) as f64 / passed_ns,
+        slices_s: last.slices.saturating_sub(slices) as f64 / (passed_ns / 1e9),
+    }
 }
 
 fn quota_shares(pair: &Pair<'_, Vec<QuotaUse>>) -> Vec<QuotaShare> {
@@ -689,6 +732,25 @@ mod tests {
             observed.server_threads.iter().flatten().map(|thread| thread.run).collect();
         assert_eq!(shares, [0.5, 0.5], "the third cannot have run 5 s in 2 s");
         assert_eq!(observed.server_cpus(), Some(1.0));
+    }
+
+    #[test]
+    fn a_thread_that_was_found_late_has_the_share_of_the_time_since_then() {
+        let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
+        let read = |second, busy_ns: &[u64]| {
+            let busy = busy_ns.iter().map(|run_ns| thread(2, *run_ns));
+            let threads = [thread(1, 0)].into_iter().chain(busy).collect();
+            at(second, Data::ClientThreads(threads))
+        };
+        // Found 1 s after the window's first reading, with more time than could pass since then.
+        let share = |last_s| {
+            let last_ns = (3 + last_s) * SECOND;
+            let readings = [read(10, &[]), read(11, &[3 * SECOND]), read(11 + last_s, &[last_ns])];
+            let observed = Observed::of(readings, 1);
+            observed.client_threads.unwrap().iter().map(|thread| thread.run).collect::<Vec<_>>()
+        };
+        assert_eq!(share(1), [0.0, 1.0]);
+        assert_eq!(share(99), [0.0, 1.0], "less than the whole time, all the same");
     }
 
     #[test]

@@ -181,6 +181,7 @@ fn a_generator_that_is_late_is_c4_and_no_measurement() {
     let url = server.url("/");
     let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     command.args(["load", &url, "-R", "5k", "-c", "100", "-d", "3", "--warmup", "0", "--json"]);
+    command.arg("--strict");
     let output = command.env("CEILING_RUNS", "none").output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -190,4 +191,6 @@ fn a_generator_that_is_late_is_c4_and_no_measurement() {
     let gates = point(&record)["gates"].as_array().unwrap();
     let release = gates.iter().find(|gate| gate["id"] == "release").unwrap();
     assert_eq!(release["ok"], false, "{release}");
+    let median = &point(&record)["standing"]["latency.p50"];
+    assert_eq!(median["is"], "bounded", "{median}");
 }

@@ -44,17 +44,17 @@ fn the_prediction_and_its_arithmetic_are_shown() {
     let server = Server::start("target-sink", &STEADY);
     let folder = Folder::new("size-text");
     let file = measured(&folder, &server.url("/"));
-    let asked = ["size", &file, "--rate", "5M", "--client-cpus", "32", "--link", "25G"];
+    let asked = ["size", &file, "--rate", "5M", "--client-cpus", "32", "--link", "25G", "-v"];
     let said = run(&asked);
     assert_eq!(said.code, 0, "{}", said.stderr);
     for words in [
         "of 32 CPUs for 5.00M/s",
-        "used to 70 % at most",
-        "client CPU per request",
+        "each 70 % used",
+        "client CPUs  ",
         "5.00M/s x",
         "/ (32 CPUs x 0.7) =",
         "/ (25.0Gbit/s x 0.7) =",
-        "server CPUs",
+        "server CPUs  ",
     ] {
         assert!(said.stdout.contains(words), "'{words}' in {}", said.stdout);
     }

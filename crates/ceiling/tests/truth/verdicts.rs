@@ -106,12 +106,16 @@ fn one_worker_at_its_limit_is_the_clients_wall() {
 }
 
 #[test]
-fn little_load_on_a_slow_but_idle_server_is_no_wall() {
+fn little_load_inside_an_idle_server_names_no_limit() {
     let _turn = turn();
     let server = Server::start("target-sink", &["--delay", "fixed:50ms"]);
     let load = ["load", &server.url("/"), "-c", "8", "-d", "3"];
-    let (code, record) = measure_wall(&["none"], &load);
+    let (code, record) = measure_wall(&["unknown"], &load);
     assert_eq!(record["verdict"]["ceiling"]["kind"], "at-least");
+    let name = record["verdict"]["name"].as_str().unwrap();
+    assert!(name.starts_with("the requests were inside the server"), "{name}");
+    let next = record["verdict"]["next"][0].as_str().unwrap();
+    assert!(next.starts_with("ceiling ramp "), "more load would decide it: {next}");
     assert_eq!(code, 0, "{}", shown(&record));
     let rate = record["points"][0]["rate"].as_f64().unwrap();
     assert!((rate - 160.0).abs() < 8.0, "8 at a time for 50 ms: {rate}");
@@ -162,7 +166,7 @@ fn a_server_without_descriptors_is_k3() {
     let arguments = ["--threads", "1", "--single-listener", "--max-fds", "40", "--backlog", "16"];
     let server = Server::start("target-sink", &arguments);
     let url = server.url("/");
-    let (code, record) = measure(&["load", &url, "-c", "200", "-d", "3", "-T", "2s"]);
+    let (code, record) = measure(&["load", &url, "-c", "200", "-d", "3", "-T", "2s", "--strict"]);
     assert_eq!(wall(&record), "K3", "{}", shown(&record));
     assert_eq!(code, 4, "connections that were never served break a gate");
 }

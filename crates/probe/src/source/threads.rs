@@ -7,7 +7,7 @@
 //! the load in its place. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
-//! accounted separately. A thread that started and ended between two scans, a second apart, is not
+//! accounted separately. A thread that started and ended between two scans, a second apart (client: 200 ms), is not
 //! seen; what a thread did after the last read before its end is lost. With more than 256 threads,
 //! name, user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat`
 //! needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
@@ -57,8 +57,8 @@ const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
-/// The same for a tool, which starts its threads while it is watched and may run for seconds only.
-const TOOL_SCAN_NS: u64 = 200 * NS_PER_MS;
+/// The same for the generator, which starts threads while it is watched and may run for seconds only.
+const CLIENT_SCAN_NS: u64 = 200 * NS_PER_MS;
 
 /// What the figures are.
 pub(super) fn client_declared() -> Declaration {
@@ -156,9 +156,9 @@ impl Source for Threads {
             let (pids, every_ns) = match (self.whose, &mut self.tool) {
                 (Whose::Client, Some(tool)) => {
                     tool.refresh()?;
-                    (tool.pids(), TOOL_SCAN_NS)
+                    (tool.pids(), CLIENT_SCAN_NS)
                 }
-                (Whose::Client, None) => (&own[..], SCAN_NS),
+                (Whose::Client, None) => (&own[..], CLIENT_SCAN_NS),
                 (Whose::Server, _) => (round.server()?.pids(), SCAN_NS),
             };
             scan(&self.root, pids, &mut self.threads, Files::below)?;
