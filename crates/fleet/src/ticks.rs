@@ -26,7 +26,7 @@ use model::tls::TlsTally;
 pub const HISTOGRAMS: usize = 10;
 
 /// A tick without its empty parts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SparseTick {
     /// The crew: the one that sends requests, or the one that holds subscribers.
     pub crew: ThreadKind,
@@ -102,24 +102,7 @@ pub fn histograms(tick: &mut Tick) -> [&mut Histogram; HISTOGRAMS] {
 impl SparseTick {
     /// A tick with no counts.
     pub fn empty(load: u32, phase: Phase, (begin_ns, end_ns): (u64, u64)) -> Self {
-        Self {
-            crew: ThreadKind::Requesting,
-            load,
-            phase,
-            begin_ns,
-            end_ns,
-            last: false,
-            fate_ns: 0,
-            counts: Counts::default(),
-            codes: StatusCodes::default(),
-            error_codes: StatusCodes::default(),
-            caught: Vec::new(),
-            warmup_fastest_ns: None,
-            histograms: Default::default(),
-            opened_on: Vec::new(),
-            targets: Vec::new(),
-            subscriptions: Vec::new(),
-        }
+        Self { load, phase, begin_ns, end_ns, ..Self::default() }
     }
 
     /// The non-empty parts of a tick of the engine.

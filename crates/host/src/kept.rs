@@ -111,6 +111,20 @@ impl Kept {
         parse(bytes).map_err(|why| unreadable(&self.path, why))
     }
 
+    /// The same of a file that need not exist: nothing if the thing it belongs to does not, or no
+    /// longer.
+    pub fn parse_if_there<T>(
+        &mut self,
+        buffer: &mut Buffer,
+        parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
+    ) -> Result<Option<T>, Unreadable> {
+        match self.read(buffer) {
+            Ok(bytes) => parse(bytes).map(Some).map_err(|why| self.unreadable(why)),
+            Err(why) if is_gone(&why) => Ok(None),
+            Err(why) => Err(self.unreadable(why)),
+        }
+    }
+
     /// Closes the descriptor; the next read opens the file again.
     pub fn close(&mut self) {
         self.file = None;

@@ -14,10 +14,8 @@ use model::histogram::Summary;
 use model::load::{Arrival, LoadModel};
 use model::maps::IntoMap;
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Unmeasured,
+    Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Unmeasured,
 };
-use model::series::Spread;
 use model::standing::{Figure, LATENCIES, Standing, Standings};
 use model::tool::{ToolCost, ToolRun};
 use model::verdict::{Gate, GateId, Verdict};
@@ -159,19 +157,14 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         attempt: 1,
         profiled: false,
         window_ns: run.window_ns,
-        connections: no_connections(),
+        connections: ConnectionInfo::default(),
         turnover: None,
         events: None,
         requests: RequestInfo {
-            planned: None,
             sent: count(&told.requests),
             completed: count(&told.good),
             failed: count(&told.failed),
-            unsent: 0,
-            unaccounted: 0,
-            waited: 0,
-            unanswered: 0,
-            arrived: None,
+            ..RequestInfo::default()
         },
         status: [("2xx".to_string(), count(&told.good))].into_map(),
         status_codes: BTreeMap::new(),
@@ -210,20 +203,6 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         expectations: Vec::new(),
         fingerprints: Vec::new(),
         verdict: crate::undecided(),
-    }
-}
-
-fn no_connections() -> ConnectionInfo {
-    ConnectionInfo {
-        asked: 0,
-        opened: 0,
-        served: 0,
-        failed: 0,
-        reopened: 0,
-        unsolicited: 0,
-        connect_ns: Summary::default(),
-        handshakes: Handshakes::default(),
-        requests_each: Spread::default(),
     }
 }
 

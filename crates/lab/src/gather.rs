@@ -20,7 +20,7 @@ const TENTHS: usize = 10;
 const TENTH_NS: u64 = 100_000_000;
 
 /// The sum of all ticks of one level so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Gathered {
     /// Requests of the window.
     pub measured: Counters,
@@ -114,9 +114,10 @@ pub struct Gathered {
 }
 
 /// What ends a measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WindowEnds {
     /// The last send: the clock decides.
+    #[default]
     WithSends,
     /// The last outcome of a request, good or bad: a budget of requests decides.
     WithFates,
@@ -169,54 +170,14 @@ struct SecondSum {
 impl Gathered {
     /// Empty, for this many workers.
     pub fn new(workers: u32) -> Self {
+        let workers = workers as usize;
         Self {
-            measured: Counters::default(),
-            codes: StatusCodes::default(),
-            error_codes: StatusCodes::default(),
-            caught: Vec::new(),
-            unmeasured: Counters::default(),
-            warmup_fastest_ns: None,
-            arrived: 0,
-            answered: 0,
-            window_loop: Loop::default(),
-            level_loop: Loop::default(),
-            latency: Histogram::new(),
-            service: Histogram::new(),
-            release_lag: Histogram::new(),
-            lateness: Histogram::new(),
-            unseen: Histogram::new(),
-            at_least: Histogram::new(),
-            connect: Histogram::new(),
-            turnover: Turnover::default(),
-            starts: Starts::default(),
-            planned_connect: Histogram::new(),
-            openings: None,
-            open: (0, 0),
-            window_connect: Histogram::new(),
-            tenths_established: Vec::new(),
-            handshake: Histogram::new(),
-            tls: TlsTally::default(),
-            per_connection: Histogram::new(),
-            opened_on: Vec::new(),
-            targets: Vec::new(),
-            events: EventCounts::default(),
-            subscriptions: Vec::new(),
-            tenths: Vec::new(),
-            load: Vec::new(),
-            fresh: Fresh::default(),
-            most_open: 0,
-            resident_bytes: None,
-            series: Vec::new(),
-            open_seconds: VecDeque::new(),
-            connections: vec![Connections::default(); workers as usize],
-            has_begun: vec![false; workers as usize],
+            connections: vec![Connections::default(); workers],
+            has_begun: vec![false; workers],
             window_begin_ns: u64::MAX,
-            ends: WindowEnds::WithSends,
-            fate_ns: 0,
-            last_tick_ns: 0,
-            ended_ns: vec![0; workers as usize],
-            spin_ns: vec![0; workers as usize],
-            last: 0,
+            ended_ns: vec![0; workers],
+            spin_ns: vec![0; workers],
+            ..Self::default()
         }
     }
 

@@ -377,7 +377,7 @@ pub struct LoadInfo {
 }
 
 /// Outcomes of connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionInfo {
     /// Asked for.
     pub asked: u64,
@@ -525,7 +525,7 @@ pub struct Handshakes {
 
 /// Outcomes of requests. `planned = sent + unsent + unaccounted` and
 /// `sent = completed + failed + unanswered`, exactly.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestInfo {
     /// Due in the window of an open loop, or the number of requests that was asked for (`-n`).
     pub planned: Option<u64>,
@@ -716,15 +716,13 @@ fn is_zero(count: &u64) -> bool {
 /// Fills the counted parts of a point's record from the workers' counters.
 pub fn count_requests(counters: &Counters) -> RequestInfo {
     RequestInfo {
-        planned: None,
         sent: counters.sent,
         completed: counters.completed,
         failed: counters.failed,
         unsent: counters.unsent,
-        unaccounted: 0,
         waited: counters.waited,
         unanswered: counters.unanswered,
-        arrived: None,
+        ..RequestInfo::default()
     }
 }
 

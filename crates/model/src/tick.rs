@@ -69,10 +69,13 @@ impl ErrorClass {
 }
 
 /// What a thread of the engine does. Readings know a thread by its name only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadKind {
     /// It sends requests and receives responses.
+    #[default]
     Requesting,
     /// It receives events.
     Listening,
@@ -274,10 +277,11 @@ impl AddAssign<&Counters> for Counters {
 }
 
 /// Which part of a level a request was sent in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// No load.
+    #[default]
     Idle,
     /// Load that is not measured.
     Warmup,
@@ -418,7 +422,7 @@ impl AddAssign<&Loop> for Loop {
 ///
 /// For a worker with subscribers, `completed` counts events in place of requests, `latency` is
 /// their staleness, and a connection is served when its stream is accepted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tick {
     /// Which worker, from 0.
     pub worker: u32,
@@ -501,45 +505,6 @@ pub struct Tick {
     /// What each subscriber of the worker saw around the window: filled in the last tick of a load
     /// order, else empty.
     pub subscriptions: Vec<Subscription>,
-}
-
-impl Default for Tick {
-    fn default() -> Self {
-        Self {
-            worker: 0,
-            load: 0,
-            phase: Phase::Idle,
-            begin_ns: 0,
-            end_ns: 0,
-            last: false,
-            fate_ns: 0,
-            measured: Counters::default(),
-            codes: StatusCodes::default(),
-            error_codes: StatusCodes::default(),
-            caught: Vec::new(),
-            unmeasured: Counters::default(),
-            warmup_fastest_ns: None,
-            connections: Connections::default(),
-            turnover: Turnover::default(),
-            starts: Starts::default(),
-            tls: TlsTally::default(),
-            accounting: Loop::default(),
-            latency: Histogram::new(),
-            service: Histogram::new(),
-            release_lag: Histogram::new(),
-            lateness: Histogram::new(),
-            unseen: Histogram::new(),
-            at_least: Histogram::new(),
-            connect: Histogram::new(),
-            planned_connect: Histogram::new(),
-            handshake: Histogram::new(),
-            per_connection: Histogram::new(),
-            opened_on: Vec::new(),
-            targets: Vec::new(),
-            events: EventCounts::default(),
-            subscriptions: Vec::new(),
-        }
-    }
 }
 
 impl Tick {

@@ -93,7 +93,7 @@ enum Waiting {
 }
 
 /// The ticks of one crew of all agents.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Merger {
     load: u32,
     begin_ns: u64,
@@ -113,19 +113,7 @@ pub(super) struct Merger {
 impl Merger {
     /// A merger without a load.
     pub(super) fn new() -> Self {
-        Self {
-            load: 0,
-            begin_ns: 0,
-            window_ns: None,
-            drain_ns: 0,
-            give_up_ns: None,
-            members: Vec::new(),
-            waiting: BTreeMap::new(),
-            spare: Vec::new(),
-            handed_out: BTreeSet::new(),
-            targets: Vec::new(),
-            is_over: true,
-        }
+        Self { is_over: true, ..Self::default() }
     }
 
     /// Notes an order of the lab to all agents, at this instant.

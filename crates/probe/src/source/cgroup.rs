@@ -14,7 +14,7 @@
 
 use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};
-use crate::kept::{Buffer, Kept, is_gone};
+use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
 use model::metric::{Declaration, Unit};
@@ -145,10 +145,10 @@ impl GroupFiles {
     fn quota(&mut self, buffer: &mut Buffer) -> Result<Quota, Unreadable> {
         if self.version == 2 {
             // The root, and groups without the controller, have no such file and no limit.
-            return Ok(if_there(&mut self.quota, buffer, parse_max)?.unwrap_or_default());
+            return Ok(self.quota.parse_if_there(buffer, parse_max)?.unwrap_or_default());
         }
-        let quota_us = if_there(&mut self.quota, buffer, parse_v1_us)?.flatten();
-        let period_us = if_there(&mut self.period, buffer, parse_v1_us)?.flatten();
+        let quota_us = self.quota.parse_if_there(buffer, parse_v1_us)?.flatten();
+        let period_us = self.period.parse_if_there(buffer, parse_v1_us)?.flatten();
         Ok(Quota { quota_us, period_us })
     }
 
@@ -156,14 +156,14 @@ impl GroupFiles {
     fn quota_use(&mut self, buffer: &mut Buffer) -> Result<Option<QuotaUse>, Unreadable> {
         let stat = if self.version == 2 && self.path == "/" {
             // Before Linux 5.8 the root has no such file. It has no quota either.
-            let Some(stat) = if_there(&mut self.stat, buffer, parse)? else { return Ok(None) };
+            let Some(stat) = self.stat.parse_if_there(buffer, parse)? else { return Ok(None) };
             stat
         } else {
             self.stat.parse(buffer, parse)?
         };
         let quota = self.quota(buffer)?;
         let usage_ns = match self.version {
-            1 => if_there(&mut self.usage, buffer, parse_v1_us)?.flatten(),
+            1 => self.usage.parse_if_there(buffer, parse_v1_us)?.flatten(),
             _ => stat.usage_ns,
         };
         Ok(Some(QuotaUse {
@@ -175,18 +175,6 @@ impl GroupFiles {
             throttled_ns: stat.throttled_ns,
             usage_ns,
         }))
-    }
-}
-
-fn if_there<T>(
-    file: &mut Kept,
-    buffer: &mut Buffer,
-    parse: fn(&[u8]) -> Result<T, ParseError>,
-) -> Result<Option<T>, Unreadable> {
-    match file.read(buffer) {
-        Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
-        Err(why) if is_gone(&why) => Ok(None),
-        Err(why) => Err(file.unreadable(why)),
     }
 }
 

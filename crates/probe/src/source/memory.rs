@@ -13,7 +13,7 @@
 
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
-use crate::kept::{Buffer, Kept, is_gone};
+use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
@@ -121,28 +121,20 @@ impl MemoryFiles {
         all: &mut BTreeMap<String, u64>,
     ) -> Result<(), Unreadable> {
         for (name, file) in [("usage_bytes", &mut self.usage), ("limit_bytes", &mut self.limit)] {
-            let bytes = match file.read(buffer) {
-                Ok(bytes) => bytes,
-                Err(why) if is_gone(&why) => continue,
-                Err(why) => return Err(file.unreadable(why)),
-            };
-            let number = parse_limit(bytes).map_err(|why| file.unreadable(why))?;
+            let number = file.parse_if_there(buffer, parse_limit)?.flatten();
             all.extend(number.map(|number| (format!("server.{name}"), number)));
         }
         let version = self.group.version;
-        let file = &mut self.events;
-        let events = match file.read(buffer) {
-            Ok(bytes) if version == 1 => {
+        let events = self.events.parse_if_there(buffer, |bytes| match version {
+            1 => {
                 parse_limit(bytes).map(|count| Vec::from_iter(count.map(|n| ("failcnt".into(), n))))
             }
-            Ok(bytes) => parse_events(bytes).map(|events| {
+            _ => parse_events(bytes).map(|events| {
                 events.into_iter().map(|(name, count)| (format!("events_{name}"), count)).collect()
             }),
-            Err(why) if is_gone(&why) => return Ok(()),
-            Err(why) => return Err(file.unreadable(why)),
-        };
-        let events = events.map_err(|why| file.unreadable(why))?;
-        all.extend(events.into_iter().map(|(name, count)| (format!("server.{name}"), count)));
+        })?;
+        let events = events.into_iter().flatten();
+        all.extend(events.map(|(name, count)| (format!("server.{name}"), count)));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@
 //! are `TCP6.inuse`, absent when IPv6 is off.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept, is_gone};
+use crate::kept::{Buffer, Kept};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -59,11 +59,8 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 impl Source for Sockstat {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let mut gauges = self.v4.parse(&mut self.buffer, parse)?;
-        match self.v6.read(&mut self.buffer) {
-            Ok(bytes) => gauges.extend(parse(bytes).map_err(|why| self.v6.unreadable(why))?),
-            Err(why) if is_gone(&why) => {} // IPv6 is off; its keys are absent.
-            Err(why) => return Err(self.v6.unreadable(why)),
-        }
+        // Where IPv6 is off, its keys are absent.
+        gauges.extend(self.v6.parse_if_there(&mut self.buffer, parse)?.into_iter().flatten());
         Ok(Data::values(Values::SOCKETS, gauges))
     }
 }

@@ -23,7 +23,6 @@ use model::reading::{Data, ThreadTimes};
 use model::root::Root;
 use model::units::{NS_PER_MS, NS_PER_S};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 
 /// One `schedstat` line.
@@ -243,11 +242,11 @@ impl Files {
         tid: u32,
         buffer: &mut Buffer,
     ) -> Result<Option<ThreadTimes>, Unreadable> {
-        let Some(times) = unless_gone(&mut self.schedstat, buffer, parse)? else {
+        let Some(times) = self.schedstat.parse_if_there(buffer, parse)? else {
             return Ok(None);
         };
         if self.last.is_none() {
-            self.last = unless_gone(&mut self.stat, buffer, parse_stat)?;
+            self.last = self.stat.parse_if_there(buffer, parse_stat)?;
         }
         let Some(stat) = &self.last else { return Ok(None) };
         Ok(Some(ThreadTimes {
@@ -260,19 +259,6 @@ impl Files {
             user_ticks: stat.user_ticks,
             system_ticks: stat.system_ticks,
         }))
-    }
-}
-
-fn unless_gone<T>(
-    file: &mut Kept,
-    buffer: &mut Buffer,
-    parse: fn(&[u8]) -> Result<T, ParseError>,
-) -> Result<Option<T>, Unreadable> {
-    let read: io::Result<&[u8]> = file.read(buffer);
-    match read {
-        Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
-        Err(why) if is_gone(&why) => Ok(None),
-        Err(why) => Err(file.unreadable(why)),
     }
 }
 

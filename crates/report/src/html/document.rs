@@ -14,7 +14,7 @@ const WITHOUT_SCRIPTS: &str =
     "<noscript><p>Charts need scripts; the tables above do not.</p></noscript>\n";
 
 /// A file that is being assembled from top to bottom.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Document<'a> {
     title: &'a str,
     feed: Option<&'a str>,
@@ -30,17 +30,7 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// An empty file.
     pub fn new(title: &'a str) -> Self {
-        Self {
-            title,
-            feed: None,
-            style: "",
-            script: None,
-            body: String::new(),
-            charts: Vec::new(),
-            data: String::new(),
-            has_drawings: false,
-            served: None,
-        }
+        Self { title, ..Self::default() }
     }
 
     /// Adds the address of a feed to the head.
