@@ -69,9 +69,7 @@ impl ErrorClass {
 }
 
 /// What a thread of the engine does. Readings know a thread by its name only.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadKind {
     /// It sends requests and receives responses.
