@@ -378,7 +378,9 @@ impl Uring {
             self.poll()
         } else if self.coalesce_us > 0 {
             let timeout = timespec(left_ns);
-            let arguments = SubmitArgs::new().timespec(&timeout).min_wait_usec(self.coalesce_us);
+            // The kernel waits for the longer of both.
+            let least_us = u64::from(self.coalesce_us).min(left_ns / 1000) as u32;
+            let arguments = SubmitArgs::new().timespec(&timeout).min_wait_usec(least_us);
             let want = self.connections.len().clamp(1, COMPLETIONS as usize / 2);
             self.ring.submitter().submit_with_args(want, &arguments)
         } else if left_ns < OWN_TIMEOUT_NS {

@@ -204,6 +204,22 @@ fn a_wait_takes_all_that_is_there() {
     assert!(took_all, "some were left each time");
 }
 
+/// A request may be due then. A wait that ignores it would last a minute.
+#[test]
+fn coalescing_ends_when_the_wait_is_to_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 4) else { return };
+    if !driver.ring.params().is_feature_min_timeout() {
+        println!("skipped: this kernel cannot coalesce");
+        return;
+    }
+    driver.coalesce_us = 60_000_000;
+    driver.open(0, 0);
+    let now_ns = driver.now_ns();
+    let woken_ns = driver.wait(now_ns, now_ns + 1_000_000);
+    assert!(woken_ns - now_ns < 30_000_000_000);
+}
+
 /// More completions than the kernel has room for: none is lost, and submitting continues.
 #[test]
 fn completions_without_room_are_kept() {
