@@ -59,7 +59,8 @@ struct Stream<S> {
     is_stream: bool,
     /// A stream was counted as accepted in this level.
     is_counted: bool,
-    /// Highest number ever seen.
+    /// Highest number seen since the stream was first accepted in this level, or in the level from
+    /// which it is kept.
     last: Option<u64>,
     seen: Subscription,
 }
@@ -221,6 +222,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         while let Ok(order) = self.orders.pop() {
             match order {
                 Order::Connect { load, connections, .. } => {
+                    // What was until now is not of this level.
+                    self.hand_over(now_ns);
                     self.load = load;
                     self.begin_level(connections, now_ns);
                 }
@@ -282,13 +285,16 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     }
 
     fn begin_level(&mut self, connections: u32, now_ns: u64) {
-        self.hand_over(now_ns);
         self.pool.begin_level(connections);
         (self.is_level_on, self.is_warm) = (true, false);
         for slot in self.pool.all() {
             let duty = self.pool.duty(slot);
             let stream = self.pool.state(slot);
             stream.is_counted = duty == Duty::Kept && stream.is_stream;
+            if !stream.is_counted {
+                // Until it has a stream in this level, it misses nothing of it.
+                (stream.last, stream.seen.is_accepted) = (None, false);
+            }
             match duty {
                 Duty::Begin => self.pool.queue(slot),
                 Duty::Kept => {
@@ -301,6 +307,8 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
                 Duty::Nothing => {}
             }
         }
+        // So that it is known at once which connections are kept.
+        self.hand_over(now_ns);
     }
 
     fn begin_window(&mut self, measure: Stage) {

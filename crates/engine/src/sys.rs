@@ -183,6 +183,13 @@ pub fn send_now(fd: RawFd, bytes: &[u8]) -> Result<usize, i32> {
     if taken >= 0 { Ok(taken as usize) } else { Err(errno()) }
 }
 
+/// Ends a connection in both directions, also where others hold the socket: the peer reads an
+/// orderly end. Nothing happens to one that has ended.
+pub fn shut_down(socket: &OwnedFd) {
+    // SAFETY: no pointers.
+    unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
 /// The result of a call that fails with a negative number, or the errno.
 pub fn checked(result: libc::c_int) -> Result<libc::c_int, i32> {
     if result >= 0 { Ok(result) } else { Err(errno()) }

@@ -314,6 +314,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         while let Ok(order) = self.orders.pop() {
             match order {
                 Order::Connect { load, connections, connections_max, depth, pace, life } => {
+                    // What was until now is not of this level.
+                    self.hand_over(now_ns);
                     (self.load, self.depth, self.pace) = (load, depth, pace);
                     self.life = life;
                     self.wanted_max = connections_max.max(connections);

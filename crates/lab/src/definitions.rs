@@ -423,9 +423,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].turnover",
         "Connections of the window when they come and go: attempts begun, established and failed, \
          and open connections that we or the peer closed first (the side that closes first keeps \
-         the TIME_WAIT). Those open when the window began and those established in it are closed \
-         in it or open when it ends: open_before + established = closed_by_us + closed_by_peer + \
-         open_after, exactly. rate: established per second. planned_rate: the requested rate in \
+         the TIME_WAIT). One whose response announced its end (Connection: close) counts as closed \
+         by us: we close it at once, and the peer may have closed it by then. Those open when the \
+         window began and those established in it are closed in it or open when it ends: \
+         open_before + established = closed_by_us + closed_by_peer + open_after, exactly. rate: \
+         established per second. planned_rate: the requested rate in \
          open loop, else devices over their mean hold, as if connecting took no time. connect_ns: \
          from connect() to established, attempts that succeeded in the window. syn_retries: \
          connects of the whole level that took as long as the delay before a SYN packet is sent \

@@ -1,6 +1,7 @@
 //! Limits of this host that a trial would run into: checked, and raised if allowed, before load.
 
 use crate::ports::{Ports, PortsError};
+use engine::driver::uring::{self, Removal};
 use model::load::{DriverKind, Level};
 use model::route::Route;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -42,7 +43,8 @@ pub enum LimitError {
 /// Where the sockets of connections are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// Among the descriptors of the process: epoll.
+    /// Among the descriptors of the process: epoll, and io_uring where the kernel closes sockets of
+    /// its tables late.
     OfProcess,
     /// In a table of each of so many workers: io_uring.
     OfWorkers(u64),
@@ -52,7 +54,9 @@ impl Tables {
     /// The tables of a driver with this many workers.
     pub fn of(driver: DriverKind, workers: u32) -> Self {
         match driver {
-            DriverKind::Uring => Self::OfWorkers(u64::from(workers)),
+            DriverKind::Uring if uring::removal() == Removal::Closes => {
+                Self::OfWorkers(u64::from(workers))
+            }
             _ => Self::OfProcess,
         }
     }

@@ -41,9 +41,9 @@ impl<'a> RunBuilder<'a> {
         }
         let levels: Vec<Level> = Crews::of_all(trial).iter().map(Crews::both).collect();
         let connections = levels.iter().map(Level::connections_max).max().unwrap_or(1);
-        let (connections, threads) = match trial.driver {
-            DriverKind::Uring => crews::fullest(trial),
-            _ => (connections, 1),
+        let (connections, threads) = match Tables::of(trial.driver, 1) {
+            Tables::OfWorkers(_) => crews::fullest(trial),
+            Tables::OfProcess => (connections, 1),
         };
         let tables = Tables::of(trial.driver, threads);
         if let Some(raised) = limits::allow_files(u64::from(connections), tables)? {

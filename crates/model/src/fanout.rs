@@ -43,7 +43,7 @@ impl AddAssign<&EventCounts> for EventCounts {
 pub struct Subscription {
     /// Which stream, from 0.
     pub stream: u32,
-    /// Whether the stream was ever accepted.
+    /// Whether the stream was accepted in this level, or is kept from one before.
     pub is_accepted: bool,
     /// Highest number before the window; when there was none, derived from the first one in it.
     pub before: Option<u64>,

@@ -422,7 +422,8 @@ pub struct TurnoverInfo {
     pub established: u64,
     /// Attempts that failed.
     pub failed: u64,
-    /// Open connections that we closed first: their TIME_WAIT is ours.
+    /// Open connections that we closed first: their TIME_WAIT is ours. Those whose response
+    /// announced their end count here, although the peer may have closed them just before.
     pub closed_by_us: u64,
     /// Open connections that the peer closed or reset first.
     pub closed_by_peer: u64,

@@ -330,9 +330,9 @@ pub struct Turnover {
     pub established: u64,
     /// Attempts that failed.
     pub failed: u64,
-    /// Open connections that we closed first.
+    /// Open connections that we closed first, and those whose response announced their end.
     pub closed_by_us: u64,
-    /// Open connections that the peer closed or reset first.
+    /// Other open connections that the peer closed or reset first.
     pub closed_by_peer: u64,
 }
 

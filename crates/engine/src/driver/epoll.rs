@@ -370,7 +370,7 @@ impl Driver for Epoll {
         self.poll(if has_more { 0 } else { until_ns.saturating_sub(now_ns) });
         let is_thin = self.count > 0 && self.count < self.connections.len().min(EVENTS_MAX) / 2;
         if self.coalesce_ns > 0 && is_thin {
-            clock::pause_ns(self.coalesce_ns);
+            clock::pause_ns(self.coalesce_ns.min(until_ns.saturating_sub(clock::now_ns())));
             self.poll(0);
         }
         self.took = if self.count == EVENTS_MAX { Took::Full } else { Took::All };
@@ -542,6 +542,23 @@ mod tests {
         assert_eq!(turn(10), (10, EVENTS_MAX));
         assert_eq!(turn(20), (10, 10), "left by the wait before");
         assert_eq!(turn(30), (30, 0));
+    }
+
+    /// A request may be due then. A pause that ignores it would last a minute.
+    #[test]
+    fn coalescing_ends_when_the_wait_is_to_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (method, path) = ("GET".to_string(), "/".to_string());
+        let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
+        let routes = vec![Route::to(listener.local_addr().unwrap())];
+        let job = Job { routes, coalesce_ns: 60_000_000_000, ..Job::for_tests(tape) };
+        let mut driver = Epoll::new(&job, 4).unwrap();
+        driver.open(0, 0);
+        let _peer = listener.accept().unwrap();
+        let now_ns = driver.now_ns();
+        let woken_ns = driver.wait(now_ns, now_ns + 1_000_000);
+        assert_eq!(driver.count, 1, "one event of four connections is few");
+        assert!(woken_ns - now_ns < 30_000_000_000);
     }
 
     /// Both ways to wait: events that are there, and a wait that is over without one.

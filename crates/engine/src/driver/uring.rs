@@ -5,8 +5,10 @@
 //! issuer with deferred task work: receives run when the worker asks for them, on its own CPU, not
 //! in the middle of its code. Sockets live in the ring's own table and not among the descriptors of
 //! the process, which saves the kernel a reference per operation, and the process a descriptor per
-//! connection: the limit of open files then applies to each ring. See io_uring_setup(2),
-//! io_uring_register_files_update(3) and io_uring_prep_recv_multishot(3).
+//! connection: the limit of open files then applies to each ring. Linux before 6.13 closes what was
+//! removed from the table too late ([`Removal`]); there the descriptors are kept, to shut the
+//! connections down. See io_uring_setup(2), io_uring_register_files_update(3) and
+//! io_uring_prep_recv_multishot(3).
 //!
 //! Hot: runs for every request.
 
@@ -17,11 +19,12 @@ use crate::{clock, job::Job};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
 use wire::tape::Tape;
 
 /// Queued submissions at which they are submitted in the middle of a turn. This bounds how much
@@ -53,6 +56,10 @@ const OWN_TIMEOUT_NS: u64 = 2_000_000;
 const END_WITHIN: Timespec = Timespec::new().sec(2);
 /// IORING_ENTER_GETEVENTS of io_uring_enter(2).
 const GET_EVENTS: u32 = 1;
+/// How often to look whether a removed socket is closed, and the pause after each look,
+/// nanoseconds. A kernel that closes it at once has done so before the first look.
+const REMOVAL_LOOKS: u32 = 100;
+const REMOVAL_PAUSE_NS: u64 = 1_000_000;
 
 /// What a completion belongs to; kept in its user data with slot and generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +101,21 @@ enum TableSlot {
     Vacated,
 }
 
+/// When the kernel closes a socket that was removed from a ring's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// When the operations on it have ended.
+    Closes,
+    /// When all operations have ended that the ring started before, on any of its sockets: an idle
+    /// connection, which always receives, keeps those open that are removed after its receive
+    /// began. Linux 6.1 to 6.12.
+    Waits,
+}
+
 struct Connection {
     link: TableSlot,
+    /// Kept where [`Removal::Waits`], to shut the connection down.
+    socket: Option<OwnedFd>,
     /// Counts the sockets of a slot (24 bits), to recognise completions of an old one.
     generation: u32,
     /// Bytes of the send under way whose completion is awaited, and where they are.
@@ -153,6 +173,7 @@ pub struct Uring {
     /// Stamp of all completions of this turn.
     woken_ns: u64,
     coalesce_us: u32,
+    removal: Removal,
 }
 
 impl Uring {
@@ -175,6 +196,7 @@ impl Uring {
         let buffers = SharedBuffers::new(&submitter, count as u16)?;
         let closed = || Connection {
             link: TableSlot::None,
+            socket: None,
             generation: 0,
             sending: 0..0,
             source: SendBytes::Tape,
@@ -206,20 +228,23 @@ impl Uring {
             timer: Box::new(Timespec::new()),
             woken_ns: clock::now_ns(),
             coalesce_us: (job.coalesce_ns / 1000).min(u64::from(u32::MAX)) as u32,
+            removal: removal(),
         })
     }
 
     fn try_open(&mut self, slot: SlotId, route: u32) -> io::Result<()> {
-        if std::mem::take(&mut self.connections[slot as usize].has_parted) {
+        let connection = &mut self.connections[slot as usize];
+        if std::mem::take(&mut connection.has_parted) || connection.socket.is_some() {
             self.hand_over(0);
+            self.shut_down(slot);
         }
         let route = &self.routes[route as usize];
         let socket = sys::stream_socket(route)?;
         // The table keeps its own reference; it replaces a socket that was closed before.
         self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
-        drop(socket);
         let (pointer, length) = (route.to.as_ptr(), route.to.length());
         let connection = &mut self.connections[slot as usize];
+        connection.socket = (self.removal == Removal::Waits).then_some(socket);
         connection.link = TableSlot::Connecting;
         let tag = Operation::Connect.tag(slot, connection.generation);
         let connect = opcode::Connect::new(Fixed(slot), pointer, length).build().user_data(tag);
@@ -353,7 +378,9 @@ impl Uring {
             self.poll()
         } else if self.coalesce_us > 0 {
             let timeout = timespec(left_ns);
-            let arguments = SubmitArgs::new().timespec(&timeout).min_wait_usec(self.coalesce_us);
+            // The kernel waits for the longer of both.
+            let least_us = u64::from(self.coalesce_us).min(left_ns / 1000) as u32;
+            let arguments = SubmitArgs::new().timespec(&timeout).min_wait_usec(least_us);
             let want = self.connections.len().clamp(1, COMPLETIONS as usize / 2);
             self.ring.submitter().submit_with_args(want, &arguments)
         } else if left_ns < OWN_TIMEOUT_NS {
@@ -503,8 +530,33 @@ impl Uring {
         self.push(cancel.flags(squeue::Flags::SKIP_SUCCESS).user_data(own_tag));
     }
 
+    /// Ends the connection of a slot that is no longer used, if its descriptor was kept. What it
+    /// has to send must be submitted.
+    fn shut_down(&mut self, slot: SlotId) {
+        if let Some(socket) = self.connections[slot as usize].socket.take() {
+            sys::shut_down(&socket);
+        }
+    }
+
+    /// Ends the connections that were closed since the last wait, before the kernel closes their
+    /// sockets.
+    #[cold]
+    fn shut_vacated(&mut self) {
+        self.hand_over(0);
+        for at in 0..self.vacated.len() {
+            let slot = self.vacated[at];
+            // A slot that was opened again has another socket.
+            if self.connections[slot as usize].link == TableSlot::Vacated {
+                self.shut_down(slot);
+            }
+        }
+    }
+
     /// Removes unused sockets from the table; the kernel closes them.
     fn vacate(&mut self) {
+        if !self.vacated.is_empty() && self.removal == Removal::Waits {
+            self.shut_vacated();
+        }
         while let Some(slot) = self.vacated.pop() {
             let connection = &mut self.connections[slot as usize];
             if connection.link == TableSlot::Vacated {
@@ -765,6 +817,46 @@ pub fn check() -> Result<(), String> {
     SharedBuffers::new(&submitter, BUFFERS_MIN)
         .map(drop)
         .map_err(|error| reason("buffer rings", error))
+}
+
+/// When this kernel closes removed sockets. Tried once per process.
+// Cold: before a run. It takes a tenth of a second where they wait.
+pub fn removal() -> Removal {
+    static REMOVAL: OnceLock<Removal> = OnceLock::new();
+    // What works everywhere, if it cannot be tried.
+    *REMOVAL.get_or_init(|| try_removal().unwrap_or(Removal::Waits))
+}
+
+/// Removes a socket from a ring's table while an older operation on another one is under way, and
+/// sees whether the other end reads the end.
+fn try_removal() -> io::Result<Removal> {
+    let mut ring: IoUring =
+        IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(8)?;
+    let (idle, _idle_peer) = UnixStream::pair()?;
+    let (removed, mut peer) = UnixStream::pair()?;
+    peer.set_nonblocking(true)?;
+    let submitter = ring.submitter();
+    submitter.register_files_sparse(2)?;
+    submitter.register_files_update(0, &[idle.as_raw_fd(), removed.as_raw_fd()])?;
+    drop(removed);
+    let older = opcode::PollAdd::new(Fixed(0), libc::POLLIN as u32).build();
+    let close = opcode::Close::new(Fixed(1)).build();
+    for entry in [older, close] {
+        // SAFETY: neither has a pointer.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        pushed.expect("the queue has room for two");
+    }
+    ring.submit()?;
+    for _ in 0..REMOVAL_LOOKS {
+        match peer.read(&mut [0]) {
+            Ok(_) => return Ok(Removal::Closes),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                clock::pause_ns(REMOVAL_PAUSE_NS);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Removal::Waits)
 }
 
 #[cfg(test)]

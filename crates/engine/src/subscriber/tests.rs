@@ -4,6 +4,7 @@
 use super::Subscriber;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
+use crate::pool::Link;
 use crate::recorder::road;
 use model::fanout::{Delivery, EventCounts, Subscription};
 use model::histogram::Histogram;
@@ -81,6 +82,8 @@ struct Hub {
     told: Vec<Told>,
     /// When connections with a stream were reset.
     reset_ns: Vec<u64>,
+    /// It hears no more attempts to connect.
+    is_deaf: bool,
 }
 
 impl Hub {
@@ -99,6 +102,7 @@ impl Hub {
             accepted: 0,
             told: Vec::new(),
             reset_ns: Vec::new(),
+            is_deaf: false,
         };
         let mut at_ns = START_NS + 5 * MS;
         while at_ns < OVER_NS {
@@ -170,6 +174,9 @@ impl Driver for Hub {
     }
 
     fn open(&mut self, slot: SlotId, _route: u32) {
+        if self.is_deaf {
+            return;
+        }
         let at_ns = self.now_ns + 20_000 + self.below(MS);
         self.lines[slot as usize].free_ns = 0;
         self.arrange(slot, at_ns, Happening::Opened);
@@ -532,6 +539,54 @@ fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
         }
         assert_eq!(served, Some(u64::from(SLOTS)), "seed {seed}");
     }
+}
+
+/// A subscriber had a stream in the level before, and gets none in this one.
+#[test]
+fn who_has_no_stream_in_a_level_misses_nothing_of_it() {
+    let job = job(1);
+    let (recorder, mut feed) = road(0, job.routes.len());
+    let (mut orders, orders_out) = RingBuffer::new(8);
+    let hub = Hub::new(1, Whims { resets: 0, repeats: 0 });
+    let listens = (recorder, orders_out);
+    let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
+    // What each subscriber saw in a level, and the connections of its first tick.
+    let mut run_level = |worker: &mut Subscriber<Hub>, load| {
+        let (depth, pace, life) = (1, Pace::Closed, Life::default());
+        let (connections, connections_max) = (SLOTS, SLOTS);
+        let connect = Order::Connect { load, connections, connections_max, depth, pace, life };
+        let begin_ns = worker.driver().now_ns() + 20 * MS;
+        let (end_ns, drain_ns) = (begin_ns + 20 * MS, 5 * MS);
+        let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 };
+        [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
+        let (mut first, mut seen) = (None, Vec::new());
+        while seen.is_empty() {
+            assert!(worker.turn());
+            feed.drain(|tick| {
+                if tick.load == load {
+                    first = first.or(Some(tick.connections));
+                }
+                seen.extend_from_slice(&tick.subscriptions);
+            });
+        }
+        (seen, first.unwrap())
+    };
+    let (seen, first) = run_level(&mut worker, 1);
+    assert!(seen.iter().all(|one| one.is_accepted && one.received > 0), "{seen:?}");
+    assert_eq!((first.opened, first.served), (0, 0));
+    worker.driver.is_deaf = true;
+    let now_ns = worker.driver.now_ns;
+    worker.driver.arrange(0, now_ns, Happening::Reset);
+    while worker.pool.link(0) == Link::Open {
+        assert!(worker.turn());
+    }
+    let (seen, first) = run_level(&mut worker, 2);
+    let others = u64::from(SLOTS) - 1;
+    assert_eq!((first.opened, first.served), (others, others), "kept, and of this level");
+    let stream = seen[0].stream;
+    assert_eq!(seen[0], Subscription { stream, ..Subscription::default() });
+    assert!(seen[1..].iter().all(|one| one.is_accepted && one.received > 0), "{seen:?}");
+    assert_eq!(Delivery::of(&seen).missing, 0);
 }
 
 #[test]

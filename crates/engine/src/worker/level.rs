@@ -68,7 +68,6 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     pub(super) fn begin_level(&mut self, connections: u32, now_ns: u64) {
         assert!(self.wanted_max <= self.pool.all().end);
-        self.hand_over(now_ns);
         self.pool.begin_level(connections);
         self.is_level_on = true;
         self.samples.begin();
@@ -86,6 +85,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 Duty::Kept | Duty::Nothing => {}
             }
         }
+        // So that it is known at once which connections are kept.
+        self.hand_over(now_ns);
     }
 
     pub(super) fn begin_warmup(&mut self, now_ns: u64) {

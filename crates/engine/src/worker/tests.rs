@@ -3,7 +3,7 @@
 
 use super::{Stage, Window, Worker};
 use crate::driver::sim::{Faults, Sim};
-use crate::driver::{Ahead, Buffer, Driver, Event, Sending, SlotId};
+use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::curve::Curve;
@@ -244,6 +244,39 @@ fn a_stop_does_not_end_a_level_again_that_is_over() {
         feed.drain(|tick| ends += u32::from(tick.last));
     }
     assert_eq!(ends, 1);
+}
+
+/// Connections may end between two levels, which opens them again; others are kept.
+#[test]
+fn the_first_tick_of_a_level_counts_its_own_connections() {
+    let job = job();
+    let driver = shuffler(&job);
+    let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
+    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    level().into_iter().for_each(|order| orders.push(order).unwrap());
+    let mut is_over = false;
+    while !is_over {
+        worker.turn();
+        feed.drain(|tick| is_over |= tick.last);
+    }
+    let at_ns = worker.driver.now_ns;
+    let resets = (0..SLOTS).map(|slot| Event::Ended { slot, end: End::Reset, at_ns });
+    worker.driver.due.extend(resets);
+    worker.turn();
+    feed.drain(|_| {});
+    assert_eq!(worker.pool.counts().open, 0);
+    let all = u64::from(SLOTS);
+    for (number, expected) in [(2, [(1u32, all), (2, 0)]), (3, [(2, all), (3, all)])] {
+        let [mut connect, _] = level();
+        if let Order::Connect { load, .. } = &mut connect {
+            *load = number;
+        }
+        orders.push(connect).unwrap();
+        worker.turn();
+        let mut seen = Vec::new();
+        feed.drain(|tick| seen.push((tick.load, tick.connections.opened)));
+        assert_eq!(seen, expected);
+    }
 }
 
 /// A number of requests to send, and no server that accepts a connection any more.

@@ -101,7 +101,12 @@ impl Collector {
 
 impl Crew {
     fn add(&mut self, now_ns: u64, tick: &Tick) {
-        if tick.load != self.load {
+        if tick.load < self.load {
+            // A worker hands it over when it gets the order for the next load, which others may
+            // have got before.
+            return;
+        }
+        if tick.load > self.load {
             (self.load, self.last, self.is_told) = (tick.load, 0, false);
             self.connections.fill(Connections::default());
         }
@@ -144,5 +149,24 @@ impl Crew {
         group.sum.clear();
         self.spare.push(group.sum);
         ticks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_did_before_a_load_does_not_interrupt_that_of_the_others() {
+        let shares = Shares { asking: Share::alone(2), listening: None };
+        let mut collector = Collector::new(&shares);
+        for (worker, load, opened) in [(0, 1, 7), (0, 2, 3), (1, 1, 7), (1, 2, 4)] {
+            let connections = Connections { opened, ..Connections::default() };
+            let tick = Tick { worker, load, connections, ..Tick::default() };
+            collector.add(0, ThreadKind::Requesting, &tick);
+        }
+        let [requesting, _] = &collector.crews;
+        let opened: Vec<u64> = requesting.connections.iter().map(|one| one.opened).collect();
+        assert_eq!((requesting.load, opened), (2, vec![3, 4]));
     }
 }

@@ -1,10 +1,10 @@
-//! The driver when it is dropped, and when the kernel is busy.
+//! The driver when it is dropped, when it closes connections, and when the kernel is busy.
 
 use super::*;
 use model::load::{DriverKind, Request};
 use model::route::Route;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// A driver with this many connections to a listener, if this kernel supports it.
@@ -62,24 +62,95 @@ fn nothing_is_under_way_when_the_memory_goes() {
     driver.end_all().unwrap();
 }
 
+/// Opens a slot; returns the peer's end of the connection.
+fn opened(driver: &mut Uring, listener: &TcpListener, slot: SlotId) -> TcpStream {
+    driver.open(slot, 0);
+    let event = next(driver);
+    assert!(matches!(event, Event::Opened { slot: of, .. } if of == slot), "{event:?}");
+    let peer = listener.accept().unwrap().0;
+    // Only ends a hang.
+    peer.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    peer
+}
+
+/// How this kernel closes sockets, and the way that works on every kernel.
+fn removals() -> [Removal; 2] {
+    [removal(), Removal::Waits]
+}
+
 /// What is sent last must reach the peer of the closed connection, also when its place in the table
 /// is given to the next one before anything was submitted.
 #[test]
 fn a_farewell_goes_to_the_connection_that_it_ends() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let Some(mut driver) = driver(&listener, 1) else { return };
-    driver.open(0, 0);
-    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
-    let (mut peer, _) = listener.accept().unwrap();
-    driver.outbox(0).extend_from_slice(b"farewell");
-    driver.farewell(0);
-    driver.close(0);
-    driver.open(0, 0);
-    assert!(matches!(next(&mut driver), Event::Opened { slot: 0, .. }));
-    peer.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let mut heard = [0; 8];
-    peer.read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"farewell");
+    for removal in removals() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Some(mut driver) = driver(&listener, 1) else { return };
+        driver.removal = removal;
+        let mut peer = opened(&mut driver, &listener, 0);
+        driver.outbox(0).extend_from_slice(b"farewell");
+        driver.farewell(0);
+        driver.close(0);
+        let _successor = opened(&mut driver, &listener, 0);
+        turns(&mut driver);
+        let mut heard = Vec::new();
+        peer.read_to_end(&mut heard).unwrap();
+        assert_eq!(heard, b"farewell", "{removal:?}");
+    }
+}
+
+/// The same without a successor.
+#[test]
+fn a_farewell_is_sent_before_the_end() {
+    for removal in removals() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Some(mut driver) = driver(&listener, 1) else { return };
+        driver.removal = removal;
+        let mut peer = opened(&mut driver, &listener, 0);
+        driver.outbox(0).extend_from_slice(b"farewell");
+        driver.farewell(0);
+        driver.close(0);
+        turns(&mut driver);
+        let mut heard = Vec::new();
+        peer.read_to_end(&mut heard).unwrap();
+        assert_eq!(heard, b"farewell", "{removal:?}");
+    }
+}
+
+/// A few turns in which nothing is to happen.
+fn turns(driver: &mut Uring) {
+    for _ in 0..3 {
+        let now_ns = driver.now_ns();
+        driver.wait(now_ns, now_ns + 1_000_000);
+        assert_eq!(driver.next(), None);
+    }
+}
+
+/// Before Linux 6.13 a socket that was removed from the table stays open until older operations of
+/// the ring have ended, on whichever socket they are.
+#[test]
+fn a_closed_connection_ends_while_an_older_one_is_idle() {
+    for removal in removals() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Some(mut driver) = driver(&listener, 2) else { return };
+        driver.removal = removal;
+        let mut idle = opened(&mut driver, &listener, 0);
+        let replaced = opened(&mut driver, &listener, 1);
+        // Submits both receives.
+        turns(&mut driver);
+        driver.close(1);
+        let closed = opened(&mut driver, &listener, 1);
+        turns(&mut driver);
+        driver.close(1);
+        turns(&mut driver);
+        for (mut peer, what) in [(replaced, "replaced"), (closed, "closed")] {
+            let read = peer.read(&mut [0]);
+            assert!(matches!(read, Ok(0)), "{what}, {removal:?}: {read:?}");
+        }
+        // Nothing else ended.
+        idle.write_all(b"x").unwrap();
+        let event = next(&mut driver);
+        assert!(matches!(event, Event::Received { slot: 0, .. }), "{removal:?}: {event:?}");
+    }
 }
 
 /// Completions that were taken to make room in the middle of a turn are events of the next one.
@@ -131,6 +202,22 @@ fn a_wait_takes_all_that_is_there() {
         first == Some(SLOTS)
     });
     assert!(took_all, "some were left each time");
+}
+
+/// A request may be due then. A wait that ignores it would last a minute.
+#[test]
+fn coalescing_ends_when_the_wait_is_to_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Some(mut driver) = driver(&listener, 4) else { return };
+    if !driver.ring.params().is_feature_min_timeout() {
+        println!("skipped: this kernel cannot coalesce");
+        return;
+    }
+    driver.coalesce_us = 60_000_000;
+    driver.open(0, 0);
+    let now_ns = driver.now_ns();
+    let woken_ns = driver.wait(now_ns, now_ns + 1_000_000);
+    assert!(woken_ns - now_ns < 30_000_000_000);
 }
 
 /// More completions than the kernel has room for: none is lost, and submitting continues.
