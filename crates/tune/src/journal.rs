@@ -82,7 +82,9 @@ impl Journal {
         TuneError::Journal { path: path.to_path_buf(), error }
     }
 
-    /// Waits for the right to change something, for [`PATIENCE`] at most.
+    /// Waits for the right to change something, for [`PATIENCE`] at most. A lock file that exists
+    /// need not be writable: on a file system that has become read-only, values can still be put
+    /// back.
     pub(crate) fn lock(&self) -> Result<Lock, TuneError> {
         let path = self.folder.join("lock");
         let error = |error| self.error(&path, error);
@@ -90,7 +92,7 @@ impl Journal {
         make.recursive(true).mode(0o700).create(&self.folder).map_err(error)?;
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(error)?;
+        let file = file.or_else(|why| File::open(&path).map_err(|_| why)).map_err(error)?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
@@ -138,6 +140,14 @@ impl Journal {
         Ok(story.filter(|story| !story.is_closed()))
     }
 
+    /// The newest of the closed transactions that were put away, if it can be read.
+    pub(crate) fn newest_done(&self) -> Option<Story> {
+        let done = self.done();
+        let number = self.numbers(&done).ok()?.into_iter().max()?;
+        // They are kept for inspection only, so a damaged one is not reported.
+        Story::read(&done.join(name(number)), number).ok().flatten()
+    }
+
     /// Starts a transaction: its header is on disk when this returns.
     pub(crate) fn begin(&self, _: &Lock, header: &Header) -> Result<Open, TuneError> {
         let mut numbers = self.numbers(&self.folder)?;
@@ -170,17 +180,19 @@ impl Journal {
     }
 
     /// Clears files left by processes that ended between closing a transaction and moving it, or
-    /// before they had written a header.
+    /// before they had written a header. Tries all of them, and returns the first failure.
     pub(crate) fn sweep(&self, lock: &Lock) -> Result<(), TuneError> {
+        let mut all_cleared = Ok(());
         for number in self.numbers(&self.folder)? {
             let path = self.file(number);
-            match Story::read(&path, number) {
-                Ok(Some(story)) if story.is_closed() => self.put_away(lock, number)?,
-                Ok(None) => fs::remove_file(&path).map_err(|error| self.error(&path, error))?,
-                _ => {}
-            }
+            let cleared = match Story::read(&path, number) {
+                Ok(Some(story)) if story.is_closed() => self.put_away(lock, number),
+                Ok(None) => fs::remove_file(&path).map_err(|error| self.error(&path, error)),
+                _ => Ok(()),
+            };
+            all_cleared = all_cleared.and(cleared);
         }
-        Ok(())
+        all_cleared
     }
 
     /// Where a transaction is written down while it is open.
