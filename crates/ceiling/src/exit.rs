@@ -134,7 +134,7 @@ impl Failure {
                 | LabError::Tool(ToolError::Absent { .. } | ToolError::Asked(..)),
             ) => Code::Usage,
             Self::Lab(LabError::Tool(_)) => Code::NotValid,
-            Self::Tune(TuneError::NotRoot | TuneError::Unknown { .. }) => Code::Usage,
+            Self::Tune(error) if error.is_usage() => Code::Usage,
             Self::Far(error) if error.is_unreachable() => Code::Unreachable,
             Self::Far(_) => Code::Usage,
             Self::Fleet(error) if error.is_unreachable() => Code::Unreachable,

@@ -2,7 +2,7 @@
 //! a probe gets from a client.
 
 use model::root::Root;
-use model::tuning::{Row, TuneOrder, TuneOutcome, Wanted};
+use model::tuning::{Fault, Row, TuneOrder, TuneOutcome, Wanted};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
-use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError, Which, Wish};
+use tune::{
+    Applied, ApplyOptions, DEADLINE, Disruption, Host, InForce, Journal, TuneError, Which, Wish,
+};
 
 /// What a watchdog prints on standard output when it watches.
 pub const WATCHING: &str = "watching";
@@ -38,9 +40,12 @@ pub struct Bench<'a> {
     pub note: &'a str,
 }
 
-/// Carries out an order, or returns why it cannot be started.
+/// Carries out an order, or returns why it cannot be started. What fails on the host is an outcome.
 pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome, String> {
-    let journal = Journal::open(bench.journal).map_err(told)?;
+    let journal = match Journal::open(bench.journal) {
+        Ok(journal) => journal,
+        Err(error) => return Ok(failed(error)),
+    };
     // What is changed is in the journal, so it does not matter that a server has ended.
     let host = || Host::look(bench.root.clone());
     let of_rows = |rows: Vec<Row>| TuneOutcome { rows, ..TuneOutcome::default() };
@@ -63,39 +68,39 @@ pub fn carry_out(order: &TuneOrder, bench: &mut Bench<'_>) -> Result<TuneOutcome
             Ok(response(tune::apply(&host, &journal, &planned, &options, &mut |_| {})))
         }
         TuneOrder::Status { transaction } => {
-            let standing = tune::standing(&host(), &journal).map_err(told)?;
             let is_meant = |id: &String| transaction.as_ref().is_none_or(|meant| meant == id);
-            let mut meant: Vec<_> = standing;
-            meant.retain(|one| is_meant(&one.transaction));
-            let is_overdue = meant.iter().any(|one| one.left_ms == Some(0));
-            let rows = meant.into_iter().flat_map(|one| one.rows).collect();
-            Ok(TuneOutcome { is_overdue, ..of_rows(rows) })
+            let shown = |mut meant: Vec<InForce>| {
+                meant.retain(|one| is_meant(&one.transaction));
+                let is_overdue = meant.iter().any(|one| one.left_ms == Some(0));
+                let rows = meant.into_iter().flat_map(|one| one.rows).collect();
+                TuneOutcome { is_overdue, ..of_rows(rows) }
+            };
+            Ok(tune::standing(&host(), &journal).map_or_else(failed, shown))
         }
         TuneOrder::Revert { transaction } => {
             let which = which(transaction.as_deref());
-            match tune::revert(&host(), &journal, &which, &mut |_| {}) {
-                Ok(rows) => Ok(of_rows(rows)),
-                Err(error) => Ok(response(Err(error))),
-            }
+            let reverted = tune::revert(&host(), &journal, &which, &mut |_| {});
+            Ok(reverted.map_or_else(failed, of_rows))
         }
         TuneOrder::Extend { transaction, left_ns } => {
             let left = Duration::from_nanos(*left_ns);
-            tune::extend(&host(), &journal, transaction, left).map_err(told)?;
-            Ok(TuneOutcome { transaction: Some(transaction.clone()), ..TuneOutcome::default() })
+            let extended = tune::extend(&host(), &journal, transaction, left);
+            let transaction = Some(transaction.clone());
+            Ok(match extended {
+                Ok(()) => TuneOutcome { transaction, ..TuneOutcome::default() },
+                Err(error) => failed(error),
+            })
         }
         // It lasts as long as a session, and there is none here.
         TuneOrder::Experiment { .. } => Err("an experiment needs a session".to_string()),
         TuneOrder::Keep { transaction } => {
             let kept = tune::keep(&host(), &journal, &which(transaction.as_deref()));
-            let kept = kept.map_err(told)?;
-            let transaction = (!kept.is_empty()).then(|| kept.join(", "));
-            Ok(TuneOutcome { transaction, ..TuneOutcome::default() })
+            Ok(kept.map_or_else(failed, |kept| {
+                let transaction = (!kept.is_empty()).then(|| kept.join(", "));
+                TuneOutcome { transaction, ..TuneOutcome::default() }
+            }))
         }
     }
-}
-
-fn told(error: TuneError) -> String {
-    error.to_string()
 }
 
 /// The transactions that an order names.
@@ -105,21 +110,24 @@ pub fn which(transaction: Option<&str>) -> Which {
 
 /// The result of a change, for the program that ordered it.
 pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
-    let error = match done {
+    match done {
         Ok(Applied { transaction, rows }) => {
-            return TuneOutcome { transaction: Some(transaction), rows, ..TuneOutcome::default() };
+            TuneOutcome { transaction: Some(transaction), rows, ..TuneOutcome::default() }
         }
-        Err(error) => error,
+        Err(error) => failed(error),
+    }
+}
+
+/// The outcome of an order that failed on the host.
+fn failed(error: TuneError) -> TuneOutcome {
+    let (why, left) = (error.to_string(), error.left() as u64);
+    let fault = if error.is_usage() { Fault::Order } else { Fault::Host };
+    let (transaction, rows) = match error {
+        TuneError::RolledBack { transaction, rows, .. } => (Some(transaction), rows),
+        TuneError::Refused { rows } | TuneError::EntryStays { rows, .. } => (None, rows),
+        _ => (None, Vec::new()),
     };
-    let (why, is_left) = (error.to_string(), error.leaves_something());
-    let (transaction, rows, left) = match error {
-        TuneError::RolledBack { transaction, rows, left, .. } => (Some(transaction), rows, left),
-        TuneError::Refused { rows } => (None, rows, 0),
-        // The number is not known.
-        _ => (None, Vec::new(), usize::from(is_left)),
-    };
-    let (error, left) = (Some(why), left as u64);
-    TuneOutcome { transaction, rows, error, left, is_overdue: false }
+    TuneOutcome { transaction, rows, error: Some(why), left, fault, is_overdue: false }
 }
 
 /// Starts the watchdog of a transaction, a process of this same program, and waits until it

@@ -365,6 +365,18 @@ pub enum Left {
     Cpus(Vec<u32>),
 }
 
+/// Whose fault it is that an order failed; it decides the exit code of the command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The order cannot be carried out by anyone here: a wrong option, an unknown transaction, no
+    /// right to change the host.
+    #[default]
+    Order,
+    /// The order is sound, and it failed on the host.
+    Host,
+}
+
 /// The outcome of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuneOutcome {
@@ -377,6 +389,9 @@ pub struct TuneOutcome {
     /// With an error: changes that are neither as before nor as wanted.
     #[serde(default)]
     pub left: u64,
+    /// With an error: whose fault it is.
+    #[serde(default)]
+    pub fault: Fault,
     /// With a status: the deadline of a transaction has passed, and it was not restored.
     #[serde(default)]
     pub is_overdue: bool,

@@ -9,12 +9,13 @@ use crate::knob::{Act, Effect, Sign};
 use crate::knobs::find;
 use crate::link;
 use crate::namespace;
-use crate::place::{DriverSetting, Place, Seen};
+use crate::place::{DriverSetting, Place, Seen, group};
 use crate::plan::{Change, Planned};
 use crate::revert::{self, Absent, shown};
 use model::order::OrderBy as _;
 use model::tuning::{Fate, Row, Scope};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -81,9 +82,10 @@ pub fn apply(
     let transaction = open.story.id();
     if let Err(why) = done {
         // A place that we have just written to and that is gone now is not as it was before.
-        let back = revert::put_back_all(host, &mut open, Absent::Stays, tell);
+        let (back, recorded) = revert::put_back_all(host, &mut open, Absent::Stays, tell);
         let is_left = |row: &&Row| row.fate != Fate::Reverted;
-        let left = back.iter().filter(is_left).count();
+        let left: BTreeSet<String> =
+            back.iter().filter(is_left).map(|row| row.place.clone()).collect();
         for row in back {
             match rows.iter_mut().find(|shown| shown.place == row.place && was_begun(shown)) {
                 // A failed change is still reported as failed even when its place is as it was.
@@ -94,13 +96,45 @@ pub fn apply(
                 None => rows.push(row),
             }
         }
-        revert::close(journal, &lock, open)?;
-        return Err(TuneError::RolledBack { transaction, rows, why, left });
+        let others = todo.iter().filter(|todo| !left.contains(&todo.change.place.show()));
+        let moved: Vec<_> = others.filter_map(|todo| not_as_seen(host, todo)).collect();
+        for (index, now, note) in &moved {
+            let row = &mut rows[*index];
+            (row.now, row.fate, row.note) = (now.clone(), Fate::Failed, note.clone());
+            tell(row);
+        }
+        let why = match recorded.and(revert::close(journal, &lock, open)) {
+            Ok(()) => why,
+            Err(error) => format!("{why}; its entry in the journal cannot be closed: {error}"),
+        };
+        let (left, moved) = (left.len(), moved.len());
+        return Err(TuneError::RolledBack { transaction, rows, why, left, moved });
     }
     if open.story.changes.is_empty() {
         revert::close(journal, &lock, open)?;
     }
     Ok(Applied { transaction, rows })
+}
+
+/// The row, the value and the note of a place that is not as it was at the first look, after
+/// everything in the journal was put back. A process that has ended has no value to restore.
+fn not_as_seen(host: &Host, todo: &Todo<'_>) -> Option<(usize, Option<String>, String)> {
+    let Todo { index, change: Change { place, .. }, seen, .. } = todo;
+    let moved = "another program did that, or a change of this plan; no revert can restore it: set \
+                 it by hand, and apply one at a time, with --only";
+    let (now, what) = match place.read_back(host) {
+        Ok(Some(now)) if place.are_alike(host, &now.value, &seen.value) => return None,
+        Ok(Some(now)) => {
+            let what = format!("is '{}' now that everything is put back: {moved}", now.value);
+            (Some(now.value), what)
+        }
+        Ok(None) if place.process().is_some() => return None,
+        Ok(None) => (None, format!("is gone now that everything is put back: {moved}")),
+        Err(error) => {
+            (None, format!("cannot be read now: {}; no revert can restore it", error.why()))
+        }
+    };
+    Some((*index, now, format!("it was '{}' at the first look and {what}", seen.value)))
 }
 
 fn was_begun(row: &Row) -> bool {
@@ -113,9 +147,9 @@ fn ready(host: &Host, journal: &Journal, tell: &mut dyn FnMut(&Row)) -> Result<L
         return Err(TuneError::NotRoot);
     }
     let lock = journal.lock()?;
-    journal.sweep(&lock)?;
+    let swept = journal.sweep(&lock);
     revert::overdue(host, journal, &lock, tell)?;
-    Ok(lock)
+    swept.map(|()| lock)
 }
 
 /// A change that will be made, and which row it is.
@@ -222,14 +256,21 @@ fn stand(host: &Host, change: &Change, stories: &[Story], foreign: Option<&str>)
                 && !is_shared
                 && story.header.namespace != host.namespace
         };
-        let is_same = |open: &Recorded| open.begin.place == *place && !is_another(open);
+        let is_same = |open: &Recorded| open.begin.place.overlaps(host, place) && !is_another(open);
         story.open_changes().any(is_same)
     });
     if let Some(story) = taken {
         let id = story.id();
-        let why = format!(
-            "transaction {id} has changed it already; first: ceiling tune revert --transaction {id}"
-        );
+        let why = match revert::holder(host, story) {
+            Some(pid) => format!(
+                "an experiment of process {pid} is changing it now (transaction {id}), and puts \
+                 it back when it ends"
+            ),
+            None => format!(
+                "transaction {id} has changed it already; first: ceiling tune revert \
+                 --transaction {id}"
+            ),
+        };
         return Stand::Not(Fate::Refused, why);
     }
     if let Err(why) = place.check_sound() {
@@ -419,8 +460,8 @@ fn moved(seen: &Seen, now: &Seen) -> String {
     )
 }
 
-/// The announcement of a change. A device that cannot be looked up could not be told from another
-/// one of its name when the change is put back, so that is an error.
+/// The announcement of a change. A device or a control group that cannot be looked up could not be
+/// told from another one of its name when the change is put back, so that is an error.
 fn begin(
     host: &Host,
     seq: usize,
@@ -432,6 +473,11 @@ fn begin(
         link::index(&host.root, name).map_err(|why| format!("{name} is not known: {why}"))
     };
     let device_index = change.place.device().map(index).transpose()?.flatten();
+    let inode = |folder: &Path| {
+        group::inode(host, folder)
+            .map_err(|why| format!("{} is not known: {why}", folder.display()))
+    };
+    let group_inode = change.place.group_of_file().map(inode).transpose()?.flatten();
     Ok(Begin {
         seq,
         knob: row.knob.clone(),
@@ -446,6 +492,7 @@ fn begin(
         before,
         sign: sign_of(&row.knob).and_then(|sign| (sign.read)(host, &change.place)),
         device_index,
+        group_inode,
         at_boot_ms: Some(clock::boot_ms()),
     })
 }

@@ -59,8 +59,20 @@ pub enum TuneError {
         /// Every change of the request, with the reason against it.
         rows: Vec<Row>,
     },
+    /// Putting back was tried for every change, and an entry of the journal could not be closed or
+    /// moved away.
+    #[error(
+        "{}; an entry of the journal cannot be closed: {error}; ceiling tune revert tries again",
+        tried(.rows)
+    )]
+    EntryStays {
+        /// Every change that was to be put back, with what became of it.
+        rows: Vec<Row>,
+        /// The first failure of the journal.
+        error: Box<TuneError>,
+    },
     /// It failed on the way, and the earlier changes were put back.
-    #[error("{why}; {}", put_back(.left, .transaction))]
+    #[error("{why}; {}", put_back(.left, .moved, .transaction))]
     RolledBack {
         /// The transaction.
         transaction: String,
@@ -70,6 +82,9 @@ pub enum TuneError {
         why: String,
         /// How many changes could not be put back.
         left: usize,
+        /// How many more values are not as they were at the first look, and are in no journal:
+        /// another change of the plan, or another program, moved them.
+        moved: usize,
     },
     /// Only root may change a host.
     #[error("only root may change this host; nothing was changed: run it with sudo")]
@@ -94,13 +109,38 @@ pub enum TuneError {
 }
 
 impl TuneError {
+    /// How many values on the host are neither as they were nor as intended; one for a damaged
+    /// entry, whose number is not known.
+    pub fn left(&self) -> usize {
+        match self {
+            Self::RolledBack { left, moved, .. } => left + moved,
+            Self::EntryStays { rows, .. } => rows.iter().filter(|row| is_left(row)).count(),
+            Self::Corrupt { .. } => 1,
+            _ => 0,
+        }
+    }
+
     /// Whether something on the host is neither as it was nor as intended.
     pub fn leaves_something(&self) -> bool {
-        match self {
-            Self::RolledBack { left, .. } => *left > 0,
-            Self::Corrupt { .. } => true,
-            _ => false,
-        }
+        self.left() > 0
+    }
+
+    /// Whether the command was wrong, and not the host: nothing was tried.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::NotRoot | Self::Unknown { .. })
+    }
+}
+
+/// Whether a revert has left a change as it is.
+fn is_left(row: &Row) -> bool {
+    !matches!(row.fate, Fate::Reverted | Fate::Gone)
+}
+
+/// Whether a revert has put everything back, in words.
+fn tried(rows: &[Row]) -> String {
+    match rows.iter().filter(|row| is_left(row)).count() {
+        0 => "everything is as it was before".to_string(),
+        left => format!("{left} could not be put back"),
     }
 }
 
@@ -120,12 +160,19 @@ fn is_trouble(fate: Fate) -> bool {
 }
 
 /// Whether the host is as it was, in words.
-fn put_back(left: &usize, transaction: &str) -> String {
-    match left {
-        0 => "everything is as it was before".to_string(),
-        left => format!(
+fn put_back(left: &usize, moved: &usize, transaction: &str) -> String {
+    let left = (*left > 0).then(|| {
+        format!(
             "{left} could not be put back: ceiling tune revert --transaction {transaction} tries \
              again"
-        ),
+        )
+    });
+    let moved = (*moved > 0).then(|| {
+        format!("{moved} moved meanwhile, and no revert can restore that: set it by hand")
+    });
+    let words: Vec<String> = left.into_iter().chain(moved).collect();
+    match words.is_empty() {
+        true => "everything is as it was before".to_string(),
+        false => words.join("; "),
     }
 }

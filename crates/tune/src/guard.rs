@@ -8,7 +8,7 @@ use crate::apply::DEADLINE_MAX;
 use crate::clock;
 use crate::error::TuneError;
 use crate::host::Host;
-use crate::journal::{Entry, Journal, Lock, Open};
+use crate::journal::{Entry, Journal, Lock, Open, Story};
 use crate::revert::{Which, is_overdue, left_ms, revert_locked};
 use model::tuning::{Fate, Row};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,21 +34,27 @@ pub enum Watched {
     PutBack(Vec<Row>),
 }
 
-/// Lets a transaction stay: its deadline no longer counts. It can still be put back.
+/// Lets a transaction stay: its deadline no longer counts. It can still be put back. An error when
+/// it is too late, also for all transactions when the last one with a deadline is closed.
 pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>, TuneError> {
     let lock = journal.lock()?;
+    let closed = |transaction: &str| TuneError::TooLate {
+        transaction: transaction.to_string(),
+        why: "it was put back already".to_string(),
+    };
     let stories = match which {
         Which::All => {
             let (mut stories, _) = journal.stories()?;
+            let late = missed(host, journal, &stories);
             stories.retain(|story| left_ms(host, story).is_some());
+            if let Some(late) = late.filter(|_| stories.is_empty()) {
+                return Err(closed(&late.id()));
+            }
             stories
         }
         Which::Transaction(transaction) => {
-            let closed = || TuneError::TooLate {
-                transaction: transaction.clone(),
-                why: "it was put back already".to_string(),
-            };
-            vec![journal.story(transaction)?.ok_or_else(closed)?]
+            let story = journal.story(transaction)?;
+            vec![story.ok_or_else(|| closed(transaction))?]
         }
     };
     let mut kept = Vec::new();
@@ -66,6 +72,15 @@ pub fn keep(host: &Host, journal: &Journal, which: &Which) -> Result<Vec<String>
     }
     drop(lock);
     Ok(kept)
+}
+
+/// The newest closed transaction, when it had a deadline and was not kept, and no later one that is
+/// open was kept.
+fn missed(host: &Host, journal: &Journal, stories: &[Story]) -> Option<Story> {
+    let closed = journal.newest_done()?;
+    let is_later = |story: &Story| story.header.transaction > closed.header.transaction;
+    let is_kept_since = stories.iter().any(|story| story.is_kept() && is_later(story));
+    (!is_kept_since && left_ms(host, &closed).is_some()).then_some(closed)
 }
 
 /// Moves the deadline of a transaction that has one to `left` from now. An error when it is too
@@ -159,7 +174,10 @@ fn put_back(
         let done = journal.lock().and_then(|lock| due(&lock));
         let is_done = match &done {
             Ok(None) => true,
-            Ok(Some(rows)) => !rows.iter().any(|row| row.fate == Fate::Failed),
+            // Trouble of the journal alone keeps no value from being put back.
+            Ok(Some(rows)) | Err(TuneError::EntryStays { rows, .. }) => {
+                !rows.iter().any(|row| row.fate == Fate::Failed)
+            }
             Err(TuneError::Busy { .. } | TuneError::Journal { .. }) => false,
             Err(_) => true,
         };

@@ -15,6 +15,7 @@ pub(crate) use story::{Open, Recorded, Story};
 use crate::error::TuneError;
 use crate::trust::trusted;
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -33,15 +34,44 @@ const OPEN_MAX: usize = 10_000;
 /// Where root's journal is, unless the environment says otherwise.
 const FOLDER: &str = "/var/lib/ceiling/tune";
 
+/// Whose journal it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    Root,
+    Other,
+}
+
 /// Where the journal is: `CEILING_TUNE_JOURNAL`, or root's own folder. Another user, who can only
-/// change their own servers, has it in `XDG_RUNTIME_DIR`; root never, because after `su` or `sudo
-/// -E` that is another user's folder. The path is absolute: a watchdog runs in another directory.
+/// change their own servers, has it in their state folder, which outlives the session; root never,
+/// because after `su` or `sudo -E` that is another user's folder. The path is absolute: a watchdog
+/// runs in another directory.
 pub fn journal_folder() -> PathBuf {
-    let named = |name| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let is_root = rustix::process::geteuid().is_root();
-    let own = || named("XDG_RUNTIME_DIR").filter(|_| !is_root).map(|own| own.join("ceiling/tune"));
-    let folder = named("CEILING_TUNE_JOURNAL").or_else(own).unwrap_or_else(|| FOLDER.into());
+    let user = if is_root { User::Root } else { User::Other };
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let folder = folder_of(user, &|name| env::var_os(name), boot_id.trim());
     path::absolute(&folder).unwrap_or(folder)
+}
+
+/// The same for an environment. A state folder may be in a home that several hosts share, so there
+/// is one journal for each boot of a host; no change outlives the boot. Without a home or a boot it
+/// is in `XDG_RUNTIME_DIR`, which ends with the session.
+fn folder_of(user: User, variable: &dyn Fn(&str) -> Option<OsString>, boot_id: &str) -> PathBuf {
+    let named = |name| variable(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let absolute = |name| named(name).filter(|folder| folder.is_absolute());
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let has_boot = !boot_id.is_empty() && boot_id.chars().all(is_plain);
+    let lasting = || {
+        let home = || Some(absolute("HOME")?.join(".local/state"));
+        let state = absolute("XDG_STATE_HOME").or_else(home).filter(|_| has_boot)?;
+        Some(state.join("ceiling/tune").join(boot_id))
+    };
+    let of_session = || Some(named("XDG_RUNTIME_DIR")?.join("ceiling/tune"));
+    let own = || match user {
+        User::Root => None,
+        User::Other => lasting().or_else(of_session),
+    };
+    named("CEILING_TUNE_JOURNAL").or_else(own).unwrap_or_else(|| FOLDER.into())
 }
 
 /// A folder of transactions.
@@ -82,7 +112,9 @@ impl Journal {
         TuneError::Journal { path: path.to_path_buf(), error }
     }
 
-    /// Waits for the right to change something, for [`PATIENCE`] at most.
+    /// Waits for the right to change something, for [`PATIENCE`] at most. A lock file that exists
+    /// need not be writable: on a file system that has become read-only, values can still be put
+    /// back.
     pub(crate) fn lock(&self) -> Result<Lock, TuneError> {
         let path = self.folder.join("lock");
         let error = |error| self.error(&path, error);
@@ -90,7 +122,7 @@ impl Journal {
         make.recursive(true).mode(0o700).create(&self.folder).map_err(error)?;
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(error)?;
+        let file = file.or_else(|why| File::open(&path).map_err(|_| why)).map_err(error)?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
@@ -138,6 +170,14 @@ impl Journal {
         Ok(story.filter(|story| !story.is_closed()))
     }
 
+    /// The newest of the closed transactions that were put away, if it can be read.
+    pub(crate) fn newest_done(&self) -> Option<Story> {
+        let done = self.done();
+        let number = self.numbers(&done).ok()?.into_iter().max()?;
+        // They are kept for inspection only, so a damaged one is not reported.
+        Story::read(&done.join(name(number)), number).ok().flatten()
+    }
+
     /// Starts a transaction: its header is on disk when this returns.
     pub(crate) fn begin(&self, _: &Lock, header: &Header) -> Result<Open, TuneError> {
         let mut numbers = self.numbers(&self.folder)?;
@@ -170,17 +210,19 @@ impl Journal {
     }
 
     /// Clears files left by processes that ended between closing a transaction and moving it, or
-    /// before they had written a header.
+    /// before they had written a header. Tries all of them, and returns the first failure.
     pub(crate) fn sweep(&self, lock: &Lock) -> Result<(), TuneError> {
+        let mut all_cleared = Ok(());
         for number in self.numbers(&self.folder)? {
             let path = self.file(number);
-            match Story::read(&path, number) {
-                Ok(Some(story)) if story.is_closed() => self.put_away(lock, number)?,
-                Ok(None) => fs::remove_file(&path).map_err(|error| self.error(&path, error))?,
-                _ => {}
-            }
+            let cleared = match Story::read(&path, number) {
+                Ok(Some(story)) if story.is_closed() => self.put_away(lock, number),
+                Ok(None) => fs::remove_file(&path).map_err(|error| self.error(&path, error)),
+                _ => Ok(()),
+            };
+            all_cleared = all_cleared.and(cleared);
         }
-        Ok(())
+        all_cleared
     }
 
     /// Where a transaction is written down while it is open.
@@ -216,4 +258,42 @@ impl Journal {
 
 fn name(number: u64) -> String {
     format!("{number}.jsonl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOT: &str = "00000000-0000-4000-8000-000000000001";
+
+    fn chosen(user: User, boot_id: &str, environment: &[(&str, &str)]) -> String {
+        let variable = |name: &str| {
+            let found = environment.iter().find(|(one, _)| *one == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        folder_of(user, &variable, boot_id).display().to_string()
+    }
+
+    #[test]
+    fn a_users_journal_outlives_the_session_and_is_one_for_each_boot() {
+        let (home, state) = (("HOME", "/home/u"), ("XDG_STATE_HOME", "/state"));
+        let (session, named) = (("XDG_RUNTIME_DIR", "/run/user/7"), ("CEILING_TUNE_JOURNAL", "/j"));
+        let user = |environment: &[(&str, &str)]| chosen(User::Other, BOOT, environment);
+        assert_eq!(user(&[home, state, session]), format!("/state/ceiling/tune/{BOOT}"));
+        let of_home = format!("/home/u/.local/state/ceiling/tune/{BOOT}");
+        assert_eq!(user(&[home, session]), of_home);
+        assert_eq!(user(&[home, ("XDG_STATE_HOME", "")]), of_home);
+        assert_eq!(user(&[home, ("XDG_STATE_HOME", "relative")]), of_home);
+        assert_eq!(user(&[home, state, session, named]), "/j");
+        // Without a home, or without a boot, it is there for the session at least.
+        assert_eq!(user(&[session]), "/run/user/7/ceiling/tune");
+        assert_eq!(user(&[]), FOLDER);
+        for boot_id in ["", "../..", "a/b"] {
+            let folder = chosen(User::Other, boot_id, &[home, state, session]);
+            assert_eq!(folder, "/run/user/7/ceiling/tune", "{boot_id}");
+        }
+        let root = |environment: &[(&str, &str)]| chosen(User::Root, BOOT, environment);
+        assert_eq!(root(&[home, state, session]), FOLDER, "it may be another user's home");
+        assert_eq!(root(&[home, named]), "/j");
+    }
 }

@@ -21,6 +21,7 @@ use crate::process::{self, Stat};
 use model::facts::Unreadable;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -344,6 +345,32 @@ impl Place {
         Some(group::Move { pid: *pid, from, made })
     }
 
+    /// The folder of its control group, when it is a file of one.
+    pub(crate) fn group_of_file(&self) -> Option<&Path> {
+        let path = self.path().filter(|path| path.starts_with(GROUPS))?;
+        Path::new(path).parent()
+    }
+
+    /// Whether a change of one changes the other, too.
+    pub(crate) fn overlaps(&self, host: &Host, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { path, .. }, Self::CpuMax { folder, .. })
+            | (Self::CpuMax { folder, .. }, Self::File { path, .. }) => {
+                *path == group::show_limit(folder)
+            }
+            // The tree is limited by the group that is made, and by the one above it.
+            (Self::File { path, .. }, Self::Group { from, made, .. })
+            | (Self::Group { from, made, .. }, Self::File { path, .. }) => {
+                [from, made].iter().any(|folder| *path == group::quota_of(folder))
+            }
+            (Self::Masks { .. }, Self::Threads { pid, started_ticks }) => {
+                self.masks().is_some_and(|masks| masks.covers(host, (*pid, *started_ticks)))
+            }
+            (Self::Threads { .. }, Self::Masks { .. }) => other.overlaps(host, self),
+            _ => self == other,
+        }
+    }
+
     /// Files or folders of the control groups that it is in, when it is in any.
     pub(crate) fn in_control_groups(&self) -> &[String] {
         use std::slice::from_ref;
@@ -464,6 +491,29 @@ mod tests {
             for place in places(&host, &crate::Wish::default()) {
                 assert_eq!(place.check_sound(), Ok(()), "{}", knob.id);
             }
+        }
+    }
+
+    #[test]
+    fn the_quota_of_a_group_and_what_an_experiment_does_to_the_group_overlap() {
+        let host = crate::testing::MadeUp::new("overlap", 2).host();
+        let folder = "/sys/fs/cgroup/cpu/a".to_string();
+        let limit = Place::CpuMax { folder: folder.clone(), inode: 1 };
+        let word = |path: &str| Place::file(path, Format::Word);
+        let made = format!("{folder}/ceiling-7");
+        let moved = Place::Group { pid: 7, started_ticks: 9, from: folder, made };
+        let quota = |group: &str| Place::number(format!("{group}/cpu.cfs_quota_us"));
+        for (one, other, is_met) in [
+            (&limit, word("/sys/fs/cgroup/cpu/a/cpu.max"), true),
+            (&limit, word("/sys/fs/cgroup/cpu/a/b/cpu.max"), false),
+            (&limit, word("/sys/fs/cgroup/cpu/a/cpu.weight"), false),
+            (&moved, quota("/sys/fs/cgroup/cpu/a"), true),
+            (&moved, quota("/sys/fs/cgroup/cpu/a/ceiling-7"), true),
+            (&moved, quota("/sys/fs/cgroup/cpu"), false),
+            (&moved, moved.clone(), true),
+        ] {
+            assert_eq!(one.overlaps(&host, &other), is_met, "{one:?} {other:?}");
+            assert_eq!(other.overlaps(&host, one), is_met, "{other:?} {one:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::journal::{Begin, Header};
 use crate::link;
 use crate::namespace;
-use crate::place::Place;
+use crate::place::{Place, group};
 use ::host::group::GroupFolder;
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Reach<'_> {
         if let Some(why) = self.foreign.filter(|_| begin.place.is_in_sys_of_devices()) {
             return hidden(why);
         }
-        self.of_device(begin)
+        self.of_device(begin).or_else(|| self.of_group(begin))
     }
 
     /// Files below `/proc/sys/net` and settings of a device, whatever the scope of their knob: some
@@ -126,6 +126,21 @@ impl Reach<'_> {
             let why = format!("the device is gone; another one is called {name} now");
             Elsewhere::Ended(why)
         })
+    }
+
+    /// A group can be made again at the same path, as when its service restarts.
+    fn of_group(&self, begin: &Begin) -> Option<Elsewhere> {
+        let (folder, then) = begin.place.group_of_file().zip(begin.group_inode)?;
+        let shown = folder.display();
+        match group::inode(self.host, folder) {
+            _ if self.is_earlier_boot() => None,
+            Err(why) => Some(Elsewhere::Hidden(format!("{shown} is not known: {why}"))),
+            Ok(Some(now)) if now != then => {
+                let why = format!("the control group is gone; another one is at {shown} now");
+                Some(Elsewhere::Ended(why))
+            }
+            Ok(_) => None,
+        }
     }
 
     /// Why a place that can be reached is absent.

@@ -22,7 +22,8 @@ pub enum Which {
 
 /// Puts changes back where no other program changed the value since. Each change is one row,
 /// reported as it happens. Also works after a crash, in another process, and after a restart of the
-/// host.
+/// host. A journal that takes no more lines keeps no value from being put back: that is reported
+/// after everything was tried.
 pub fn revert(
     host: &Host,
     journal: &Journal,
@@ -49,7 +50,7 @@ pub(crate) fn revert_locked(
     which: &Which,
     tell: &mut dyn FnMut(&Row),
 ) -> Result<Vec<Row>, TuneError> {
-    journal.sweep(lock)?;
+    let mut trouble = journal.sweep(lock).err();
     let (stories, damaged) = match which {
         Which::All => journal.stories()?,
         Which::Transaction(transaction) => {
@@ -58,10 +59,20 @@ pub(crate) fn revert_locked(
     };
     let mut rows = Vec::new();
     for story in stories {
-        rows.extend(put_back_story(host, journal, lock, story, tell)?);
+        let (done, kept) = put_back_story(host, journal, lock, story, tell);
+        rows.extend(done);
+        trouble = trouble.or(kept.err());
     }
     // The readable entries are put back by now; the rest must be reported.
-    damaged.into_iter().next().map_or(Ok(rows), Err)
+    damaged.into_iter().next().map_or_else(|| after_all(rows, trouble), Err)
+}
+
+/// The rows, with the first trouble that the journal made meanwhile.
+fn after_all(rows: Vec<Row>, trouble: Option<TuneError>) -> Result<Vec<Row>, TuneError> {
+    match trouble {
+        None => Ok(rows),
+        Some(error) => Err(TuneError::EntryStays { rows, error: Box::new(error) }),
+    }
 }
 
 /// Puts back transactions whose deadline passed without a watchdog, and those whose process ended
@@ -73,11 +84,13 @@ pub(crate) fn overdue(
     tell: &mut dyn FnMut(&Row),
 ) -> Result<Vec<Row>, TuneError> {
     let (stories, _) = journal.stories()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut trouble) = (Vec::new(), None);
     for story in stories.into_iter().filter(|story| is_left(host, story)) {
-        rows.extend(put_back_story(host, journal, lock, story, tell)?);
+        let (done, kept) = put_back_story(host, journal, lock, story, tell);
+        rows.extend(done);
+        trouble = trouble.or(kept.err());
     }
-    Ok(rows)
+    after_all(rows, trouble)
 }
 
 fn is_left(host: &Host, story: &Story) -> bool {
@@ -96,18 +109,18 @@ pub(crate) fn left_ms(host: &Host, story: &Story) -> Option<u64> {
     is_this_boot.then(|| deadline.saturating_sub(clock::boot_ms()))
 }
 
-pub(crate) fn put_back_story(
+/// What became of each change of a transaction, and whether the journal has it.
+fn put_back_story(
     host: &Host,
     journal: &Journal,
     lock: &Lock,
     story: Story,
     tell: &mut dyn FnMut(&Row),
-) -> Result<Vec<Row>, TuneError> {
+) -> (Vec<Row>, Result<(), TuneError>) {
     let file = journal.file(story.header.transaction);
-    let mut open = Open::resume(&file, story)?;
-    let rows = put_back_all(host, &mut open, Absent::Ends, tell);
-    close(journal, lock, open)?;
-    Ok(rows)
+    let mut open = Open::resume_to_put_back(&file, story);
+    let (rows, recorded) = put_back_all(host, &mut open, Absent::Ends, tell);
+    (rows, recorded.and(close(journal, lock, open)))
 }
 
 /// What happens to a change whose place does not exist any more.
@@ -119,28 +132,29 @@ pub(crate) enum Absent {
     Stays,
 }
 
-/// Puts back every change of a transaction that has not ended, the last one first.
+/// Puts back every change of a transaction that has not ended, the last one first. Returns what
+/// became of each, and whether the journal has it.
 pub(crate) fn put_back_all(
     host: &Host,
     open: &mut Open,
     absent: Absent,
     tell: &mut dyn FnMut(&Row),
-) -> Vec<Row> {
+) -> (Vec<Row>, Result<(), TuneError>) {
     let foreign = namespace::foreign_sys(&host.root);
     let changes: Vec<Recorded> = open.story.open_changes().rev().cloned().collect();
-    let mut rows = Vec::new();
+    let (mut rows, mut recorded) = (Vec::new(), Ok(()));
     for change in changes {
         let foreign = foreign.as_deref();
         let reach = Reach { host, header: &open.story.header, foreign };
         let (row, ended) = Around { reach, absent }.put_back(&change);
         if let Some(how) = ended {
             // If this cannot be written, the next revert finds the value as it was before.
-            let _ = open.append(Entry::Ended { seq: change.begin.seq, how });
+            recorded = recorded.and(open.append(Entry::Ended { seq: change.begin.seq, how }));
         }
         tell(&row);
         rows.push(row);
     }
-    rows
+    (rows, recorded)
 }
 
 /// Closes a transaction when nothing is left of it.

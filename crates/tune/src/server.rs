@@ -6,7 +6,7 @@ use crate::held::{Held, Turn};
 use crate::host::Host;
 use crate::journal::Journal;
 use crate::place::Place;
-use crate::place::group::{MADE, QUOTA};
+use crate::place::group::{CPU_MAX, MADE, QUOTA};
 use crate::place::masks;
 use crate::place::told;
 use crate::process;
@@ -150,10 +150,13 @@ fn one_group(tree: &Tree, own: &Group) -> Result<(), String> {
 /// the server to another group would drop the other limits of its group, and systemd takes an empty
 /// group for the end of the service.
 fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
-    if own.path == "/" {
-        return Err("the server is in the root control group, which has no CPU limit of its \
-                    own; start it in a group, for example with systemd-run --scope"
-            .to_string());
+    if !own.folder.join(CPU_MAX).exists() {
+        return Err(format!(
+            "the server's control group {} has no {CPU_MAX}: it is the root, or the group above it \
+             does not give it the cpu controller; start the server in another group, for example \
+             with systemd-run --scope -p CPUWeight=100",
+            own.path
+        ));
     }
     let mut why = String::new();
     for _ in 0..LOOKS {
@@ -205,8 +208,11 @@ mod tests {
         };
         folder.write("server/cgroup.procs", format!("{pid}\n"));
         folder.write("server/worker/cgroup.procs", format!("{child}\n"));
+        let why = alone("/server").unwrap_err();
+        assert!(why.contains("/server has no cpu.max: it is the root, or"), "{why}");
+        folder.write("server/cpu.max", "max 100000\n");
         assert_eq!(alone("/server"), Ok(()));
-        assert!(alone("/").unwrap_err().contains("root control group"));
+        assert_eq!(alone("/"), Ok(()), "the root of a container may have a limit");
         folder.write("server/below/cgroup.procs", "1\n");
         let why = alone("/server").unwrap_err();
         assert!(why.contains("process 1 is in the server's control group /server"), "{why}");

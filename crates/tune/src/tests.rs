@@ -201,6 +201,105 @@ fn a_journal_that_others_can_write_to_is_not_believed() {
     assert!(error.to_string().contains("others can write"), "{error}");
 }
 
+/// Two open transactions: the first has two changes, the second has the last one.
+fn two_open(ground: &Ground) {
+    for knob in ["T5", "T29"] {
+        let only = vec![knob.to_string()];
+        let planned = plan(&ground.host(), &Wish { only, ..Wish::default() }, None);
+        let options = ApplyOptions::default();
+        apply(&ground.host(), &ground.journal(), &planned, &options, &mut |_| {}).unwrap();
+    }
+    assert_eq!(ground.values(), AFTER);
+}
+
+#[test]
+fn a_journal_that_cannot_put_entries_away_keeps_no_value_from_being_put_back() {
+    let ground = Ground::new();
+    two_open(&ground);
+    let done = ground.folder.join("done");
+    fs::write(&done, "").unwrap();
+    let error = ground.revert().unwrap_err();
+    assert_eq!(ground.values(), BEFORE);
+    let TuneError::EntryStays { rows, .. } = &error else { panic!("{error}") };
+    assert_eq!(fates(rows), [Fate::Reverted; 3]);
+    let words = error.to_string();
+    assert!(words.starts_with("everything is as it was before; an entry"), "{words}");
+    assert!(words.contains(&done.display().to_string()), "{words}");
+    assert!(!error.leaves_something());
+    // Reported as long as it is so.
+    assert!(matches!(ground.revert(), Err(TuneError::EntryStays { rows, .. }) if rows.is_empty()));
+    fs::remove_file(&done).unwrap();
+    assert_eq!(ground.revert().unwrap(), []);
+    assert!(!ground.open_file().exists(), "put away");
+}
+
+#[test]
+fn the_watchdog_puts_back_also_when_entries_cannot_be_put_away() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let only = vec!["T5".to_string()];
+    let planned = plan(&host, &Wish { only, ..Wish::default() }, None);
+    apply(&host, &journal, &planned, &ApplyOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(unwatched(&ground, Duration::from_secs(60)), "2", "the rest of the plan");
+    fs::write(ground.folder.join("done"), "").unwrap();
+    let first = Which::Transaction("1".to_string());
+    assert!(revert(&host, &journal, &first, &mut |_| {}).is_err(), "its closed entry stays");
+    assert_eq!(ground.values(), [BEFORE[0], BEFORE[1], AFTER[2]]);
+    let stop = AtomicBool::new(true);
+    let watched = guard(&host, &journal, "2", &stop, &mut || {});
+    let Err(TuneError::EntryStays { rows, .. }) = watched else { panic!("{watched:?}") };
+    assert_eq!(fates(&rows), [Fate::Reverted]);
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn a_transaction_whose_file_takes_no_line_is_put_back_and_reported() {
+    let ground = Ground::new();
+    two_open(&ground);
+    // Once it was read. On a file system that became read-only it would be there and take no line.
+    let mut tell = |_: &Row| drop(fs::remove_file(ground.open_file()));
+    let done = revert(&ground.host(), &ground.journal(), &Which::All, &mut tell);
+    let Err(TuneError::EntryStays { rows, error }) = done else { panic!("{done:?}") };
+    assert!(error.to_string().contains("1.jsonl"), "{error}");
+    assert_eq!(fates(&rows), [Fate::Reverted; 3]);
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn a_lock_that_cannot_be_written_to_is_held_all_the_same() {
+    let ground = Ground::new();
+    ground.apply().unwrap();
+    // Nobody can open a folder for writing, nor a file of a file system that became read-only.
+    let lock = ground.folder.join("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    assert_eq!(fates(&ground.revert().unwrap()), [Fate::Reverted; 3]);
+    assert_eq!(ground.values(), BEFORE);
+}
+
+#[test]
+fn what_was_put_back_by_its_deadline_cannot_be_kept_any_more() {
+    let ground = Ground::new();
+    let (host, journal) = (ground.host(), ground.journal());
+    let all = || keep(&host, &journal, &Which::All);
+    assert!(all().unwrap().is_empty(), "nothing was changed yet");
+    let id = unwatched(&ground, Duration::from_secs(60));
+    guard(&host, &journal, &id, &AtomicBool::new(true), &mut || {}).unwrap();
+    let late = all();
+    let Err(TuneError::TooLate { transaction, .. }) = late else { panic!("{late:?}") };
+    assert_eq!(transaction, id);
+    let restarted = Host { boot_id: "another".to_string(), ..ground.host() };
+    assert!(keep(&restarted, &journal, &Which::All).unwrap().is_empty(), "of an earlier boot");
+    let id = unwatched(&ground, Duration::from_secs(60));
+    assert_eq!(all().unwrap(), [id]);
+    assert!(all().unwrap().is_empty(), "it is kept already");
+    ground.revert().unwrap();
+    assert!(all().unwrap().is_empty(), "the last one was kept");
+    ground.apply().unwrap();
+    ground.revert().unwrap();
+    assert!(all().unwrap().is_empty(), "the last one had no deadline");
+}
+
 #[test]
 fn one_that_cannot_be_stops_all_before_anything_is_written() {
     let ground = Ground::new();
@@ -468,9 +567,18 @@ fn a_value_that_an_earlier_change_moves_is_not_taken_for_the_one_before() {
     };
     let planned = ground.planned();
     let done = apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut tell);
-    let Err(TuneError::RolledBack { why, left, .. }) = done else { panic!("{done:?}") };
-    assert!(why.contains("it was '4096' at the first look and is '8192' now"), "{why}");
-    assert_eq!(left, 0);
+    let error = done.unwrap_err();
+    let words = error.to_string();
+    assert!(words.contains("it was '4096' at the first look and is '8192' now"), "{words}");
+    assert!(words.ends_with("1 moved meanwhile, and no revert can restore that: set it by hand"));
+    assert!(error.leaves_something(), "{words}");
+    let TuneError::RolledBack { rows, left, moved, .. } = error else { panic!("{words}") };
+    assert_eq!((left, moved), (0, 1));
+    assert_eq!(fates(&rows), [Fate::Reverted, Fate::Reverted, Fate::Failed]);
+    let Row { now, note, .. } = &rows[2];
+    assert_eq!(now.as_deref(), Some("8192"));
+    assert!(note.contains("'4096'") && note.contains("'8192'"), "{note}");
+    assert!(note.contains("no revert can restore it"), "{note}");
     assert_eq!(ground.values()[..2], BEFORE[..2]);
     assert_eq!(ground.text(SOMAXCONN), "8192", "not ours to write");
 }

@@ -570,6 +570,9 @@ fn the_watchdog_puts_back_when_everybody_else_is_gone() {
     wait_until("put back at the deadline", || ground.read(XPS) == "0");
     wait_until("the watchdog has ended", || watchdogs(&ground.journal()).is_empty());
     ground.assert_as_before(&wish(), &before, "by the watchdog");
+    let late = ground.tune(&["keep"]);
+    assert_eq!(late.code, 1, "{}{}", late.stdout, late.stderr);
+    assert!(late.stderr.contains("put back already"), "{}", late.stderr);
 
     ground.good(&[&["apply", "--deadline", LATE], &wish()[..]].concat());
     ground.good(&["keep"]);

@@ -1,7 +1,9 @@
 //! A change of an experiment: at its end, after a kill, with a hostile journal.
 
 use super::*;
-use crate::host::Host;
+use crate::apply::{ApplyOptions, apply};
+use crate::host::{Host, Wish};
+use crate::plan::plan;
 use crate::testing::MadeUp;
 use crate::{standing, status};
 use ::host::group::GroupFolder;
@@ -118,6 +120,36 @@ fn a_panic_puts_it_back() {
     let held = ground.begin().unwrap();
     held.turn().unwrap();
     drop(held);
+    assert_eq!(ground.limit(), "max 100000");
+}
+
+#[test]
+fn a_knob_of_what_it_changes_is_refused_meanwhile() {
+    let ground = Ground::new();
+    let mounts = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    ground.made.write("/proc/self/mountinfo", mounts).write("/proc/7/cgroup", "0::/a");
+    let held = ground.begin().unwrap();
+    held.turn().unwrap();
+    let host = Host { servers: vec![7], ..ground.host() };
+    let wish = Wish { only: vec!["T58".to_string()], ..Wish::default() };
+    let planned = plan(&host, &wish, None);
+    let options = ApplyOptions::default();
+    let done = apply(&host, &ground.journal(), &planned, &options, &mut |_| {});
+    let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
+    let us = std::process::id();
+    assert!(rows[0].note.contains(&format!("an experiment of process {us}")), "{rows:?}");
+    assert_eq!(ground.limit(), "20000 100000");
+    held.revert().unwrap();
+    assert_eq!(ground.limit(), "max 100000");
+}
+
+#[test]
+fn an_abandoned_change_whose_entry_cannot_be_put_away_is_told_to_be_back() {
+    let ground = Ground::new();
+    ground.killed(ground.begin().unwrap());
+    fs::write(ground.folder.join("done"), "").unwrap();
+    let told = ground.next_start();
+    assert!(told.starts_with("put back what") && told.contains("cannot be closed"), "{told}");
     assert_eq!(ground.limit(), "max 100000");
 }
 

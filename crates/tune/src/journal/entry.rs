@@ -90,6 +90,9 @@ pub(crate) struct Begin {
     /// Index of its device, which another device of the same name would not have.
     #[serde(default)]
     pub(crate) device_index: Option<u32>,
+    /// Inode of its control group, which another group of the same path would not have.
+    #[serde(default)]
+    pub(crate) group_inode: Option<u64>,
     /// When it was announced, milliseconds since the boot: a process that starts later inherits the
     /// value from its parent.
     #[serde(default)]

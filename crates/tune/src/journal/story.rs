@@ -8,7 +8,7 @@ use crate::place::threads::MIXED;
 use crate::trust;
 use rustix::fs::CWD;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -24,17 +24,12 @@ pub(crate) struct Story {
     pub(crate) header: Header,
     /// Its changes in the order they were begun.
     pub(crate) changes: Vec<Recorded>,
-    /// Where it stands.
-    stage: ChangeState,
+    /// Whether the user kept it.
+    is_kept: bool,
+    /// Whether nothing is left to do.
+    is_closed: bool,
     /// How many bytes of the file are whole lines.
     whole_bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ChangeState {
-    Begun,
-    Kept,
-    Closed,
 }
 
 /// One change.
@@ -72,7 +67,8 @@ impl Recorded {
 impl Story {
     /// A transaction without changes.
     pub(crate) fn begun(header: Header) -> Self {
-        Self { header, changes: Vec::new(), stage: ChangeState::Begun, whole_bytes: 0 }
+        let changes = Vec::new();
+        Self { header, changes, is_kept: false, is_closed: false, whole_bytes: 0 }
     }
 
     /// Its name.
@@ -82,12 +78,12 @@ impl Story {
 
     /// Whether nothing is left to do.
     pub(crate) fn is_closed(&self) -> bool {
-        self.stage == ChangeState::Closed
+        self.is_closed
     }
 
-    /// Whether the user kept it.
+    /// Whether the user kept it; also when it was put back and closed since.
     pub(crate) fn is_kept(&self) -> bool {
-        self.stage == ChangeState::Kept
+        self.is_kept
     }
 
     /// Changes that have not ended.
@@ -150,11 +146,11 @@ impl Story {
             Entry::Extended { deadline_boot_ms } => {
                 self.header.deadline_boot_ms = Some(deadline_boot_ms);
             }
-            Entry::Kept => self.stage = ChangeState::Kept,
+            Entry::Kept => self.is_kept = true,
             Entry::Closed if self.open_changes().next().is_some() => {
                 return Err("it closes a transaction with changes that have not ended".to_string());
             }
-            Entry::Closed => self.stage = ChangeState::Closed,
+            Entry::Closed => self.is_closed = true,
         }
         Ok(())
     }
@@ -172,12 +168,23 @@ fn check(header: &Header, number: u64) -> Result<(), String> {
     }
 }
 
+/// A file to which lines can be added after its whole ones.
+fn appendable(path: &Path, whole_bytes: u64) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.append(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+    if file.metadata()?.len() > whole_bytes {
+        file.set_len(whole_bytes)?;
+    }
+    Ok(file)
+}
+
 /// A transaction that is being written.
 #[derive(Debug)]
 pub(crate) struct Open {
     /// What its lines say.
     pub(crate) story: Story,
-    file: File,
+    /// The file, or why it takes no more lines.
+    file: Result<File, ErrorKind>,
     path: PathBuf,
 }
 
@@ -186,7 +193,7 @@ impl Open {
     pub(super) fn create(path: &Path, story: Story, header: &Entry) -> Result<Self, TuneError> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path);
         let file = file.map_err(|error| TuneError::Journal { path: path.to_path_buf(), error })?;
-        let mut open = Self { story, file, path: path.to_path_buf() };
+        let mut open = Self { story, file: Ok(file), path: path.to_path_buf() };
         open.put(header)?;
         Ok(open)
     }
@@ -194,13 +201,16 @@ impl Open {
     /// Continues a transaction that another process started. The lock must be held. A torn line is
     /// cut off, so that the next one does not become a part of it.
     pub(crate) fn resume(path: &Path, story: Story) -> Result<Self, TuneError> {
-        let error = |error| TuneError::Journal { path: path.to_path_buf(), error };
-        let mut options = OpenOptions::new();
-        let file = options.append(true).custom_flags(libc::O_NOFOLLOW).open(path).map_err(error)?;
-        if file.metadata().map_err(error)?.len() > story.whole_bytes {
-            file.set_len(story.whole_bytes).map_err(error)?;
-        }
-        Ok(Self { story, file, path: path.to_path_buf() })
+        let file = appendable(path, story.whole_bytes);
+        let file = file.map_err(|error| TuneError::Journal { path: path.to_path_buf(), error })?;
+        Ok(Self { story, file: Ok(file), path: path.to_path_buf() })
+    }
+
+    /// The same to put values back, which needs no further line: if the file takes none, as on a
+    /// file system that has become read-only, each [`Self::append`] is an error.
+    pub(crate) fn resume_to_put_back(path: &Path, story: Story) -> Self {
+        let file = appendable(path, story.whole_bytes).map_err(|error| error.kind());
+        Self { story, file, path: path.to_path_buf() }
     }
 
     /// Appends a line; it is on disk when this returns.
@@ -216,10 +226,14 @@ impl Open {
         let error = |error| TuneError::Journal { path: self.path.clone(), error };
         let mut line = serde_json::to_vec(entry).map_err(|cause| error(cause.into()))?;
         line.push(b'\n');
-        let put = self.file.write_all(&line).and_then(|()| self.file.sync_all());
+        let file = match &mut self.file {
+            Ok(file) => file,
+            Err(kind) => return Err(error((*kind).into())),
+        };
+        let put = file.write_all(&line).and_then(|()| file.sync_all());
         if put.is_err() {
             // The next line must not follow half a line.
-            let _ = self.file.set_len(self.story.whole_bytes);
+            let _ = file.set_len(self.story.whole_bytes);
         }
         put.map_err(error)?;
         self.story.whole_bytes += line.len() as u64;
@@ -256,6 +270,7 @@ mod tests {
             settles_to: "1".to_string(),
             sign: None,
             device_index: None,
+            group_inode: None,
             at_boot_ms: None,
         };
         let change = Recorded { begin, written: None, ended: None };

@@ -1,7 +1,8 @@
 //! T58: the quota of CPU time of the server's control group.
 //!
 //! Path: `cpu.max` of version 2, `max` or a quota and a period; `cpu.cfs_quota_us` of version 1, -1
-//! for none; of the server's group and those above it.
+//! for none; of the server's group and those above it. The root of version 2 has no such file; the
+//! outermost group that a container sees, which is called `/` there, may have one.
 //! Matters when: the group was throttled (S3). The most common wall in containers.
 //! Predicts: nothing without throttling; then up to the next wall.
 //! Risk: neighbours on the host lose what the server gains.
@@ -11,9 +12,10 @@
 
 use crate::host::{Host, Profile, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
+use crate::place::group::{CPU_MAX, QUOTA};
 use crate::place::{Format, Place};
 use crate::predict;
-use ::host::cgroup;
+use ::host::cgroup::{self, Group};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
 
@@ -35,13 +37,16 @@ const WALLS: &[WallId] = &[WallId::S3, WallId::S6];
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let groups = |pid: &u32| cgroup::chain(&host.root, "cpu", *pid).unwrap_or_default();
-    // The root has no quota.
-    let limited = host.servers.iter().flat_map(groups).filter(|group| group.path != "/");
-    for group in limited {
+    // The root of a host has no quota, but a container's root may be a group with one.
+    let may_have = |group: &Group| {
+        let file = if group.version == 1 { QUOTA } else { CPU_MAX };
+        group.path != "/" || group.folder.join(file).exists()
+    };
+    for group in host.servers.iter().flat_map(groups).filter(may_have) {
         let path = |file: &str| host.root.known_as(&group.folder.join(file)).display().to_string();
         let place = match group.version {
-            1 => Place::number(path("cpu.cfs_quota_us")),
-            _ => Place::File { path: path("cpu.max"), format: Format::Word },
+            1 => Place::number(path(QUOTA)),
+            _ => Place::File { path: path(CPU_MAX), format: Format::Word },
         };
         if !places.contains(&place) {
             places.push(place);
@@ -102,6 +107,20 @@ mod tests {
         assert_eq!(found[0].0, "/sys/fs/cgroup/a/b/cpu.max");
         assert_eq!(found[0].1, Proposal::Set("max 100000".to_string()));
         assert!(matches!(found[1].1, Proposal::Leave(_)), "{found:?}");
+    }
+
+    /// In its own namespace of control groups, a container's group is the root.
+    #[test]
+    fn the_quota_of_a_container_is_that_of_its_root() {
+        let made = MadeUp::new("t58", 2);
+        made.write("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+        made.write("/proc/7/cgroup", "0::/");
+        let host = Host { servers: vec![7], ..made.host() };
+        assert_eq!(places(&host, &Wish::default()), [], "the root of a host");
+        made.write("/sys/fs/cgroup/cpu.max", "150000 100000");
+        let found = testing::proposals(&KNOB, &host, &Wish::default());
+        let set = Proposal::Set("max 100000".to_string());
+        assert_eq!(found, [("/sys/fs/cgroup/cpu.max".to_string(), set)]);
     }
 
     #[test]

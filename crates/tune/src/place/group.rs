@@ -34,6 +34,11 @@ pub(super) fn show_limit(folder: &str) -> String {
     format!("{folder}/{CPU_MAX}")
 }
 
+/// The file with the quota of a group of version 1.
+pub(super) fn quota_of(folder: &str) -> String {
+    format!("{folder}/{QUOTA}")
+}
+
 pub(super) fn show_group(pid: u32, from: &str) -> String {
     format!("group of process {pid} and its children, {from}")
 }
@@ -47,6 +52,14 @@ fn exists(host: &Host, folder: &Path) -> Result<bool, PlaceError> {
     match GroupFolder::open(&host.root, folder) {
         Err(error) if is_gone(&error) => Ok(false),
         opened => opened.map(|_| true).map_err(io_at(&folder.display().to_string())),
+    }
+}
+
+/// Identifies a group; nothing when there is none.
+pub(crate) fn inode(host: &Host, folder: &Path) -> io::Result<Option<u64>> {
+    match GroupFolder::open(&host.root, folder) {
+        Err(error) if is_gone(&error) => Ok(None),
+        group => group?.inode().map(Some),
     }
 }
 

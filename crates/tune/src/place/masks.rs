@@ -98,6 +98,16 @@ impl Masks<'_> {
         same.map(|same| same.is_some()).map_err(told)
     }
 
+    /// Whether a process is one of those whose threads are kept: known, or in the tree now. It is
+    /// when that cannot be read.
+    pub(super) fn covers(&self, host: &Host, process: (u32, u64)) -> bool {
+        let is_known = self.before.values().flatten().any(|thread| *thread == process);
+        let is_below =
+            || Tree::on(&host.root, self.pid).map(|tree| tree.pids().contains(&process.0));
+        is_known
+            || self.has_root(host).map_or(true, |has_root| has_root && is_below().unwrap_or(true))
+    }
+
     /// Threads that exist now, known and new, each with its pair. A new thread gets the pair of a
     /// known one with the same CPUs; the first thread of the tree is tried first.
     fn now(&self, host: &Host) -> Result<Vec<Thread>, String> {

@@ -3,7 +3,10 @@
 use super::{Ground, fates};
 use crate::apply::{ApplyOptions, apply};
 use crate::clock;
+use crate::error::TuneError;
+use crate::held::{Held, Turn};
 use crate::host::Host;
+use crate::place::{Place, masks};
 use crate::plan::plan;
 use crate::revert::{Which, revert};
 use crate::status::{drift, status};
@@ -37,6 +40,33 @@ fn files(ground: &Ground, pid: u32) -> String {
 
 const FEW: &str = "1024 4096";
 const MANY: &str = "1048576 1048576";
+
+/// An experiment takes CPUs from all threads of a server, those started meanwhile included.
+#[test]
+fn cpus_that_an_experiment_took_from_a_server_are_not_changed_meanwhile() {
+    // Above all numbers of real processes, such as ours.
+    let [server, child, other] = [9_000_050, 9_000_052, 9_000_060];
+    let ground = Ground::new();
+    process(&ground, std::process::id(), 1, 9, ("0-3", FEW));
+    process(&ground, server, 1, 10, ("0-3", FEW));
+    let host = ground.host();
+    let before = masks::lists(&host, server).unwrap();
+    let to = "0-1".to_string();
+    let place = Place::Masks { pid: server, started_ticks: 10, to: to.clone(), before };
+    let turn = Turn::of_experiment("server-cpus", place, to);
+    let held = Held::begin(host, ground.journal(), turn).unwrap();
+    held.turn().unwrap();
+    process(&ground, child, server, 11, ("0-1", FEW));
+    process(&ground, other, 1, 12, ("0-3", FEW));
+    let host = Host { servers: vec![server, child, other], ..ground.host() };
+    let split = testing::split(Profile::Throughput, "0-1", "2-3");
+    let planned = plan(&host, &Wish { only: vec!["T12".to_string()], ..split }, None);
+    let done = apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut |_| {});
+    let Err(TuneError::Refused { rows }) = done else { panic!("{done:?}") };
+    assert_eq!(fates(&rows), [Fate::Refused, Fate::Refused, Fate::Proposed], "{rows:#?}");
+    held.revert().unwrap();
+    assert_eq!([server, child, other].map(|pid| mask(&ground, pid)), ["0-3"; 3]);
+}
 
 #[test]
 fn inherited_values_are_reported_and_put_back() {

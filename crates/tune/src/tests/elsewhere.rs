@@ -188,6 +188,33 @@ fn a_mount_of_groups_that_is_covered_shows_nothing() {
 }
 
 #[test]
+fn another_control_group_of_the_same_path_is_left_alone() {
+    let version_2 = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    let version_1 = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu";
+    for (mounts, groups, folder, file, [quota, free]) in [
+        (version_2, "0::/a", "/sys/fs/cgroup/a", "cpu.max", ["150000 100000", "max 100000"]),
+        (version_1, "1:cpu:/a", "/sys/fs/cgroup/cpu/a", "cpu.cfs_quota_us", ["50000", "-1"]),
+    ] {
+        let (ground, file) = (Ground::new(), format!("{folder}/{file}"));
+        ground.made.write("/proc/self/mountinfo", mounts).write("/proc/7/cgroup", groups);
+        ground.made.write(&file, quota);
+        let host = Host { servers: vec![7], ..ground.host() };
+        apply_only(&ground, &host, &["T58"]);
+        assert_eq!(ground.text(&file), free);
+        // The service starts again, in a group without a quota. The old folder is kept, so that its
+        // number is not given to the new one.
+        fs::rename(host.root.path(folder), host.root.path("/old")).unwrap();
+        ground.made.write(&file, free);
+        assert_eq!(fates(&status(&host, &ground.journal()).unwrap()), [Fate::Gone]);
+        let rows = put_back(&ground, &host);
+        assert_eq!(fates(&rows), [Fate::Gone], "{rows:#?}");
+        assert!(rows[0].note.contains("another one is at /sys/fs/cgroup"), "{rows:#?}");
+        assert_eq!(ground.text(&file), free, "not ours to write");
+        assert_eq!(standing(&host, &ground.journal()).unwrap(), []);
+    }
+}
+
+#[test]
 fn settings_of_another_namespace_or_boot_are_not_exported_as_the_hosts() {
     let ground = ground();
     apply_only(&ground, &within(&ground, THERE), &["T29"]);
@@ -251,11 +278,11 @@ fn interrupted_by(ground: &Ground, goes: &[&str]) -> (TuneError, Vec<Row>) {
         }
     };
     let done = apply(&host, &ground.journal(), &planned, &ApplyOptions::default(), &mut tell);
-    let Err(TuneError::RolledBack { rows, left, transaction, why }) = done else {
-        panic!("{done:?}")
-    };
-    assert_eq!(left, 1, "{rows:#?}");
-    (TuneError::RolledBack { rows: rows.clone(), left, transaction, why }, rows)
+    let error = done.unwrap_err();
+    let TuneError::RolledBack { rows, left, moved, .. } = &error else { panic!("{error}") };
+    assert_eq!((*left, *moved), (1, 0), "{rows:#?}");
+    let rows = rows.clone();
+    (error, rows)
 }
 
 #[test]
@@ -341,6 +368,9 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     assert_eq!(ground.text(RINGS), "rx 256 tx 256");
 }
 
+/// Fields that a journal did not have at first.
+const ADDED: [&str; 4] = ["pid_namespace", "device_index", "group_inode", "at_boot_ms"];
+
 /// A journal of an older version, without namespaces of processes and numbers of devices.
 #[test]
 fn a_journal_of_an_earlier_program_is_put_back() {
@@ -351,8 +381,7 @@ fn a_journal_of_an_earlier_program_is_put_back() {
     let earlier = whole.lines().map(|line| {
         let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
         let fields = entry.as_object_mut().unwrap();
-        fields
-            .retain(|name, _| !["pid_namespace", "device_index", "at_boot_ms"].contains(&&**name));
+        fields.retain(|name, _| !ADDED.contains(&&**name));
         format!("{entry}\n")
     });
     let earlier: String = earlier.collect();

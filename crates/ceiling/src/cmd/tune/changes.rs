@@ -214,7 +214,7 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     } else {
         response.rows.iter().for_each(teller(false));
     }
-    if let Some(failure) = far_failure(&response) {
+    if let Some(failure) = far::failure(&response) {
         return Err(failure);
     }
     let TuneOutcome { transaction, rows, .. } = response;
@@ -229,17 +229,6 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
         to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
     }
     Ok(Code::Good)
-}
-
-/// Why an apply on a probe's host failed, with the exit code that it would have on this host.
-fn far_failure(response: &TuneOutcome) -> Option<Failure> {
-    let why = format!("the probe's host: {}", response.error.as_ref()?);
-    Some(match &response.transaction {
-        _ if response.left > 0 => Failure::Left(why),
-        // Nothing was started: the order was not possible.
-        None => Failure::Usage(why),
-        Some(_) => Failure::File(why),
-    })
 }
 
 /// What was changed, its visible effects, and how to put it back.
@@ -326,9 +315,8 @@ pub fn revert(command: &Revert) -> Result<Code, Failure> {
         TuneOrder::Revert { transaction: command.transaction.as_ref().map(|id| id.0.clone()) };
     let rows = match far::order(&command.probe, order)? {
         Some(response) => {
-            let rows = far::all_well(response)?.rows;
-            rows.iter().for_each(tell);
-            rows
+            response.rows.iter().for_each(&mut tell);
+            far::all_well(response)?.rows
         }
         None => {
             let host = Host::look(Root::default());
@@ -377,7 +365,7 @@ mod tests {
 
     /// A value that cannot be put back on a probe's host leads to exit code 3, as on this host.
     #[test]
-    fn a_far_rollback_that_leaves_something_ends_as_one_here_does() {
+    fn what_fails_on_a_far_host_ends_as_it_does_here() {
         let row = |fate| Row {
             knob: String::new(),
             name: String::new(),
@@ -404,16 +392,41 @@ mod tests {
                 rows: vec![row(fate)],
                 why: "it failed".to_string(),
                 left,
+                moved: 0,
             };
             let here = Failure::from(error()).code();
-            let far = far_failure(&response(Err(error()))).map(|failure| failure.code());
+            let far = far::failure(&response(Err(error()))).map(|failure| failure.code());
             assert_eq!(here, if left > 0 { Code::Unmet } else { Code::Internal });
             assert_eq!(far, Some(here), "{fate:?}, {left} left");
         }
-        let refused = TuneError::Refused { rows: vec![row(Fate::Refused)] };
-        let far = far_failure(&response(Err(refused))).map(|failure| failure.code());
-        assert_eq!(far, Some(Code::Usage), "nothing was started");
-        assert!(far_failure(&TuneOutcome::default()).is_none());
+        let rolled_back = |moved| TuneError::RolledBack {
+            transaction: "7".to_string(),
+            rows: vec![row(Fate::Failed)],
+            why: "it failed".to_string(),
+            left: 0,
+            moved,
+        };
+        let busy = || TuneError::Busy { path: "/lock".into() };
+        let stays = |fate| TuneError::EntryStays { rows: vec![row(fate)], error: Box::new(busy()) };
+        let one = || "7".to_string();
+        let cases: [(&dyn Fn() -> TuneError, Code); 8] = [
+            (&|| rolled_back(1), Code::Unmet),
+            (&|| stays(Fate::Reverted), Code::Internal),
+            (&|| stays(Fate::Drifted), Code::Unmet),
+            (&|| TuneError::Refused { rows: vec![row(Fate::Refused)] }, Code::Internal),
+            (&busy, Code::Internal),
+            (&|| TuneError::TooLate { transaction: one(), why: String::new() }, Code::Internal),
+            (&|| TuneError::Unknown { transaction: one() }, Code::Usage),
+            (&|| TuneError::NotRoot, Code::Usage),
+        ];
+        for (error, code) in cases {
+            let far = far::failure(&response(Err(error()))).map(|failure| failure.code());
+            assert_eq!(Failure::from(error()).code(), code, "here: {}", error());
+            assert_eq!(far, Some(code), "far: {}", error());
+        }
+        assert!(far::failure(&TuneOutcome::default()).is_none());
+        let wrong = TuneOutcome { error: Some("no such device".into()), ..TuneOutcome::default() };
+        assert_eq!(far::failure(&wrong).map(|failure| failure.code()), Some(Code::Usage));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use lab::ThisHost;
 use lab::drift::Looks;
 use lab::orders::{Bench, carry_out, start_watchdog};
 use model::root::Root;
-use model::tuning::{Left, Row, Scope, Signals, Step, TuneOrder, TuneOutcome, Wanted};
+use model::tuning::{Fault, Left, Row, Scope, Signals, Step, TuneOrder, TuneOutcome, Wanted};
 use plan::ProbeOptions;
 use remote::{Call, Look, Tuner};
 use std::net::Ipv4Addr;
@@ -233,12 +233,21 @@ pub fn predicted(mut rows: Vec<Row>, signals: Option<&Signals>) -> Vec<Row> {
     rows
 }
 
+/// Why an order failed on a probe's host, with the exit code that it would have on this host.
+pub fn failure(response: &TuneOutcome) -> Option<Failure> {
+    let why = format!("the probe's host: {}", response.error.as_ref()?);
+    Some(match response.fault {
+        _ if response.left > 0 => Failure::Left(why),
+        Fault::Order => Failure::Usage(why),
+        Fault::Host => Failure::File(why),
+    })
+}
+
 /// The response, unless it has an error.
 pub fn all_well(response: TuneOutcome) -> Result<TuneOutcome, Failure> {
-    match response.error {
+    match failure(&response) {
         None => Ok(response),
-        Some(why) if response.left > 0 => Err(Failure::Left(format!("the probe's host: {why}"))),
-        Some(why) => Err(Failure::Usage(format!("the probe's host: {why}"))),
+        Some(failure) => Err(failure),
     }
 }
 
