@@ -5,14 +5,16 @@
 //! nothing in common with the block of the same number on another day, so the visits of a cell are
 //! two independent groups, and Welch's t compares their logarithms. Variation from day to day, but
 //! not within a day, is in no interval: two days cannot show it. Where only bounds of a figure are
-//! known, what does not hold at both ends is undecided.
+//! known, what does not hold at both ends is undecided. A rate of zero has no logarithm: it counts
+//! as less than any other, so nothing is concluded from the other visits that it could turn around,
+//! and a side whose median is zero is less.
 
 use crate::compare::{cut, differences, flatten};
-use crate::contrast::{Contrast, Rules, conclude, hold, holm};
+use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::stats;
 use crate::visited::ends_of;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
-use model::analysis::HostSeen;
+use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use model::order::OrderBy as _;
 use serde_json::{Value, json};
@@ -27,9 +29,63 @@ const SAME_WITHIN: f64 = 0.02;
 /// can be.
 #[derive(Debug, Clone, Default)]
 struct Group {
+    /// Visits with a valid figure; that of some may be zero, which has no logarithm.
+    visits: usize,
+    /// Those whose figure is known to be zero. It is minus infinity among the lowest, and not among
+    /// the highest: without it what is left can only be more.
+    zeros: usize,
     logs: Vec<f64>,
     lowest: Vec<f64>,
     highest: Vec<f64>,
+}
+
+impl Group {
+    /// Adds a visit by its figure and its bounds, as far as it has them.
+    fn add(&mut self, value: Option<f64>, bounds: Option<(f64, Option<f64>)>) {
+        let log = value.filter(|value| *value > 0.0).map(f64::ln);
+        self.visits += usize::from(value.is_some());
+        self.logs.extend(log);
+        match (bounds, log) {
+            (Some(bounds), _) => {
+                let (low, high) = ends_of(value.unwrap_or(bounds.0), bounds);
+                self.lowest.push(low);
+                self.highest.push(high);
+            }
+            (None, Some(log)) => {
+                self.lowest.push(log);
+                self.highest.push(log);
+            }
+            (None, None) => {
+                self.zeros += 1;
+                self.lowest.push(f64::NEG_INFINITY);
+            }
+        }
+    }
+
+    /// Whether the median over the visits is zero.
+    fn is_nothing(&self) -> bool {
+        2 * self.zeros > self.visits
+    }
+
+    /// Visits whose figure is zero, or at least zero.
+    fn without_log(&self) -> usize {
+        self.visits - self.logs.len()
+    }
+
+    /// Geometric mean.
+    fn mean(&self) -> f64 {
+        match self.without_log() {
+            0 => stats::mean(&self.logs).map_or(f64::NAN, f64::exp),
+            _ => 0.0,
+        }
+    }
+}
+
+/// The side whose median is zero, when that of the other is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outage {
+    OfA,
+    OfB,
 }
 
 type Groups = BTreeMap<(String, Figure), Group>;
@@ -43,8 +99,11 @@ struct Ratio {
     lowest: Option<Contrast>,
     /// The most.
     highest: Option<Contrast>,
-    /// Whether all values are known, and not only bounds of them.
+    /// Whether all values are known and above zero, and not only bounds of them.
     is_known: bool,
+    /// Whether a value is zero.
+    has_zeros: bool,
+    outage: Option<Outage>,
 }
 
 impl Ratio {
@@ -58,6 +117,45 @@ impl Ratio {
             lowest: unpaired(&b.lowest, &a.highest),
             highest: unpaired(&b.highest, &a.lowest),
             is_known: [a, b].iter().all(|one| one.lowest == one.highest),
+            has_zeros: a.without_log() + b.without_log() > 0,
+            outage: match (a.is_nothing(), b.is_nothing()) {
+                (true, false) if b.visits > 0 => Some(Outage::OfA),
+                (false, true) if a.visits > 0 => Some(Outage::OfB),
+                _ => None,
+            },
+        }
+    }
+
+    /// The contrast that stands for all visits.
+    fn whole(&self) -> Option<Contrast> {
+        self.contrast.filter(|_| !self.has_zeros)
+    }
+
+    /// The conclusion, by what was concluded from the visits above zero.
+    fn concluded(&self, of_others: Option<Conclusion>) -> Option<Conclusion> {
+        let is_decided = !matches!(of_others, None | Some(Conclusion::Undecided { .. }));
+        match self.outage {
+            Some(Outage::OfA) => Some(Conclusion::More),
+            Some(Outage::OfB) => Some(Conclusion::Less),
+            None if self.has_zeros && !is_decided => Some(Conclusion::Undecided { more: None }),
+            None => of_others,
+        }
+    }
+
+    /// Chance of values this far below a bound of the ratio if it is at the bound or above,
+    /// wherever they are within what is known of them.
+    fn p_below(&self, bound: f64) -> Option<f64> {
+        match self.outage {
+            Some(Outage::OfB) => Some(0.0),
+            _ => Some(self.highest?.p_below(bound)),
+        }
+    }
+
+    /// The same above the bound.
+    fn p_above(&self, bound: f64) -> Option<f64> {
+        match self.outage {
+            Some(Outage::OfA) => Some(0.0),
+            _ => Some(self.lowest?.p_above(bound)),
         }
     }
 }
@@ -66,7 +164,9 @@ impl Ratio {
 pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
     let same_within = a.design.as_ref().map_or(SAME_WITHIN, |design| design.same_within);
     let (of_a, of_b) = (groups(a), groups(b));
-    let both: Vec<&(String, Figure)> = of_a.keys().filter(|key| of_b.contains_key(*key)).collect();
+    let has = |of: &Groups, key: &(String, Figure)| of.get(key).is_some_and(|one| one.visits > 0);
+    let both: Vec<&(String, Figure)> =
+        of_a.keys().filter(|&key| has(&of_a, key) && has(&of_b, key)).collect();
     let names = |experiment: &Experiment| -> BTreeSet<String> {
         experiment.cells.iter().map(|cell| cell.name.clone()).collect()
     };
@@ -81,16 +181,15 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
             conclude(&ratios.iter().map(pick).collect::<Vec<_>>(), Rules::once(same_within))
         };
         let concluded = hold(by(|one| one.contrast), &by(|one| one.lowest), &by(|one| one.highest));
-        for ((key, Ratio { contrast, .. }), concluded) in
-            family.into_iter().zip(ratios).zip(concluded)
-        {
+        for ((key, ratio), concluded) in family.into_iter().zip(ratios).zip(concluded) {
+            let concluded = ratio.concluded(concluded);
             let (conclusion, more_visits) = concluded.map(|one| one.word()).unzip();
-            let mean = |of: &Groups| stats::mean(&of[key].logs).map_or(f64::NAN, f64::exp);
+            let (a, b, contrast) = (&of_a[key], &of_b[key], ratio.whole());
             cells.push(AcrossCell {
                 cell: key.0.clone(),
                 figure,
-                visits: (of_a[key].logs.len() as u64, of_b[key].logs.len() as u64),
-                means: (mean(&of_a), mean(&of_b)),
+                visits: (a.visits as u64, b.visits as u64),
+                means: (a.mean(), b.mean()),
                 ratio: contrast.map(|one| one.ratio),
                 low: contrast.map(|one| one.low),
                 high: contrast.map(|one| one.high),
@@ -105,7 +204,8 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         schema: ACROSS_SCHEMA.to_string(),
         a: a.id.clone(),
         b: b.id.clone(),
-        warnings: warnings(a, b).into_iter().chain(bounded(a, b)).collect(),
+        warnings: [warnings(a, b), bounded(a, b), missing(a, &of_a, "A"), missing(b, &of_b, "B")]
+            .concat(),
         settings: differences(&flat(a), &flat(b)),
         same_within,
         cells,
@@ -116,25 +216,24 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
 }
 
 /// The visits of the blocks, without those that a rule of the plan left out.
+fn counted(of: &Experiment) -> Vec<&VisitSeen> {
+    let Some(analysis) = &of.analysis else { return Vec::new() };
+    let is_counted = |visit: &&VisitSeen| {
+        let mut excluded = analysis.excluded.iter();
+        let is_out = excluded.any(|one| one.cell == visit.cell && Some(one.block) == visit.block);
+        visit.block != Some(0) && !is_out
+    };
+    analysis.visits.iter().filter(is_counted).collect()
+}
+
 fn groups(of: &Experiment) -> Groups {
     let mut groups = Groups::new();
-    let Some(analysis) = &of.analysis else { return groups };
-    let is_out = |cell: &str, block: Option<u32>| {
-        analysis.excluded.iter().any(|one| one.cell == cell && Some(one.block) == block)
-    };
-    let counted = |block: Option<u32>| block != Some(0);
-    for visit in analysis.visits.iter().filter(|visit| counted(visit.block)) {
-        if is_out(&visit.cell, visit.block) {
-            continue;
-        }
-        for (figure, value) in visit.figures.iter().filter(|(_, value)| **value > 0.0) {
-            let log = value.ln();
-            let bounds = visit.bounds.get(figure);
-            let (low, high) = bounds.map_or((log, log), |bounds| ends_of(*value, *bounds));
-            let group = groups.entry((visit.cell.clone(), *figure)).or_default();
-            group.logs.push(log);
-            group.lowest.push(low);
-            group.highest.push(high);
+    for visit in counted(of) {
+        let figures: BTreeSet<Figure> =
+            visit.figures.keys().chain(visit.bounds.keys()).copied().collect();
+        for figure in figures {
+            let group = groups.entry((visit.cell.clone(), figure)).or_default();
+            group.add(visit.figures.get(&figure).copied(), visit.bounds.get(&figure).copied());
         }
     }
     groups
@@ -153,8 +252,8 @@ fn decide(
         let chance = |((bound, _), one): ((&Bound, &String), &Option<Ratio>)| {
             let edge = 1.0 + bound.change;
             let chance = one.and_then(|one| match bound.fails == wanted {
-                true => Some(one.highest?.p_below(edge)),
-                false => Some(one.lowest?.p_above(edge)),
+                true => one.p_below(edge),
+                false => one.p_above(edge),
             });
             chance.unwrap_or(1.0)
         };
@@ -226,6 +325,31 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
                  hold at both ends is undecided",
                 figure.word(),
                 visits().count(),
+            ));
+        }
+    }
+    said
+}
+
+/// Visits without a good response, and visits without a rate, cell by cell.
+fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for ((cell, figure), group) in groups.iter().filter(|((_, one), _)| *one == Figure::Rate) {
+        let all = counted(of).iter().filter(|visit| visit.cell == *cell).count();
+        if group.without_log() > 0 {
+            said.push(format!(
+                "{} is zero in {} of {all} visits of {cell} in {name}, which had no good response: \
+                 nothing is concluded from the other visits that these could turn around",
+                figure.word(),
+                group.without_log(),
+            ));
+        }
+        let unknown = all - group.lowest.len();
+        if unknown > 0 {
+            said.push(format!(
+                "{} is not known in {unknown} of {all} visits of {cell} in {name}, which are left \
+                 out",
+                figure.word(),
             ));
         }
     }

@@ -177,15 +177,14 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let contrasts: Vec<Option<Contrast>> =
             all.iter().map(|series| Contrast::of_logs(series)).collect();
         let concluded = conclude(&contrasts, rules);
+        let of_cells = cells.iter().map(|cell| vec![(cell.as_str(), 1.0), base]);
+        let of_effects = effects.iter().map(|effect| effect.weights.clone());
+        let weights: Vec<_> = of_cells.chain(of_effects).collect();
         let concluded = match logs.is_known() {
             true => concluded,
-            false => {
-                let of_cells = cells.iter().map(|cell| vec![(cell.as_str(), 1.0), base]);
-                let of_effects = effects.iter().map(|effect| effect.weights.clone());
-                let weights: Vec<_> = of_cells.chain(of_effects).collect();
-                robust(concluded, &logs, &weights, rules)
-            }
+            false => robust(concluded, &logs, &weights, rules),
         };
+        let concluded = despite_zeros(concluded, &logs, &weights);
         let mut judged = all.iter().zip(contrasts).zip(concluded);
         for cell in cells {
             let Some(((series, contrast), concluded)) = judged.next() else { continue };
@@ -240,6 +239,27 @@ fn robust(
         conclude(&weights.iter().map(contrast).collect::<Vec<_>>(), rules)
     };
     contrast::hold(concluded, &at(End::Lowest), &at(End::Highest))
+}
+
+/// The conclusions that visits whose figure is zero, which are in no pair, do not turn around. The
+/// others are undecided, and more blocks do not help.
+fn despite_zeros(
+    concluded: Vec<Option<contrast::Conclusion>>,
+    logs: &Logs<'_>,
+    weights: &[Vec<(&str, f64)>],
+) -> Vec<Option<contrast::Conclusion>> {
+    let held = |(word, weights): (Option<contrast::Conclusion>, &Vec<(&str, f64)>)| {
+        let lacks = |end: End| logs.lacks(end, weights);
+        let is_turned = match word? {
+            contrast::Conclusion::More => lacks(End::Lowest),
+            contrast::Conclusion::Less => lacks(End::Highest),
+            contrast::Conclusion::Same | contrast::Conclusion::Undecided { .. } => {
+                lacks(End::Lowest) || lacks(End::Highest)
+            }
+        };
+        if is_turned { Some(contrast::Conclusion::Undecided { more: None }) } else { word }
+    };
+    concluded.into_iter().zip(weights).map(held).collect()
 }
 
 /// The variation of the host by itself: the baseline against itself.

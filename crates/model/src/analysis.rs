@@ -55,7 +55,7 @@ pub struct VisitSeen {
     pub cell: String,
     /// Its block; absent without a design.
     pub block: Option<u32>,
-    /// The figures that are valid.
+    /// The figures that are valid: above zero, except a rate of zero that was measured.
     pub figures: BTreeMap<Figure, f64>,
     /// Lowest and highest value of those of which only bounds are known; the highest is `null` for
     /// a figure that is known from below.

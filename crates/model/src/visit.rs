@@ -9,6 +9,7 @@ use crate::objective::{ObjectiveStanding, PERCENTILES, Percentile, Statistic};
 use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
 use crate::standing::{self, Standing};
+use crate::tool::ToolRun;
 use std::collections::BTreeMap;
 
 /// The figures of a visit, the main one first.
@@ -22,17 +23,43 @@ pub const FIGURES: [Figure; 5] = [
 
 /// The figures of a visit that are compared with those of other visits. What is not valid or is not
 /// known is left out; a percentile that falls among the requests without a good response is known
-/// from below, and has the least that it can be ([`bounds`]).
+/// from below, and has the least that it can be ([`bounds`]). All are above zero, except a rate of
+/// zero that was measured ([`is_nothing`]).
 pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
-    let is_valid = |value: &f64| value.is_finite() && *value > 0.0;
+    let is_valid = |value: f64| value.is_finite() && value > 0.0;
     if let Some(tool) = &of.tool {
-        let value = |figure| Some((figure, tool.figure(figure).filter(is_valid)?));
+        let value = |figure| {
+            let value = tool.figure(figure)?;
+            (is_valid(value) || is_nothing_of_tool(tool, figure)).then_some((figure, value))
+        };
         return FIGURES.into_iter().filter_map(value).into_map();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let known = |figure| figure_of(point, figure).filter(|_| !is_unknown(point, figure));
-    let value = |figure| least_of(point, figure).or_else(|| known(figure)).filter(is_valid);
-    FIGURES.into_iter().filter_map(|figure| Some((figure, value(figure)?))).into_map()
+    let value = |figure| {
+        let value = least_of(point, figure).or_else(|| known(figure))?;
+        (is_valid(value) || is_nothing(point, figure)).then_some((figure, value))
+    };
+    FIGURES.into_iter().filter_map(value).into_map()
+}
+
+/// Whether a figure is a rate of zero that was measured: requests, connections of devices or
+/// streams were asked for, and nothing good came of them. Not measured is another thing: a window
+/// that never opened has no rate.
+pub fn is_nothing(point: &Point, figure: Figure) -> bool {
+    let requests = &point.requests;
+    let is_asked = match (&point.events, &point.turnover) {
+        (Some(events), _) => events.subscribers.asked > 0,
+        (None, Some(turnover)) if point.is_churn() => turnover.begun > 0,
+        (None, _) => requests.sent + requests.unsent + point.connections.failed > 0,
+    };
+    figure == Figure::Rate && is_asked && rate_asked(point) == Some(0.0)
+}
+
+/// The same for another tool, by its own counts.
+pub fn is_nothing_of_tool(tool: &ToolRun, figure: Figure) -> bool {
+    let is_asked = tool.failures().is_some_and(|(ended, _)| ended > 0);
+    figure == Figure::Rate && is_asked && tool.figure(figure) == Some(0.0)
 }
 
 fn is_unknown(point: &Point, figure: Figure) -> bool {
@@ -186,4 +213,40 @@ pub fn best_point(of: &Record) -> Option<(usize, &Point)> {
         .min_by(|(_, left, _), (_, right, _)| load(left).total_cmp(&load(right)))
         .or_else(|| sound().max_by(|(_, _, left), (_, _, right)| left.total_cmp(right)));
     best.map(|(index, point, _)| (index, point))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const KEPT: &str = include_str!("../../judge/tests/kept/full-event-loop.json");
+
+    /// A run with this rate.
+    fn record(rate: f64) -> Record {
+        let kept: Value = serde_json::from_str(KEPT).unwrap();
+        let mut record: Record = serde_json::from_value(kept["record"].clone()).unwrap();
+        record.points[0].rate = rate;
+        record.verdict.ceiling = None;
+        record
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_measured_and_not_absent() {
+        let rate = |of: &Record| figures(of).get(&Figure::Rate).copied();
+        assert_eq!(rate(&record(100.0)), Some(100.0));
+        assert_eq!(rate(&record(0.0)), Some(0.0));
+        let mut of = record(0.0);
+        (of.points[0].requests.sent, of.points[0].requests.unsent) = (0, 0);
+        assert_eq!(rate(&of), None, "nothing was asked for");
+        of.points[0].connections.failed = 1;
+        assert_eq!(rate(&of), Some(0.0), "it could not be asked for");
+        let mut of = record(0.0);
+        of.points[0].window_ns = (5, 5);
+        assert_eq!(rate(&of), None, "the window never opened");
+        let why = "two accounts disagree".to_string();
+        of = record(0.0);
+        of.points[0].standing.add(standing::Figure::Rate, Standing::NotKnown { why });
+        assert_eq!(rate(&of), None, "it is not known");
+    }
 }

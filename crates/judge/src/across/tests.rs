@@ -130,6 +130,87 @@ fn what_only_bounds_are_known_of_is_decided_where_both_ends_agree() {
     assert_eq!(of(0.0, wide), (Conclusion::Undecided, Outcome::Undecided, None));
 }
 
+/// The new build answers each request of these visits with an error.
+fn refusing(visits: u32, of: u32, truth: f64) -> Experiment {
+    let mut new = day(2, &[("x", truth, 0.003)], of);
+    for visit in &mut new.analysis.as_mut().unwrap().visits {
+        if visit.block <= Some(visits) {
+            visit.figures.insert(Figure::Rate, 0.0);
+        }
+    }
+    new
+}
+
+#[test]
+fn a_bound_fails_where_most_visits_serve_nothing() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let asked = bounds(&["rate<-3%", "rate>5%", "rate<-90%"]);
+    for count in [5, 8] {
+        let of = across(&base, &refusing(count, 8, 0.0), &asked);
+        let said: Vec<_> = of.bounds.iter().map(|one| one.outcome).collect();
+        assert_eq!(said, [Outcome::Failed, Outcome::Holds, Outcome::Failed], "{of:?}");
+        let one = &of.cells[0];
+        assert_eq!((one.conclusion, one.visits), (Some(Conclusion::Less), (8, 8)));
+        assert_eq!((one.ratio, one.means.1), (None, 0.0));
+        let warning = format!("rate is zero in {count} of 8 visits of x in B");
+        assert!(of.warnings.iter().any(|one| one.starts_with(&warning)), "{:?}", of.warnings);
+    }
+    let back = across(&refusing(8, 8, 0.0), &base, &asked);
+    assert_eq!(back.bounds[0].outcome, Outcome::Holds);
+    assert_eq!(back.bounds[1].outcome, Outcome::Failed);
+    let neither = across(&refusing(8, 8, 0.0), &refusing(8, 8, 0.0), &asked);
+    assert!(neither.bounds.iter().all(|one| one.outcome == Outcome::Undecided), "{neither:?}");
+}
+
+#[test]
+fn nothing_rests_on_the_visits_that_still_served_something() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let of = |truth: f64| {
+        let of = across(&base, &refusing(3, 8, truth), &bounds(&["rate<-3%", "rate>5%"]));
+        assert_eq!(of.cells[0].visits, (8, 8), "zero is a figure");
+        let warning = "rate is zero in 3 of 8 visits of x in B, which had no good response";
+        assert!(of.warnings.iter().any(|one| one.starts_with(warning)), "{:?}", of.warnings);
+        assert_eq!(of.bounds[0].more_visits, None);
+        (of.cells[0].conclusion.unwrap(), of.bounds[0].outcome, of.bounds[1].outcome)
+    };
+    let (undecided, holds) = (Outcome::Undecided, Outcome::Holds);
+    assert_eq!(of(0.0), (Conclusion::Undecided, undecided, holds), "the five are the same");
+    assert_eq!(of(0.1), (Conclusion::Undecided, undecided, undecided), "the five are faster");
+    assert_eq!(of(-0.1), (Conclusion::Less, Outcome::Failed, holds), "the five are slower");
+}
+
+#[test]
+fn visits_without_a_rate_are_counted() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let mut new = base.clone();
+    new.analysis.as_mut().unwrap().visits[2].figures.clear();
+    let of = across(&base, &new, &[]);
+    let warning = "rate is not known in 1 of 8 visits of x in B, which are left out";
+    assert!(of.warnings.contains(&warning.to_string()), "{:?}", of.warnings);
+}
+
+/// Each request of six visits failed: how late they would have been is not known.
+#[test]
+fn a_percentile_that_only_has_bounds_in_some_visits_does_not_rest_on_the_others() {
+    let as_p99 = |mut of: Experiment, unknown: u32| {
+        for visit in &mut of.analysis.as_mut().unwrap().visits {
+            let value = visit.figures.remove(&Figure::Rate).unwrap();
+            if visit.block > Some(unknown) {
+                visit.figures.insert(Figure::P99, value);
+            } else {
+                visit.bounds.insert(Figure::P99, (0.0, None));
+            }
+        }
+        of
+    };
+    let base = as_p99(day(1, &[("x", 0.0, 0.003)], 8), 0);
+    let of = |unknown: u32| {
+        let new = as_p99(day(2, &[("x", 0.0, 0.003)], 8), unknown);
+        across(&base, &new, &bounds(&["p99>10%"])).bounds[0].outcome
+    };
+    assert_eq!([0, 3, 8].map(of), [Outcome::Holds, Outcome::Undecided, Outcome::Undecided]);
+}
+
 #[test]
 fn visits_that_do_not_count_are_left_out() {
     let base = day(1, &[("x", 0.0, 0.003)], 6);
