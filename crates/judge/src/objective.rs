@@ -107,7 +107,7 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
+        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.headline_rate()),
         TermFigure::Rate => TermFinding::open("nothing was measured".to_string()),
     }
 }
@@ -366,6 +366,8 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::fanout::EventInfo;
+    use model::load::{Hold, Life};
     use model::objective::ObjectiveStanding;
     use model::run::TurnoverInfo;
 
@@ -414,6 +416,23 @@ mod tests {
         assert_eq!(judged("connect.p99<5ms", late()), None);
         assert_eq!(judged("connect.p99<10ms", late()), Some(true));
         assert_eq!(judged("connect.p99<2ms", late()), Some(false));
+    }
+
+    /// What the table shows as the rate is what a term bounds.
+    #[test]
+    fn a_rate_is_of_connections_or_events_where_these_are_counted() {
+        let mut point = point();
+        let is_met = |point: &Point| judged("rate>=3k", point).met;
+        assert_eq!(is_met(&point), Some(false), "1000 requests/s");
+        point.turnover = Some(TurnoverInfo { rate: 4000.0, ..TurnoverInfo::default() });
+        assert_eq!(is_met(&point), Some(false), "connections that are no devices");
+        point.load.life = Some(Life { hold: Some(Hold::Forever), ..Life::default() });
+        let found = judged("rate>=3k", &point);
+        assert_eq!((found.met, found.measured), (Some(true), Some(4000.0)));
+        point.rate = 5000.0;
+        assert_eq!(judged("rate>=4.5k", &point).met, Some(false), "of connections alone");
+        point.events = Some(EventInfo { rate: 50_000.0, ..EventInfo::default() });
+        assert_eq!(judged("rate>=3k", &point).measured, Some(50_000.0));
     }
 
     #[test]
