@@ -14,9 +14,12 @@ use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
 use model::punctual::is_moved;
-use model::run::{Point, RequestInfo, StartInfo};
+use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
+
+/// Share of the attempts of a window to connect that may be in progress at its end.
+const IN_PROGRESS: f64 = 0.01;
 
 /// The result for one term.
 struct TermFinding {
@@ -127,21 +130,32 @@ fn compared(term: &Term, measured: f64) -> TermFinding {
     TermFinding { measured: Some(measured), met, why }
 }
 
-/// Over the connections that were planned, else over those of the window, else over all of the
-/// level.
+/// Over the connections that were planned, else over the attempts of the window. A window without
+/// any, such as one of devices that hold their connection for good, is judged by the whole level.
 fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
     if let Some((low, high)) = connect_moved(point, statistic) {
         let mut found = between(term, low, high);
         found.why = format!("{}: the generator opened connections late (C4)", found.why);
         return found;
     }
-    let of_window = point.turnover.as_ref().filter(|one| one.established > 0);
+    let is_tried = |one: &&TurnoverInfo| one.begun + one.established + one.failed > 0;
+    let of_window = point.turnover.as_ref().filter(is_tried);
     let (known, bad) = match (point.starts(), of_window) {
         (Some(starts), _) => (&starts.connect_ns, starts.missed()),
-        (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed),
+        (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed + stuck(turnover)),
         (None, None) => (&point.connections.connect_ns, point.connections.failed),
     };
     time(term, statistic, Times { known, bad, at_least: None })
+}
+
+/// Attempts of a window that neither succeeded nor failed in it. A few are in progress at its end,
+/// as others were when it began; only more than these are stuck.
+fn stuck(turnover: &TurnoverInfo) -> u64 {
+    let pending = turnover.begun.saturating_sub(turnover.established + turnover.failed);
+    match pending as f64 > IN_PROGRESS * turnover.begun as f64 {
+        true => pending,
+        false => 0,
+    }
 }
 
 /// A time to connect from the planned instant that the generator delay moved: the least that a
@@ -369,7 +383,6 @@ mod tests {
     use model::fanout::EventInfo;
     use model::load::{Hold, Life};
     use model::objective::ObjectiveStanding;
-    use model::run::TurnoverInfo;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -416,6 +429,37 @@ mod tests {
         assert_eq!(judged("connect.p99<5ms", late()), None);
         assert_eq!(judged("connect.p99<10ms", late()), Some(true));
         assert_eq!(judged("connect.p99<2ms", late()), Some(false));
+    }
+
+    /// In the ramp-up each connection was open after 50 us.
+    #[test]
+    fn a_window_that_opened_nothing_is_not_judged_by_its_ramp_up() {
+        let times = |count: u64, censored: u64| Summary {
+            count,
+            censored,
+            p50: Some(1_000_000).filter(|_| count > censored),
+            p99: Some(3_000_000).filter(|_| count > 100 * censored),
+            ..Summary::default()
+        };
+        let found = |turnover: TurnoverInfo| {
+            let mut point = point();
+            point.connections.connect_ns = Summary { p99: Some(50_000), ..times(8000, 0) };
+            point.turnover = Some(turnover);
+            judged("connect.p99<5ms", &point)
+        };
+        let of = |begun, established, failed| TurnoverInfo {
+            begun,
+            established,
+            failed,
+            connect_ns: times(established, failed),
+            ..TurnoverInfo::default()
+        };
+        assert_eq!(found(of(300, 0, 200)).met, Some(false), "refused");
+        assert_eq!(found(of(300, 0, 0)).met, Some(false), "never answered");
+        assert_eq!(found(of(8000, 7000, 0)).met, Some(false), "not answered any more");
+        assert_eq!(found(of(8000, 7990, 0)).met, Some(true), "in progress when it ended");
+        let held = found(of(0, 0, 0));
+        assert_eq!((held.met, held.measured), (Some(true), Some(50_000.0)), "held for good");
     }
 
     /// What the table shows as the rate is what a term bounds.
