@@ -17,6 +17,7 @@ use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Ou
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use model::order::OrderBy as _;
+use model::visit::FIGURES;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,40 @@ use std::collections::{BTreeMap, BTreeSet};
 const RISK: f64 = 0.025;
 /// What counts as the same if no design says so.
 const SAME_WITHIN: f64 = 0.02;
+
+/// Options of a load that say how it is made, and not what is asked for.
+const OF_GENERATOR: [&str; 5] = ["--coalesce", "--cpus", "--driver", "--threads", "--tool"];
+
+/// Whose rate a plan compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// That of the server: a generator at its limit shows a lower bound of it.
+    Server,
+    /// That of the generator: cells differ in how their load is made.
+    Generator,
+}
+
+impl Subject {
+    fn of(of: &Experiment) -> Self {
+        let is_how = |word: &&String| {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            OF_GENERATOR.contains(&name)
+        };
+        let how = |cell: &CellResult| -> Vec<String> {
+            cell.command.iter().filter(is_how).cloned().collect()
+        };
+        let ways: BTreeSet<Vec<String>> = of.cells.iter().map(how).collect();
+        if ways.len() > 1 { Self::Generator } else { Self::Server }
+    }
+
+    /// Lowest and highest value of a figure of which only bounds are known.
+    fn bounds(self, visit: &VisitSeen, figure: Figure) -> Option<(f64, Option<f64>)> {
+        let bounds = visit.bounds.get(&figure).copied();
+        let low = bounds.map(|(low, _)| low).or(visit.figures.get(&figure).copied());
+        let is_at_least = self == Self::Server && figure == Figure::Rate && visit.rate_is_at_least;
+        if is_at_least { low.map(|low| (low, None)) } else { bounds }
+    }
+}
 
 /// Logarithms of a figure of the visits of a cell that count, with the least and the most that each
 /// can be.
@@ -227,13 +262,13 @@ fn counted(of: &Experiment) -> Vec<&VisitSeen> {
 }
 
 fn groups(of: &Experiment) -> Groups {
-    let mut groups = Groups::new();
+    let (mut groups, subject) = (Groups::new(), Subject::of(of));
     for visit in counted(of) {
         let figures: BTreeSet<Figure> =
             visit.figures.keys().chain(visit.bounds.keys()).copied().collect();
         for figure in figures {
             let group = groups.entry((visit.cell.clone(), figure)).or_default();
-            group.add(visit.figures.get(&figure).copied(), visit.bounds.get(&figure).copied());
+            group.add(visit.figures.get(&figure).copied(), subject.bounds(visit, figure));
         }
     }
     groups
@@ -316,10 +351,13 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
     let mut said = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
-        let figures: BTreeSet<Figure> =
-            visits().flat_map(|visit| visit.bounds.keys().copied()).collect();
-        for figure in figures {
-            let count = visits().filter(|visit| visit.bounds.contains_key(&figure)).count();
+        let subject = Subject::of(of);
+        for figure in FIGURES {
+            let is_bounded = |visit: &&VisitSeen| subject.bounds(visit, figure).is_some();
+            let count = visits().filter(is_bounded).count();
+            if count == 0 {
+                continue;
+            }
             said.push(format!(
                 "only bounds of {} are known in {count} of {} visits of {name}, so what does not \
                  hold at both ends is undecided",

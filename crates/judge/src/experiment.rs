@@ -12,7 +12,7 @@ use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
 use model::run::Run;
-use model::visit::{bounds, figures};
+use model::visit::{bounds, figures, is_at_least};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from all visits.
@@ -34,6 +34,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         block: visit.block,
         figures: visit.figures.clone(),
         bounds: visit.bounds.clone(),
+        rate_is_at_least: false,
         conditions: visit.conditions.clone(),
         wall: None,
     };
@@ -77,6 +78,7 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     let (summaries, contrasts, mut analysis) = (found.summaries, found.contrasts, found.analysis);
     for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {
         visit.wall = Some(run.record.verdict.wall.word().to_string());
+        visit.rate_is_at_least = is_at_least(&run.record);
     }
     Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
 }

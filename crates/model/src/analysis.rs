@@ -61,6 +61,11 @@ pub struct VisitSeen {
     /// a figure that is known from below.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
+    /// Whether the rate is only a lower bound of what the server can do: the generator was the
+    /// wall, or a search ended without a rate that misses. Absent, which is no, in documents of
+    /// versions before this field.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rate_is_at_least: bool,
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,

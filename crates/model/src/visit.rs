@@ -10,6 +10,7 @@ use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
 use crate::standing::{self, Standing};
 use crate::tool::ToolRun;
+use crate::verdict::CeilingKind;
 use std::collections::BTreeMap;
 
 /// The figures of a visit, the main one first.
@@ -79,6 +80,16 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
         (None, _) => None,
     };
     FIGURES.into_iter().filter_map(bound).into_map()
+}
+
+/// Whether the rate of a visit is only a lower bound of what the server can do: the generator was
+/// the wall, or a search ended without a rate that misses. As the rate of the generator it is
+/// known.
+pub fn is_at_least(of: &Record) -> bool {
+    let answer = of.search.as_ref().and_then(|search| search.answer.as_ref());
+    let is_open =
+        answer.is_some_and(|answer| answer.rate.is_some() && answer.kind == CeilingKind::AtLeast);
+    is_open || of.claim() == Claim::OfGenerator
 }
 
 /// The least that a percentile of a visit can be, where it falls among the requests without a good
@@ -218,6 +229,8 @@ pub fn best_point(of: &Record) -> Option<(usize, &Point)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Named;
+    use crate::wall::{Side, WallId};
     use serde_json::Value;
 
     const KEPT: &str = include_str!("../../judge/tests/kept/full-event-loop.json");
@@ -229,6 +242,35 @@ mod tests {
         record.points[0].rate = rate;
         record.verdict.ceiling = None;
         record
+    }
+
+    #[test]
+    fn a_rate_that_something_else_limited_is_at_least_that() {
+        let mut of = record(100.0);
+        assert!(!is_at_least(&of), "{:?}", of.verdict.wall);
+        of.verdict.side = Side::Client;
+        for (wall, expected) in [(WallId::C1, true), (WallId::C4, false), (WallId::C5, true)] {
+            of.verdict.wall = Named::Wall(wall);
+            assert_eq!(is_at_least(&of), expected, "{wall:?}");
+        }
+        let answer = |rate: Option<f64>, kind: &str| -> Record {
+            let search = serde_json::json!({
+                "config": {
+                    "lowest": 10.0, "highest": 100.0, "precision": 0.1, "budget_ns": 1,
+                    "trial_ns": 1, "answers_min": 1, "confidence": 0.95,
+                },
+                "trials": [],
+                "answer": {
+                    "rate": rate, "kind": kind, "misses_at": null, "width": null,
+                    "ended": "highest-holds", "confidence": "probable", "below": null,
+                    "above": null, "notes": [],
+                },
+            });
+            Record { search: Some(serde_json::from_value(search).unwrap()), ..record(100.0) }
+        };
+        assert!(is_at_least(&answer(Some(100.0), "at-least")));
+        assert!(!is_at_least(&answer(Some(100.0), "ceiling")));
+        assert!(!is_at_least(&answer(None, "at-least")), "there is no rate");
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 block: Some(block),
                 figures: [(Figure::Rate, rate)].into(),
                 bounds: BTreeMap::new(),
+                rate_is_at_least: false,
                 wall: None,
                 conditions: Conditions::default(),
             });
@@ -111,23 +112,63 @@ fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
 #[test]
 fn what_only_bounds_are_known_of_is_decided_where_both_ends_agree() {
     let base = day(1, &[("x", 0.0, 0.003)], 6);
-    let of = |truth: f64, bounds_of: fn(f64) -> (f64, Option<f64>)| {
+    let of = |truth: f64, limit: fn(&mut VisitSeen)| {
         let mut new = day(2, &[("x", truth, 0.003)], 6);
-        for visit in &mut new.analysis.as_mut().unwrap().visits {
-            visit.bounds.insert(Figure::Rate, bounds_of(visit.figures[&Figure::Rate]));
-        }
+        new.analysis.as_mut().unwrap().visits.iter_mut().for_each(limit);
         let of = across(&base, &new, &bounds(&["rate<-3%"]));
         assert!(of.warnings[0].starts_with("only bounds of rate are known in 6 of 6"), "{of:?}");
         (of.cells[0].conclusion.unwrap(), of.bounds[0].outcome, of.bounds[0].more_visits)
     };
-    let at_least = |rate: f64| (rate, None);
+    let at_least = |visit: &mut VisitSeen| visit.rate_is_at_least = true;
     assert_eq!(of(-0.1, at_least), (Conclusion::Undecided, Outcome::Undecided, None));
     assert_eq!(of(0.0, at_least), (Conclusion::Undecided, Outcome::Holds, None));
     assert_eq!(of(0.1, at_least), (Conclusion::More, Outcome::Holds, None));
-    let near = |rate: f64| (rate, Some(rate * 1.02));
+    let near = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate, Some(rate * 1.02)));
+    };
     assert_eq!(of(-0.1, near), (Conclusion::Less, Outcome::Failed, None));
-    let wide = |rate: f64| (rate * 0.9, Some(rate));
+    let wide = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate * 0.9, Some(rate)));
+    };
     assert_eq!(of(0.0, wide), (Conclusion::Undecided, Outcome::Undecided, None));
+    let both = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate * 0.9, Some(rate)));
+        visit.rate_is_at_least = true;
+    };
+    assert_eq!(of(0.05, both), (Conclusion::Undecided, Outcome::Undecided, None));
+    assert_eq!(of(0.2, both), (Conclusion::More, Outcome::Holds, None));
+}
+
+/// The rate of a generator at its limit is known as its own.
+#[test]
+fn a_plan_that_compares_generators_compares_their_rates() {
+    let of = |options: [&str; 2]| {
+        let [base, new] = [(1, 0.0), (2, -0.1)].map(|(seed, truth)| {
+            let mut of = day(seed, &[("x", truth, 0.003), ("y", truth, 0.003)], 6);
+            for cell in &mut of.cells {
+                let at = usize::from(cell.name == "y");
+                cell.command.push(options[at].to_string());
+            }
+            for visit in &mut of.analysis.as_mut().unwrap().visits {
+                visit.rate_is_at_least = true;
+            }
+            of
+        });
+        let of = across(&base, &new, &bounds(&["rate<-3%"]));
+        let is_bounded = of.warnings.iter().any(|one| one.starts_with("only bounds of rate"));
+        let said: Vec<Outcome> = of.bounds.iter().map(|one| one.outcome).collect();
+        (said, is_bounded)
+    };
+    let (failed, undecided) = (vec![Outcome::Failed; 2], vec![Outcome::Undecided; 2]);
+    for options in [["--tool=wrk", "--tool=oha"], ["--threads=1", "--threads=2"]] {
+        assert_eq!(of(options), (failed.clone(), false), "{options:?}");
+    }
+    for options in [["--tool=wrk", "--tool=wrk"], ["--connections=1", "--connections=2"]] {
+        assert_eq!(of(options), (undecided.clone(), true), "{options:?}");
+    }
 }
 
 /// The new build answers each request of these visits with an error.
