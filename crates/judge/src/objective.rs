@@ -340,18 +340,33 @@ fn value_of(summary: &Summary, percentile: Percentile) -> Option<u64> {
     }
 }
 
-/// How each term stands over a run. An upper bound must hold at the last visit of every level; a
-/// rate must be reached at one level.
-pub fn over_run(objective: &Objective, points: &[Point]) -> Vec<Expectation> {
+/// How each term stands over a run whose levels were to be visited `visits` times. An upper bound
+/// must hold at each of these visits of every level; a rate must be reached at the last visit of
+/// one level. A repeat of a visit that was not steady stands for it.
+pub fn over_run(objective: &Objective, visits: u32, points: &[Point]) -> Vec<Expectation> {
     let last_visits = crate::last_visits(points);
-    let terms = objective.terms().iter().enumerate();
-    terms.map(|(index, term)| over_levels(term, index, points, &last_visits)).collect()
+    let is_asked = |at: &usize| points[*at].attempt < visits || last_visits.contains(at);
+    let asked: Vec<usize> = (0..points.len()).filter(is_asked).collect();
+    let over = |(index, term): (usize, &Term)| match is_upper(term) {
+        true => over_levels(term, index, points, &asked),
+        false => over_levels(term, index, points, &last_visits),
+    };
+    objective.terms().iter().enumerate().map(over).collect()
+}
+
+fn is_upper(term: &Term) -> bool {
+    matches!(term.relation, Relation::Below | Relation::AtMost)
+}
+
+/// The visits of one level follow each other: whether these two, the first one earlier, are of one.
+fn is_one_level(points: &[Point], first: usize, second: usize) -> bool {
+    points[first..=second].windows(2).all(|two| two[0].attempt < two[1].attempt)
 }
 
 fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) -> Expectation {
     let at = |visit: &usize| Some((*visit, points[*visit].expectations.get(index)?));
     let stands: Vec<(usize, &Expectation)> = visits.iter().filter_map(at).collect();
-    let is_upper = matches!(term.relation, Relation::Below | Relation::AtMost);
+    let is_upper = is_upper(term);
     // The result that decides for all levels comes first.
     let order =
         if is_upper { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
@@ -364,6 +379,12 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
     let Some((visit, deciding)) = deciding else {
         return expectation(term, TermFinding::open("nothing was measured".to_string()));
     };
+    let of_level: Vec<&Expectation> = stands
+        .iter()
+        .filter(|(other, _)| is_one_level(points, *visit.min(other), *visit.max(other)))
+        .map(|(_, found)| *found)
+        .collect();
+    let missed = of_level.iter().filter(|found| found.met == Some(false)).count();
     let mut deciding = (*deciding).clone();
     if stands.len() > 1 {
         let load = &points[*visit].load;
@@ -372,6 +393,9 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
             None => format!("with {} connections", load.connections),
         };
         deciding.why.push_str(&format!(", {at}"));
+    }
+    if missed > 0 && of_level.len() > 1 {
+        deciding.why.push_str(&format!("; {missed} of {} visits missed", of_level.len()));
     }
     deciding
 }
@@ -695,12 +719,16 @@ mod tests {
         assert_eq!(judged("rate>1", &point).met, None);
     }
 
-    fn over(text: &str, mut points: Vec<Point>) -> Vec<Expectation> {
+    fn over(text: &str, points: Vec<Point>) -> Vec<Expectation> {
+        over_visits(text, 1, points)
+    }
+
+    fn over_visits(text: &str, visits: u32, mut points: Vec<Point>) -> Vec<Expectation> {
         let objective: Objective = text.parse().unwrap();
         for point in &mut points {
             point.expectations = at_point(&objective, point);
         }
-        over_run(&objective, &points)
+        over_run(&objective, visits, &points)
     }
 
     #[test]
@@ -720,6 +748,35 @@ mod tests {
         let found = over("p99<20ms", open);
         assert_eq!(ObjectiveStanding::of(&found), ObjectiveStanding::Undecided);
         assert_eq!(over("p99<1s", Vec::new())[0].why, "nothing was measured");
+    }
+
+    /// Each of two levels was to be visited three times; a visit of 500/s waits for 16 ms.
+    #[test]
+    fn each_visit_that_was_asked_for_must_hold() {
+        let levels = |rates: [f64; 6]| -> Vec<Point> {
+            let visit = |(nth, rate): (usize, f64)| {
+                let mut point = Fixture::point(if nth < 3 { 8 } else { 16 }, rate);
+                point.attempt = nth as u32 % 3 + 1;
+                point
+            };
+            rates.into_iter().enumerate().map(visit).collect()
+        };
+        let one = levels([500.0, 1000.0, 1000.0, 2000.0, 2000.0, 2000.0]);
+        let found = over_visits("p99<10ms,rate>=2k", 3, one.clone());
+        assert_eq!((found[0].met, found[0].measured), (Some(false), Some(16e6)));
+        assert_eq!(found[0].why, "measured 16.0ms, with 8 connections; 1 of 3 visits missed");
+        assert_eq!(found[1].met, Some(true));
+        assert!(!found[1].why.contains("missed"), "{}", found[1].why);
+        let good = levels([1000.0, 1000.0, 1000.0, 2000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("p99<10ms", 3, good)[0].met, Some(true));
+        // The third visit was not steady, and was repeated.
+        let mut again = levels([1000.0, 1000.0, 500.0, 2000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("p99<10ms", 3, again.clone())[0].met, Some(false));
+        let repeat = Point { attempt: 4, ..again[1].clone() };
+        again.insert(3, repeat);
+        assert_eq!(over_visits("p99<10ms", 3, again)[0].met, Some(true));
+        let lucky = levels([1000.0, 1000.0, 1000.0, 4000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("rate>=3k", 3, lucky)[0].met, Some(false), "the last visit counts");
     }
 
     #[test]

@@ -554,8 +554,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "expectations",
-        "Each term of --expect over the run: an upper bound must hold at the last visit of every \
-         level, a rate must be reached at one level; the deciding level is given.",
+        "Each term of --expect over the run: an upper bound must hold at every visit of every \
+         level (--visits), a rate must be reached at the last visit of one level; the deciding \
+         level is given. A repeat of a visit that was not steady stands for it.",
     ),
     (
         "search",
