@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const RISK: f64 = 0.025;
 /// What counts as the same if no design says so.
 const SAME_WITHIN: f64 = 0.02;
+/// Loads that differ by less than this factor are one.
+const LOAD_WITHIN: f64 = 1.01;
 
 /// Options of a load that say how it is made, and not what is asked for.
 const OF_GENERATOR: [&str; 5] = ["--coalesce", "--cpus", "--driver", "--threads", "--tool"];
@@ -72,6 +74,8 @@ struct Group {
     logs: Vec<f64>,
     lowest: Vec<f64>,
     highest: Vec<f64>,
+    /// The loads that a latency or a CPU time is of, as far as they are known.
+    loads: Vec<u64>,
 }
 
 impl Group {
@@ -116,6 +120,14 @@ impl Group {
     }
 }
 
+/// Whether loads differ by so little that latency and CPU time at them are the same figure.
+fn are_one_load<'a>(mut loads: impl Iterator<Item = &'a u64>) -> bool {
+    let Some(first) = loads.next() else { return true };
+    let (least, most) =
+        loads.fold((first, first), |(least, most), load| (least.min(load), most.max(load)));
+    *most as f64 <= *least as f64 * LOAD_WITHIN
+}
+
 /// The side whose median is zero, when that of the other is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outage {
@@ -138,6 +150,8 @@ struct Ratio {
     is_known: bool,
     /// Whether a value is zero.
     has_zeros: bool,
+    /// Whether all visits are of the same load, as far as that matters for the figure.
+    is_of_one_load: bool,
     outage: Option<Outage>,
 }
 
@@ -147,11 +161,13 @@ impl Ratio {
             let are_finite = b.iter().chain(a).all(|log| log.is_finite());
             Contrast::unpaired(b, a).filter(|_| are_finite)
         };
+        let is_of_one_load = are_one_load(a.loads.iter().chain(&b.loads));
         Self {
             contrast: unpaired(&b.logs, &a.logs),
-            lowest: unpaired(&b.lowest, &a.highest),
-            highest: unpaired(&b.highest, &a.lowest),
-            is_known: [a, b].iter().all(|one| one.lowest == one.highest),
+            lowest: unpaired(&b.lowest, &a.highest).filter(|_| is_of_one_load),
+            highest: unpaired(&b.highest, &a.lowest).filter(|_| is_of_one_load),
+            is_known: is_of_one_load && [a, b].iter().all(|one| one.lowest == one.highest),
+            is_of_one_load,
             has_zeros: a.without_log() + b.without_log() > 0,
             outage: match (a.is_nothing(), b.is_nothing()) {
                 (true, false) if b.visits > 0 => Some(Outage::OfA),
@@ -173,7 +189,8 @@ impl Ratio {
             Some(Outage::OfA) => Some(Conclusion::More),
             Some(Outage::OfB) => Some(Conclusion::Less),
             None if self.has_zeros && !is_decided => Some(Conclusion::Undecided { more: None }),
-            None => of_others,
+            None if self.is_of_one_load => of_others,
+            None => of_others.map(|_| Conclusion::Undecided { more: None }),
         }
     }
 
@@ -239,8 +256,14 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         schema: ACROSS_SCHEMA.to_string(),
         a: a.id.clone(),
         b: b.id.clone(),
-        warnings: [warnings(a, b), bounded(a, b), missing(a, &of_a, "A"), missing(b, &of_b, "B")]
-            .concat(),
+        warnings: [
+            warnings(a, b),
+            bounded(a, b),
+            missing(a, &of_a, "A"),
+            missing(b, &of_b, "B"),
+            at_other_loads(a, b),
+        ]
+        .concat(),
         settings: differences(&flat(a), &flat(b)),
         same_within,
         cells,
@@ -269,6 +292,7 @@ fn groups(of: &Experiment) -> Groups {
         for figure in figures {
             let group = groups.entry((visit.cell.clone(), figure)).or_default();
             group.add(visit.figures.get(&figure).copied(), subject.bounds(visit, figure));
+            group.loads.extend(visit.load.filter(|_| figure != Figure::Rate));
         }
     }
     groups
@@ -392,6 +416,34 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
         }
     }
     said
+}
+
+/// Cells whose latency and CPU time are of different loads.
+fn at_other_loads(a: &Experiment, b: &Experiment) -> Vec<String> {
+    let by_cell = |of: &Experiment| {
+        let mut loads: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for visit in counted(of) {
+            loads.entry(visit.cell.clone()).or_default().extend(visit.load);
+        }
+        loads
+    };
+    let (of_a, of_b) = (by_cell(a), by_cell(b));
+    let both = of_a.iter().filter_map(|(cell, a)| Some((cell, a, of_b.get(cell)?)));
+    let differ = both.filter(|(_, a, b)| !are_one_load(a.iter().chain(*b)));
+    let range = |loads: &[u64]| match (loads.iter().min(), loads.iter().max()) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => "?".to_string(),
+    };
+    let said = |(cell, a, b): (&String, &Vec<u64>, &Vec<u64>)| {
+        format!(
+            "{cell} has its best point at a load of {} in A and of {} in B: changes of its \
+             latency and CPU time are undecided",
+            range(a),
+            range(b)
+        )
+    };
+    differ.map(said).collect()
 }
 
 fn flat(of: &Experiment) -> BTreeMap<String, String> {

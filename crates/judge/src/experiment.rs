@@ -6,13 +6,14 @@
 //! excludes.
 
 use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
+use crate::ramp::load_of;
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
 use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
-use model::run::Run;
-use model::visit::{bounds, figures, is_at_least};
+use model::run::{Record, Run};
+use model::visit::{best_point, bounds, figures, is_at_least};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from all visits.
@@ -35,6 +36,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         figures: visit.figures.clone(),
         bounds: visit.bounds.clone(),
         rate_is_at_least: false,
+        load: None,
         conditions: visit.conditions.clone(),
         wall: None,
     };
@@ -79,8 +81,16 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {
         visit.wall = Some(run.record.verdict.wall.word().to_string());
         visit.rate_is_at_least = is_at_least(&run.record);
+        visit.load = load(&run.record);
     }
     Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
+}
+
+/// The load of the point that the figures of a visit are of.
+fn load(of: &Record) -> Option<u64> {
+    let (_, point) = best_point(of)?;
+    let subscribers = point.events.as_ref().map(|events| events.subscribers.asked);
+    Some(subscribers.unwrap_or_else(|| load_of(point)))
 }
 
 /// Why an experiment may end after a block: everything its design asks for is known.

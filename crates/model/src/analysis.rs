@@ -66,6 +66,11 @@ pub struct VisitSeen {
     /// versions before this field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rate_is_at_least: bool,
+    /// The load that the figures are of: requests in flight or devices in closed loop, requests or
+    /// connections per second in open loop, subscribers in a fan-out. Absent for another tool, and
+    /// in documents of versions before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u64>,
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,

@@ -18,6 +18,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 figures: [(Figure::Rate, rate)].into(),
                 bounds: BTreeMap::new(),
                 rate_is_at_least: false,
+                load: None,
                 wall: None,
                 conditions: Conditions::default(),
             });
@@ -250,6 +251,41 @@ fn a_percentile_that_only_has_bounds_in_some_visits_does_not_rest_on_the_others(
         across(&base, &new, &bounds(&["p99>10%"])).bounds[0].outcome
     };
     assert_eq!([0, 3, 8].map(of), [Outcome::Holds, Outcome::Undecided, Outcome::Undecided]);
+}
+
+/// Noise picks the best level of a ramp, and the latency at another level is another figure.
+#[test]
+fn latencies_at_different_loads_are_not_compared() {
+    let at_loads = |seed: u64, p99: f64, loads: [u64; 6]| {
+        let mut of = day(seed, &[("x", 0.0, 0.003)], 6);
+        for (visit, load) in of.analysis.as_mut().unwrap().visits.iter_mut().zip(loads) {
+            let rate = visit.figures[&Figure::Rate];
+            visit.figures.insert(Figure::P99, rate * p99);
+            visit.load = Some(load).filter(|load| *load > 0);
+        }
+        of
+    };
+    let of = |a: [u64; 6], p99: f64, b: [u64; 6]| {
+        let (base, new) = (at_loads(1, 1.0, a), at_loads(2, p99, b));
+        let of = across(&base, &new, &bounds(&["rate<-3%", "p99>10%"]));
+        let is_said = of.warnings.iter().any(|one| one.starts_with("x has its best point at"));
+        let p99 = of.cells.iter().find(|one| one.figure == Figure::P99).unwrap();
+        let said = (p99.conclusion.unwrap(), p99.more_visits);
+        assert_eq!(of.bounds[0].outcome, Outcome::Holds, "the rate has no such bound");
+        (said, of.bounds[1].outcome, of.bounds[1].more_visits, is_said)
+    };
+    let (same, more) = ((Conclusion::Same, None), (Conclusion::More, None));
+    let open = ((Conclusion::Undecided, None), Outcome::Undecided, None, true);
+    assert_eq!(of([64; 6], 1.0, [64; 6]), (same, Outcome::Holds, None, false));
+    assert_eq!(of([64; 6], 1.3, [64; 6]), (more, Outcome::Failed, None, false));
+    assert_eq!(of([64; 6], 1.3, [128; 6]), open, "another level");
+    assert_eq!(of([64; 6], 1.0, [128; 6]), open);
+    assert_eq!(of([64; 6], 1.3, [64, 64, 64, 64, 64, 128]), open, "in one visit");
+    assert_eq!(of([1000; 6], 1.3, [1004; 6]), (more, Outcome::Failed, None, false), "nearly");
+    assert_eq!(of([0; 6], 1.3, [64; 6]), (more, Outcome::Failed, None, false), "not known in A");
+    let of = across(&at_loads(1, 1.0, [64; 6]), &at_loads(2, 1.0, [128; 6]), &[]);
+    let said = "x has its best point at a load of 64 in A and of 128 in B";
+    assert!(of.warnings[0].starts_with(said), "{:?}", of.warnings);
 }
 
 #[test]
