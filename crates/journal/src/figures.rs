@@ -15,8 +15,8 @@ use model::standing::{self, Standing};
 use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{
-    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, least, least_of, standing_of,
-    standing_of_times, times_of,
+    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, is_nothing, is_nothing_of_tool,
+    least, least_of, standing_of, standing_of_times, times_of,
 };
 use std::collections::BTreeMap;
 
@@ -314,7 +314,9 @@ pub fn of_record(of: &Record) -> Named {
 fn single(of: &Record, figure: Measured) -> Value {
     if let Some(tool) = &of.tool {
         let (unit, per) = unit_of(figure);
-        let value = tool.figure(figure).filter(|value| value.is_finite() && *value > 0.0);
+        let is_one =
+            |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing_of_tool(tool, figure));
+        let value = tool.figure(figure).filter(is_one);
         return told(tool, value.map(|value| Figure::alone(value / per, unit)));
     }
     let Some((_, point)) = best_point(of) else {
@@ -335,13 +337,6 @@ fn single(of: &Record, figure: Measured) -> Value {
 /// A percentile among the requests without a good response, which rank as slower than all others.
 fn from_below(least: f64, unit: Unit) -> Value {
     Value::Figure(Figure::between(least, (least, f64::INFINITY), unit, Basis::Bounds))
-}
-
-/// Whether a figure is the rate of a load none of whose requests got a good response: it is zero,
-/// and measured.
-fn is_nothing(point: &Point, figure: Measured) -> bool {
-    let is_of_requests = point.events.is_none() && !point.is_churn();
-    figure == Measured::Rate && is_of_requests && point.requests.sent > 0
 }
 
 const TOO_FEW: &str = "too few values for this percentile";

@@ -5,16 +5,19 @@
 //! nothing in common with the block of the same number on another day, so the visits of a cell are
 //! two independent groups, and Welch's t compares their logarithms. Variation from day to day, but
 //! not within a day, is in no interval: two days cannot show it. Where only bounds of a figure are
-//! known, what does not hold at both ends is undecided.
+//! known, what does not hold at both ends is undecided. A rate of zero has no logarithm: it counts
+//! as less than any other, so nothing is concluded from the other visits that it could turn around,
+//! and a side whose median is zero is less.
 
 use crate::compare::{cut, differences, flatten};
-use crate::contrast::{Contrast, Rules, conclude, hold, holm};
+use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::stats;
 use crate::visited::ends_of;
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
-use model::analysis::HostSeen;
+use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use model::order::OrderBy as _;
+use model::visit::FIGURES;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,14 +25,114 @@ use std::collections::{BTreeMap, BTreeSet};
 const RISK: f64 = 0.025;
 /// What counts as the same if no design says so.
 const SAME_WITHIN: f64 = 0.02;
+/// Loads that differ by less than this factor are one.
+const LOAD_WITHIN: f64 = 1.01;
+
+/// Options of a load that say how it is made, and not what is asked for.
+const OF_GENERATOR: [&str; 5] = ["--coalesce", "--cpus", "--driver", "--threads", "--tool"];
+
+/// Whose rate a plan compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// That of the server: a generator at its limit shows a lower bound of it.
+    Server,
+    /// That of the generator: cells differ in how their load is made.
+    Generator,
+}
+
+impl Subject {
+    fn of(of: &Experiment) -> Self {
+        let is_how = |word: &&String| {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            OF_GENERATOR.contains(&name)
+        };
+        let how = |cell: &CellResult| -> Vec<String> {
+            cell.command.iter().filter(is_how).cloned().collect()
+        };
+        let ways: BTreeSet<Vec<String>> = of.cells.iter().map(how).collect();
+        if ways.len() > 1 { Self::Generator } else { Self::Server }
+    }
+
+    /// Lowest and highest value of a figure of which only bounds are known.
+    fn bounds(self, visit: &VisitSeen, figure: Figure) -> Option<(f64, Option<f64>)> {
+        let bounds = visit.bounds.get(&figure).copied();
+        let low = bounds.map(|(low, _)| low).or(visit.figures.get(&figure).copied());
+        let is_at_least = self == Self::Server && figure == Figure::Rate && visit.rate_is_at_least;
+        if is_at_least { low.map(|low| (low, None)) } else { bounds }
+    }
+}
 
 /// Logarithms of a figure of the visits of a cell that count, with the least and the most that each
 /// can be.
 #[derive(Debug, Clone, Default)]
 struct Group {
+    /// Visits with a valid figure; that of some may be zero, which has no logarithm.
+    visits: usize,
+    /// Those whose figure is known to be zero. It is minus infinity among the lowest, and not among
+    /// the highest: without it what is left can only be more.
+    zeros: usize,
     logs: Vec<f64>,
     lowest: Vec<f64>,
     highest: Vec<f64>,
+    /// The loads that a latency or a CPU time is of, as far as they are known.
+    loads: Vec<u64>,
+}
+
+impl Group {
+    /// Adds a visit by its figure and its bounds, as far as it has them.
+    fn add(&mut self, value: Option<f64>, bounds: Option<(f64, Option<f64>)>) {
+        let log = value.filter(|value| *value > 0.0).map(f64::ln);
+        self.visits += usize::from(value.is_some());
+        self.logs.extend(log);
+        match (bounds, log) {
+            (Some(bounds), _) => {
+                let (low, high) = ends_of(value.unwrap_or(bounds.0), bounds);
+                self.lowest.push(low);
+                self.highest.push(high);
+            }
+            (None, Some(log)) => {
+                self.lowest.push(log);
+                self.highest.push(log);
+            }
+            (None, None) => {
+                self.zeros += 1;
+                self.lowest.push(f64::NEG_INFINITY);
+            }
+        }
+    }
+
+    /// Whether the median over the visits is zero.
+    fn is_nothing(&self) -> bool {
+        2 * self.zeros > self.visits
+    }
+
+    /// Visits whose figure is zero, or at least zero.
+    fn without_log(&self) -> usize {
+        self.visits - self.logs.len()
+    }
+
+    /// Geometric mean.
+    fn mean(&self) -> f64 {
+        match self.without_log() {
+            0 => stats::mean(&self.logs).map_or(f64::NAN, f64::exp),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Whether loads differ by so little that latency and CPU time at them are the same figure.
+fn are_one_load<'a>(mut loads: impl Iterator<Item = &'a u64>) -> bool {
+    let Some(first) = loads.next() else { return true };
+    let (least, most) =
+        loads.fold((first, first), |(least, most), load| (least.min(load), most.max(load)));
+    *most as f64 <= *least as f64 * LOAD_WITHIN
+}
+
+/// The side whose median is zero, when that of the other is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outage {
+    OfA,
+    OfB,
 }
 
 type Groups = BTreeMap<(String, Figure), Group>;
@@ -43,8 +146,13 @@ struct Ratio {
     lowest: Option<Contrast>,
     /// The most.
     highest: Option<Contrast>,
-    /// Whether all values are known, and not only bounds of them.
+    /// Whether all values are known and above zero, and not only bounds of them.
     is_known: bool,
+    /// Whether a value is zero.
+    has_zeros: bool,
+    /// Whether all visits are of the same load, as far as that matters for the figure.
+    is_of_one_load: bool,
+    outage: Option<Outage>,
 }
 
 impl Ratio {
@@ -53,11 +161,53 @@ impl Ratio {
             let are_finite = b.iter().chain(a).all(|log| log.is_finite());
             Contrast::unpaired(b, a).filter(|_| are_finite)
         };
+        let is_of_one_load = are_one_load(a.loads.iter().chain(&b.loads));
         Self {
             contrast: unpaired(&b.logs, &a.logs),
-            lowest: unpaired(&b.lowest, &a.highest),
-            highest: unpaired(&b.highest, &a.lowest),
-            is_known: [a, b].iter().all(|one| one.lowest == one.highest),
+            lowest: unpaired(&b.lowest, &a.highest).filter(|_| is_of_one_load),
+            highest: unpaired(&b.highest, &a.lowest).filter(|_| is_of_one_load),
+            is_known: is_of_one_load && [a, b].iter().all(|one| one.lowest == one.highest),
+            is_of_one_load,
+            has_zeros: a.without_log() + b.without_log() > 0,
+            outage: match (a.is_nothing(), b.is_nothing()) {
+                (true, false) if b.visits > 0 => Some(Outage::OfA),
+                (false, true) if a.visits > 0 => Some(Outage::OfB),
+                _ => None,
+            },
+        }
+    }
+
+    /// The contrast that stands for all visits.
+    fn whole(&self) -> Option<Contrast> {
+        self.contrast.filter(|_| !self.has_zeros)
+    }
+
+    /// The conclusion, by what was concluded from the visits above zero.
+    fn concluded(&self, of_others: Option<Conclusion>) -> Option<Conclusion> {
+        let is_decided = !matches!(of_others, None | Some(Conclusion::Undecided { .. }));
+        match self.outage {
+            Some(Outage::OfA) => Some(Conclusion::More),
+            Some(Outage::OfB) => Some(Conclusion::Less),
+            None if self.has_zeros && !is_decided => Some(Conclusion::Undecided { more: None }),
+            None if self.is_of_one_load => of_others,
+            None => of_others.map(|_| Conclusion::Undecided { more: None }),
+        }
+    }
+
+    /// Chance of values this far below a bound of the ratio if it is at the bound or above,
+    /// wherever they are within what is known of them.
+    fn p_below(&self, bound: f64) -> Option<f64> {
+        match self.outage {
+            Some(Outage::OfB) => Some(0.0),
+            _ => Some(self.highest?.p_below(bound)),
+        }
+    }
+
+    /// The same above the bound.
+    fn p_above(&self, bound: f64) -> Option<f64> {
+        match self.outage {
+            Some(Outage::OfA) => Some(0.0),
+            _ => Some(self.lowest?.p_above(bound)),
         }
     }
 }
@@ -66,7 +216,9 @@ impl Ratio {
 pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
     let same_within = a.design.as_ref().map_or(SAME_WITHIN, |design| design.same_within);
     let (of_a, of_b) = (groups(a), groups(b));
-    let both: Vec<&(String, Figure)> = of_a.keys().filter(|key| of_b.contains_key(*key)).collect();
+    let has = |of: &Groups, key: &(String, Figure)| of.get(key).is_some_and(|one| one.visits > 0);
+    let both: Vec<&(String, Figure)> =
+        of_a.keys().filter(|&key| has(&of_a, key) && has(&of_b, key)).collect();
     let names = |experiment: &Experiment| -> BTreeSet<String> {
         experiment.cells.iter().map(|cell| cell.name.clone()).collect()
     };
@@ -81,16 +233,15 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
             conclude(&ratios.iter().map(pick).collect::<Vec<_>>(), Rules::once(same_within))
         };
         let concluded = hold(by(|one| one.contrast), &by(|one| one.lowest), &by(|one| one.highest));
-        for ((key, Ratio { contrast, .. }), concluded) in
-            family.into_iter().zip(ratios).zip(concluded)
-        {
+        for ((key, ratio), concluded) in family.into_iter().zip(ratios).zip(concluded) {
+            let concluded = ratio.concluded(concluded);
             let (conclusion, more_visits) = concluded.map(|one| one.word()).unzip();
-            let mean = |of: &Groups| stats::mean(&of[key].logs).map_or(f64::NAN, f64::exp);
+            let (a, b, contrast) = (&of_a[key], &of_b[key], ratio.whole());
             cells.push(AcrossCell {
                 cell: key.0.clone(),
                 figure,
-                visits: (of_a[key].logs.len() as u64, of_b[key].logs.len() as u64),
-                means: (mean(&of_a), mean(&of_b)),
+                visits: (a.visits as u64, b.visits as u64),
+                means: (a.mean(), b.mean()),
                 ratio: contrast.map(|one| one.ratio),
                 low: contrast.map(|one| one.low),
                 high: contrast.map(|one| one.high),
@@ -105,7 +256,14 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         schema: ACROSS_SCHEMA.to_string(),
         a: a.id.clone(),
         b: b.id.clone(),
-        warnings: warnings(a, b).into_iter().chain(bounded(a, b)).collect(),
+        warnings: [
+            warnings(a, b),
+            bounded(a, b),
+            missing(a, &of_a, "A"),
+            missing(b, &of_b, "B"),
+            at_other_loads(a, b),
+        ]
+        .concat(),
         settings: differences(&flat(a), &flat(b)),
         same_within,
         cells,
@@ -116,25 +274,25 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
 }
 
 /// The visits of the blocks, without those that a rule of the plan left out.
-fn groups(of: &Experiment) -> Groups {
-    let mut groups = Groups::new();
-    let Some(analysis) = &of.analysis else { return groups };
-    let is_out = |cell: &str, block: Option<u32>| {
-        analysis.excluded.iter().any(|one| one.cell == cell && Some(one.block) == block)
+fn counted(of: &Experiment) -> Vec<&VisitSeen> {
+    let Some(analysis) = &of.analysis else { return Vec::new() };
+    let is_counted = |visit: &&VisitSeen| {
+        let mut excluded = analysis.excluded.iter();
+        let is_out = excluded.any(|one| one.cell == visit.cell && Some(one.block) == visit.block);
+        visit.block != Some(0) && !is_out
     };
-    let counted = |block: Option<u32>| block != Some(0);
-    for visit in analysis.visits.iter().filter(|visit| counted(visit.block)) {
-        if is_out(&visit.cell, visit.block) {
-            continue;
-        }
-        for (figure, value) in visit.figures.iter().filter(|(_, value)| **value > 0.0) {
-            let log = value.ln();
-            let bounds = visit.bounds.get(figure);
-            let (low, high) = bounds.map_or((log, log), |bounds| ends_of(*value, *bounds));
-            let group = groups.entry((visit.cell.clone(), *figure)).or_default();
-            group.logs.push(log);
-            group.lowest.push(low);
-            group.highest.push(high);
+    analysis.visits.iter().filter(is_counted).collect()
+}
+
+fn groups(of: &Experiment) -> Groups {
+    let (mut groups, subject) = (Groups::new(), Subject::of(of));
+    for visit in counted(of) {
+        let figures: BTreeSet<Figure> =
+            visit.figures.keys().chain(visit.bounds.keys()).copied().collect();
+        for figure in figures {
+            let group = groups.entry((visit.cell.clone(), figure)).or_default();
+            group.add(visit.figures.get(&figure).copied(), subject.bounds(visit, figure));
+            group.loads.extend(visit.load.filter(|_| figure != Figure::Rate));
         }
     }
     groups
@@ -153,8 +311,8 @@ fn decide(
         let chance = |((bound, _), one): ((&Bound, &String), &Option<Ratio>)| {
             let edge = 1.0 + bound.change;
             let chance = one.and_then(|one| match bound.fails == wanted {
-                true => Some(one.highest?.p_below(edge)),
-                false => Some(one.lowest?.p_above(edge)),
+                true => one.p_below(edge),
+                false => one.p_above(edge),
             });
             chance.unwrap_or(1.0)
         };
@@ -217,10 +375,13 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
     let mut said = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
-        let figures: BTreeSet<Figure> =
-            visits().flat_map(|visit| visit.bounds.keys().copied()).collect();
-        for figure in figures {
-            let count = visits().filter(|visit| visit.bounds.contains_key(&figure)).count();
+        let subject = Subject::of(of);
+        for figure in FIGURES {
+            let is_bounded = |visit: &&VisitSeen| subject.bounds(visit, figure).is_some();
+            let count = visits().filter(is_bounded).count();
+            if count == 0 {
+                continue;
+            }
             said.push(format!(
                 "only bounds of {} are known in {count} of {} visits of {name}, so what does not \
                  hold at both ends is undecided",
@@ -230,6 +391,59 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
         }
     }
     said
+}
+
+/// Visits without a good response, and visits without a rate, cell by cell.
+fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for ((cell, figure), group) in groups.iter().filter(|((_, one), _)| *one == Figure::Rate) {
+        let all = counted(of).iter().filter(|visit| visit.cell == *cell).count();
+        if group.without_log() > 0 {
+            said.push(format!(
+                "{} is zero in {} of {all} visits of {cell} in {name}, which had no good response: \
+                 nothing is concluded from the other visits that these could turn around",
+                figure.word(),
+                group.without_log(),
+            ));
+        }
+        let unknown = all - group.lowest.len();
+        if unknown > 0 {
+            said.push(format!(
+                "{} is not known in {unknown} of {all} visits of {cell} in {name}, which are left \
+                 out",
+                figure.word(),
+            ));
+        }
+    }
+    said
+}
+
+/// Cells whose latency and CPU time are of different loads.
+fn at_other_loads(a: &Experiment, b: &Experiment) -> Vec<String> {
+    let by_cell = |of: &Experiment| {
+        let mut loads: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for visit in counted(of) {
+            loads.entry(visit.cell.clone()).or_default().extend(visit.load);
+        }
+        loads
+    };
+    let (of_a, of_b) = (by_cell(a), by_cell(b));
+    let both = of_a.iter().filter_map(|(cell, a)| Some((cell, a, of_b.get(cell)?)));
+    let differ = both.filter(|(_, a, b)| !are_one_load(a.iter().chain(*b)));
+    let range = |loads: &[u64]| match (loads.iter().min(), loads.iter().max()) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => "?".to_string(),
+    };
+    let said = |(cell, a, b): (&String, &Vec<u64>, &Vec<u64>)| {
+        format!(
+            "{cell} has its best point at a load of {} in A and of {} in B: changes of its \
+             latency and CPU time are undecided",
+            range(a),
+            range(b)
+        )
+    };
+    differ.map(said).collect()
 }
 
 fn flat(of: &Experiment) -> BTreeMap<String, String> {

@@ -9,8 +9,10 @@ use model::comparison::{
 use model::maps::IntoMap;
 use model::order::OrderBy as _;
 use model::profile::{MergedProfile, ProfileKind, ProfileRecord, Waiter};
-use model::run::{Outcome, Point, Record};
+use model::run::{LoadInfo, Outcome, Point, Record};
 use model::standing::{Figure, Standing};
+use model::units::show_count;
+use model::visit::best_point;
 use model::wall::Side;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,49 +97,73 @@ fn unknown(
     Some(format!("the rate of {name} is not known at {loads}: {why}"))
 }
 
-/// Points of equal load. Of several visits the last one counts, which is the steady one.
+/// Points of equal load. Of several visits the last one counts, which is the steady one; of the
+/// trials of a search at its answer, the one that shows it.
 fn pairs(a: &Record, b: &Record) -> Vec<PointPair> {
-    let sides = [a, b].map(|run| {
-        let last = ramp::last_visits(&run.points);
-        last.into_iter().map(|at| (load(&run.points[at]), side(run, at))).collect::<Vec<_>>()
-    });
-    let [of_a, of_b] = &sides;
-    let find = |sides: &[(String, PointSide)], load: &str| {
-        sides.iter().find(|(other, _)| other == load).map(|(_, side)| side.clone())
-    };
-    let mut loads: Vec<&String> = Vec::new();
-    for (load, _) in of_a.iter().chain(of_b) {
-        if !loads.contains(&load) {
-            loads.push(load);
+    let mut loads: Vec<Load> = Vec::new();
+    for run in [a, b] {
+        for load in run.points.iter().map(Load::of) {
+            if !loads.contains(&load) {
+                loads.push(load);
+            }
         }
     }
-    let pair = |load: &String| {
-        let (a, b) = (find(of_a, load), find(of_b, load));
+    let pair = |load: &Load| {
+        let [a, b] = [a, b].map(|run| Some(side(run, visit_at(run, load)?)));
         let ratios = a.as_ref().zip(b.as_ref()).map_or_else(Ratios::default, ratios);
-        PointPair { load: load.clone(), a, b, ratios }
+        let is_ambiguous = loads
+            .iter()
+            .any(|other| other != load && other.words(show_count) == load.words(show_count));
+        let words =
+            if is_ambiguous { load.words(|rate| rate.to_string()) } else { load.words(show_count) };
+        PointPair { load: words, a, b, ratios }
     };
-    loads.into_iter().map(pair).collect()
+    loads.iter().map(pair).collect()
 }
 
-/// The load, in words that are equal for equal loads.
-fn load(point: &Point) -> String {
-    let load = &point.load;
-    let one = if point.is_churn() { "devices" } else { "connections" };
-    let mut words = format!("{} {one}", load.connections);
-    if load.depth > 1 {
-        words.push_str(&format!(", depth {}", load.depth));
+/// Index of the visit of a load that counts.
+fn visit_at(run: &Record, load: &Load) -> Option<usize> {
+    let last = ramp::last_visits(&run.points);
+    let visits = || last.iter().copied().filter(|at| Load::of(&run.points[*at]) == *load);
+    let best = run.search.as_ref().and_then(|_| best_point(run)).map(|(at, _)| at);
+    visits().find(|at| Some(*at) == best).or_else(|| visits().next_back())
+}
+
+/// A load, by what visits of one load have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Load {
+    one: &'static str,
+    connections: u32,
+    depth: u32,
+    /// Requests or connections per second, in open loop.
+    rate: Option<f64>,
+}
+
+impl Load {
+    fn of(point: &Point) -> Self {
+        let LoadInfo { connections, depth, rate, .. } = point.load;
+        let one = if point.is_churn() { "devices" } else { "connections" };
+        Self { one, connections, depth, rate }
     }
-    if let Some(rate) = load.rate {
-        words.push_str(&format!(", {}/s asked", model::units::show_count(rate)));
+
+    /// The load in words.
+    fn words(&self, rate_in_words: fn(f64) -> String) -> String {
+        let mut words = format!("{} {}", self.connections, self.one);
+        if self.depth > 1 {
+            words.push_str(&format!(", depth {}", self.depth));
+        }
+        if let Some(rate) = self.rate {
+            words.push_str(&format!(", {}/s asked", rate_in_words(rate)));
+        }
+        words
     }
-    words
 }
 
 fn side(run: &Record, at: usize) -> PointSide {
     let point = &run.points[at];
     let rate = point.headline_rate();
     let rates = steady::independent_rates_of(point);
-    let same = load(point);
+    let same = Load::of(point);
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
     let struck = [Figure::P50, Figure::P99].into_iter().filter(|figure| {
         matches!(
@@ -147,7 +173,7 @@ fn side(run: &Record, at: usize) -> PointSide {
     });
     PointSide {
         point: at,
-        visits: run.points.iter().filter(|other| load(other) == same).count(),
+        visits: run.points.iter().filter(|other| Load::of(other) == same).count(),
         rate,
         rate_interval: stats::rate_interval(&rates),
         p50_ns: point.latency_ns.p50,
@@ -338,7 +364,11 @@ fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::Fixture;
+    use model::objective::ObjectiveStanding;
     use model::profile::{Capture, FunctionCost, Profiled, Wait};
+    use model::search::{Answer, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust};
+    use model::verdict::{CeilingKind, Confidence};
 
     fn merged(kind: ProfileKind, top: &[(&str, i64)], waits: Vec<Wait>) -> MergedProfile {
         let cost = |(function, flat): &(&str, i64)| FunctionCost {
@@ -358,6 +388,82 @@ mod tests {
             flame: Vec::new(),
             waits,
         }
+    }
+
+    /// A run with visits of these planned and reached rates.
+    fn run(visits: &[(f64, f64)]) -> Record {
+        let text = include_str!("../tests/replay/base.json");
+        let base: Value = serde_json::from_str(text).unwrap();
+        let document = serde_json::json!({
+            "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
+            "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
+            "target": {"url": "", "addresses": [], "server": null}, "points": [],
+            "verdict": crate::undecided(), "notices": [], "definitions": {},
+        });
+        let visit = |(asked, reached): &(f64, f64)| {
+            let mut point = Fixture::point(8, *reached);
+            point.load.rate = Some(*asked);
+            point
+        };
+        let record: Record = serde_json::from_value(document).unwrap();
+        Record { points: visits.iter().map(visit).collect(), ..record }
+    }
+
+    fn reached(of: &Comparison) -> Vec<(&str, Option<f64>, Option<f64>)> {
+        let rate = |side: &Option<PointSide>| side.as_ref().map(|side| side.rate);
+        of.points.iter().map(|pair| (pair.load.as_str(), rate(&pair.a), rate(&pair.b))).collect()
+    }
+
+    #[test]
+    fn the_last_visit_of_a_load_counts_and_for_a_search_the_one_that_shows_its_answer() {
+        let a = run(&[(1000.0, 900.0), (1000.0, 990.0), (1000.0, 950.0)]);
+        let b = run(&[(1000.0, 500.0), (1000.0, 600.0)]);
+        let load = "8 connections, 1000/s asked";
+        assert_eq!(reached(&compare(&a, &b)), [(load, Some(950.0), Some(600.0))]);
+        let trial = |standing| SearchTrial {
+            rate: 1000.0,
+            duration_s: 5.0,
+            purpose: Purpose::Verify,
+            standing,
+            trust: Trust::Sound,
+        };
+        let (met, missed) = (ObjectiveStanding::Met, ObjectiveStanding::Missed);
+        let config = SearchConfig {
+            lowest: 100.0,
+            highest: 10_000.0,
+            precision: 0.1,
+            budget_ns: 1,
+            trial_ns: 1,
+            answers_min: 1,
+            confidence: 0.95,
+            errors_added_percent: None,
+        };
+        let answer = Answer {
+            rate: Some(1000.0),
+            kind: CeilingKind::Ceiling,
+            misses_at: None,
+            width: None,
+            ended: Ended::Narrowed,
+            confidence: Confidence::Probable,
+            below: None,
+            above: None,
+            notes: Vec::new(),
+        };
+        let trials = [missed, met, missed].map(trial).to_vec();
+        let found =
+            Record { search: Some(SearchRecord { config, trials, answer: Some(answer) }), ..a };
+        assert_eq!(reached(&compare(&found, &b)), [(load, Some(990.0), Some(600.0))]);
+    }
+
+    #[test]
+    fn rates_that_print_alike_are_not_one_load() {
+        let a = run(&[(12_340.0, 12_000.0), (12_341.5, 11_000.0)]);
+        let b = run(&[(12_341.5, 9_000.0)]);
+        let expected = [
+            ("8 connections, 12340/s asked", Some(12_000.0), None),
+            ("8 connections, 12341.5/s asked", Some(11_000.0), Some(9_000.0)),
+        ];
+        assert_eq!(reached(&compare(&a, &b)), expected);
     }
 
     #[test]

@@ -6,13 +6,14 @@
 //! excludes.
 
 use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
+use crate::ramp::load_of;
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
 use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
-use model::run::Run;
-use model::visit::{bounds, figures};
+use model::run::{Record, Run};
+use model::visit::{best_point, bounds, figures, is_at_least};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from all visits.
@@ -34,6 +35,8 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         block: visit.block,
         figures: visit.figures.clone(),
         bounds: visit.bounds.clone(),
+        rate_is_at_least: false,
+        load: None,
         conditions: visit.conditions.clone(),
         wall: None,
     };
@@ -77,8 +80,17 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     let (summaries, contrasts, mut analysis) = (found.summaries, found.contrasts, found.analysis);
     for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {
         visit.wall = Some(run.record.verdict.wall.word().to_string());
+        visit.rate_is_at_least = is_at_least(&run.record);
+        visit.load = load(&run.record);
     }
     Experiment { summaries, contrasts, analysis: Some(analysis), ..of }
+}
+
+/// The load of the point that the figures of a visit are of.
+fn load(of: &Record) -> Option<u64> {
+    let (_, point) = best_point(of)?;
+    let subscribers = point.events.as_ref().map(|events| events.subscribers.asked);
+    Some(subscribers.unwrap_or_else(|| load_of(point)))
 }
 
 /// Why an experiment may end after a block: everything its design asks for is known.
@@ -177,15 +189,14 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let contrasts: Vec<Option<Contrast>> =
             all.iter().map(|series| Contrast::of_logs(series)).collect();
         let concluded = conclude(&contrasts, rules);
+        let of_cells = cells.iter().map(|cell| vec![(cell.as_str(), 1.0), base]);
+        let of_effects = effects.iter().map(|effect| effect.weights.clone());
+        let weights: Vec<_> = of_cells.chain(of_effects).collect();
         let concluded = match logs.is_known() {
             true => concluded,
-            false => {
-                let of_cells = cells.iter().map(|cell| vec![(cell.as_str(), 1.0), base]);
-                let of_effects = effects.iter().map(|effect| effect.weights.clone());
-                let weights: Vec<_> = of_cells.chain(of_effects).collect();
-                robust(concluded, &logs, &weights, rules)
-            }
+            false => robust(concluded, &logs, &weights, rules),
         };
+        let concluded = despite_zeros(concluded, &logs, &weights);
         let mut judged = all.iter().zip(contrasts).zip(concluded);
         for cell in cells {
             let Some(((series, contrast), concluded)) = judged.next() else { continue };
@@ -240,6 +251,27 @@ fn robust(
         conclude(&weights.iter().map(contrast).collect::<Vec<_>>(), rules)
     };
     contrast::hold(concluded, &at(End::Lowest), &at(End::Highest))
+}
+
+/// The conclusions that visits whose figure is zero, which are in no pair, do not turn around. The
+/// others are undecided, and more blocks do not help.
+fn despite_zeros(
+    concluded: Vec<Option<contrast::Conclusion>>,
+    logs: &Logs<'_>,
+    weights: &[Vec<(&str, f64)>],
+) -> Vec<Option<contrast::Conclusion>> {
+    let held = |(word, weights): (Option<contrast::Conclusion>, &Vec<(&str, f64)>)| {
+        let lacks = |end: End| logs.lacks(end, weights);
+        let is_turned = match word? {
+            contrast::Conclusion::More => lacks(End::Lowest),
+            contrast::Conclusion::Less => lacks(End::Highest),
+            contrast::Conclusion::Same | contrast::Conclusion::Undecided { .. } => {
+                lacks(End::Lowest) || lacks(End::Highest)
+            }
+        };
+        if is_turned { Some(contrast::Conclusion::Undecided { more: None }) } else { word }
+    };
+    concluded.into_iter().zip(weights).map(held).collect()
 }
 
 /// The variation of the host by itself: the baseline against itself.

@@ -14,9 +14,12 @@ use model::objective::{
     Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
 };
 use model::punctual::is_moved;
-use model::run::{Point, RequestInfo, StartInfo};
+use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
 use model::standing::{self, Standing};
 use model::units::{show_count, show_ns};
+
+/// Share of the attempts of a window to connect that may be in progress at its end.
+const IN_PROGRESS: f64 = 0.01;
 
 /// The result for one term.
 struct TermFinding {
@@ -107,7 +110,7 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.rate),
+        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.headline_rate()),
         TermFigure::Rate => TermFinding::open("nothing was measured".to_string()),
     }
 }
@@ -127,21 +130,32 @@ fn compared(term: &Term, measured: f64) -> TermFinding {
     TermFinding { measured: Some(measured), met, why }
 }
 
-/// Over the connections that were planned, else over those of the window, else over all of the
-/// level.
+/// Over the connections that were planned, else over the attempts of the window. A window without
+/// any, such as one of devices that hold their connection for good, is judged by the whole level.
 fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
     if let Some((low, high)) = connect_moved(point, statistic) {
         let mut found = between(term, low, high);
         found.why = format!("{}: the generator opened connections late (C4)", found.why);
         return found;
     }
-    let of_window = point.turnover.as_ref().filter(|one| one.established > 0);
+    let is_tried = |one: &&TurnoverInfo| one.begun + one.established + one.failed > 0;
+    let of_window = point.turnover.as_ref().filter(is_tried);
     let (known, bad) = match (point.starts(), of_window) {
         (Some(starts), _) => (&starts.connect_ns, starts.missed()),
-        (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed),
+        (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed + stuck(turnover)),
         (None, None) => (&point.connections.connect_ns, point.connections.failed),
     };
     time(term, statistic, Times { known, bad, at_least: None })
+}
+
+/// Attempts of a window that neither succeeded nor failed in it. A few are in progress at its end,
+/// as others were when it began; only more than these are stuck.
+fn stuck(turnover: &TurnoverInfo) -> u64 {
+    let pending = turnover.begun.saturating_sub(turnover.established + turnover.failed);
+    match pending as f64 > IN_PROGRESS * turnover.begun as f64 {
+        true => pending,
+        false => 0,
+    }
 }
 
 /// A time to connect from the planned instant that the generator delay moved: the least that a
@@ -326,18 +340,33 @@ fn value_of(summary: &Summary, percentile: Percentile) -> Option<u64> {
     }
 }
 
-/// How each term stands over a run. An upper bound must hold at the last visit of every level; a
-/// rate must be reached at one level.
-pub fn over_run(objective: &Objective, points: &[Point]) -> Vec<Expectation> {
+/// How each term stands over a run whose levels were to be visited `visits` times. An upper bound
+/// must hold at each of these visits of every level; a rate must be reached at the last visit of
+/// one level. A repeat of a visit that was not steady stands for it.
+pub fn over_run(objective: &Objective, visits: u32, points: &[Point]) -> Vec<Expectation> {
     let last_visits = crate::last_visits(points);
-    let terms = objective.terms().iter().enumerate();
-    terms.map(|(index, term)| over_levels(term, index, points, &last_visits)).collect()
+    let is_asked = |at: &usize| points[*at].attempt < visits || last_visits.contains(at);
+    let asked: Vec<usize> = (0..points.len()).filter(is_asked).collect();
+    let over = |(index, term): (usize, &Term)| match is_upper(term) {
+        true => over_levels(term, index, points, &asked),
+        false => over_levels(term, index, points, &last_visits),
+    };
+    objective.terms().iter().enumerate().map(over).collect()
+}
+
+fn is_upper(term: &Term) -> bool {
+    matches!(term.relation, Relation::Below | Relation::AtMost)
+}
+
+/// The visits of one level follow each other: whether these two, the first one earlier, are of one.
+fn is_one_level(points: &[Point], first: usize, second: usize) -> bool {
+    points[first..=second].windows(2).all(|two| two[0].attempt < two[1].attempt)
 }
 
 fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) -> Expectation {
     let at = |visit: &usize| Some((*visit, points[*visit].expectations.get(index)?));
     let stands: Vec<(usize, &Expectation)> = visits.iter().filter_map(at).collect();
-    let is_upper = matches!(term.relation, Relation::Below | Relation::AtMost);
+    let is_upper = is_upper(term);
     // The result that decides for all levels comes first.
     let order =
         if is_upper { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
@@ -350,6 +379,12 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
     let Some((visit, deciding)) = deciding else {
         return expectation(term, TermFinding::open("nothing was measured".to_string()));
     };
+    let of_level: Vec<&Expectation> = stands
+        .iter()
+        .filter(|(other, _)| is_one_level(points, *visit.min(other), *visit.max(other)))
+        .map(|(_, found)| *found)
+        .collect();
+    let missed = of_level.iter().filter(|found| found.met == Some(false)).count();
     let mut deciding = (*deciding).clone();
     if stands.len() > 1 {
         let load = &points[*visit].load;
@@ -359,6 +394,9 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
         };
         deciding.why.push_str(&format!(", {at}"));
     }
+    if missed > 0 && of_level.len() > 1 {
+        deciding.why.push_str(&format!("; {missed} of {} visits missed", of_level.len()));
+    }
     deciding
 }
 
@@ -366,8 +404,9 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::fanout::EventInfo;
+    use model::load::{Hold, Life};
     use model::objective::ObjectiveStanding;
-    use model::run::TurnoverInfo;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -414,6 +453,54 @@ mod tests {
         assert_eq!(judged("connect.p99<5ms", late()), None);
         assert_eq!(judged("connect.p99<10ms", late()), Some(true));
         assert_eq!(judged("connect.p99<2ms", late()), Some(false));
+    }
+
+    /// In the ramp-up each connection was open after 50 us.
+    #[test]
+    fn a_window_that_opened_nothing_is_not_judged_by_its_ramp_up() {
+        let times = |count: u64, censored: u64| Summary {
+            count,
+            censored,
+            p50: Some(1_000_000).filter(|_| count > censored),
+            p99: Some(3_000_000).filter(|_| count > 100 * censored),
+            ..Summary::default()
+        };
+        let found = |turnover: TurnoverInfo| {
+            let mut point = point();
+            point.connections.connect_ns = Summary { p99: Some(50_000), ..times(8000, 0) };
+            point.turnover = Some(turnover);
+            judged("connect.p99<5ms", &point)
+        };
+        let of = |begun, established, failed| TurnoverInfo {
+            begun,
+            established,
+            failed,
+            connect_ns: times(established, failed),
+            ..TurnoverInfo::default()
+        };
+        assert_eq!(found(of(300, 0, 200)).met, Some(false), "refused");
+        assert_eq!(found(of(300, 0, 0)).met, Some(false), "never answered");
+        assert_eq!(found(of(8000, 7000, 0)).met, Some(false), "not answered any more");
+        assert_eq!(found(of(8000, 7990, 0)).met, Some(true), "in progress when it ended");
+        let held = found(of(0, 0, 0));
+        assert_eq!((held.met, held.measured), (Some(true), Some(50_000.0)), "held for good");
+    }
+
+    /// What the table shows as the rate is what a term bounds.
+    #[test]
+    fn a_rate_is_of_connections_or_events_where_these_are_counted() {
+        let mut point = point();
+        let is_met = |point: &Point| judged("rate>=3k", point).met;
+        assert_eq!(is_met(&point), Some(false), "1000 requests/s");
+        point.turnover = Some(TurnoverInfo { rate: 4000.0, ..TurnoverInfo::default() });
+        assert_eq!(is_met(&point), Some(false), "connections that are no devices");
+        point.load.life = Some(Life { hold: Some(Hold::Forever), ..Life::default() });
+        let found = judged("rate>=3k", &point);
+        assert_eq!((found.met, found.measured), (Some(true), Some(4000.0)));
+        point.rate = 5000.0;
+        assert_eq!(judged("rate>=4.5k", &point).met, Some(false), "of connections alone");
+        point.events = Some(EventInfo { rate: 50_000.0, ..EventInfo::default() });
+        assert_eq!(judged("rate>=3k", &point).measured, Some(50_000.0));
     }
 
     #[test]
@@ -632,12 +719,16 @@ mod tests {
         assert_eq!(judged("rate>1", &point).met, None);
     }
 
-    fn over(text: &str, mut points: Vec<Point>) -> Vec<Expectation> {
+    fn over(text: &str, points: Vec<Point>) -> Vec<Expectation> {
+        over_visits(text, 1, points)
+    }
+
+    fn over_visits(text: &str, visits: u32, mut points: Vec<Point>) -> Vec<Expectation> {
         let objective: Objective = text.parse().unwrap();
         for point in &mut points {
             point.expectations = at_point(&objective, point);
         }
-        over_run(&objective, &points)
+        over_run(&objective, visits, &points)
     }
 
     #[test]
@@ -657,6 +748,35 @@ mod tests {
         let found = over("p99<20ms", open);
         assert_eq!(ObjectiveStanding::of(&found), ObjectiveStanding::Undecided);
         assert_eq!(over("p99<1s", Vec::new())[0].why, "nothing was measured");
+    }
+
+    /// Each of two levels was to be visited three times; a visit of 500/s waits for 16 ms.
+    #[test]
+    fn each_visit_that_was_asked_for_must_hold() {
+        let levels = |rates: [f64; 6]| -> Vec<Point> {
+            let visit = |(nth, rate): (usize, f64)| {
+                let mut point = Fixture::point(if nth < 3 { 8 } else { 16 }, rate);
+                point.attempt = nth as u32 % 3 + 1;
+                point
+            };
+            rates.into_iter().enumerate().map(visit).collect()
+        };
+        let one = levels([500.0, 1000.0, 1000.0, 2000.0, 2000.0, 2000.0]);
+        let found = over_visits("p99<10ms,rate>=2k", 3, one.clone());
+        assert_eq!((found[0].met, found[0].measured), (Some(false), Some(16e6)));
+        assert_eq!(found[0].why, "measured 16.0ms, with 8 connections; 1 of 3 visits missed");
+        assert_eq!(found[1].met, Some(true));
+        assert!(!found[1].why.contains("missed"), "{}", found[1].why);
+        let good = levels([1000.0, 1000.0, 1000.0, 2000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("p99<10ms", 3, good)[0].met, Some(true));
+        // The third visit was not steady, and was repeated.
+        let mut again = levels([1000.0, 1000.0, 500.0, 2000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("p99<10ms", 3, again.clone())[0].met, Some(false));
+        let repeat = Point { attempt: 4, ..again[1].clone() };
+        again.insert(3, repeat);
+        assert_eq!(over_visits("p99<10ms", 3, again)[0].met, Some(true));
+        let lucky = levels([1000.0, 1000.0, 1000.0, 4000.0, 2000.0, 2000.0]);
+        assert_eq!(over_visits("rate>=3k", 3, lucky)[0].met, Some(false), "the last visit counts");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! A visit is named when its logarithm is more than 3.5 robust standard deviations from the median
 //! of its cell, and also after the median of its block is subtracted (Iglewicz and Hoaglin 1993).
 //! Both are required: of two cells in a block either may be the one that is off, and a drift moves
-//! a whole block. A named visit stays in every figure: only a rule of the plan excludes visits.
+//! a whole block. A named visit stays in every figure: only a rule of the plan excludes visits. A
+//! visit whose rate is zero has no logarithm, and is counted with the reservations of the
+//! experiment instead.
 
 use crate::stats;
 use crate::visited::Visited;

@@ -2,7 +2,7 @@
 
 use model::analysis::Conditions;
 use model::experiment::Figure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One visit of a cell, by its figures. A figure without a valid value is left out.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Visited<'a> {
     pub cell: &'a str,
     /// Its block: 0 is the warm-up; none without a design.
     pub block: Option<u32>,
-    /// Its figures, above zero.
+    /// Its figures, above zero, except a rate of zero that was measured.
     pub figures: BTreeMap<Figure, f64>,
     /// Lowest and highest value of those of which only bounds are known; a figure that is known
     /// from below has no highest.
@@ -35,19 +35,25 @@ pub(crate) enum End {
     Highest,
 }
 
-/// The logarithm of one figure of each visit, by block and cell.
+/// The logarithm of one figure of each visit, by block and cell. Zero has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Logs<'a> {
     by_block: BTreeMap<u32, BTreeMap<&'a str, f64>>,
     /// The logarithms of the bounds of those of which only bounds are known.
     bounds: BTreeMap<(u32, &'a str), (f64, f64)>,
+    /// Cells with a visit whose figure is zero.
+    with_zero: BTreeSet<&'a str>,
 }
 
 impl<'a> Logs<'a> {
     pub(crate) fn of(visits: &[Visited<'a>], figure: Figure) -> Self {
         let mut logs = Self::default();
         for visit in visits {
-            let value = visit.figures.get(&figure).filter(|value| **value > 0.0);
+            let value = visit.figures.get(&figure);
+            if value == Some(&0.0) {
+                logs.with_zero.insert(visit.cell);
+            }
+            let value = value.filter(|value| **value > 0.0);
             if let (Some(block), Some(value)) = (visit.block, value) {
                 logs.by_block.entry(block).or_default().insert(visit.cell, value.ln());
                 if let Some(bounds) = visit.bounds.get(&figure) {
@@ -61,6 +67,16 @@ impl<'a> Logs<'a> {
     /// Whether every figure is known.
     pub(crate) fn is_known(&self) -> bool {
         self.bounds.is_empty()
+    }
+
+    /// Whether a visit whose figure is zero is missing in [`Self::series`], and would be at this
+    /// end of it.
+    pub(crate) fn lacks(&self, end: End, weights: &[(&str, f64)]) -> bool {
+        let is_at_end = |weight: f64| match end {
+            End::Lowest => weight > 0.0,
+            End::Highest => weight < 0.0,
+        };
+        weights.iter().any(|(cell, weight)| is_at_end(*weight) && self.with_zero.contains(cell))
     }
 
     /// The end of what [`Self::series`] can be by what is known of each visit; it may be infinite.

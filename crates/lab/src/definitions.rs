@@ -543,17 +543,22 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
          errors: requests failed, unanswered or unsent, and connections that were due and never \
          open, of all that were sent, unsent or due. statusNxx: responses of that class, of the \
-         same. In latency and service times every request without a good response counts as \
-         slower than all that have one; good.* are of good responses alone. met is null when it \
-         is undecided: too few responses for a percentile (unless a lower percentile is already \
-         beyond the bound), a figure known only to be between two values of which one holds, or a \
-         figure that was not measured. A percentile among requests without a good response is a \
+         same. rate: good responses; for devices, connections; in a fan-out, events. In latency \
+         and service times every request without a good response counts as slower than all that \
+         have one; good.* are of good responses alone. connect.*: of the connections that were \
+         due, in closed loop of the attempts of the window; those that failed count as slower than \
+         all, and so do those without an outcome when they are more than 1 % of the attempts. A \
+         window without attempts is judged by the whole level. met is null when it is undecided: \
+         too few responses for a percentile (unless a lower percentile is already beyond the \
+         bound), a figure known only to be between two values of which one holds, or a figure that \
+         was not measured. A percentile among requests without a good response is a \
          miss, unless they are only known to have waited for less than the bound.",
     ),
     (
         "expectations",
-        "Each term of --expect over the run: an upper bound must hold at the last visit of every \
-         level, a rate must be reached at one level; the deciding level is given.",
+        "Each term of --expect over the run: an upper bound must hold at every visit of every \
+         level (--visits), a rate must be reached at the last visit of one level; the deciding \
+         level is given. A repeat of a visit that was not steady stands for it.",
     ),
     (
         "search",

@@ -75,8 +75,8 @@ impl Head<'_> {
         let fingerprints = judge::fingerprints::of_ramp(trial, &points);
         // A search makes trials that miss on purpose; its result stands for them all.
         let expect = trial.expect.as_ref().filter(|_| self.search.is_none());
-        let expectations =
-            expect.map_or_else(Vec::new, |expect| objective::over_run(expect, &points));
+        let expectations = expect
+            .map_or_else(Vec::new, |expect| objective::over_run(expect, trial.visits, &points));
         let stamp = started_at.strftime("%Y%m%dT%H%M%S").to_string();
         Record {
             schema: SCHEMA.to_string(),

@@ -44,9 +44,10 @@ pub struct AcrossCell {
     pub figure: Figure,
     /// Visits with a valid figure, in A and in B.
     pub visits: (u64, u64),
-    /// Geometric means, in A and in B.
+    /// Geometric means, in A and in B; 0 where the figure of a visit is zero.
     pub means: (f64, f64),
-    /// B over A; `null` for fewer than three visits on a side.
+    /// B over A; `null` for fewer than three visits on a side, and where the figure of a visit is
+    /// zero.
     pub ratio: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,

@@ -55,12 +55,22 @@ pub struct VisitSeen {
     pub cell: String,
     /// Its block; absent without a design.
     pub block: Option<u32>,
-    /// The figures that are valid.
+    /// The figures that are valid: above zero, except a rate of zero that was measured.
     pub figures: BTreeMap<Figure, f64>,
     /// Lowest and highest value of those of which only bounds are known; the highest is `null` for
     /// a figure that is known from below.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
+    /// Whether the rate is only a lower bound of what the server can do: the generator was the
+    /// wall, or a search ended without a rate that misses. Absent, which is no, in documents of
+    /// versions before this field.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rate_is_at_least: bool,
+    /// The load that the figures are of: requests in flight or devices in closed loop, requests or
+    /// connections per second in open loop, subscribers in a fan-out. Absent for another tool, and
+    /// in documents of versions before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u64>,
     /// What may have disturbed it.
     #[serde(default)]
     pub conditions: Conditions,

@@ -49,7 +49,8 @@ pub struct PointPair {
     pub ratios: Ratios,
 }
 
-/// One side of a pair: the last visit of the load.
+/// One side of a pair: the last visit of the load; at the answer of a search, the trial that shows
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointSide {
     /// Index of the visit in `points` of its run, from 0.

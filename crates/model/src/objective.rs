@@ -57,7 +57,8 @@ pub enum TermFigure {
     Errors,
     /// Responses with this class of status, of the requests that were due.
     Status(StatusClass),
-    /// Completed good responses per second.
+    /// The main rate, per second: of completed good responses; for devices, of connections; in a
+    /// fan-out, of events.
     Rate,
 }
 

@@ -69,6 +69,8 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
         block: Some(block),
         figures: [(Measured::Rate, rate), (Measured::P99, 2e6)].into(),
         bounds: [(Measured::P99, (1e6, None))].into(),
+        rate_is_at_least: false,
+        load: None,
         conditions: Conditions::default(),
         wall: Some("S1".to_string()),
     };
@@ -102,6 +104,8 @@ fn with_a_record_missing_a_cell_has_the_figures_of_the_document() {
         block: Some(block),
         figures: [(Measured::Rate, rate)].into(),
         bounds: BTreeMap::new(),
+        rate_is_at_least: false,
+        load: None,
         conditions: Conditions::default(),
         wall: None,
     };
@@ -268,6 +272,8 @@ fn a_contrast_without_three_pairs_is_not_known() {
         block: Some(1),
         figures: [(Measured::Rate, 100.0)].into(),
         bounds: [(Measured::Rate, (100.0, None))].into(),
+        rate_is_at_least: false,
+        load: None,
         conditions: Conditions::default(),
         wall: None,
     };

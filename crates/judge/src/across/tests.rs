@@ -17,6 +17,8 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 block: Some(block),
                 figures: [(Figure::Rate, rate)].into(),
                 bounds: BTreeMap::new(),
+                rate_is_at_least: false,
+                load: None,
                 wall: None,
                 conditions: Conditions::default(),
             });
@@ -111,23 +113,179 @@ fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
 #[test]
 fn what_only_bounds_are_known_of_is_decided_where_both_ends_agree() {
     let base = day(1, &[("x", 0.0, 0.003)], 6);
-    let of = |truth: f64, bounds_of: fn(f64) -> (f64, Option<f64>)| {
+    let of = |truth: f64, limit: fn(&mut VisitSeen)| {
         let mut new = day(2, &[("x", truth, 0.003)], 6);
-        for visit in &mut new.analysis.as_mut().unwrap().visits {
-            visit.bounds.insert(Figure::Rate, bounds_of(visit.figures[&Figure::Rate]));
-        }
+        new.analysis.as_mut().unwrap().visits.iter_mut().for_each(limit);
         let of = across(&base, &new, &bounds(&["rate<-3%"]));
         assert!(of.warnings[0].starts_with("only bounds of rate are known in 6 of 6"), "{of:?}");
         (of.cells[0].conclusion.unwrap(), of.bounds[0].outcome, of.bounds[0].more_visits)
     };
-    let at_least = |rate: f64| (rate, None);
+    let at_least = |visit: &mut VisitSeen| visit.rate_is_at_least = true;
     assert_eq!(of(-0.1, at_least), (Conclusion::Undecided, Outcome::Undecided, None));
     assert_eq!(of(0.0, at_least), (Conclusion::Undecided, Outcome::Holds, None));
     assert_eq!(of(0.1, at_least), (Conclusion::More, Outcome::Holds, None));
-    let near = |rate: f64| (rate, Some(rate * 1.02));
+    let near = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate, Some(rate * 1.02)));
+    };
     assert_eq!(of(-0.1, near), (Conclusion::Less, Outcome::Failed, None));
-    let wide = |rate: f64| (rate * 0.9, Some(rate));
+    let wide = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate * 0.9, Some(rate)));
+    };
     assert_eq!(of(0.0, wide), (Conclusion::Undecided, Outcome::Undecided, None));
+    let both = |visit: &mut VisitSeen| {
+        let rate = visit.figures[&Figure::Rate];
+        visit.bounds.insert(Figure::Rate, (rate * 0.9, Some(rate)));
+        visit.rate_is_at_least = true;
+    };
+    assert_eq!(of(0.05, both), (Conclusion::Undecided, Outcome::Undecided, None));
+    assert_eq!(of(0.2, both), (Conclusion::More, Outcome::Holds, None));
+}
+
+/// The rate of a generator at its limit is known as its own.
+#[test]
+fn a_plan_that_compares_generators_compares_their_rates() {
+    let of = |options: [&str; 2]| {
+        let [base, new] = [(1, 0.0), (2, -0.1)].map(|(seed, truth)| {
+            let mut of = day(seed, &[("x", truth, 0.003), ("y", truth, 0.003)], 6);
+            for cell in &mut of.cells {
+                let at = usize::from(cell.name == "y");
+                cell.command.push(options[at].to_string());
+            }
+            for visit in &mut of.analysis.as_mut().unwrap().visits {
+                visit.rate_is_at_least = true;
+            }
+            of
+        });
+        let of = across(&base, &new, &bounds(&["rate<-3%"]));
+        let is_bounded = of.warnings.iter().any(|one| one.starts_with("only bounds of rate"));
+        let said: Vec<Outcome> = of.bounds.iter().map(|one| one.outcome).collect();
+        (said, is_bounded)
+    };
+    let (failed, undecided) = (vec![Outcome::Failed; 2], vec![Outcome::Undecided; 2]);
+    for options in [["--tool=wrk", "--tool=oha"], ["--threads=1", "--threads=2"]] {
+        assert_eq!(of(options), (failed.clone(), false), "{options:?}");
+    }
+    for options in [["--tool=wrk", "--tool=wrk"], ["--connections=1", "--connections=2"]] {
+        assert_eq!(of(options), (undecided.clone(), true), "{options:?}");
+    }
+}
+
+/// The new build answers each request of these visits with an error.
+fn refusing(visits: u32, of: u32, truth: f64) -> Experiment {
+    let mut new = day(2, &[("x", truth, 0.003)], of);
+    for visit in &mut new.analysis.as_mut().unwrap().visits {
+        if visit.block <= Some(visits) {
+            visit.figures.insert(Figure::Rate, 0.0);
+        }
+    }
+    new
+}
+
+#[test]
+fn a_bound_fails_where_most_visits_serve_nothing() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let asked = bounds(&["rate<-3%", "rate>5%", "rate<-90%"]);
+    for count in [5, 8] {
+        let of = across(&base, &refusing(count, 8, 0.0), &asked);
+        let said: Vec<_> = of.bounds.iter().map(|one| one.outcome).collect();
+        assert_eq!(said, [Outcome::Failed, Outcome::Holds, Outcome::Failed], "{of:?}");
+        let one = &of.cells[0];
+        assert_eq!((one.conclusion, one.visits), (Some(Conclusion::Less), (8, 8)));
+        assert_eq!((one.ratio, one.means.1), (None, 0.0));
+        let warning = format!("rate is zero in {count} of 8 visits of x in B");
+        assert!(of.warnings.iter().any(|one| one.starts_with(&warning)), "{:?}", of.warnings);
+    }
+    let back = across(&refusing(8, 8, 0.0), &base, &asked);
+    assert_eq!(back.bounds[0].outcome, Outcome::Holds);
+    assert_eq!(back.bounds[1].outcome, Outcome::Failed);
+    let neither = across(&refusing(8, 8, 0.0), &refusing(8, 8, 0.0), &asked);
+    assert!(neither.bounds.iter().all(|one| one.outcome == Outcome::Undecided), "{neither:?}");
+}
+
+#[test]
+fn nothing_rests_on_the_visits_that_still_served_something() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let of = |truth: f64| {
+        let of = across(&base, &refusing(3, 8, truth), &bounds(&["rate<-3%", "rate>5%"]));
+        assert_eq!(of.cells[0].visits, (8, 8), "zero is a figure");
+        let warning = "rate is zero in 3 of 8 visits of x in B, which had no good response";
+        assert!(of.warnings.iter().any(|one| one.starts_with(warning)), "{:?}", of.warnings);
+        assert_eq!(of.bounds[0].more_visits, None);
+        (of.cells[0].conclusion.unwrap(), of.bounds[0].outcome, of.bounds[1].outcome)
+    };
+    let (undecided, holds) = (Outcome::Undecided, Outcome::Holds);
+    assert_eq!(of(0.0), (Conclusion::Undecided, undecided, holds), "the five are the same");
+    assert_eq!(of(0.1), (Conclusion::Undecided, undecided, undecided), "the five are faster");
+    assert_eq!(of(-0.1), (Conclusion::Less, Outcome::Failed, holds), "the five are slower");
+}
+
+#[test]
+fn visits_without_a_rate_are_counted() {
+    let base = day(1, &[("x", 0.0, 0.003)], 8);
+    let mut new = base.clone();
+    new.analysis.as_mut().unwrap().visits[2].figures.clear();
+    let of = across(&base, &new, &[]);
+    let warning = "rate is not known in 1 of 8 visits of x in B, which are left out";
+    assert!(of.warnings.contains(&warning.to_string()), "{:?}", of.warnings);
+}
+
+/// Each request of six visits failed: how late they would have been is not known.
+#[test]
+fn a_percentile_that_only_has_bounds_in_some_visits_does_not_rest_on_the_others() {
+    let as_p99 = |mut of: Experiment, unknown: u32| {
+        for visit in &mut of.analysis.as_mut().unwrap().visits {
+            let value = visit.figures.remove(&Figure::Rate).unwrap();
+            if visit.block > Some(unknown) {
+                visit.figures.insert(Figure::P99, value);
+            } else {
+                visit.bounds.insert(Figure::P99, (0.0, None));
+            }
+        }
+        of
+    };
+    let base = as_p99(day(1, &[("x", 0.0, 0.003)], 8), 0);
+    let of = |unknown: u32| {
+        let new = as_p99(day(2, &[("x", 0.0, 0.003)], 8), unknown);
+        across(&base, &new, &bounds(&["p99>10%"])).bounds[0].outcome
+    };
+    assert_eq!([0, 3, 8].map(of), [Outcome::Holds, Outcome::Undecided, Outcome::Undecided]);
+}
+
+/// Noise picks the best level of a ramp, and the latency at another level is another figure.
+#[test]
+fn latencies_at_different_loads_are_not_compared() {
+    let at_loads = |seed: u64, p99: f64, loads: [u64; 6]| {
+        let mut of = day(seed, &[("x", 0.0, 0.003)], 6);
+        for (visit, load) in of.analysis.as_mut().unwrap().visits.iter_mut().zip(loads) {
+            let rate = visit.figures[&Figure::Rate];
+            visit.figures.insert(Figure::P99, rate * p99);
+            visit.load = Some(load).filter(|load| *load > 0);
+        }
+        of
+    };
+    let of = |a: [u64; 6], p99: f64, b: [u64; 6]| {
+        let (base, new) = (at_loads(1, 1.0, a), at_loads(2, p99, b));
+        let of = across(&base, &new, &bounds(&["rate<-3%", "p99>10%"]));
+        let is_said = of.warnings.iter().any(|one| one.starts_with("x has its best point at"));
+        let p99 = of.cells.iter().find(|one| one.figure == Figure::P99).unwrap();
+        let said = (p99.conclusion.unwrap(), p99.more_visits);
+        assert_eq!(of.bounds[0].outcome, Outcome::Holds, "the rate has no such bound");
+        (said, of.bounds[1].outcome, of.bounds[1].more_visits, is_said)
+    };
+    let (same, more) = ((Conclusion::Same, None), (Conclusion::More, None));
+    let open = ((Conclusion::Undecided, None), Outcome::Undecided, None, true);
+    assert_eq!(of([64; 6], 1.0, [64; 6]), (same, Outcome::Holds, None, false));
+    assert_eq!(of([64; 6], 1.3, [64; 6]), (more, Outcome::Failed, None, false));
+    assert_eq!(of([64; 6], 1.3, [128; 6]), open, "another level");
+    assert_eq!(of([64; 6], 1.0, [128; 6]), open);
+    assert_eq!(of([64; 6], 1.3, [64, 64, 64, 64, 64, 128]), open, "in one visit");
+    assert_eq!(of([1000; 6], 1.3, [1004; 6]), (more, Outcome::Failed, None, false), "nearly");
+    assert_eq!(of([0; 6], 1.3, [64; 6]), (more, Outcome::Failed, None, false), "not known in A");
+    let of = across(&at_loads(1, 1.0, [64; 6]), &at_loads(2, 1.0, [128; 6]), &[]);
+    let said = "x has its best point at a load of 64 in A and of 128 in B";
+    assert!(of.warnings[0].starts_with(said), "{:?}", of.warnings);
 }
 
 #[test]

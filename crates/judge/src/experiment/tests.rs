@@ -205,6 +205,32 @@ fn without_a_known_floor_no_difference_is_claimed() {
     assert_eq!(analysed(&design, &visits).contrasts[0].conclusion, Some(Conclusion::More));
 }
 
+/// In three of eight blocks no response of a cell was good; in the others it is as fast.
+#[test]
+fn visits_without_a_good_response_are_not_left_out_of_a_conclusion() {
+    let design = design(&["plain", "rps"]);
+    let concluded = |of_rps: f64, zero: &str| {
+        let mut world = World::new(11);
+        world.visit = 0.001;
+        let mut visits = world.visits(&[("plain", 0.0), ("rps", of_rps)], 8);
+        let is_zero = |visit: &&mut Visited<'_>| visit.cell == zero && visit.block <= Some(3);
+        for visit in visits.iter_mut().filter(is_zero) {
+            visit.figures.insert(Figure::Rate, 0.0);
+        }
+        let found = analysed(&design, &visits);
+        let counted: u64 = found.summaries.iter().map(|one| one.visits).sum();
+        assert_eq!(counted, 16, "zero is a figure");
+        let one = &found.contrasts[0];
+        (one.conclusion.unwrap(), one.more_blocks)
+    };
+    assert_eq!(concluded(0.0, "").0, Conclusion::Same);
+    assert_eq!(concluded(0.0, "rps"), (Conclusion::Undecided, None));
+    assert_eq!(concluded(0.0, "plain"), (Conclusion::Undecided, None));
+    assert_eq!(concluded(0.1, "rps"), (Conclusion::Undecided, None), "zero is less");
+    assert_eq!(concluded(0.1, "plain").0, Conclusion::More, "zero is even less");
+    assert_eq!(concluded(-0.1, "rps").0, Conclusion::Less);
+}
+
 #[test]
 fn what_warms_up_or_is_left_out_by_a_rule_is_in_no_figure() {
     let mut design = design(&["plain", "rps"]);

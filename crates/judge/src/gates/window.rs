@@ -43,13 +43,29 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
         "{in_flight:.0} requests were in flight at each end of a window of {}",
         show_ns(point.load.duration_s * 1e9)
     );
-    let low = (point.rate - edge).max(0.0);
-    Some(Standing::Bounded { low, high: Some(point.rate + edge), by })
+    let rate = point.headline_rate();
+    let low = (rate - edge).max(0.0);
+    Some(Standing::Bounded { low, high: Some(rate + edge), by })
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
+    use model::fanout::EventInfo;
+    use model::standing::{Figure, Standing};
+
+    #[test]
+    fn the_bounds_of_a_rate_of_events_are_of_events() {
+        let mut fixture = Fixture::good();
+        let bounds = |fixture: &Fixture| match super::leaves(&fixture.case(), Figure::Rate) {
+            Some(Standing::Bounded { low, high: Some(high), .. }) => (low, high),
+            other => panic!("{other:?}"),
+        };
+        // Eight requests in flight at each end of 5 s.
+        assert_eq!(bounds(&fixture), (998.4, 1001.6));
+        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        assert_eq!(bounds(&fixture), (4998.4, 5001.6));
+    }
 
     #[test]
     fn a_latency_over_a_tenth_of_the_window_says_which_would_do() {

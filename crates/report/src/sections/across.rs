@@ -63,7 +63,10 @@ fn banner(of: &Across) -> Banner {
 }
 
 fn said(one: &AcrossCell, of: &Across) -> String {
-    let change = within(one.ratio, one.low, one.high);
+    let change = match one.ratio {
+        None => "with visits whose rate is zero".to_string(),
+        ratio => within(ratio, one.low, one.high),
+    };
     match one.conclusion {
         Some(Conclusion::More) => format!("is faster, {change}"),
         Some(Conclusion::Less) => format!("is slower, {change}"),
@@ -213,6 +216,17 @@ mod tests {
     fn two_days_read_like_this() {
         let page = across(&of(&[Outcome::Failed, Outcome::Undecided]));
         insta::assert_snapshot!("across", crate::text::draw(&page, crate::Style::Plain));
+    }
+
+    #[test]
+    fn a_cell_that_serves_nothing_any_more_reads_like_this() {
+        let mut of = of(&[]);
+        let one = &mut of.cells[0];
+        (one.ratio, one.low, one.high, one.means.1) = (None, None, None, 0.0);
+        let page = across(&of);
+        let Block::Banner(banner) = &page.blocks[0] else { panic!("{of:?}") };
+        let said = "plain is slower, with visits whose rate is zero;";
+        assert!(banner.text.contains(said), "{}", banner.text);
     }
 
     #[test]

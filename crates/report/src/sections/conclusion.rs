@@ -12,7 +12,7 @@ use model::experiment::{
 };
 use model::order::OrderBy as _;
 use model::run::Run;
-use model::visit::bounds;
+use model::visit::{bounds, is_nothing};
 use std::collections::BTreeMap;
 
 /// More cells than these are counted in the sentence and named below it.
@@ -236,10 +236,11 @@ fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
 }
 
 /// What may be wrong with a visit, in order of the sentences; `{}` is the count of visits.
-const FLAWS: [&str; 5] = [
+const FLAWS: [&str; 6] = [
     "The generator was the wall in {}: their rates are lower bounds of the server's.",
     "Only bounds of the FIGURE of {} are known: a conclusion holds for any values between them.",
     "Gates struck the FIGURE of {}, which are left out.",
+    "The rate of {} is zero: nothing good came, and no conclusion rests on the other visits alone.",
     "Without a figure, because they failed: {}.",
     "Not made, because the experiment was ended: {}.",
 ];
@@ -247,9 +248,10 @@ const FLAWS: [&str; 5] = [
 /// Which of [`FLAWS`] a visit has.
 fn flaw(cell: &CellResult, run: Option<&Run>, of: Figure) -> Option<usize> {
     match (&cell.fate, run.and_then(|run| Some((run, point_of(run)?)))) {
-        (Fate::Failed { .. }, _) => Some(3),
-        (Fate::NotReached, _) => Some(4),
+        (Fate::Failed { .. }, _) => Some(4),
+        (Fate::NotReached, _) => Some(5),
         (Fate::Measured { .. }, Some((run, _))) if is_struck(run, of) => Some(2),
+        (Fate::Measured { .. }, Some((_, point))) if is_nothing(point, of) => Some(3),
         (Fate::Measured { .. }, Some((_, point))) if point.claim() == Claim::OfGenerator => Some(0),
         (Fate::Measured { .. }, Some((run, _))) => {
             bounds(&run.record).contains_key(&of).then_some(1)
@@ -401,6 +403,24 @@ mod tests {
         assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
         let not_made = "Not made, because the experiment was ended: 1 of 6 visits";
         assert!(banner.lines[2].starts_with(not_made));
+    }
+
+    #[test]
+    fn visits_whose_rate_is_zero_are_said_to_be_such() {
+        let (of, mut runs) = fixtures::blocks();
+        let (cell, run) = of.cells.iter().zip(&mut runs).nth(1).unwrap();
+        for point in &mut run.as_mut().unwrap().record.points {
+            (point.rate, point.requests.completed) = (0.0, 0);
+            point.requests.failed = point.requests.sent;
+        }
+        let banner = banner(&of, &of.design.clone().unwrap(), &runs);
+        let line = format!(
+            "The rate of 1 of {} visits ({} 1) is zero: nothing good came, and no conclusion rests \
+             on the other visits alone.",
+            counted_visits(&of, &runs).count(),
+            cell.name
+        );
+        assert!(banner.lines.contains(&line), "{:?}", banner.lines);
     }
 
     #[test]

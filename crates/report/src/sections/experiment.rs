@@ -539,7 +539,17 @@ mod tests {
             let (cell, block) = (cell.name.clone(), cell.block);
             let (figures, wall, conditions) = (figures(run?), None, Conditions::default());
             let bounds = model::visit::bounds(&run?.record);
-            Some(VisitSeen { cell, block, figures, bounds, conditions, wall })
+            let (rate_is_at_least, load) = (false, None);
+            Some(VisitSeen {
+                cell,
+                block,
+                figures,
+                bounds,
+                rate_is_at_least,
+                load,
+                conditions,
+                wall,
+            })
         };
         let visits = each_visit(&of, &runs).filter_map(seen).collect();
         of.analysis = Some(Analysis { visits, ..Analysis::default() });

@@ -115,7 +115,7 @@ fn bands(placed: &[Placed<'_>]) -> Vec<Band> {
 fn rates(of: &Experiment, design: &Design, placed: &[Placed<'_>], end: f64) -> Chart {
     let median = |cell: &str| {
         let mut rates = of.summaries.iter().filter(|one| one.figure == Figure::Rate);
-        rates.find(|one| one.cell == cell).map(|one| one.median)
+        rates.find(|one| one.cell == cell).map(|one| one.median).filter(|median| *median > 0.0)
     };
     let mut x = vec![0.0];
     let mut marks = vec![Mark::None];

@@ -60,7 +60,9 @@ pub(super) fn plot(
     let values = || rows.iter().flat_map(|row| &row.dots).map(|dot| dot.at);
     let low = values().min_by(f64::total_cmp)?;
     let high = values().max_by(f64::total_cmp)?;
-    let scale = if high > low * FACTOR_MAX { Scale::Log } else { Scale::Linear };
+    // Zero has no place on a log axis.
+    let is_wide = low > 0.0 && high > low * FACTOR_MAX;
+    let scale = if is_wide { Scale::Log } else { Scale::Linear };
     Some(Dots {
         id: format!("visits-{}", id(figure)),
         title: format!("{} of each visit", title(figure)),
