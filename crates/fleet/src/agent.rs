@@ -7,7 +7,7 @@
 
 mod collect;
 
-use crate::admit::{self, Limits};
+use crate::admit::{self, Limits, Ordered};
 use crate::blob::{self, Assembly};
 use crate::frame::{Down, DownItem, Pong, Up, UpItem};
 use crate::key::PublicKey;
@@ -154,6 +154,7 @@ struct Job {
     /// When the agent took it.
     since_ns: u64,
     lease_until_ns: u64,
+    ordered: Ordered,
     collector: Collector,
 }
 
@@ -455,7 +456,8 @@ impl Session {
     fn follow(&mut self, crew: ThreadKind, order: CrewOrder) {
         let Some(job) = &mut self.job else { return };
         let is_limited = self.settings.limits.rate_max.is_some();
-        let mut admitted = admit::order(&order, &job.offer, &self.settings.limits);
+        let mut admitted = admit::order(&order, &job.offer, &self.settings.limits)
+            .and_then(|()| job.ordered.note(crew, &order));
         if let CrewOrder::Measure { begin_ns, .. } = &order {
             job.collector.begin_window(crew, *begin_ns);
             // All that a plan has had due since then would leave at once, whatever the rate.
@@ -540,6 +542,7 @@ impl Session {
             stage: Stage::Preparing,
             since_ns: self.now_ns,
             lease_until_ns: self.now_ns.saturating_add(LEASE_NS),
+            ordered: Ordered::default(),
             collector,
         });
     }

@@ -516,8 +516,25 @@ fn many_controllers_in_a_row_are_all_heard() {
         let payload = Down::default().to_bytes();
         let order = Envelope { header, payload }.seal(&rig.key);
         let outputs = rig.deliver(order);
-        assert!(outputs.iter().all(|output| matches!(output, Output::Send { .. })), "{number}");
+        let is_send = |output: &Output| matches!(output, Output::Send { .. });
+        assert!(outputs.iter().all(is_send), "{number}");
+        let is_answer = |output: &Output| {
+            let Output::Send { to: To::Up, bytes } = output else { return false };
+            Up::parse(bytes).is_ok_and(|up| up.controller == Id([number; 16]))
+        };
+        assert!(outputs.iter().any(is_answer), "{number}: {outputs:?}");
     }
+}
+
+/// The queue of a worker has room for the orders of a level, and for no flood.
+#[test]
+fn orders_that_are_repeated_in_a_level_end_the_load() {
+    let mut rig = Rig::loading();
+    let warm = Command::Crew { crew: ThreadKind::Requesting, order: CrewOrder::Warm };
+    assert_eq!(orders(&rig.command(warm.clone())), 1);
+    let outputs = rig.say(vec![DownItem::Command(warm); 20]);
+    assert_eq!(orders(&outputs), 0);
+    assert!(has_halted(&outputs));
 }
 
 /// A plan that began long ago has all its requests due at once.
