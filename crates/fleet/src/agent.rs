@@ -22,6 +22,7 @@ use engine::job::Order;
 use model::facts::ClockOffset;
 use model::tick::{ThreadKind, Tick};
 use plan::Url;
+use remote::printable;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -106,7 +107,7 @@ pub enum Output {
     Halt(Halt),
     /// No more orders come: call [`Session::ended`] after the last tick.
     Finish,
-    /// For the log.
+    /// For the log, safe for a terminal.
     Notice(String),
 }
 
@@ -342,6 +343,7 @@ impl Session {
     fn end_load(&mut self, why: Halt) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage != Stage::Halted) else { return };
         job.stage = Stage::Halted;
+        let why = why.printable();
         self.report(&Report::Halted { why: why.clone(), at_ns: self.now_ns });
         self.outputs.push_back(Output::Halt(why));
     }
@@ -556,7 +558,7 @@ impl Session {
         self.refusals += 1;
         let is_notice = |output: &&Output| matches!(output, Output::Notice(_));
         if self.outputs.iter().filter(is_notice).count() < NOTICES_MAX {
-            self.outputs.push_back(Output::Notice(format!("refused: {why}")));
+            self.outputs.push_back(Output::Notice(format!("refused: {}", printable(why))));
         }
     }
 

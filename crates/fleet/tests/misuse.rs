@@ -376,6 +376,28 @@ fn an_agent_that_cannot_prepare_a_halted_job_is_free_again() {
 }
 
 #[test]
+fn texts_of_a_controller_do_not_control_the_terminal() {
+    let (evil, safe) = ("\x1b[2J", "\\u{1b}[2J");
+    let mut offer = offer(10.0);
+    offer.trial.url = format!("http://{evil}/");
+    let outputs = rig().offer(&offer);
+    let notice = outputs.iter().find_map(|output| match output {
+        Output::Notice(text) => Some(text),
+        _ => None,
+    });
+    let notice = notice.expect("a notice");
+    assert!(notice.contains(safe) && !notice.contains(evil), "{notice:?}");
+
+    let mut rig = Rig::loading();
+    let outputs = rig.command(Command::Stop { why: evil.to_string() });
+    let why = outputs.iter().find_map(|output| match output {
+        Output::Halt(why) => Some(why.text()),
+        _ => None,
+    });
+    assert_eq!(why, Some(format!("it was stopped: {safe}")));
+}
+
+#[test]
 fn a_lease_without_a_job_starts_nothing_and_a_long_one_is_cut() {
     let mut without = rig();
     without.say(Vec::new());

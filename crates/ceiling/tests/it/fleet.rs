@@ -444,6 +444,17 @@ fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
 }
 
 #[test]
+fn a_job_does_not_control_the_terminal_of_an_agent() {
+    let _turn = large_turn();
+    let fleet = Fleet::start("terminal", 1, &[]);
+    let server = sink();
+    let url = server.url("/#\x1b[2J");
+    measured(&fleet, &["load", &url, "-n", "10", "--warmup", "0"]);
+    let said = fleet.said("a1");
+    assert!(said.contains("/#\\u{1b}[2J") && !said.contains('\x1b'), "{said:?}");
+}
+
+#[test]
 fn keys_of_more_agents_leave_the_broker_where_it_listens() {
     let folder = Folder::new("fleet-listen");
     let keys = folder.file("keys");
