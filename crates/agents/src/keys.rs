@@ -165,14 +165,14 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     let public = of(CONTROLLER).join(PUBLIC_KEY);
     fs::write(&public, format!("{controller}\n")).map_err(io_error(&public))?;
     let path = of(CONTROLLER).join(CREDENTIALS);
-    let (user, _) = user(&path, &format!("controller of the fleet {}", wish.fleet), &authority)?;
-    let mut users = vec![of_controller(&wish.fleet, &user)];
+    let remark = format!("controller of the fleet {}", wish.fleet);
+    let mut users = vec![of_controller(&wish.fleet, &user(&path, &remark, &authority)?)];
     let kept = names(&of(AGENTS))?;
     let all: BTreeSet<String> = kept.iter().chain(&wish.agents).cloned().collect();
     for name in &all {
         let path = of(AGENTS).join(format!("{name}.creds"));
         let remark = format!("agent {name} of the fleet {}", wish.fleet);
-        users.push(of_agent(&wish.fleet, name, &user_of(&path, &remark, &authority)?));
+        users.push(of_agent(&wish.fleet, name, &user(&path, &remark, &authority)?));
     }
     let path = of(BROKER).join(CONFIGURATION);
     fs::write(&path, configuration(&wish.fleet, listen, &users)).map_err(io_error(&path))?;
@@ -253,11 +253,7 @@ fn authority(folder: &Path, hosts: &[String]) -> Result<String, KeysError> {
 }
 
 /// The public key of the credentials in a file, which is made if absent.
-fn user_of(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError> {
-    user(path, remark, authority).map(|(user, _)| user)
-}
-
-fn user(path: &Path, remark: &str, authority: &str) -> Result<(String, Credentials), KeysError> {
+fn user(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError> {
     if !path.exists() {
         write_secret(path, &Credentials::file(remark, &Seed::random(), authority))?;
     }
@@ -266,7 +262,7 @@ fn user(path: &Path, remark: &str, authority: &str) -> Result<(String, Credentia
         let error = CredentialsError::NoSeed;
         return Err(KeysError::Credentials { path: path.to_path_buf(), error });
     };
-    Ok((seed.user(), found))
+    Ok(seed.user())
 }
 
 /// Makes a file that only its owner may read. It must not exist yet.

@@ -10,7 +10,7 @@ use engine::job::{Job, Order};
 use engine::shard::Shard;
 use engine::{Crew, FarCrew, Role, StartError, clock};
 use fleet::control::{Account, Answers, LoadAccount, REPORT_MAX_NS};
-use fleet::message::Offer;
+use fleet::message::{Offer, carried};
 use lab::follow::{deal, level_of, planned};
 use lab::setting::Fleet;
 use model::facts::ClockOffset;
@@ -56,6 +56,24 @@ impl Visit {
     fn of(level: Level) -> Self {
         Self { level, window_ns: None, budget: None, stopped_ns: None }
     }
+
+    /// When all load was to end, nanoseconds of our clock: at the end of the window, or before it
+    /// by an order. The far future if neither is known.
+    fn end_ns(&self) -> u64 {
+        let window_end_ns = self.window_ns.map_or(u64::MAX, |(_, end_ns)| end_ns);
+        self.stopped_ns.unwrap_or(u64::MAX).min(window_end_ns)
+    }
+}
+
+/// A visit, for one of the agents.
+#[derive(Debug, Clone, Copy)]
+struct Turn<'a> {
+    load: u32,
+    visit: &'a Visit,
+    /// Requests that were planned for the agent; `None` if there is no plan.
+    planned: Option<u64>,
+    /// The last visit of the run.
+    last: u32,
 }
 
 type Visits = Arc<Mutex<BTreeMap<u32, Visit>>>;
@@ -190,30 +208,11 @@ impl<'a> Lead<'a> {
         let mut told: BTreeMap<u32, AgentPoint> =
             report.into_iter().flat_map(|report| report.points).into_map();
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = visits.last_key_value().map_or(0, |(last, _)| *last);
         let points = visits.iter().map(|(load, visit)| {
-            let told = told.remove(load);
-            let counted = of.loads.get(load).copied().unwrap_or_default();
             let planned = self.planned(at, *load, visit);
-            let has_told = told.is_some();
-            let counts = counts(told.unwrap_or_default(), &counted, planned, visit);
-            // The visit that an agent ended early is the one with missing requests; without a plan,
-            // it is the last one.
-            let is_all = match planned {
-                Some(planned) if visit.budget.is_some() => counts.sent >= planned,
-                Some(_) => counts.unaccounted == 0,
-                None => visits.last_key_value().is_some_and(|(last, _)| last != load),
-            };
-            let point = AgentPoint {
-                agent: of.agent.clone(),
-                clock_error_ns: window_error_ns(of),
-                ended: match counted.is_whole && is_all {
-                    true if has_told => AgentEnd::Complete,
-                    true => AgentEnd::NoReport,
-                    false => ended,
-                },
-                ..counts
-            };
-            (*load, point)
+            let turn = Turn { load: *load, visit, planned, last };
+            (*load, point(of, ended, told.remove(load), turn))
         });
         let points = points.collect();
         (record, points)
@@ -357,6 +356,38 @@ fn ended(of: &Account, has_report: bool) -> (AgentEnd, &str) {
     }
 }
 
+/// What an agent did in a visit, of which it may have `told`; `ended` is how its whole part ended.
+fn point(of: &Account, ended: AgentEnd, told: Option<AgentPoint>, turn: Turn<'_>) -> AgentPoint {
+    let Turn { load, visit, planned, last } = turn;
+    let counted = of.loads.get(&load).copied().unwrap_or_default();
+    let has_told = told.is_some();
+    let counts = counts(told.unwrap_or_default(), &counted, planned, visit);
+    // The visit that an agent ended early is the one with missing requests; without a plan, it is
+    // the one that it left before its end, or the last one.
+    let is_all = match planned {
+        Some(planned) if visit.budget.is_some() => counts.sent >= planned,
+        Some(_) => counts.unaccounted == 0,
+        None => load != last && !has_left(of, visit),
+    };
+    AgentPoint {
+        agent: of.agent.clone(),
+        clock_error_ns: window_error_ns(of),
+        ended: match counted.is_whole && is_all {
+            true if has_told => AgentEnd::Complete,
+            true => AgentEnd::NoReport,
+            false => ended,
+        },
+        ..counts
+    }
+}
+
+/// Whether an agent ended its load by itself before the end of a visit.
+fn has_left(of: &Account, visit: &Visit) -> bool {
+    // The visit was ordered by the agent's clock as it was known at the start.
+    let offset_ns = of.clock.map_or(0, |clock| clock.offset_ns);
+    of.halted_ns.is_some_and(|halted_ns| halted_ns < carried(visit.end_ns(), offset_ns))
+}
+
 /// The counts come from the ticks that arrived, because the sum has the same; the rest comes from
 /// the agent's report.
 fn counts(
@@ -488,6 +519,7 @@ mod tests {
             clock_after,
             ended: Some(AgentEnd::Complete),
             why: String::new(),
+            halted_ns: None,
             loads: BTreeMap::new(),
             listening: BTreeMap::new(),
             record: None,
@@ -524,6 +556,38 @@ mod tests {
         assert_eq!(of(&counted, &budget), (0, 30), "it was lost");
         counted.is_whole = true;
         assert_eq!(of(&counted, &budget), (30, 0), "it was cut off");
+    }
+
+    /// Without a plan only time tells which of three levels an agent left.
+    #[test]
+    fn a_level_that_an_agent_left_is_not_whole() {
+        let life = Life::default();
+        let level = Level { connections: 1, spare: 0, depth: 1, arrival: Arrival::Closed, life };
+        let visit = |begin_ns, end_ns| Visit {
+            window_ns: Some((begin_ns, end_ns)),
+            ..Visit::of(level.clone())
+        };
+        let mut visits = [visit(1_000, 2_000), visit(3_000, 4_000), visit(5_000, 6_000)];
+        let clock = ClockOffset { offset_ns: 500, error_ns: 0, round_trips: 20 };
+        // All counts of its first level arrived, as far as it made it, and of no other.
+        let counted = LoadAccount { is_whole: true, ..LoadAccount::default() };
+        let ends = |halted_ns, visits: &[Visit]| -> Vec<AgentEnd> {
+            let loads = BTreeMap::from([(1, counted), (2, LoadAccount::default())]);
+            let of = Account { halted_ns, loads, ..account(Some(clock), None) };
+            let end = |(load, visit)| {
+                let turn = Turn { load, visit, planned: None, last: 3 };
+                let told = (load == 1).then(AgentPoint::default);
+                point(&of, AgentEnd::CutOff, told, turn).ended
+            };
+            (1..).zip(visits).map(end).collect()
+        };
+        let (whole, cut_off) = (AgentEnd::Complete, AgentEnd::CutOff);
+        assert_eq!(ends(Some(2_499), &visits), [cut_off; 3], "half-way by its clock");
+        assert_eq!(ends(Some(2_500), &visits), [whole, cut_off, cut_off], "between two levels");
+        assert_eq!(ends(None, &visits), [whole, cut_off, cut_off], "it failed between them");
+        visits[0].stopped_ns = Some(1_800);
+        assert_eq!(ends(Some(2_300), &visits), [whole, cut_off, cut_off], "after the others");
+        assert_eq!(ends(Some(2_299), &visits), [cut_off; 3], "before them");
     }
 
     #[test]

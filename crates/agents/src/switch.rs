@@ -91,7 +91,8 @@ impl Switch {
         Arc::clone(&self.stop)
     }
 
-    /// The flag that the load's thread sets while its workers may send.
+    /// The flag that the load's thread sets while its workers may send. It is still set after an
+    /// order to stop that a worker has not taken.
     pub(crate) fn is_loading(&self) -> &AtomicBool {
         &self.is_loading
     }

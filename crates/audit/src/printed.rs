@@ -217,6 +217,32 @@ pub fn go_duration(text: &str, line: u64) -> Option<Figure> {
     (parts > 0).then(|| scaled(whole, 1.0, line, text))
 }
 
+/// A unit of data, `MB`, `GiB`, `Gbit` or `Mb`: the factor of its prefix, and the bytes of what it
+/// counts. `B` is a byte and `b` is a bit, so the case matters: `mb` may mean either and is none.
+pub fn data_unit(unit: &str) -> Option<(f64, f64)> {
+    const COUNTED: [(&str, f64); 6] =
+        [("bytes", 1.0), ("Bytes", 1.0), ("B", 1.0), ("bits", 0.125), ("bit", 0.125), ("b", 0.125)];
+    let counted = |(name, size): &(&str, f64)| Some((unit.strip_suffix(*name)?, *size));
+    let (prefix, size) = COUNTED.iter().find_map(counted)?;
+    let factor = match prefix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "Ki" => 1024.0,
+        "Mi" => 1024.0 * 1024.0,
+        "Gi" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some((factor, size))
+}
+
+/// What is counted in a unit per second: `MB` of `MB/s`, `Gb` of `Gbps`.
+pub fn per_second(unit: &str) -> Option<&str> {
+    ["/s", "/sec", "/second", "ps"].iter().find_map(|end| unit.strip_suffix(*end))
+}
+
 /// Bytes with a unit, powers of `base` each: `26.10MB`, `2.44 GB`.
 pub fn bytes(text: &str, base: f64, line: u64) -> Option<Figure> {
     let text = text.trim();
@@ -260,6 +286,31 @@ mod tests {
         assert_eq!(range(count("1,204,223", 1)).0, 1_204_223.0);
         assert_eq!(range(go_duration("1m30.5s", 1)), (90.5, 90.4, 90.6));
         assert_eq!(seconds("1m30.5s", 1), None, "the minutes are only a part");
+    }
+
+    #[test]
+    fn the_case_of_a_unit_tells_bytes_from_bits() {
+        let scale = |unit: &str| data_unit(unit).map(|(factor, size)| factor * size);
+        for (unit, bytes) in [
+            ("B", 1.0),
+            ("MB", 1e6),
+            ("kB", 1e3),
+            ("Mbytes", 1e6),
+            ("GiB", 1_073_741_824.0),
+            ("b", 0.125),
+            ("Gb", 125e6),
+            ("kb", 125.0),
+            ("Mbit", 125e3),
+            ("Gbits", 125e6),
+        ] {
+            assert_eq!(scale(unit), Some(bytes), "{unit}");
+        }
+        for unit in ["", "mb", "gb", "M", "r", "lib"] {
+            assert_eq!(scale(unit), None, "{unit}");
+        }
+        let counted = ["MB/s", "Gbit/s", "Gbps", "MBps", "B/sec"].map(per_second);
+        assert_eq!(counted, ["MB", "Gbit", "Gb", "MB", "B"].map(Some));
+        assert_eq!((per_second("MB"), per_second("s")), (None, None));
     }
 
     #[test]

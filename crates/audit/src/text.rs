@@ -175,6 +175,47 @@ mod tests {
         }
     }
 
+    /// 9.4 Gb/s are 1.175 GB/s, which a link of 10 Gbit/s carries.
+    #[test]
+    fn a_head_may_count_bits_or_bytes() {
+        let given = Given { link_bits_per_s: Some(10e9), ..Given::default() };
+        let claim = |head: &str, cell: &str| {
+            let table = format!("| connections | RPS | {head} |\n| 64 | 100,000 | {cell} |\n");
+            let of = audited(&table, &given).remove(0);
+            of.claims.into_iter().find(|claim| claim.name == "bytes_rate")
+        };
+        for (head, cell, rate) in [
+            ("Gb/s", "9.4", 1.175e9),
+            ("throughput (Gbit/s)", "9.4", 1.175e9),
+            ("Mb/s", "9400", 1.175e9),
+            ("Mbps", "9.4G", 1.175e9),
+            ("kb/s", "800", 100e3),
+            ("MB/s", "1175", 1.175e9),
+            ("MB/s", "9.4 Gb/s", 1.175e9),
+            ("MB/s", "1.175 GB", 1.175e9),
+            ("MB/s", "1.175G", 1.175e9),
+            ("B/s", "800", 800.0),
+        ] {
+            let claim = claim(head, cell).expect(head);
+            assert!((claim.figure.value / rate - 1.0).abs() < 1e-9, "{head} {cell}: {claim:?}");
+            assert_ne!(claim.outcome, Outcome::CannotBe, "{head} {cell}");
+        }
+        assert_eq!(claim("GB/s", "9.4").map(|one| one.outcome), Some(Outcome::CannotBe));
+        assert!(claim("mb/s", "800").is_none(), "bits or bytes");
+    }
+
+    #[test]
+    fn a_sentence_may_have_a_space_before_the_unit_of_its_bytes() {
+        for text in ["1.2M requests/s, 3.49 GB/s.\n", "1.2M requests/s, 3.49GB/s.\n"] {
+            let of = &audited(text, &Given::default())[0];
+            let figures: Vec<_> =
+                of.claims.iter().map(|one| (&*one.name, one.figure.value)).collect();
+            assert_eq!(figures, [("rate", 1.2e6), ("bytes_rate", 3.49e9)], "{text}");
+        }
+        let link = &audited("1.2M requests/s over a link of 10 Gb/s\n", &Given::default())[0];
+        assert_eq!(link.claims.len(), 1, "{:?}", link.claims);
+    }
+
     #[test]
     fn sentences_hold_figures_in_either_order() {
         let text = "We saw 1.2M requests/s over 128 connections, p99 of 3 ms.\n\

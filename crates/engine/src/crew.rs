@@ -234,6 +234,15 @@ impl Crew {
         }
     }
 
+    /// Whether each worker of this process has taken all of its orders. Those of other hosts take
+    /// theirs there.
+    pub fn has_taken_orders(&self) -> bool {
+        match &self.hands {
+            Hands::Near(members) => members.0.iter().all(Member::has_taken_orders),
+            Hands::Far(_) => true,
+        }
+    }
+
     /// Whether a worker ended without an order to.
     pub fn has_lost_member(&self) -> bool {
         match &self.hands {
@@ -244,6 +253,10 @@ impl Crew {
 }
 
 impl Member {
+    fn has_taken_orders(&self) -> bool {
+        self.orders.slots() == self.orders.buffer().capacity() || self.is_over()
+    }
+
     fn is_over(&self) -> bool {
         match &self.body {
             Body::Thread(thread) => thread.as_ref().is_none_or(JoinHandle::is_finished),

@@ -2,17 +2,19 @@
 //! job: the wish of the controller's user must be within what the agent's user allows.
 //!
 //! An agent receives no files and reads none: a job that names a file on a host is refused. So is
-//! anything that would lead its connections past its allow-list: proxies, given addresses, Unix
-//! sockets, and requests for another host.
+//! anything that would lead its load past its allow-list: proxies, given addresses, Unix sockets,
+//! requests and handshakes for another host, and requests to a port that is only for connections.
 
 use crate::allow::Allow;
 use crate::message::{CrewOrder, Offer};
 use model::curve::{Curve, Leg};
-use model::load::{Arrival, Level, Request, ServerProcess, Trial};
+use model::load::{Arrival, Level, Life, Request, ServerProcess, Trial};
 use model::route::{Address, Lookup};
+use model::tick::ThreadKind;
 use model::tls::{TlsChoice, Trust};
 use plan::{Scheme, Url};
 use std::collections::BTreeSet;
+use std::mem::{Discriminant, discriminant};
 
 /// The limits that the agent's user sets.
 #[derive(Debug, Clone, Default)]
@@ -36,13 +38,24 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     let trial = &offer.trial;
     let url = Url::typed(&trial.url).map_err(|error| error.to_string())?;
     limits.allow.check_url(&url).map_err(|error| error.to_string())?;
-    if trial.requests.is_empty() && url.scheme != Scheme::Tcp || trial.levels.is_empty() {
+    let mut streams = trial.fanout.iter().map(|fanout| &fanout.streams);
+    let is_idle = |level: &Level| level.depth == 0;
+    if trial.requests.is_empty()
+        || streams.any(Vec::is_empty)
+        || trial.levels.is_empty()
+        || trial.levels.iter().any(is_idle)
+    {
         return Err("the offer has no load".to_string());
     }
     no_way_around(trial, &url, &limits.allow)?;
     no_files(trial)?;
+    handshakes(trial, &url, &limits.allow)?;
     hosts(trial, &url, &limits.allow)?;
+    if url.scheme == Scheme::Tcp && trial.fanout.is_some() {
+        return Err(ONLY_CONNECTIONS.to_string());
+    }
     for level in &trial.levels {
+        life(&level.life, url.scheme)?;
         if let Arrival::Open { curve, .. } = &level.arrival {
             sane(curve)?;
         }
@@ -74,6 +87,8 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     if *connections > *connections_max || *connections_max > most || *depth > deepest {
         return Err("it asks for more connections than the job has".to_string());
     }
+    let url = Url::typed(&job.trial.url).map_err(|error| error.to_string())?;
+    self::life(life, url.scheme)?;
     if let Some(open) = open {
         sane(&open.curve)?;
     }
@@ -88,8 +103,34 @@ pub fn order(order: &CrewOrder, job: &Offer, limits: &Limits) -> Result<(), Stri
     }
 }
 
+/// What the crews of a job were ordered in the current level.
+#[derive(Debug, Default)]
+pub struct Ordered([Vec<Discriminant<CrewOrder>>; 2]);
+
+impl Ordered {
+    /// Notes an order. A level has at most one of each kind for a crew: the queues of the workers
+    /// have room for these, and for no more.
+    ///
+    /// # Errors
+    ///
+    /// The crew has already had an order of this kind in this level.
+    pub fn note(&mut self, crew: ThreadKind, order: &CrewOrder) -> Result<(), String> {
+        if let (ThreadKind::Requesting, CrewOrder::Connect { .. }) = (crew, order) {
+            self.0.iter_mut().for_each(Vec::clear);
+        }
+        let (had, kind) = (&mut self.0[crew as usize], discriminant(order));
+        if had.contains(&kind) {
+            return Err("a level has no second order of this kind".to_string());
+        }
+        had.push(kind);
+        Ok(())
+    }
+}
+
 const CLOSED: &str = "this agent has a --max-rate, which a closed loop cannot keep; give a rate, \
                       for example -R 1k";
+
+const ONLY_CONNECTIONS: &str = "a tcp URL is for connections without requests";
 
 const SUBSCRIBING: &str = "this agent has a --max-rate, and subscribers of a fan-out have no \
                            planned rate; take agents without one";
@@ -112,6 +153,18 @@ fn sane(curve: &Curve) -> Result<(), String> {
         return Ok(());
     }
     Err("its rate is not a number".to_string())
+}
+
+/// Checks the life of connections from the network. Where the URL is only for connections, none of
+/// them may send a request.
+fn life(life: &Life, scheme: Scheme) -> Result<(), String> {
+    if life.requests.is_some_and(|(least, most)| least > most) {
+        return Err("its connections have more requests at least than at most".to_string());
+    }
+    if scheme == Scheme::Tcp && life.requests != Some((0, 0)) {
+        return Err(ONLY_CONNECTIONS.to_string());
+    }
+    Ok(())
 }
 
 fn rate(whole: f64, part: f64, rate_max: f64) -> Result<(), String> {
@@ -161,6 +214,20 @@ fn no_files(trial: &Trial) -> Result<(), String> {
         return Err("only the controller reads the server's probe".to_string());
     }
     Ok(())
+}
+
+/// Checks that there is TLS just where the URL says so, and that it asks for no other host: a
+/// server may route a connection by the name in its handshake.
+fn handshakes(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
+    match (&trial.tls, url.scheme) {
+        (Some(tls), Scheme::Https) if tls.server_name == url.host => Ok(()),
+        (Some(tls), Scheme::Https) => allow
+            .check((url.scheme, &tls.server_name, url.port))
+            .map_err(|error| format!("--sni: {error}")),
+        (None, Scheme::Http | Scheme::Tcp) => Ok(()),
+        (Some(_), _) => Err(format!("{} has no TLS", url.text)),
+        (None, Scheme::Https) => Err(format!("{} is never loaded without TLS", url.text)),
+    }
 }
 
 /// Checks the Host of each request: a server may route it to another host than that of the URL.

@@ -7,7 +7,7 @@
 
 mod collect;
 
-use crate::admit::{self, Limits};
+use crate::admit::{self, Limits, Ordered};
 use crate::blob::{self, Assembly};
 use crate::frame::{Down, DownItem, Pong, Up, UpItem};
 use crate::key::PublicKey;
@@ -22,6 +22,7 @@ use engine::job::Order;
 use model::facts::ClockOffset;
 use model::tick::{ThreadKind, Tick};
 use plan::Url;
+use remote::printable;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -106,7 +107,7 @@ pub enum Output {
     Halt(Halt),
     /// No more orders come: call [`Session::ended`] after the last tick.
     Finish,
-    /// For the log.
+    /// For the log, safe for a terminal.
     Notice(String),
 }
 
@@ -154,6 +155,7 @@ struct Job {
     /// When the agent took it.
     since_ns: u64,
     lease_until_ns: u64,
+    ordered: Ordered,
     collector: Collector,
 }
 
@@ -341,6 +343,7 @@ impl Session {
     fn end_load(&mut self, why: Halt) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage != Stage::Halted) else { return };
         job.stage = Stage::Halted;
+        let why = why.printable();
         self.report(&Report::Halted { why: why.clone(), at_ns: self.now_ns });
         self.outputs.push_back(Output::Halt(why));
     }
@@ -455,7 +458,8 @@ impl Session {
     fn follow(&mut self, crew: ThreadKind, order: CrewOrder) {
         let Some(job) = &mut self.job else { return };
         let is_limited = self.settings.limits.rate_max.is_some();
-        let mut admitted = admit::order(&order, &job.offer, &self.settings.limits);
+        let mut admitted = admit::order(&order, &job.offer, &self.settings.limits)
+            .and_then(|()| job.ordered.note(crew, &order));
         if let CrewOrder::Measure { begin_ns, .. } = &order {
             job.collector.begin_window(crew, *begin_ns);
             // All that a plan has had due since then would leave at once, whatever the rate.
@@ -540,6 +544,7 @@ impl Session {
             stage: Stage::Preparing,
             since_ns: self.now_ns,
             lease_until_ns: self.now_ns.saturating_add(LEASE_NS),
+            ordered: Ordered::default(),
             collector,
         });
     }
@@ -553,7 +558,7 @@ impl Session {
         self.refusals += 1;
         let is_notice = |output: &&Output| matches!(output, Output::Notice(_));
         if self.outputs.iter().filter(is_notice).count() < NOTICES_MAX {
-            self.outputs.push_back(Output::Notice(format!("refused: {why}")));
+            self.outputs.push_back(Output::Notice(format!("refused: {}", printable(why))));
         }
     }
 

@@ -360,12 +360,6 @@ impl Session {
         job.mergers[crew as usize].hand_out(now_ns, &presence, read);
     }
 
-    /// Whether no agent carries load any more. Levels still end in order: their last ticks arrive.
-    pub fn is_deserted(&self) -> bool {
-        let Some(job) = &self.job else { return true };
-        job.stage != Stage::Offered && !job.members.iter().any(Member::carries_load)
-    }
-
     /// No more orders come: the agents send their final reports.
     pub fn finish(&mut self, now_ns: u64) {
         let Some(job) = self.job.as_mut().filter(|job| job.stage == Stage::Running) else { return };

@@ -375,7 +375,8 @@ pub enum Halt {
 }
 
 impl Halt {
-    fn printable(self) -> Self {
+    /// The same with texts that are safe for a terminal.
+    pub(crate) fn printable(self) -> Self {
         match self {
             Self::Stopped(why) => Self::Stopped(printable(&why)),
             Self::Refused(why) => Self::Refused(printable(&why)),

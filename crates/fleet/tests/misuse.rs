@@ -376,6 +376,28 @@ fn an_agent_that_cannot_prepare_a_halted_job_is_free_again() {
 }
 
 #[test]
+fn texts_of_a_controller_do_not_control_the_terminal() {
+    let (evil, safe) = ("\x1b[2J", "\\u{1b}[2J");
+    let mut offer = offer(10.0);
+    offer.trial.url = format!("http://{evil}/");
+    let outputs = rig().offer(&offer);
+    let notice = outputs.iter().find_map(|output| match output {
+        Output::Notice(text) => Some(text),
+        _ => None,
+    });
+    let notice = notice.expect("a notice");
+    assert!(notice.contains(safe) && !notice.contains(evil), "{notice:?}");
+
+    let mut rig = Rig::loading();
+    let outputs = rig.command(Command::Stop { why: evil.to_string() });
+    let why = outputs.iter().find_map(|output| match output {
+        Output::Halt(why) => Some(why.text()),
+        _ => None,
+    });
+    assert_eq!(why, Some(format!("it was stopped: {safe}")));
+}
+
+#[test]
 fn a_lease_without_a_job_starts_nothing_and_a_long_one_is_cut() {
     let mut without = rig();
     without.say(Vec::new());
@@ -516,8 +538,25 @@ fn many_controllers_in_a_row_are_all_heard() {
         let payload = Down::default().to_bytes();
         let order = Envelope { header, payload }.seal(&rig.key);
         let outputs = rig.deliver(order);
-        assert!(outputs.iter().all(|output| matches!(output, Output::Send { .. })), "{number}");
+        let is_send = |output: &Output| matches!(output, Output::Send { .. });
+        assert!(outputs.iter().all(is_send), "{number}");
+        let is_answer = |output: &Output| {
+            let Output::Send { to: To::Up, bytes } = output else { return false };
+            Up::parse(bytes).is_ok_and(|up| up.controller == Id([number; 16]))
+        };
+        assert!(outputs.iter().any(is_answer), "{number}: {outputs:?}");
     }
+}
+
+/// The queue of a worker has room for the orders of a level, and for no flood.
+#[test]
+fn orders_that_are_repeated_in_a_level_end_the_load() {
+    let mut rig = Rig::loading();
+    let warm = Command::Crew { crew: ThreadKind::Requesting, order: CrewOrder::Warm };
+    assert_eq!(orders(&rig.command(warm.clone())), 1);
+    let outputs = rig.say(vec![DownItem::Command(warm); 20]);
+    assert_eq!(orders(&outputs), 0);
+    assert!(has_halted(&outputs));
 }
 
 /// A plan that began long ago has all its requests due at once.

@@ -66,7 +66,8 @@ pub struct Means<'a> {
     /// Ends the load at once, when set.
     pub stop: &'a AtomicBool,
     /// Set while workers may send: from the first order of a level until its last tick, or until
-    /// they were ordered to stop. If it is still set long after `stop`, something hangs.
+    /// all of them have taken the order to stop. If it is still set long after `stop`, something
+    /// hangs.
     pub is_loading: &'a AtomicBool,
 }
 
@@ -197,16 +198,11 @@ pub fn follow(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        is_loading.store(follower.is_loading(), Ordering::Relaxed);
+        is_loading.store(follower.may_send(), Ordering::Relaxed);
         follower.listen(tell)?;
-        is_loading.store(follower.is_loading(), Ordering::Relaxed);
+        is_loading.store(follower.may_send(), Ordering::Relaxed);
     }
-    follower.stop();
-    is_loading.store(false, Ordering::Relaxed);
-    while follower.is_loading() {
-        follower.pause(LISTEN);
-        follower.listen(tell)?;
-    }
+    follower.end(is_loading, tell)?;
     Ok(follower.finish(command, tell))
 }
 
@@ -354,9 +350,12 @@ impl<'a> Follower<'a> {
         self.visit.is_some()
     }
 
-    /// Lets time pass.
-    fn pause(&self, duration: Duration) {
-        self.setting.sleep(duration);
+    /// Whether a worker may send: a level was ordered and is not over, and not all workers have
+    /// taken the order to stop it.
+    pub fn may_send(&self) -> bool {
+        let has_taken =
+            self.crew.has_taken_orders() && self.audience.iter().all(Crew::has_taken_orders);
+        self.is_loading() && !(self.is_stopped && has_taken)
     }
 
     /// Ends the load at once. Later orders are ignored.
@@ -366,6 +365,23 @@ impl<'a> Follower<'a> {
             self.take(ThreadKind::Listening, &Order::Stop);
         }
         self.is_stopped = true;
+    }
+
+    /// Ends the load at once, and waits for its last responses. `is_loading` stays set while a
+    /// worker may send.
+    pub fn end(
+        &mut self,
+        is_loading: &AtomicBool,
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<(), LabError> {
+        self.stop();
+        is_loading.store(self.may_send(), Ordering::Relaxed);
+        while self.is_loading() {
+            self.setting.sleep(LISTEN);
+            self.listen(tell)?;
+            is_loading.store(self.may_send(), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Passes on the workers' ticks, and makes a point of a visit that is over.

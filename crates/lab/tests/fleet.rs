@@ -3,7 +3,7 @@
 //! Conductor and agents are real; only what lies between them is a model: orders arrive at the next
 //! turn of an agent, and ticks are merged as the controller of agents merges them.
 
-use engine::job::{Job, Order};
+use engine::job::{Job, Order, Pace};
 use engine::schedule::Schedule;
 use engine::shard::Shard;
 use engine::simulate::generator::Generator;
@@ -28,7 +28,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::Readings;
 
 const MS: u64 = 1_000_000;
@@ -552,4 +552,43 @@ fn an_agent_that_loses_its_orders_stops_at_once_and_accounts_for_all() {
     record.points[0].cpu.client_cpus = Some(1.0);
     let busy = followed.points("a2")[0].1.cpu_busy;
     assert_eq!(busy, Some(0.5), "of the CPUs that are not switched off");
+}
+
+/// What watches the lease ends the process if the load goes on: it must not take an order to stop
+/// for its effect.
+#[test]
+fn workers_may_send_until_they_have_taken_the_order_to_stop() {
+    let trial = trial(13, 2, 8, Arrival::Closed);
+    let alone = alone(trial.seed, trial.threads);
+    let shares = follow::deal(&trial, &[Part { workers: 2, weight: 1 }]).expect("parts of a load");
+    let own = follow::part_of(&trial, &shares[0]);
+    let mut logs = logs();
+    let setting = Setting::Model(&alone);
+    let mut follower =
+        Follower::start(setting, (&trial, &own), &shares[0], &mut logs, &mut |_| {}).unwrap();
+    assert!(!follower.may_send(), "before the first order");
+    let (pace, life) = (Pace::Closed, Life::default());
+    let connect =
+        Order::Connect { load: 1, connections: 8, connections_max: 8, depth: 1, pace, life };
+    let (begin_ns, end_ns) = (alone.now_ns() + S, alone.now_ns() + 10 * S);
+    let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns: S, skip_until_ns: 0 };
+    for order in [connect, measure] {
+        follower.take(ThreadKind::Requesting, &order);
+    }
+    alone.pass_ns(2 * S);
+    follower.listen(&mut |_| {}).expect("workers work");
+    assert!(follower.may_send());
+    // As long as no time passes, no worker runs.
+    follower.stop();
+    assert!(follower.may_send(), "no worker has taken the order");
+    let (is_loading, mut seen) = (AtomicBool::new(true), Vec::new());
+    let mut tell = |told: Told<'_>| {
+        if let Told::Tick(..) = told {
+            seen.push(is_loading.load(Ordering::Relaxed));
+        }
+    };
+    follower.end(&is_loading, &mut tell).expect("workers work");
+    assert_eq!(seen.first(), Some(&true), "until they had a chance to take it");
+    assert!(!is_loading.load(Ordering::Relaxed));
+    assert!(!follower.is_loading() && !follower.may_send());
 }

@@ -104,11 +104,6 @@ impl Histogram {
         self.sum
     }
 
-    /// Exact mean, or nothing when empty.
-    pub fn mean_ns(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64)
-    }
-
     /// The smallest value that at least a share `quantile` (0 to 1) of all values is not above, to
     /// 0.1 %; the least value for 0.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
@@ -243,7 +238,6 @@ mod tests {
     fn an_empty_distribution_has_no_figures() {
         let summary = of(&[]).summary(0);
         assert_eq!(summary, Summary::default());
-        assert_eq!(of(&[]).mean_ns(), None);
     }
 
     #[test]
@@ -295,7 +289,7 @@ mod tests {
         histogram.clear();
         assert_eq!(histogram.summary(0), Summary::default());
         histogram.record_n(9, 2);
-        assert_eq!((histogram.count(), histogram.mean_ns()), (2, Some(9.0)));
+        assert_eq!((histogram.count(), histogram.sum_ns()), (2, 18));
     }
 
     /// The share of a rank, multiplied by the count again, may be above the rank.

@@ -93,12 +93,6 @@ impl TlsSession {
         debug_assert!(matches!(taken, Ok(count) if count == plain.len()), "there is no limit");
     }
 
-    /// Whether there are records to send.
-    #[inline]
-    pub fn has_output(&self) -> bool {
-        self.tls.wants_write()
-    }
-
     /// Appends all waiting records to `output`.
     #[inline]
     pub fn take_output(&mut self, output: &mut Vec<u8>) {

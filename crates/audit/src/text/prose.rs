@@ -2,7 +2,7 @@
 
 use super::Told;
 use crate::page::Spot;
-use crate::printed::{Digits, bytes, digits, rounded, scaled, second_unit};
+use crate::printed::{Digits, data_unit, digits, per_second, rounded, scaled, second_unit};
 use model::audit::Figure;
 
 /// Words of one line that are examined.
@@ -57,8 +57,11 @@ fn figure(words: &[&str], at: usize, line: u64) -> Option<Told> {
     if let Some(scale) = second_unit(&unit) {
         return latency(scaled(number, scale, line, word), words, (at, behind));
     }
-    if let Some(rate) = rate(number, word, &unit, line) {
+    if let Some(rate) = rate(word, &unit, line) {
         return Some(rate);
+    }
+    if let Some(scale) = bytes_unit(number, words.get(at + 1)) {
+        return Some(Told::BytesRate(scaled(number, scale, line, word)));
     }
     let next = plain(words.get(behind).unwrap_or(&""));
     let next = if unit.is_empty() { next } else { unit.clone() };
@@ -91,22 +94,33 @@ fn unit(rest: &str, words: &[&str], at: usize) -> (String, usize) {
 
 /// Lower case, without surrounding punctuation.
 fn plain(word: &str) -> String {
-    let trimmed = word.trim_matches(|char: char| !(char.is_alphanumeric() || char == '/'));
-    trimmed.chars().take(40).collect::<String>().to_lowercase()
+    trimmed(word).chars().take(40).collect::<String>().to_lowercase()
+}
+
+fn trimmed(word: &str) -> &str {
+    word.trim_matches(|char: char| !(char.is_alphanumeric() || char == '/'))
 }
 
 fn is_rate(word: &str) -> bool {
     RATES.contains(&word)
 }
 
-/// `1.2M requests/s`, `200k RPS`, `790k rps`, `3.49 GB/s`.
-fn rate(number: Digits<'_>, word: &str, unit: &str, line: u64) -> Option<Told> {
+/// `1.2M requests/s`, `200k RPS`, `790k rps`.
+fn rate(word: &str, unit: &str, line: u64) -> Option<Told> {
     let bare = unit.trim_start_matches(['k', 'm']);
-    if is_rate(unit) || is_rate(bare) {
-        return Some(Told::Rate(rounded(word, line)?));
-    }
-    let is_bytes = ["kb/s", "mb/s", "gb/s"].contains(&unit) && number.rest.contains("B/s");
-    if is_bytes { Some(Told::BytesRate(bytes(word, 1e3, line)?)) } else { None }
+    let is_one = is_rate(unit) || is_rate(bare);
+    is_one.then(|| rounded(word, line)).flatten().map(Told::Rate)
+}
+
+/// The bytes in the unit of `3.49 GB/s` or `285MB/s`. Bits in a sentence are the speed of a link
+/// more often than a figure.
+fn bytes_unit(number: Digits<'_>, next: Option<&&str>) -> Option<f64> {
+    let unit = match trimmed(number.rest) {
+        "" => trimmed(next?),
+        unit => unit,
+    };
+    let (factor, size) = data_unit(per_second(unit)?)?;
+    (size == 1.0).then_some(factor)
 }
 
 /// A time is a latency if a percentile, a mean or a maximum is named next to it.

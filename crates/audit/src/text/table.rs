@@ -3,7 +3,7 @@
 use super::Told;
 use super::prose::rank;
 use crate::page::{Page, Spot};
-use crate::printed::{bytes, digits, rounded, scaled, second_unit};
+use crate::printed::{data_unit, digits, per_second, rounded, scaled, second_unit};
 use model::audit::Figure;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ enum Column {
     Connections,
     Depth,
     InFlight,
-    BytesRate(f64),
+    /// The factor of the unit's prefix, and the bytes of what it counts: bytes or bits.
+    BytesRate(f64, f64),
     Mean(f64),
     Max(f64),
     Rank(f64, f64),
@@ -91,19 +92,19 @@ fn is_part(word: &str) -> bool {
 }
 
 fn column(cell: &str) -> Column {
-    let small = cell.trim_matches(['*', '`']).to_lowercase();
-    let words: Vec<&str> = small
-        .split(|char: char| char.is_whitespace() || "()[],".contains(char))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let written = cell.trim_matches(['*', '`']);
+    let small = written.to_lowercase();
+    let is_gap = |char: char| char.is_whitespace() || "()[],".contains(char);
+    let words: Vec<&str> = small.split(is_gap).filter(|word| !word.is_empty()).collect();
     let unit = words.iter().find_map(|word| second_unit(word)).unwrap_or(0.0);
     let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
     if let Some(share) = words.iter().find_map(|word| rank(word)) {
         return Column::Rank(share, unit);
     }
-    let mega = [("kb/s", 1e3), ("mb/s", 1e6), ("gb/s", 1e9)];
-    if let Some((_, scale)) = mega.iter().find(|(name, _)| words.contains(name)) {
-        return Column::BytesRate(*scale);
+    if let Some((factor, size)) =
+        written.split(is_gap).find_map(|word| data_unit(per_second(word)?))
+    {
+        return Column::BytesRate(factor, size);
     }
     match () {
         () if has(&["in-flight", "inflight"]) || small == "in flight" => Column::InFlight,
@@ -169,18 +170,25 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
         Column::Connections => Told::Connections(count()?),
         Column::Depth => Told::Depth(count()?),
         Column::InFlight => Told::InFlight(count()?),
-        Column::BytesRate(scale) => {
+        Column::BytesRate(factor, size) => {
             let number = digits(bare)?;
-            let is_bare = number.rest.trim().is_empty();
-            Told::BytesRate(if is_bare {
-                scaled(number, scale, line, cell)
-            } else {
-                bytes(bare, 1e3, line)?
-            })
+            let scale = match number.rest.split_whitespace().next() {
+                None => factor * size,
+                Some(unit) => own_unit(unit, size)?,
+            };
+            Told::BytesRate(scaled(number, scale, line, cell))
         }
         Column::Mean(unit) => Told::Mean(time(unit)?),
         Column::Max(unit) => Told::Max(time(unit)?),
         Column::Rank(share, unit) => Told::Rank(share, time(unit)?),
         Column::Other => return None,
     })
+}
+
+/// Bytes in the unit of a cell. One that is only a prefix is of what the head counts, `size` bytes
+/// each.
+fn own_unit(unit: &str, size: f64) -> Option<f64> {
+    let counted = per_second(unit).unwrap_or(unit);
+    let of_head = || data_unit(&format!("{counted}B")).map(|(factor, _)| (factor, size));
+    data_unit(counted).or_else(of_head).map(|(factor, size)| factor * size)
 }

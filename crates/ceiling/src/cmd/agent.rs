@@ -7,6 +7,7 @@ use crate::signals::stop_flag;
 use agents::keys;
 use clap::Args;
 use plan::values::{CredentialsFile, FleetUrl, Rate, Threads};
+use remote::printable;
 use std::io::{self, Write};
 
 /// Makes load as ordered by a controller on another host: `ceiling load --fleet` or any other
@@ -94,8 +95,8 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
         command.allow.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(" ")
     ))?;
     let mut tell = |line: &str| {
-        // A closed stderr must not end the agent.
-        let _ = writeln!(io::stderr(), "ceiling agent: {line}");
+        // Some texts are a controller's or a broker's. A closed stderr must not end the agent.
+        let _ = writeln!(io::stderr(), "ceiling agent: {}", printable(line));
     };
     match agents::agent::run(settings, &stop, &mut tell) {
         Ok(()) => Ok(Code::Good),

@@ -333,6 +333,36 @@ fn stop_ends_the_load_of_all_agents() {
     let _ = loading.child.wait();
 }
 
+/// In a closed loop nothing is planned that could be missing.
+#[test]
+fn the_level_that_an_agent_left_half_way_is_not_whole() {
+    let _turn = large_turn();
+    let fleet = Fleet::start("left", 2, &[]);
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:10ms"]);
+    let url = server.url("/");
+    let ramp = ["ramp", &url, "-c", "4..8*2", "-d", "6", "--warmup", "0", "--repeats", "0"];
+    let words = with_fleet(&fleet, &[&ramp[..], &["--agents", "2", "--json"]].concat());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = ceiling(&words);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("load", || server.served() > 50);
+    fleet.signal("a2", "TERM");
+    wait_until("the end of its load", || fleet.said("a2").contains("the load ends"));
+    let left_ns = monotonic_ns();
+    let record = Said::of(child.wait_with_output().unwrap()).record();
+    assert_ne!(agent_of(&record, "a2")["ended"], "complete", "{:#}", record["fleet"]);
+    let points = record["points"].as_array().unwrap();
+    // On a host that is too slow for this the level was over before.
+    let is_over = |point: &&Value| point["window_ns"][1].as_u64().unwrap() < left_ns;
+    for point in points.iter().skip_while(is_over) {
+        let ended = |name: &str| {
+            let agents = point["agents"].as_array().unwrap();
+            agents.iter().find(|agent| agent["agent"] == name).unwrap()["ended"].clone()
+        };
+        assert_ne!(ended("a2"), "complete", "{:#}", point["agents"]);
+    }
+}
+
 /// How often the broker refuses a user with an agent's file who publishes or subscribes.
 fn refusals(fleet: &Fleet, credentials: &str, publish: &[&str], subscribe: &[&str]) -> usize {
     let text = fs::read_to_string(credentials).unwrap();
@@ -390,7 +420,7 @@ fn an_agent_speaks_for_itself_alone_and_orders_nobody() {
 #[test]
 fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
     let _turn = large_turn();
-    let allow = ["--allow", "http://127.0.0.1:1", "--max-rate", "100"];
+    let allow = ["--allow", "http://127.0.0.1:1,https://127.0.0.1:1", "--max-rate", "100"];
     let fleet = Fleet::start("refused", 1, &allow);
     let server = sink();
     let url = server.url("/");
@@ -405,9 +435,23 @@ fn what_an_agent_may_not_load_is_refused_with_its_name_and_the_reason() {
     let closed = "http://127.0.0.1:1/";
     refused(&["load", closed, "-d", "1"], &["a1", "--max-rate", "closed loop"]);
     refused(&["load", closed, "-R", "1000", "-d", "1"], &["a1", "--max-rate", "1000"]);
+    let secure = ["load", "https://127.0.0.1:1/", "-k", "-R", "10", "-d", "1"];
+    let named = [&secure[..], &["--sni", "internal.prod.example"]].concat();
+    refused(&named, &["a1", "--sni", "internal.prod.example", "--allow"]);
     refused(&["load", closed, "-R", "10", "-t", "2"], &["--threads", "ceiling agent"]);
     refused(&["load", closed, "-R", "10", "--agents", "zone=b"], &["zone=b", "a1"]);
     assert_eq!(seen(&server.stop()), 0, "nothing was sent");
+}
+
+#[test]
+fn a_job_does_not_control_the_terminal_of_an_agent() {
+    let _turn = large_turn();
+    let fleet = Fleet::start("terminal", 1, &[]);
+    let server = sink();
+    let url = server.url("/#\x1b[2J");
+    measured(&fleet, &["load", &url, "-n", "10", "--warmup", "0"]);
+    let said = fleet.said("a1");
+    assert!(said.contains("/#\\u{1b}[2J") && !said.contains('\x1b'), "{said:?}");
 }
 
 #[test]

@@ -84,18 +84,96 @@ fn ways_around_the_list_are_refused() {
     assert!(refusal(|trial| trial.requests[0].headers = header()).contains("--allow"));
     let whole = refusal(|trial| trial.requests[0].path = "http://evil.test/".to_string());
     assert!(whole.contains("not a path"), "{whole}");
+    let in_https = tls("evil.test", Trust::SystemRoots, None);
+    assert!(refusal(|trial| trial.tls = Some(in_https.clone())).contains("has no TLS"));
+}
+
+/// A front end may route a connection by the name in its handshake, whatever address it has.
+#[test]
+fn handshakes_for_another_host_are_refused() {
+    let limits = || {
+        let allow = ["https://*.a.test:443", "https://192.0.2.1:443"];
+        Limits {
+            allow: Allow::new(allow.map(|text| text.parse().unwrap()).to_vec()),
+            rate_max: None,
+        }
+    };
+    let taken = |url: &str, name: Option<&str>| {
+        let of = half(|trial| {
+            trial.url = url.to_string();
+            trial.requests[0].host.clear();
+            trial.tls = name.map(|name| tls(name, Trust::SystemRoots, None));
+        });
+        offer(&of, &limits())
+    };
+    for (url, name) in [
+        ("https://x.a.test/", "x.a.test"),
+        ("https://x.a.test/", "y.A.test"),
+        ("https://192.0.2.1/", "192.0.2.1"),
+        ("https://192.0.2.1/", "x.a.test"),
+    ] {
+        assert!(taken(url, Some(name)).is_ok(), "{url} {name}");
+    }
+    for (url, name) in [
+        ("https://x.a.test/", "internal.prod.test"),
+        ("https://x.a.test/", "a.test"),
+        ("https://x.a.test/", "192.0.2.2"),
+        ("https://192.0.2.1/", "internal.prod.test"),
+    ] {
+        let why = taken(url, Some(name)).expect_err(name);
+        assert!(why.contains("--sni") && why.contains("--allow"), "{url} {name}: {why}");
+    }
+    let plain = taken("https://x.a.test/", None).expect_err("secrets in plain text");
+    assert!(plain.contains("without TLS"), "{plain}");
 }
 
 #[test]
-fn files_and_nothing_are_refused() {
-    let tls = |trust, identity| TlsChoice {
-        server_name: "x.a.test".to_string(),
+fn a_port_that_is_for_connections_gets_no_request() {
+    let allow = Allow::new(vec!["tcp://10.0.0.5:25".parse().unwrap()]);
+    let limits = Limits { allow, rate_max: None };
+    let of = |requests| {
+        half(|trial| {
+            trial.url = "tcp://10.0.0.5:25".to_string();
+            trial.requests[0].host.clear();
+            let life = &mut trial.levels[0].life;
+            (life.requests, life.hold) = (requests, Some(Hold::Forever));
+        })
+    };
+    let job = of(Some((0, 0)));
+    assert!(offer(&job, &limits).is_ok());
+    let order = |requests| {
+        let mut order = connect(15, 2, None);
+        let CrewOrder::Connect { life, .. } = &mut order else { panic!("another order") };
+        life.requests = requests;
+        order
+    };
+    assert_eq!(super::order(&order(Some((0, 0))), &job, &limits), Ok(()));
+    for requests in [None, Some((1, 1)), Some((0, 1))] {
+        let why = offer(&of(requests), &limits).expect_err("it is refused");
+        assert!(why.contains("without requests"), "{why}");
+        let why = super::order(&order(requests), &job, &limits).expect_err("it is refused");
+        assert!(why.contains("without requests"), "{why}");
+    }
+    let mut subscribers = of(Some((0, 0)));
+    let streams = subscribers.trial.requests.clone();
+    subscribers.trial.fanout = Some(Fanout { streams, writers: 0 });
+    assert!(offer(&subscribers, &limits).is_err(), "each asks for a stream");
+}
+
+fn tls(name: &str, trust: Trust, identity: Option<(String, String)>) -> TlsChoice {
+    TlsChoice {
+        server_name: name.to_string(),
         trust,
         identity,
         resumption: model::tls::Resumption::On,
         versions: (model::tls::TlsVersion::V12, model::tls::TlsVersion::V13),
         kernel: model::tls::KernelTls::Off,
-    };
+    }
+}
+
+#[test]
+fn files_and_nothing_are_refused() {
+    let tls = |trust, identity| tls("x.a.test", trust, identity);
     let file = || "/etc/shadow".to_string();
     assert!(refusal(|trial| trial.tls = Some(tls(Trust::File(file()), None))).contains("files"));
     let identity = Some((file(), file()));
@@ -103,6 +181,11 @@ fn files_and_nothing_are_refused() {
     assert!(refusal(|trial| trial.tls = Some(of.clone())).contains("files"));
     assert!(refusal(|trial| trial.levels.clear()).contains("no load"));
     assert!(refusal(|trial| trial.requests.clear()).contains("no load"));
+    assert!(refusal(|trial| trial.levels[0].depth = 0).contains("no load"));
+    let nothing = Fanout { streams: Vec::new(), writers: 2 };
+    assert!(refusal(|trial| trial.fanout = Some(nothing.clone())).contains("no load"));
+    let backwards = refusal(|trial| trial.levels[0].life.requests = Some((5, 1)));
+    assert!(backwards.contains("at most"), "{backwards}");
     let curve: Curve = serde_json::from_str("[]").unwrap();
     let of = Arrival::Open { curve, arrivals: Spacing::Fixed };
     assert!(refusal(|trial| trial.levels[0].arrival = of.clone()).contains("not a number"));
@@ -157,6 +240,35 @@ fn an_order_above_the_job_is_refused() {
     let negative: Curve =
         serde_json::from_str(r#"[{"duration_ns": 1, "from": -5.0, "to": 1.0}]"#).unwrap();
     assert!(check(&connect(15, 2, Some(negative)), None).is_err(), "a negative rate");
+}
+
+#[test]
+fn the_life_of_connections_in_an_order_makes_sense() {
+    let mut order = connect(15, 2, None);
+    let CrewOrder::Connect { life, .. } = &mut order else { panic!("another order") };
+    life.requests = Some((5, 1));
+    assert!(super::order(&order, &half(|_| {}), &limits(None)).is_err());
+}
+
+/// The queue of a worker holds eight orders.
+#[test]
+fn a_level_has_one_order_of_a_kind_for_a_crew() {
+    let connect = connect(15, 2, None);
+    let measure = CrewOrder::Measure { begin_ns: 0, end_ns: None, budget: None, drain_ns: 0 };
+    let level = [connect.clone(), CrewOrder::Warm, measure, CrewOrder::Stop];
+    let mut ordered = Ordered::default();
+    for load in 0..3 {
+        for order in &level {
+            assert_eq!(ordered.note(ThreadKind::Requesting, order), Ok(()), "{load}: {order:?}");
+            assert_eq!(ordered.note(ThreadKind::Listening, order), Ok(()), "{load}: {order:?}");
+        }
+        for order in &level[1..] {
+            assert!(ordered.note(ThreadKind::Requesting, order).is_err(), "{load}: {order:?}");
+        }
+        for order in &level {
+            assert!(ordered.note(ThreadKind::Listening, order).is_err(), "{load}: {order:?}");
+        }
+    }
 }
 
 proptest! {

@@ -44,6 +44,8 @@ pub struct Account {
     pub ended: Option<AgentEnd>,
     /// Why it did not end as ordered, for people; empty if it did.
     pub why: String,
+    /// When it ended its load without an order, nanoseconds of its own clock; `None` if it did not.
+    pub halted_ns: Option<u64>,
     /// Requests by the number of the load order.
     pub loads: BTreeMap<u32, LoadAccount>,
     /// Events by the same, in a fan-out.
@@ -83,7 +85,8 @@ pub(super) struct Member {
     was_silent: bool,
     /// Why it sends nothing any more.
     gone: Option<String>,
-    halted: Option<Halt>,
+    /// Why it ended its load without an order, and when by its own clock.
+    halted: Option<(Halt, u64)>,
     ended: Option<Ended>,
     awaited: Option<Assembly>,
     record: Option<Vec<u8>>,
@@ -180,9 +183,9 @@ impl Member {
                 self.answer = Answer::Refused(refusal);
                 Ok(Some(Event::Refused(why)))
             }
-            Report::Halted { why, .. } => {
+            Report::Halted { why, at_ns } => {
                 let text = why.text();
-                self.halted.get_or_insert(why);
+                self.halted.get_or_insert((why, at_ns));
                 Ok(Some(Event::Halted(text)))
             }
             Report::Ended { .. } if self.ended.is_some() => Err("it ended twice".to_string()),
@@ -249,10 +252,13 @@ impl Member {
             (_, Some(why), ..) if self.clock.is_none() => (None, why.clone()),
             (_, Some(why), ..) => (gone, why.clone()),
             _ if has_late => (gone, "its measurements came too late to count".to_string()),
+            (_, _, None, Some(Ended::Complete)) if self.awaited.is_some() && is_whole => {
+                (Some(AgentEnd::NoReport), "its report did not arrive whole".to_string())
+            }
             (_, _, _, Some(_)) if self.awaited.is_some() => {
                 (gone, "its report did not arrive whole".to_string())
             }
-            (_, _, Some(why), Some(_)) => (cut_off, why.text()),
+            (_, _, Some((why, _)), Some(_)) => (cut_off, why.text()),
             (_, _, _, Some(Ended::Failed(why))) => (cut_off, why.clone()),
             (_, _, _, Some(Ended::Halted)) => (cut_off, "it ended early".to_string()),
             (_, _, _, Some(Ended::Complete)) if !is_whole => {
@@ -292,6 +298,7 @@ impl Member {
             clock_after: agent.and_then(Agent::clock).filter(|_| self.clock.is_some()),
             ended,
             why,
+            halted_ns: self.halted.as_ref().map(|(_, at_ns)| *at_ns),
             loads,
             listening,
             record: self.record.clone(),

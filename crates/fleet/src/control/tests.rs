@@ -158,7 +158,8 @@ fn an_agent_ends_well_only_with_all_counts_and_its_whole_report() {
         account.ended
     };
     assert_eq!(end(true, Some(&report), usize::MAX), Some(AgentEnd::Complete));
-    assert_eq!(end(true, Some(&report), 3), Some(AgentEnd::Lost), "a part of its report");
+    assert_eq!(end(true, Some(&report), 3), Some(AgentEnd::NoReport), "a part of its report");
+    assert_eq!(end(false, Some(&report), 3), Some(AgentEnd::Lost), "a part of both");
     assert_eq!(end(false, Some(&report), usize::MAX), Some(AgentEnd::Lost), "no last tick");
     assert_eq!(end(true, None, 0), Some(AgentEnd::NoReport));
 }
