@@ -195,6 +195,8 @@ mod tests {
             ("MB/s", "1.175 GB", 1.175e9),
             ("MB/s", "1.175G", 1.175e9),
             ("B/s", "800", 800.0),
+            ("MB/s", "1175 MB/s*", 1.175e9),
+            ("MB/s", "1,175 (peak)", 1.175e9),
         ] {
             let claim = claim(head, cell).expect(head);
             assert!((claim.figure.value / rate - 1.0).abs() < 1e-9, "{head} {cell}: {claim:?}");

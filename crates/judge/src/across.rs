@@ -395,9 +395,12 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
 
 /// Visits without a good response, and visits without a rate, cell by cell.
 fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
-    let mut said = Vec::new();
-    for ((cell, figure), group) in groups.iter().filter(|((_, one), _)| *one == Figure::Rate) {
-        let all = counted(of).iter().filter(|visit| visit.cell == *cell).count();
+    let (mut said, figure, visits) = (Vec::new(), Figure::Rate, counted(of));
+    let cells: BTreeSet<&String> = visits.iter().map(|visit| &visit.cell).collect();
+    let without = Group::default();
+    for cell in cells {
+        let all = visits.iter().filter(|visit| visit.cell == *cell).count();
+        let group = groups.get(&(cell.clone(), figure)).unwrap_or(&without);
         if group.without_log() > 0 {
             said.push(format!(
                 "{} is zero in {} of {all} visits of {cell} in {name}, which had no good response: \

@@ -111,8 +111,10 @@ pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<End
     let share = design.precision?;
     let logs = Logs::of(&counted, design.figure);
     let is_narrow = |one: &&experiment::Contrast| {
-        let series = logs.series(&[(one.cell.as_str(), 1.0), (design.baseline.as_str(), -1.0)]);
-        Contrast::of_logs(&series).is_some_and(|contrast| rules.half(&contrast) <= share)
+        let weights = [(one.cell.as_str(), 1.0), (design.baseline.as_str(), -1.0)];
+        let is_whole = [End::Lowest, End::Highest].iter().all(|end| !logs.lacks(*end, &weights));
+        let contrast = Contrast::of_logs(&logs.series(&weights));
+        is_whole && contrast.is_some_and(|contrast| rules.half(&contrast) <= share)
     };
     main.iter().all(is_narrow).then_some(Ended::Precise)
 }
@@ -262,10 +264,10 @@ fn despite_zeros(
 ) -> Vec<Option<contrast::Conclusion>> {
     let held = |(word, weights): (Option<contrast::Conclusion>, &Vec<(&str, f64)>)| {
         let lacks = |end: End| logs.lacks(end, weights);
-        let is_turned = match word? {
-            contrast::Conclusion::More => lacks(End::Lowest),
-            contrast::Conclusion::Less => lacks(End::Highest),
-            contrast::Conclusion::Same | contrast::Conclusion::Undecided { .. } => {
+        let is_turned = match word {
+            Some(contrast::Conclusion::More) => lacks(End::Lowest),
+            Some(contrast::Conclusion::Less) => lacks(End::Highest),
+            None | Some(contrast::Conclusion::Same | contrast::Conclusion::Undecided { .. }) => {
                 lacks(End::Lowest) || lacks(End::Highest)
             }
         };

@@ -46,11 +46,16 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
 
 /// Whether a figure is a rate of zero that was measured: requests, connections of devices or
 /// streams were asked for, and nothing good came of them. Not measured is another thing: a window
-/// that never opened has no rate.
+/// that never opened has no rate. A fan-out whose streams are all there, without a writer of ours
+/// and without a missing event, may have had nothing to send.
 pub fn is_nothing(point: &Point, figure: Figure) -> bool {
     let requests = &point.requests;
     let is_asked = match (&point.events, &point.turnover) {
-        (Some(events), _) => events.subscribers.asked > 0,
+        (Some(events), _) => {
+            let streams = &events.subscribers;
+            let is_missing = events.delivery.is_some_and(|delivery| delivery.missing > 0);
+            streams.accepted < streams.asked || is_missing || requests.sent > 0
+        }
         (None, Some(turnover)) if point.is_churn() => turnover.begun > 0,
         (None, _) => requests.sent + requests.unsent + point.connections.failed > 0,
     };

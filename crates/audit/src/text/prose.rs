@@ -97,7 +97,7 @@ fn plain(word: &str) -> String {
     trimmed(word).chars().take(40).collect::<String>().to_lowercase()
 }
 
-fn trimmed(word: &str) -> &str {
+pub(super) fn trimmed(word: &str) -> &str {
     word.trim_matches(|char: char| !(char.is_alphanumeric() || char == '/'))
 }
 

@@ -1,7 +1,7 @@
 //! Tables of a text: Markdown, tabs, or columns between spaces, below a heading that names figures.
 
 use super::Told;
-use super::prose::rank;
+use super::prose::{rank, trimmed};
 use crate::page::{Page, Spot};
 use crate::printed::{data_unit, digits, per_second, rounded, scaled, second_unit};
 use model::audit::Figure;
@@ -172,8 +172,9 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
         Column::InFlight => Told::InFlight(count()?),
         Column::BytesRate(factor, size) => {
             let number = digits(bare)?;
-            let scale = match number.rest.split_whitespace().next() {
-                None => factor * size,
+            let own = number.rest.split_whitespace().next().filter(|word| !word.starts_with('('));
+            let scale = match own.map(trimmed) {
+                None | Some("") => factor * size,
                 Some(unit) => own_unit(unit, size)?,
             };
             Told::BytesRate(scaled(number, scale, line, cell))

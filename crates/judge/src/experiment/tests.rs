@@ -209,11 +209,11 @@ fn without_a_known_floor_no_difference_is_claimed() {
 #[test]
 fn visits_without_a_good_response_are_not_left_out_of_a_conclusion() {
     let design = design(&["plain", "rps"]);
-    let concluded = |of_rps: f64, zero: &str| {
+    let concluded = |of_rps: f64, zero: &str, blocks: u32| {
         let mut world = World::new(11);
         world.visit = 0.001;
         let mut visits = world.visits(&[("plain", 0.0), ("rps", of_rps)], 8);
-        let is_zero = |visit: &&mut Visited<'_>| visit.cell == zero && visit.block <= Some(3);
+        let is_zero = |visit: &&mut Visited<'_>| visit.cell == zero && visit.block <= Some(blocks);
         for visit in visits.iter_mut().filter(is_zero) {
             visit.figures.insert(Figure::Rate, 0.0);
         }
@@ -223,12 +223,13 @@ fn visits_without_a_good_response_are_not_left_out_of_a_conclusion() {
         let one = &found.contrasts[0];
         (one.conclusion.unwrap(), one.more_blocks)
     };
-    assert_eq!(concluded(0.0, "").0, Conclusion::Same);
-    assert_eq!(concluded(0.0, "rps"), (Conclusion::Undecided, None));
-    assert_eq!(concluded(0.0, "plain"), (Conclusion::Undecided, None));
-    assert_eq!(concluded(0.1, "rps"), (Conclusion::Undecided, None), "zero is less");
-    assert_eq!(concluded(0.1, "plain").0, Conclusion::More, "zero is even less");
-    assert_eq!(concluded(-0.1, "rps").0, Conclusion::Less);
+    assert_eq!(concluded(0.0, "", 3).0, Conclusion::Same);
+    assert_eq!(concluded(0.0, "rps", 3), (Conclusion::Undecided, None));
+    assert_eq!(concluded(0.0, "plain", 3), (Conclusion::Undecided, None));
+    assert_eq!(concluded(0.1, "rps", 3), (Conclusion::Undecided, None), "zero is less");
+    assert_eq!(concluded(0.1, "plain", 3).0, Conclusion::More, "zero is even less");
+    assert_eq!(concluded(-0.1, "rps", 3).0, Conclusion::Less);
+    assert_eq!(concluded(0.0, "rps", 8), (Conclusion::Undecided, None), "no pair is left");
 }
 
 #[test]

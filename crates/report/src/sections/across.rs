@@ -63,10 +63,7 @@ fn banner(of: &Across) -> Banner {
 }
 
 fn said(one: &AcrossCell, of: &Across) -> String {
-    let change = match one.ratio {
-        None => "with visits whose rate is zero".to_string(),
-        ratio => within(ratio, one.low, one.high),
-    };
+    let change = change(one);
     match one.conclusion {
         Some(Conclusion::More) => format!("is faster, {change}"),
         Some(Conclusion::Less) => format!("is slower, {change}"),
@@ -75,6 +72,14 @@ fn said(one: &AcrossCell, of: &Across) -> String {
         }
         Some(Conclusion::Undecided) => format!("is undecided, {change}{}", more(one.more_visits)),
         None => "has too few visits".to_string(),
+    }
+}
+
+/// The ratio with its bounds; there is none where a visit has a rate of zero.
+fn change(one: &AcrossCell) -> String {
+    match one.means.0 <= 0.0 || one.means.1 <= 0.0 {
+        true => "with visits whose rate is zero".to_string(),
+        false => within(one.ratio, one.low, one.high),
     }
 }
 
@@ -106,7 +111,7 @@ fn bounds(of: &Across) -> Option<Table> {
 fn change_of(of: &Across, bound: &Decided) -> String {
     let is_meant = |one: &&AcrossCell| one.cell == bound.cell && one.figure == bound.figure;
     let cell = of.cells.iter().find(is_meant);
-    cell.map_or("-".to_string(), |one| within(one.ratio, one.low, one.high))
+    cell.map_or("-".to_string(), change)
 }
 
 fn settings(of: &Across) -> Table {

@@ -12,7 +12,7 @@ use model::experiment::{
 };
 use model::order::OrderBy as _;
 use model::run::Run;
-use model::visit::{bounds, is_nothing};
+use model::visit::{bounds, is_nothing, is_nothing_of_tool};
 use std::collections::BTreeMap;
 
 /// More cells than these are counted in the sentence and named below it.
@@ -256,7 +256,10 @@ fn flaw(cell: &CellResult, run: Option<&Run>, of: Figure) -> Option<usize> {
         (Fate::Measured { .. }, Some((run, _))) => {
             bounds(&run.record).contains_key(&of).then_some(1)
         }
-        (Fate::Measured { .. }, None) => None,
+        (Fate::Measured { .. }, None) => {
+            let tool = run.and_then(|run| run.record.tool.as_ref());
+            tool.is_some_and(|tool| is_nothing_of_tool(tool, of)).then_some(3)
+        }
     }
 }
 

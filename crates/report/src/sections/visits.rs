@@ -9,7 +9,7 @@ use crate::wording::{is_partial, wall_mark};
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Figure};
 use model::run::{Point, Run};
-use model::visit::{bounds, figure_of};
+use model::visit::{bounds, figure_of, is_nothing_of_tool};
 
 /// Values that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
@@ -103,7 +103,10 @@ pub(super) fn note(plots: &[Dots]) -> String {
 /// The figure of a visit, and whether it counts.
 pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
     if let Some(tool) = &run.record.tool {
-        let value = tool.figure(figure).filter(|value| *value > 0.0)?;
+        let value = tool.figure(figure)?;
+        if value <= 0.0 && !is_nothing_of_tool(tool, figure) {
+            return None;
+        }
         let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
         let mark = if is_cost { Mark::None } else { mark_of_claim(&run.record.claim()) };
         return Some((value, mark));
