@@ -122,12 +122,16 @@ pub fn response(done: Result<Applied, TuneError>) -> TuneOutcome {
 fn failed(error: TuneError) -> TuneOutcome {
     let (why, left) = (error.to_string(), error.left() as u64);
     let fault = if error.is_usage() { Fault::Order } else { Fault::Host };
+    let moved = match &error {
+        TuneError::RolledBack { moved, .. } => *moved as u64,
+        _ => 0,
+    };
     let (transaction, rows) = match error {
         TuneError::RolledBack { transaction, rows, .. } => (Some(transaction), rows),
         TuneError::Refused { rows } | TuneError::EntryStays { rows, .. } => (None, rows),
         _ => (None, Vec::new()),
     };
-    TuneOutcome { transaction, rows, error: Some(why), left, fault, is_overdue: false }
+    TuneOutcome { transaction, rows, error: Some(why), left, moved, fault, is_overdue: false }
 }
 
 /// Starts the watchdog of a transaction, a process of this same program, and waits until it

@@ -389,6 +389,9 @@ pub struct TuneOutcome {
     /// With an error: changes that are neither as before nor as wanted.
     #[serde(default)]
     pub left: u64,
+    /// With an error: how many of those no revert can restore, because another change moved them.
+    #[serde(default)]
+    pub moved: u64,
     /// With an error: whose fault it is.
     #[serde(default)]
     pub fault: Fault,

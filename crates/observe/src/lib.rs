@@ -268,6 +268,7 @@ struct Pair<'a, T> {
 #[derive(Default)]
 struct ThreadEnds {
     ends: Ends<Vec<ThreadTimes>>,
+    /// The threads of the latest reading.
     known: BTreeSet<(u32, u32)>,
     /// The first reading of each thread that was found late: it is older than the window's first
     /// reading, which missed it.
@@ -276,15 +277,19 @@ struct ThreadEnds {
 
 impl ThreadEnds {
     fn add(&mut self, at_ns: u64, threads: Vec<ThreadTimes>) {
-        let first_ns = self.ends.first.as_ref().map(|(first_ns, _)| *first_ns);
-        for thread in &threads {
-            let key = (thread.pid, thread.tid);
-            let is_new = self.known.insert(key);
-            let is_late = |first_ns| is_older(thread, at_ns.saturating_sub(first_ns) as f64);
-            if is_new && first_ns.is_some_and(is_late) {
-                self.late.insert(key, (at_ns, thread.clone()));
+        let key = |thread: &ThreadTimes| (thread.pid, thread.tid);
+        let now: BTreeSet<_> = threads.iter().map(key).collect();
+        self.late.retain(|key, _| now.contains(key));
+        if let Some((first_ns, first)) = &self.ends.first {
+            let passed_ns = at_ns.saturating_sub(*first_ns) as f64;
+            for thread in threads.iter().filter(|thread| !self.known.contains(&key(thread))) {
+                let was_there = || first.iter().any(|first| key(first) == key(thread));
+                if is_older(thread, passed_ns) && !was_there() {
+                    self.late.insert(key(thread), (at_ns, thread.clone()));
+                }
             }
         }
+        self.known = now;
         self.ends.add(at_ns, threads);
     }
 
@@ -585,7 +590,7 @@ fn cpus_of(threads: &[ThreadShare], ended: f64) -> Option<f64> {
     is_known.then(|| threads.iter().map(|thread| thread.run).sum::<f64>() + ended)
 }
 
-/// Shares of the threads of the last reading, but of those that the first reading missed.
+/// Shares of the threads of the last reading, except those that the first reading missed.
 fn thread_shares(pair: &Pair<'_, Vec<ThreadTimes>>) -> Vec<ThreadShare> {
     let passed_ns = pair.seconds * 1e9;
     let share = |last: &ThreadTimes| {

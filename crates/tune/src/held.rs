@@ -261,19 +261,24 @@ fn is_denied(error: &std::io::Error) -> bool {
 
 fn put_back_one(host: &Host, journal: &Journal, story: &Story) -> Option<String> {
     let (pid, which) = (story.header.pid, Which::Transaction(story.id()));
-    let is_back =
+    let told =
         format!("put back what an experiment of process {pid}, which was killed, had changed");
     let done = match revert::revert(host, journal, &which, &mut |_| {}) {
         // A restart of the host undid it.
         Ok(_) if story.header.boot_id != host.boot_id => return None,
+        Err(TuneError::EntryStays { rows, .. })
+            if story.header.boot_id != host.boot_id && trouble(&rows).is_none() =>
+        {
+            return None;
+        }
         Ok(rows) => trouble(&rows).map_or(Ok(()), Err),
         Err(TuneError::EntryStays { rows, error }) if trouble(&rows).is_none() => {
-            return Some(format!("{is_back}; its entry cannot be closed: {error}"));
+            return Some(format!("{told}; its entry cannot be closed: {error}"));
         }
         Err(why) => Err(why.to_string()),
     };
     Some(match done {
-        Ok(()) => is_back,
+        Ok(()) => told,
         Err(why) => format!(
             "process {pid} was killed in an experiment, and what it changed cannot be put back: \
              {why}; see {}",

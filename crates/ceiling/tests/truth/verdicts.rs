@@ -129,7 +129,7 @@ fn descriptors_that_run_out_under_way_are_c8() {
     let url = server.url("/");
     let load = ["load", &url, "-c", "50", "-d", "4", "--warmup", "0", "--json"];
     let mut command = ceiling(&load);
-    // With uring, connections use no file descriptors of the process.
+    // With uring on Linux 6.13 or later, connections use no file descriptors of the process.
     command
         .args(["-H", "Connection: close", "--driver", "epoll"])
         .stdout(Stdio::piped())

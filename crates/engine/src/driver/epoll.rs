@@ -370,8 +370,11 @@ impl Driver for Epoll {
         self.poll(if has_more { 0 } else { until_ns.saturating_sub(now_ns) });
         let is_thin = self.count > 0 && self.count < self.connections.len().min(EVENTS_MAX) / 2;
         if self.coalesce_ns > 0 && is_thin {
-            clock::pause_ns(self.coalesce_ns.min(until_ns.saturating_sub(clock::now_ns())));
-            self.poll(0);
+            let pause_ns = self.coalesce_ns.min(until_ns.saturating_sub(clock::now_ns()));
+            if pause_ns > 0 {
+                clock::pause_ns(pause_ns);
+                self.poll(0);
+            }
         }
         self.took = if self.count == EVENTS_MAX { Took::Full } else { Took::All };
         self.rest_since_ns = u64::MAX;

@@ -298,6 +298,10 @@ impl Uring {
 
     /// Leaks the memory that the kernel may still write to or read from.
     fn leak(&mut self) {
+        // Their descriptors are leaked as well.
+        for slot in 0..self.connections.len() {
+            self.shut_down(slot as SlotId);
+        }
         self.buffers.leak();
         std::mem::forget(std::mem::take(&mut self.connections));
         std::mem::forget(std::mem::take(&mut self.orphans));

@@ -196,7 +196,7 @@ impl<'a> Turned<'a> {
             }
             why
         })?;
-        let TuneOutcome { transaction, mut rows, error, left, .. } = outcome;
+        let TuneOutcome { transaction, mut rows, error, left, moved, .. } = outcome;
         if error.is_some() {
             rows.retain(|row| left > 0 && row.fate != Fate::Proposed);
         }
@@ -210,7 +210,13 @@ impl<'a> Turned<'a> {
             self.made.push(Made { transaction, places });
             self.rows.extend(rows);
         }
-        error.map_or(Ok(()), |error| Err(format!("tuning failed: {error}")))
+        let Some(error) = error else { return Ok(()) };
+        let why = format!("tuning failed: {error}");
+        if moved > 0 {
+            // The transaction is closed, and no revert can restore what it did not write.
+            self.unsure = Some(why.clone());
+        }
+        Err(why)
     }
 
     fn plan(&self, wanted: &Wanted) -> Result<Vec<Row>, String> {
@@ -333,6 +339,10 @@ impl<'a> Turned<'a> {
             let order = TuneOrder::Revert { transaction: Some(transaction.to_string()) };
             match self.hands.order(order, None) {
                 Ok(TuneOutcome { rows, error: None, .. }) => return Ok(rows),
+                // Everything was tried, and only its entry could not be closed.
+                Ok(TuneOutcome { rows, error: Some(_), .. }) if !rows.is_empty() => {
+                    return Ok(rows);
+                }
                 // Nothing was changed, or it was put back before and its transaction is no longer
                 // kept.
                 Ok(TuneOutcome { error: Some(why), .. }) => {

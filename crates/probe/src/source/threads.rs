@@ -7,10 +7,10 @@
 //! the load in its place. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
-//! accounted separately. A thread that started and ended between two scans, a second apart (client: 200 ms), is not
-//! seen; what a thread did after the last read before its end is lost. With more than 256 threads,
-//! name, user and kernel time are up to some rounds old; the time on a CPU never is. `schedstat`
-//! needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
+//! accounted separately. A thread that started and ended between two scans, a second apart (client:
+//! 200 ms), is not seen; what a thread did after the last read before its end is lost. With more
+//! than 256 threads, name, user and kernel time are up to some rounds old; the time on a CPU never
+//! is. `schedstat` needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source, Whose};
 use crate::kept::{Buffer, Kept, is_gone, unreadable};
@@ -56,7 +56,7 @@ const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
-/// The same for the generator, which starts threads while it is watched and may run for seconds only.
+/// The same for the generator, which starts threads while watched and may run for seconds only.
 const CLIENT_SCAN_NS: u64 = 200 * NS_PER_MS;
 
 /// What the figures are.

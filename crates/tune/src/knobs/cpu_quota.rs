@@ -18,6 +18,7 @@ use crate::predict;
 use ::host::cgroup::{self, Group};
 use model::tuning::{Prediction, Scope, Signals, TakesEffect};
 use model::wall::WallId;
+use std::fs;
 
 pub const KNOB: Knob = Knob {
     id: "T58",
@@ -37,10 +38,11 @@ const WALLS: &[WallId] = &[WallId::S3, WallId::S6];
 fn places(host: &Host, _: &Wish) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let groups = |pid: &u32| cgroup::chain(&host.root, "cpu", *pid).unwrap_or_default();
-    // The root of a host has no quota, but a container's root may be a group with one.
+    // The root of a container may be a group with a quota. That of a host has no such file, or in
+    // version 1 one that reads -1 and takes no value.
     let may_have = |group: &Group| {
-        let file = if group.version == 1 { QUOTA } else { CPU_MAX };
-        group.path != "/" || group.folder.join(file).exists()
+        let file = group.folder.join(if group.version == 1 { QUOTA } else { CPU_MAX });
+        group.path != "/" || fs::read_to_string(file).is_ok_and(|quota| quota.trim() != "-1")
     };
     for group in host.servers.iter().flat_map(groups).filter(may_have) {
         let path = |file: &str| host.root.known_as(&group.folder.join(file)).display().to_string();
@@ -135,5 +137,8 @@ mod tests {
         let host = Host { servers: vec![7], ..made.host() };
         let found = testing::proposals(&KNOB, &host, &Wish::default());
         assert_eq!(found[0].1, Proposal::Set("-1".to_string()));
+        made.write("/proc/7/cgroup", "1:cpu:/\n0::/");
+        made.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+        assert!(testing::proposals(&KNOB, &host, &Wish::default()).is_empty(), "a host's root");
     }
 }

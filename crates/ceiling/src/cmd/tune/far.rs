@@ -238,8 +238,9 @@ pub fn failure(response: &TuneOutcome) -> Option<Failure> {
     let why = format!("the probe's host: {}", response.error.as_ref()?);
     Some(match response.fault {
         _ if response.left > 0 => Failure::Left(why),
-        Fault::Order => Failure::Usage(why),
-        Fault::Host => Failure::File(why),
+        // An older probe does not say whose fault it is. What was begun failed on its host.
+        Fault::Order if response.transaction.is_none() => Failure::Usage(why),
+        _ => Failure::File(why),
     })
 }
 
