@@ -748,7 +748,7 @@ mod tests {
             at(second, Data::ClientThreads(threads))
         };
         // Found 1 s after the window's first reading, with more time than could pass since then.
-        let share = |last_s| {
+        let share = |last_s: u64| {
             let last_ns = (3 + last_s) * SECOND;
             let readings = [read(10, &[]), read(11, &[3 * SECOND]), read(11 + last_s, &[last_ns])];
             let observed = Observed::of(readings, 1);
