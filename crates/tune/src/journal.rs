@@ -276,11 +276,11 @@ mod tests {
 
     #[test]
     fn a_users_journal_outlives_the_session_and_is_one_for_each_boot() {
-        let (home, state) = (("HOME", "/home/u"), ("XDG_STATE_HOME", "/state"));
+        let (home, state) = (("HOME", "/u"), ("XDG_STATE_HOME", "/state"));
         let (session, named) = (("XDG_RUNTIME_DIR", "/run/user/7"), ("CEILING_TUNE_JOURNAL", "/j"));
         let user = |environment: &[(&str, &str)]| chosen(User::Other, BOOT, environment);
         assert_eq!(user(&[home, state, session]), format!("/state/ceiling/tune/{BOOT}"));
-        let of_home = format!("/home/u/.local/state/ceiling/tune/{BOOT}");
+        let of_home = format!("/u/.local/state/ceiling/tune/{BOOT}");
         assert_eq!(user(&[home, session]), of_home);
         assert_eq!(user(&[home, ("XDG_STATE_HOME", "")]), of_home);
         assert_eq!(user(&[home, ("XDG_STATE_HOME", "relative")]), of_home);
