@@ -164,8 +164,6 @@ fn a_slow_acceptor_with_a_tiny_backlog_is_k1() {
 fn a_server_without_descriptors_is_k3() {
     let _turn = turn();
     let arguments = ["--threads", "1", "--single-listener", "--max-fds", "40", "--backlog", "16"];
-    // Its thread has slack, so that it is not a second wall.
-    let arguments = [&arguments[..], &["--delay", "fixed:2ms"]].concat();
     let server = Server::start("target-sink", &arguments);
     let url = server.url("/");
     let (code, record) = measure(&["load", &url, "-c", "200", "-d", "3", "-T", "2s", "--strict"]);
