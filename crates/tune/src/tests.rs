@@ -269,7 +269,7 @@ fn a_transaction_whose_file_takes_no_line_is_put_back_and_reported() {
 fn a_lock_that_cannot_be_written_to_is_held_all_the_same() {
     let ground = Ground::new();
     ground.apply().unwrap();
-    // Nobody can open a folder for writing, nor a file of a file system that became read-only.
+    // The kernel opens no folder for writing, as no file of a file system that became read-only.
     let lock = ground.folder.join("lock");
     fs::remove_file(&lock).unwrap();
     fs::create_dir(&lock).unwrap();

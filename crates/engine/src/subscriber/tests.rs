@@ -367,6 +367,19 @@ struct Account {
     reset_ns: Vec<u64>,
 }
 
+/// The order to connect every subscriber for a load.
+fn connect(load: u32) -> Order {
+    let (depth, pace, life) = (1, Pace::Closed, Life::default());
+    let (connections, connections_max) = (SLOTS, SLOTS);
+    Order::Connect { load, connections, connections_max, depth, pace, life }
+}
+
+/// The order to measure in this window, nanoseconds.
+fn measure(window_ns: Range<u64>, drain_ns: u64) -> Order {
+    let (begin_ns, end_ns) = (window_ns.start, window_ns.end);
+    Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 }
+}
+
 fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let job = job(seed);
     let (recorder, mut feed) = road(0, job.routes.len());
@@ -374,13 +387,8 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
     let hub = Hub::new(seed, whims);
     let mut worker =
         Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
-    let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
-    let (connections, connections_max) = (SLOTS, SLOTS);
-    orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
-    let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
-    orders
-        .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 })
-        .unwrap();
+    orders.push(connect(1)).unwrap();
+    orders.push(measure(BEGIN_NS..END_NS, DRAIN_NS)).unwrap();
     let mut account = Account::default();
     // Longer than the events, so that the tick with the last ones is sent too.
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
@@ -515,11 +523,6 @@ fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
         let hub = Hub::new(seed, Whims { resets: 60, repeats: 0 });
         let listens = (recorder, orders_out);
         let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
-        let connect = |load| {
-            let (depth, pace, life) = (1, Pace::Closed, Life::default());
-            let (connections, connections_max) = (SLOTS, SLOTS);
-            Order::Connect { load, connections, connections_max, depth, pace, life }
-        };
         orders.push(connect(1)).unwrap();
         while worker.driver().reset_ns.is_empty() {
             assert!(worker.turn());
@@ -552,13 +555,9 @@ fn who_has_no_stream_in_a_level_misses_nothing_of_it() {
     let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
     // What each subscriber saw in a level, and the connections of its first tick.
     let mut run_level = |worker: &mut Subscriber<Hub>, load| {
-        let (depth, pace, life) = (1, Pace::Closed, Life::default());
-        let (connections, connections_max) = (SLOTS, SLOTS);
-        let connect = Order::Connect { load, connections, connections_max, depth, pace, life };
         let begin_ns = worker.driver().now_ns() + 20 * MS;
-        let (end_ns, drain_ns) = (begin_ns + 20 * MS, 5 * MS);
-        let measure = Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 };
-        [connect, measure].into_iter().for_each(|order| orders.push(order).unwrap());
+        orders.push(connect(load)).unwrap();
+        orders.push(measure(begin_ns..begin_ns + 20 * MS, 5 * MS)).unwrap();
         let (mut first, mut seen) = (None, Vec::new());
         while seen.is_empty() {
             assert!(worker.turn());
@@ -597,13 +596,8 @@ fn a_stop_does_not_report_a_level_again_that_is_over() {
     let hub = Hub::new(1, Whims { resets: 0, repeats: 0 });
     let listens = (recorder, orders_out);
     let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
-    let (load, depth, pace, life) = (1, 1, Pace::Closed, Life::default());
-    let (connections, connections_max) = (SLOTS, SLOTS);
-    orders.push(Order::Connect { load, connections, connections_max, depth, pace, life }).unwrap();
-    let (begin_ns, end_ns, drain_ns) = (BEGIN_NS, END_NS, DRAIN_NS);
-    orders
-        .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 })
-        .unwrap();
+    orders.push(connect(1)).unwrap();
+    orders.push(measure(BEGIN_NS..END_NS, DRAIN_NS)).unwrap();
     let (mut told, mut is_stopped) = (0, false);
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
         assert!(worker.turn());
