@@ -402,9 +402,15 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
         let all = visits.iter().filter(|visit| visit.cell == *cell).count();
         let group = groups.get(&(cell.clone(), figure)).unwrap_or(&without);
         if group.without_log() > 0 {
+            let others = match group.logs.is_empty() {
+                true => "",
+                false => {
+                    ": nothing is concluded from the other visits that these could turn around"
+                }
+            };
             said.push(format!(
-                "{} is zero in {} of {all} visits of {cell} in {name}, which had no good response: \
-                 nothing is concluded from the other visits that these could turn around",
+                "{} is zero in {} of {all} visits of {cell} in {name}, which had no good \
+                 response{others}",
                 figure.word(),
                 group.without_log(),
             ));

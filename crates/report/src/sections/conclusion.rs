@@ -140,6 +140,9 @@ fn pair(one: &Contrast, design: &Design) -> String {
         Some(Conclusion::Same) => {
             format!("{subject} {same} {than} within {}: {within}.", band(design))
         }
+        Some(Conclusion::Undecided) if one.ratio.is_none() => {
+            format!("Whether {subject} {more} {than} is undecided: too few visits are above zero.")
+        }
         Some(Conclusion::Undecided) => {
             let lacks = match one.more_blocks {
                 _ if one.below_floor => "the host varies as much by itself".to_string(),
@@ -406,6 +409,16 @@ mod tests {
         assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
         let not_made = "Not made, because the experiment was ended: 1 of 6 visits";
         assert!(banner.lines[2].starts_with(not_made));
+    }
+
+    #[test]
+    fn a_pair_without_a_visit_above_zero_has_no_ratio_to_show() {
+        let (of, _) = fixtures::blocks();
+        let (ratio, low, high) = (None, None, None);
+        let none = Contrast { ratio, low, high, pairs: 0, ..of.contrasts[0].clone() };
+        let none = Contrast { conclusion: Some(Conclusion::Undecided), more_blocks: None, ..none };
+        let said = pair(&none, &of.design.clone().unwrap());
+        assert!(said.ends_with(" is undecided: too few visits are above zero."), "{said}");
     }
 
     #[test]

@@ -57,7 +57,11 @@ fn code(command: &Compare, of: &Across) -> Code {
         return Code::Unmet;
     }
     if is(Outcome::Undecided) {
-        to_stderr("ceiling: a bound of --fail-if is undecided; more visits (blocks) decide it");
+        let more = match of.bounds.iter().any(|one| one.more_visits.is_some()) {
+            true => "; more visits (blocks) decide it",
+            false => "",
+        };
+        to_stderr(&format!("ceiling: a bound of --fail-if is undecided{more}"));
         return if command.strict { Code::Unmet } else { Code::Good };
     }
     Code::Good
