@@ -7,7 +7,6 @@ SHELL := /bin/bash
 
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
-TEST_THREADS ?= 4
 FUZZ_TARGETS := http1_pieces http1_oracle sse_pieces simulation probe_parsers typed_values \
   remote_frames profiles archives nats_protocol fleet_messages foreign_outputs
 # Coverage instrumentation for libFuzzer, as far as the stable compiler supports it.
@@ -34,7 +33,7 @@ FIT_SEED ?= 21
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
 .PHONY: bench-guard dist deny test-dist deploy-check
-.PHONY: check test-unit test-programs test-rust test-go test-web test-host test-truth
+.PHONY: check test-unit test-programs test-it test-others test-go test-web test-host test-truth
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -96,7 +95,8 @@ journal: build ## checks the journal of this repository, and builds its site in 
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-test: format tidy test-rust test-go deploy-check test-bench test-web ## what a change must pass
+test: format tidy test-programs test-go deploy-check test-bench ## what a change must pass
+	./scripts/side-by-side "$(MAKE) test-it" "$(MAKE) test-others" "$(MAKE) test-web"
 
 format:
 	cargo fmt --all --check
@@ -134,9 +134,14 @@ test-programs: build-go build-ranch build-nginx nats-server
 	./scripts/need h2load nghttp2-client
 	cargo test --quiet --locked --workspace --no-run
 
-# Most integration tests wait for a load or a child, so more of them run than there are CPUs.
-test-rust: test-programs
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --workspace
+# The tests of the command and of the servers, and the others; both need `make test-programs`. Most
+# of the former wait for a load or a child, so more of them run than there are CPUs.
+test-it:
+	RUST_TEST_THREADS=10 cargo test --locked --workspace --test it
+
+test-others:
+	cargo test --locked --workspace --lib --bins --tests \
+	  --config 'target.$(HOST).runner="$(CURDIR)/scripts/without-it"'
 
 test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...

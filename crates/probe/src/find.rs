@@ -209,8 +209,7 @@ fn above_all(
         return Ok(None);
     }
     let parents = tree::parents(&Root::default()).map_err(FindError::Unreadable)?;
-    let found = top(&owners, &parents);
-    found.map(Some).map_err(|pids| FindError::Several { address, pids })
+    top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
 }
 
 /// The process that listens on a unix socket. The kernel records which process called listen and
@@ -329,16 +328,17 @@ fn forget_socket_activation(owners: &mut BTreeSet<u32>) {
     }
 }
 
-/// The owner above all owners, or the parent of just the owners; otherwise the topmost owners.
-fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<u32, Vec<u32>> {
-    let topmost: Vec<u32> =
-        owners.iter().copied().filter(|&pid| !has_ancestor_in(pid, owners, parents)).collect();
-    let [first, others @ ..] = &topmost[..] else {
-        return Err(topmost);
+/// The owner above all owners, or the parent of just the owners; otherwise the topmost owners. An
+/// owner without a parent has ended since: a child that its parent was just starting had a copy of
+/// the socket until it ran its own program. Nothing when all have.
+fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<Option<u32>, Vec<u32>> {
+    let is_top = |pid: &u32| parents.contains_key(pid) && !has_ancestor_in(*pid, owners, parents);
+    let topmost: Vec<u32> = owners.iter().copied().filter(is_top).collect();
+    let first = match &topmost[..] {
+        [] => return Ok(None),
+        [only] => return Ok(Some(*only)),
+        [first, ..] => first,
     };
-    if others.is_empty() {
-        return Ok(*first);
-    }
     let siblings = |parent: &u32| {
         let children = parents.iter().filter(move |(_, above)| *above == parent);
         children.map(|(child, _)| *child).collect::<Vec<_>>()
@@ -346,7 +346,7 @@ fn top(owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32>) -> Result<u32, Vec<
     // A shell that started two servers has other children, ourselves among them; a master of
     // prefork workers has only these.
     match parents.get(first).filter(|parent| **parent != 0) {
-        Some(parent) if siblings(parent) == topmost => Ok(*parent),
+        Some(parent) if siblings(parent) == topmost => Ok(Some(*parent)),
         _ => Err(topmost),
     }
 }
@@ -368,7 +368,7 @@ fn has_ancestor_in(pid: u32, owners: &BTreeSet<u32>, parents: &BTreeMap<u32, u32
 mod tests {
     use super::*;
 
-    fn top_of(owners: &[u32]) -> Result<u32, Vec<u32>> {
+    fn top_of(owners: &[u32]) -> Result<Option<u32>, Vec<u32>> {
         // 1 init: 10 shell: (20 master: 21, 22 workers: 23), 30, 40 (ourselves).
         let parents = [(1, 0), (10, 1), (20, 10), (21, 20), (22, 20), (23, 22), (30, 10), (40, 10)];
         top(&owners.iter().copied().collect(), &parents.into_iter().collect())
@@ -376,13 +376,15 @@ mod tests {
 
     #[test]
     fn the_server_is_the_one_above_the_others() {
-        assert_eq!(top_of(&[30]), Ok(30));
-        assert_eq!(top_of(&[20, 21, 22]), Ok(20), "a master that kept the socket");
-        assert_eq!(top_of(&[21, 22]), Ok(20), "a master that did not");
-        assert_eq!(top_of(&[21, 22, 23]), Ok(20), "workers that forked");
+        assert_eq!(top_of(&[30]), Ok(Some(30)));
+        assert_eq!(top_of(&[20, 21, 22]), Ok(Some(20)), "a master that kept the socket");
+        assert_eq!(top_of(&[21, 22]), Ok(Some(20)), "a master that did not");
+        assert_eq!(top_of(&[21, 22, 23]), Ok(Some(20)), "workers that forked");
         assert_eq!(top_of(&[20, 30]), Err(vec![20, 30]), "two servers of one shell");
         assert_eq!(top_of(&[21, 30]), Err(vec![21, 30]), "unrelated");
-        assert_eq!(top_of(&[10, 23]), Ok(10), "a grandchild with nobody between");
+        assert_eq!(top_of(&[10, 23]), Ok(Some(10)), "a grandchild with nobody between");
+        assert_eq!(top_of(&[30, 50]), Ok(Some(30)), "a child that ended meanwhile");
+        assert_eq!(top_of(&[50]), Ok(None), "a server that ended meanwhile");
     }
 
     fn listener(local: &str, v6_only: Option<bool>, inode: u32) -> Socket {

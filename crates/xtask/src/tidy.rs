@@ -19,6 +19,7 @@ mod names;
 mod unfinished;
 
 mod characters;
+mod doc_examples;
 mod headings;
 mod paths;
 mod sizes;
@@ -47,6 +48,7 @@ const CHECKS: &[Check] = &[
     names::check,
     unfinished::check,
     characters::check,
+    doc_examples::check,
     headings::check,
     paths::check,
     sizes::check,

@@ -69,7 +69,7 @@ fn a_server_that_closes_first_is_told_from_us() {
     let server = Server::start("target-sink", &silently);
     let url = server.url("/");
     // So long that a generator that gets no CPU for a while does not close first.
-    let churn = ["churn", &url, "--devices", "20", "--hold", "10m", "-d", "3"];
+    let churn = ["churn", &url, "--devices", "20", "--hold", "10m", "-d", "1"];
     let churn = [&churn[..], &["--ramp-up", "200ms"]].concat();
     let (_, record) = measure(&churn);
     assert!(assert_accounts(point(&record)) > 0);

@@ -135,6 +135,10 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     assert!(count(&record["points"][0], "/requests/completed") > 0);
 }
 
+/// So many requests that faults happen, however slow this host is.
+const MANY: [&str; 2] = ["-n", "3000"];
+const PIPELINED: [&str; 4] = ["-n", "3000", "-p", "4"];
+
 /// A load against a sink with a fault, with each driver: it must end in time, with every request
 /// accounted for. `look` checks the point of each.
 fn survives(fault: &[&str], more: &[&str], look: impl Fn(&Value)) {
@@ -147,8 +151,7 @@ fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
     let server = Server::start("target-sink", &[&["--threads", "1"], fault].concat());
     let url = server.url("/bytes/200");
     let begin = Instant::now();
-    let load =
-        ["load", &url, "--driver", driver, "-c", "8", "-d", "1", "--warmup", "0", "-T", "1s"];
+    let load = ["load", &url, "--driver", driver, "-c", "8", "--warmup", "0", "-T", "1s"];
     let (_, record) = measure(&[&load, more].concat());
     assert!(begin.elapsed() < PATIENCE, "{fault:?}: it ends");
     let point = record["points"][0].clone();
@@ -162,29 +165,29 @@ fn survives_on(driver: &str, fault: &[&str], more: &[&str]) -> Value {
 #[test]
 fn hostile_responses_are_counted_and_never_crash_or_hang() {
     let _turn = turn();
-    survives(&["--garbage", "5%"], &[], |point| {
+    survives(&["--garbage", "5%"], &MANY, |point| {
         assert!(count(point, "/errors/parse") > 0);
     });
-    survives(&["--truncate", "5%"], &["-p", "4"], |point| {
+    survives(&["--truncate", "5%"], &PIPELINED, |point| {
         assert!(count(point, "/errors/parse") > 0, "a truncated response is not a response");
     });
-    survives(&["--close-after", "10", "--close-silently"], &["-p", "4"], |point| {
+    survives(&["--close-after", "10", "--close-silently"], &PIPELINED, |point| {
         assert!(count(point, "/errors/closed") > 0);
         assert!(count(point, "/requests/completed") > 0);
     });
-    survives(&["--close-after", "10", "--reset", "--close-silently"], &["-p", "4"], |point| {
+    survives(&["--close-after", "10", "--reset", "--close-silently"], &PIPELINED, |point| {
         let of = |class: &str| count(point, &format!("/errors/{class}"));
         assert!(of("reset") > of("closed"), "{}", point["errors"]);
     });
-    survives(&["--status", "500:10%"], &[], |point| {
+    survives(&["--status", "500:10%"], &MANY, |point| {
         let share = count(point, "/status/5xx") as f64 / count(point, "/requests/sent") as f64;
         assert!((share - 0.1).abs() < 0.03, "{share}");
     });
-    survives(&["--slow-bytes", "7/100us"], &[], |point| {
+    survives(&["--slow-bytes", "7/100us"], &MANY, |point| {
         assert!(count(point, "/requests/completed") > 0);
         assert_eq!(count(point, "/requests/failed"), 0);
     });
-    survives(&["--delay", "fixed:10s"], &[], |point| {
+    survives(&["--delay", "fixed:10s"], &["-d", "1"], |point| {
         assert_eq!(count(point, "/requests/completed"), 0);
         assert!(point["latency_ns"]["p50"].is_null(), "no response, no median");
     });

@@ -44,4 +44,4 @@ mod tune;
 mod usage;
 
 /// How many tests make load at the same time. Nothing here depends on what else runs.
-const LOADS_AT_ONCE: usize = 3;
+const LOADS_AT_ONCE: usize = 6;

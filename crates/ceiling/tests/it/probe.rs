@@ -198,7 +198,7 @@ fn assert_goes_on(said: &Said, why: &str) {
 fn a_run_goes_on_when_the_probe_is_killed_stopped_or_hangs() {
     let _turn = turn();
     let folder = Folder::new("probe-killed");
-    let server = sink();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
     let url = server.url("/");
     let mut probe = Probe::start(&folder, &[]);
     let said = lose(&mut probe, &url, "8", |probe| probe.signal("KILL"));

@@ -231,7 +231,7 @@ fn what_cannot_be_profiled_is_told_and_the_run_goes_on() {
     let server = Server::start("target-fasthttp", &[]);
     let url = server.url("/simple");
     let nobody = debug_address();
-    let load = ["load", &url, "-c", "4", "-d", "2", "--profile", &nobody];
+    let load = ["load", &url, "-c", "4", "-R", "200", "-d", "2", "--profile", &nobody];
     let (_, record) = measure(&load);
     let failures = record["profile"]["failures"].as_array().unwrap();
     assert_eq!(failures.len(), 4, "{failures:?}");
@@ -240,7 +240,7 @@ fn what_cannot_be_profiled_is_told_and_the_run_goes_on() {
     assert!(record["points"][0]["rate"].as_f64().unwrap() > 0.0);
 
     // Without perf in the PATH there is no profile.
-    let load = ["load", &url, "-c", "4", "-d", "2", "--profile", "auto", "--json"];
+    let load = ["load", &url, "-R", "200", "-d", "2", "--profile", "auto", "--json"];
     let output = ceiling(&load).env("PATH", "/nowhere").output().unwrap();
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     let failures = record["profile"]["failures"].as_array().unwrap();

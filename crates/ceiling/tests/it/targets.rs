@@ -5,8 +5,9 @@ use crate::harness::{Server, count, measure, turn};
 fn holds_what_the_server_counted(program: &str, arguments: &[&str], driver: &str) {
     let server = Server::start(program, arguments);
     let url = server.url("/read");
-    let (code, record) =
-        measure(&["load", &url, "-c", "50", "-d", "2", "--warmup", "200ms", "--driver", driver]);
+    let (code, record) = measure(&[
+        "load", &url, "-c", "50", "-d", "500ms", "--warmup", "100ms", "--driver", driver,
+    ]);
     // The preflight connection sent no request.
     let stopped = server.stop();
     let context = format!("{program} {arguments:?} {driver}");
