@@ -348,7 +348,8 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let Some(analysis) = &of.analysis else { continue };
-        if analysis.visits.iter().all(|visit| visit.block.is_none()) {
+        let has_blocks = analysis.visits.iter().any(|visit| visit.block.is_some());
+        if !has_blocks && !analysis.visits.is_empty() {
             warnings.push(format!("{name} visited each cell once, without blocks"));
         }
         if let Some(trend) = analysis.course.trend.filter(|trend| trend.is_seen) {

@@ -154,6 +154,16 @@ fn an_abandoned_change_whose_entry_cannot_be_put_away_is_told_to_be_back() {
 }
 
 #[test]
+fn an_entry_of_an_earlier_boot_that_cannot_be_put_away_is_no_news() {
+    let ground = Ground::new();
+    ground.killed(ground.begin().unwrap());
+    fs::write(ground.folder.join("done"), "").unwrap();
+    ground.made.write("/proc/sys/kernel/random/boot_id", "another");
+    assert_eq!([ground.next_start(), ground.next_start()], ["", ""], "the restart put it back");
+    assert_eq!(ground.limit(), "20000 100000", "what is set since then is not ours");
+}
+
+#[test]
 fn status_shows_it_and_revert_undoes_it() {
     let ground = Ground::new();
     let held = ground.begin().unwrap();
