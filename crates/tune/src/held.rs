@@ -265,10 +265,7 @@ fn put_back_one(host: &Host, journal: &Journal, story: &Story) -> Option<String>
         format!("put back what an experiment of process {pid}, which was killed, had changed");
     let done = match revert::revert(host, journal, &which, &mut |_| {}) {
         // A restart of the host undid it.
-        Ok(_) if story.header.boot_id != host.boot_id => return None,
-        Err(TuneError::EntryStays { rows, .. })
-            if story.header.boot_id != host.boot_id && trouble(&rows).is_none() =>
-        {
+        Ok(_) | Err(TuneError::EntryStays { .. }) if story.header.boot_id != host.boot_id => {
             return None;
         }
         Ok(rows) => trouble(&rows).map_or(Ok(()), Err),
