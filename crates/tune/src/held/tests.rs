@@ -153,6 +153,24 @@ fn an_abandoned_change_whose_entry_cannot_be_put_away_is_told_to_be_back() {
     assert_eq!(ground.limit(), "max 100000");
 }
 
+/// A restart of the host undid it, so there is nothing to tell.
+#[test]
+fn what_a_restart_undid_is_not_told_though_its_entry_cannot_be_put_away() {
+    let ground = Ground::new();
+    let file = ground.killed(ground.begin().unwrap());
+    let text = fs::read_to_string(&file).unwrap();
+    let earlier = text.replace(&ground.host().boot_id, "00000000-0000-4000-8000-000000000000");
+    assert_ne!(text, earlier);
+    fs::write(&file, earlier).unwrap();
+    ground.made.write(FILE, "max 100000");
+    let aside = ground.folder.join("done");
+    fs::write(&aside, "").unwrap();
+    assert_eq!(ground.next_start(), "");
+    assert!(file.exists(), "its entry stays");
+    assert_eq!(standing(&ground.host(), &ground.journal()).unwrap(), [], "and is closed");
+    assert_eq!(ground.limit(), "max 100000");
+}
+
 #[test]
 fn status_shows_it_and_revert_undoes_it() {
     let ground = Ground::new();
