@@ -3,8 +3,9 @@
 //! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). Only
 //! the words after the tool's name count, up to a pipe: what stands before it are programs that
 //! start the tool (`taskset -c 1 wrk ..`), with flags of their own. Some take the tool's command as
-//! one word (`ssh client 'wrk ..'`). The file takes precedence over the command line, and the
-//! command line over figures passed as options.
+//! one word (`ssh client 'wrk ..'`). Others start nothing, and what they name is no command of the
+//! tool (`mkdir wrk`). The file takes precedence over the command line, and the command line over
+//! figures passed as options.
 
 use crate::page::Page;
 use crate::printed::{count, go_duration, rounded, seconds};
@@ -153,29 +154,35 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
 /// flags of another program, such as a script, say nothing about the load.
 fn own_words(tool: &str, typed: &str) -> Option<Vec<String>> {
     let words = shell::words(typed);
-    let own = match words.first()?.starts_with('-') {
-        true => words,
-        false => started(tool, words, usize::MAX)?,
-    };
-    Some(own.into_iter().take_while(|word| !is_end(word)).collect())
+    match words.first()?.starts_with('-') {
+        true => Some(words.into_iter().take_while(|word| !is_end(word)).collect()),
+        false => started(tool, &words, usize::MAX),
+    }
 }
 
 /// The words after the tool's name, which is one of the first `most` words. Where none of them is,
 /// a word with spaces may be the tool's command (`bash -c "wrk .."`); it may also be a text about
 /// the tool, so a flag or an address must follow the name there.
-fn started(tool: &str, mut words: Vec<String>, most: usize) -> Option<Vec<String>> {
-    if let Some(at) = named_at(tool, &words) {
-        return (at < most).then(|| words.split_off(at + 1));
+fn started(tool: &str, words: &[String], most: usize) -> Option<Vec<String>> {
+    if let Some(at) = named_at(tool, words) {
+        return (at < most).then(|| behind(words, at).cloned().collect());
     }
-    let quoted = words.iter().filter(|word| word.contains(char::is_whitespace));
-    let own = |word: &String| started(tool, shell::words(word), most).filter(|own| is_typed(own));
+    let all = of_starters(words).map(|at| &words[at]);
+    let quoted = all.filter(|word| word.contains(char::is_whitespace));
+    let own =
+        |word: &String| started(tool, &shell::words(word), most).filter(|own| is_typed(own.iter()));
     quoted.take(WORDS_MAX).find_map(own)
 }
 
+/// The words of a command behind one of them.
+fn behind(words: &[String], at: usize) -> impl Iterator<Item = &String> {
+    words[at + 1..].iter().take_while(|word| !is_end(word)).take(WORDS_MAX)
+}
+
 /// Whether a flag or an address is among the words after a tool's name.
-fn is_typed(own: &[String]) -> bool {
+fn is_typed<'a>(mut own: impl Iterator<Item = &'a String>) -> bool {
     let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
-    own.iter().any(|word| is_flag(word) || word.contains("://"))
+    own.any(|word| is_flag(word) || word.contains("://"))
 }
 
 /// Words that end a command.
@@ -183,23 +190,68 @@ const ENDS: [&str; 5] = ["|", "||", "&&", "&", ";"];
 /// Flags of other programs whose value may be the name of a tool.
 const NAMING: [&str; 7] = ["--name", "-u", "--user", "-g", "--group", "-h", "--hostname"];
 
+/// What may stand before the name of a program.
+const LEADING: [&str; 4] = ["sudo", "do", "then", "{"];
+/// Programs that start no tool; what follows them may be called like one.
+const OTHERS: [&str; 40] = [
+    "[", "alias", "apk", "apt", "apt-get", "brew", "cargo", "cat", "cd", "chmod", "chown",
+    "command", "cp", "curl", "dnf", "echo", "export", "file", "git", "grep", "head", "ln", "ls",
+    "make", "mkdir", "mv", "npm", "printf", "pushd", "rm", "stat", "tail", "tar", "test", "touch",
+    "type", "unzip", "wget", "which", "yum",
+];
+/// Programs that start others, and that a line after `#` or `>` may begin with.
+const STARTERS: [&str; 23] = [
+    "bash", "chroot", "chrt", "docker", "env", "exec", "ionice", "ip", "kubectl", "nice", "nohup",
+    "npx", "nsenter", "numactl", "perf", "podman", "sh", "ssh", "stdbuf", "strace", "taskset",
+    "time", "timeout",
+];
+
 fn is_end(word: &str) -> bool {
     ENDS.contains(&word)
 }
 
+/// The name of a program without its folder.
+fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a word sets a variable for the program behind it.
+fn is_setting(word: &str) -> bool {
+    word.contains('=') && !word.starts_with('-')
+}
+
+/// The words that may start a tool: not those of a program that starts none, such as `mkdir`.
+fn of_starters(words: &[String]) -> impl Iterator<Item = usize> {
+    let (mut begins, mut is_other) = (true, false);
+    (0..words.len()).filter(move |at| {
+        let word = words[*at].as_str();
+        if is_end(word) {
+            (begins, is_other) = (true, false);
+        } else if begins && !is_setting(word) && !LEADING.contains(&word) {
+            (begins, is_other) = (false, OTHERS.contains(&program(word)));
+        }
+        !is_other
+    })
+}
+
+/// Whether a word names a tool, or a program that is built of it.
+fn is_named(tool: &str, word: &str) -> bool {
+    // wrk2 builds a program that is called wrk.
+    let called = |tool: &str| program(word).strip_prefix(tool).is_some_and(is_version);
+    let is_called = called(tool) || (tool == "wrk2" && called("wrk"));
+    is_called && !word.starts_with('-') && !word.contains("://") && !word.contains('=')
+}
+
 /// Which word starts the tool. Other words follow it: no tool starts a load without any, and in
-/// `cd hey && ./hey ..` the first is the name of a folder.
+/// `cd hey && ./hey ..` the first is the name of a folder. A flag or an address tells more than
+/// another word, as in `docker build -t hey . && hey -c 5 ..`.
 fn named_at(tool: &str, words: &[String]) -> Option<usize> {
     let is_value = |at: usize| at > 0 && NAMING.contains(&words[at - 1].as_str());
-    let is_named = |word: &str| {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        // wrk2 builds a program that is called wrk.
-        let called = |tool: &str| name.strip_prefix(tool).is_some_and(is_version);
-        let is_called = called(tool) || (tool == "wrk2" && called("wrk"));
-        is_called && !word.starts_with('-') && !word.contains("://") && !word.contains('=')
-    };
     let is_followed = |at: usize| words.get(at + 1).is_some_and(|next| !is_end(next));
-    (0..words.len()).find(|at| is_named(&words[*at]) && !is_value(*at) && is_followed(*at))
+    let is_it = |at: &usize| is_named(tool, &words[*at]) && !is_value(*at) && is_followed(*at);
+    let named: Vec<usize> = of_starters(words).filter(is_it).take(WORDS_MAX).collect();
+    let typed = named.iter().find(|at| is_typed(behind(words, **at)));
+    typed.or(named.first()).copied()
 }
 
 /// Whether the name of a program or an image goes on like this after the tool's:
@@ -221,20 +273,25 @@ fn of_oha(told: &mut Foreign, own: &[&str]) {
 }
 
 /// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a
-/// heading or a quote, so a flag or an address must follow the name there, and a quoted command is
-/// none of this run.
+/// comment or a quote, which may be about another run. So the first word must be a program there,
+/// and a flag or an address must follow the tool's name.
 fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
     head.lines().take(HEAD_LINES).find_map(|spot| {
         let line = spot.text.trim_start();
         let typed = line.strip_prefix(['$', '#', '>'])?.trim();
         let words = shell::words(typed);
-        let is_command = match line.starts_with('$') {
-            true => started(tool, words, NAMED_MAX).is_some(),
-            false => named_at(tool, &words)
-                .is_some_and(|at| at < NAMED_MAX && is_typed(&words[at + 1..])),
-        };
+        let own = started(tool, &words, NAMED_MAX)?;
+        let is_command =
+            line.starts_with('$') || (is_program(tool, words.first()?) && is_typed(own.iter()));
         is_command.then(|| model::secret::text(typed))
     })
+}
+
+/// Whether a line that starts so is a command, and not prose.
+fn is_program(tool: &str, word: &str) -> bool {
+    let known: [&[&str]; 3] = [&STARTERS, &OTHERS, &LEADING];
+    let is_known = known.iter().any(|names| names.contains(&program(word)));
+    is_known || is_named(tool, word) || is_setting(word)
 }
 
 fn from_flags(told: &mut Foreign, flags: &Flags, words: &[&str]) {
@@ -342,6 +399,12 @@ mod tests {
             "ssh -c aes client 'hey -c 100 http://h/' -c 5",
             "bash -c \"cd hey && ./hey -c 100 -H 'X: -c 5' http://h/ | tee -c 7\" -c 5",
             "ssh client \"bash -c 'hey -c 100 http://h/'\"",
+            "mkdir hey out && hey -c 100 http://h/",
+            "mkdir hey out; hey -c 100 http://h/; sleep -c 3",
+            "wget -O hey http://d/hey && ./hey -c 100 http://h/",
+            "sudo cp -r hey /opt|cat; A=1 hey -c 100 http://h/|tee -c 7",
+            "docker build -t hey . && docker run hey -c 100 http://h/",
+            "echo 'hey -c 5 http://h/' && ssh client 'hey -c 100 http://h/'",
         ] {
             assert_eq!(figures(&completed("hey", typed))[0], Some(100.0), "{typed}");
             let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
@@ -355,6 +418,32 @@ mod tests {
         assert_eq!((told.command, told.connections.is_some()), (None, false), "a quote");
         let told = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
         assert_eq!(figures(&told)[0], None, "a text about the tool");
+    }
+
+    #[test]
+    fn a_line_above_the_output_is_a_command_only_if_it_begins_like_one() {
+        let command = |line: &str| {
+            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+            complete(&mut told, &Given::default(), Page(line));
+            told.command
+        };
+        for typed in [
+            "./hey -c 100 http://h/",
+            "bash -c 'hey -c 100 http://h/'",
+            "cd hey && ./hey -c 100 http://h/",
+            "A=1 taskset -c 1 hey -c 100 http://h/",
+        ] {
+            assert_eq!(command(&format!("# {typed}\n")).as_deref(), Some(typed));
+        }
+        for prose in [
+            "# We ran hey -c 10 http://old/ a week ago",
+            "> compare with hey -c 10 http://old/",
+            "# hey with 10 connections; see http://old/",
+            "$ mkdir hey out",
+            "$ cargo install hey --locked",
+        ] {
+            assert_eq!(command(prose), None, "{prose}");
+        }
     }
 
     #[test]

@@ -348,8 +348,9 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let Some(analysis) = &of.analysis else { continue };
-        let has_blocks = analysis.visits.iter().any(|visit| visit.block.is_some());
-        if !has_blocks && !analysis.visits.is_empty() {
+        if analysis.visits.is_empty() {
+            warnings.push(format!("no visit of {name} was measured"));
+        } else if analysis.visits.iter().all(|visit| visit.block.is_none()) {
             warnings.push(format!("{name} visited each cell once, without blocks"));
         }
         if let Some(trend) = analysis.course.trend.filter(|trend| trend.is_seen) {
@@ -362,7 +363,10 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
         }
     }
     let hosts = |of: &Experiment| of.analysis.as_ref().map(|analysis| analysis.hosts.clone());
-    if hosts(a) != hosts(b) {
+    // Without a measured visit, the hosts are not known.
+    let is_unmeasured =
+        |of: &Experiment| of.analysis.as_ref().is_some_and(|analysis| analysis.visits.is_empty());
+    if !is_unmeasured(a) && !is_unmeasured(b) && hosts(a) != hosts(b) {
         warnings.push("the hosts or their kernels differ".to_string());
     }
     if a.version != b.version {

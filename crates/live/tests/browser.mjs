@@ -1,6 +1,7 @@
 // Opens the page of a running measurement in headless Chromium, and checks that its charts grow,
 // that a verdict appears before the end, that report and record stay after the run has ended, that
-// nothing is cut off on a phone, and that it can be read without scripts.
+// nothing is cut off on a phone, and that it can be read without scripts. Then it plays the events
+// of a longer run and of an experiment of --confirm to that page.
 //
 //   node crates/live/tests/browser.mjs CEILING TARGET_SINK [--screenshots FOLDER]
 
@@ -168,11 +169,69 @@ const withoutScripts = async (browser) => {
   await tab.close();
 };
 
+const withEventsOfALongerRun = async (browser) => {
+  const run = await load("600s");
+  const tab = await Tab.open(browser, run.url);
+  const source = `
+    window.EventSource = class { constructor() { window.made = this; } close() {} };
+    window.tickAt = (seconds) => ({
+      kind: "tick", t_s: seconds, stage: "measuring", done: null, in_flight: 8, open: 8,
+      counts: "responses", rate: 8000 + seconds % 7, p50_ns: 1e6, p99_ns: 2e6, client_cpus: 0.5,
+      server_cpus: 0.5, client_busy: 0.2, server_busy: null, failures: 0, failed: [],
+    });`;
+  await tab.send("Page.addScriptToEvaluateOnNewDocument", { source });
+  await tab.send("Page.reload");
+  await until(tab, "a page that gets no events of the run",
+    "window.made?.onmessage != null && document.documentElement.dataset.report === 'ready'");
+  const play = (messages) => tab.evaluate(`${messages}.forEach((message) =>
+    made.onmessage({ data: JSON.stringify(message), lastEventId: "" }))`);
+  const ticks = (count) => until(tab, `${count} ticks`,
+    `document.documentElement.dataset.ticks === '${count}'`);
+  const seen = () => tab.evaluate(`(() => {
+    const { x, series, bands } = ceilingCharts.mounted[0].chart.views[0];
+    const [stage, gap] = ["stage", "gap"].map((id) => document.getElementById(id).textContent);
+    const ends = [x[0], x[x.length - 1]].join(" to ");
+    const isWhole = series.every(({ y }) => y.length === x.length);
+    return { count: x.length, ends, isWhole, stage, gap, bands: bands.map(({ to }) => to).join() };
+  })()`);
+  const same = (is, what, wanted) => Object.entries(wanted).forEach(([key, value]) =>
+    expect(is[key] === value, `${what}: ${key} is '${is[key]}', not '${value}'`));
+
+  await play(`[
+    { kind: "begin", title: "made up", subtitle: "" },
+    { kind: "level", index: 0, of: 1, text: "c8" },
+    ...Array.from({ length: 20_000 }, (_, nth) => tickAt(nth / 5)),
+  ]`);
+  await ticks(20_000);
+  const stage = "measuring";
+  same(await seen(), "at the limit of ticks", { count: 20_000, gap: "", stage, bands: "3999.8" });
+  await play("[tickAt(4000)]");
+  await ticks(20_001);
+  same(await seen(), "past the limit of ticks", {
+    count: 15_001, ends: "0 to 4000", isWhole: true, stage, bands: "4000",
+    gap: "5000 older ticks were left out: the run is too long to keep all.",
+  });
+  await looked(tab, "past the limit of ticks");
+
+  const doing = "half of the server's CPU time, block 1 of 2";
+  await play(`[{ kind: "doing", text: ${JSON.stringify(doing)} }, tickAt(4001), tickAt(4002)]`);
+  await ticks(20_003);
+  same(await seen(), "in a block of an experiment", { stage: doing, bands: "4000" });
+  await play(`[{ kind: "level", index: 0, of: 1, text: "c8" }, tickAt(4003)]`);
+  await ticks(20_004);
+  same(await seen(), "after an experiment", { stage, bands: "4000,4003" });
+  await looked(tab, "after an experiment");
+  run.child.kill("SIGTERM");
+  await once(run.child, "exit");
+  await tab.close();
+};
+
 const browser = new Browser(findBrowser());
 await browser.send("Browser.setDownloadBehavior", { behavior: "deny" });
 try {
   await whileItRuns(browser);
   await withoutScripts(browser);
+  await withEventsOfALongerRun(browser);
 } catch (error) {
   faults.push(error.message);
 } finally {

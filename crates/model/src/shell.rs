@@ -21,7 +21,8 @@ pub fn line(words: &[String]) -> String {
     shown.join(" ")
 }
 
-/// The words of a line, without their quotes. If a quote is never closed, quotes are letters.
+/// The words of a line, without their quotes; `;` and `|` are words of their own. If a quote is
+/// never closed, quotes are letters, and only spaces divide words.
 pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();
@@ -37,6 +38,10 @@ pub fn words(line: &str) -> Vec<String> {
                 Some(next) => word.get_or_insert_default().push(next),
             },
             (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, ';' | '|') => {
+                words.extend(word.take());
+                words.push(letter.to_string());
+            }
             _ => word.get_or_insert_default().push(letter),
         }
     }
@@ -120,6 +125,7 @@ mod tests {
     fn quotes_hold_words_together_unless_one_is_left_open() {
         assert_eq!(words("a  'b -c 5' \"d\\\"e\" f\\ g ''"), ["a", "b -c 5", "d\"e", "f g", ""]);
         assert_eq!(words("a \\\n b"), ["a", "b"]);
+        assert_eq!(words("a;b 'c;d' e\\;f|g"), ["a", ";", "b", "c;d", "e;f", "|", "g"]);
         assert_eq!(words("don't -c 5"), ["don't", "-c", "5"]);
     }
 }

@@ -120,6 +120,12 @@ fn what_cannot_be_compared_is_refused() {
     fs::write(&path, older.to_string()).unwrap();
     let said = run(&["compare", &base, &path]);
     assert!(said.code == 2 && said.stderr.contains("give the folder"), "{}", said.stderr);
+    for cell in older["cells"].as_array_mut().unwrap() {
+        cell["fate"] = json!({"fate": "failed", "why": "it did not start"});
+    }
+    fs::write(&path, older.to_string()).unwrap();
+    let said = run(&["compare", &base, &path]);
+    assert!(said.code == 2 && said.stderr.contains("no visit of it was"), "{}", said.stderr);
 }
 
 #[test]

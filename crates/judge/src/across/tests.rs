@@ -1,7 +1,7 @@
 //! Two days in virtual time: what differs between them is known.
 
 use super::*;
-use model::analysis::{Analysis, Conditions, Excluded, VisitSeen};
+use model::analysis::{Analysis, Conditions, Excluded, HostSeen, VisitSeen};
 use model::experiment::{Conclusion, Fate, SCHEMA};
 use model::random::Random;
 
@@ -234,6 +234,34 @@ fn visits_without_a_rate_are_counted() {
     let of = across(&base, &new, &[]);
     let warning = warning.replace("1 of", "8 of");
     assert!(of.warnings.contains(&warning), "{:?}", of.warnings);
+}
+
+#[test]
+fn an_experiment_without_a_measured_visit_is_said_to_be_such() {
+    let mut base = day(1, &[("x", 0.0, 0.003)], 6);
+    let host = HostSeen {
+        side: "client".to_string(),
+        hostname: "h".to_string(),
+        kernel: "6.12".to_string(),
+        cpu_model: String::new(),
+        cpus: 2,
+    };
+    base.analysis.as_mut().unwrap().hosts.push(host);
+    let mut failed = day(2, &[("x", 0.0, 0.003)], 6);
+    for cell in &mut failed.cells {
+        cell.fate = Fate::Failed { why: "it did not start".to_string() };
+    }
+    failed.analysis = Some(Analysis::default());
+    let of = across(&base, &failed, &bounds(&["rate<-3%"]));
+    assert_eq!(of.warnings, ["no visit of B was measured", "6 visits of B failed"]);
+    assert_eq!(outcomes(&of), [("x", Outcome::Undecided)]);
+    let of = across(&failed, &base, &[]);
+    assert_eq!(of.warnings, ["no visit of A was measured", "6 visits of A failed"]);
+    for visit in &mut base.analysis.as_mut().unwrap().visits {
+        visit.block = None;
+    }
+    let of = across(&base, &base, &[]);
+    assert_eq!(of.warnings[0], "A visited each cell once, without blocks");
 }
 
 /// Each request of six visits failed: how late they would have been is not known.

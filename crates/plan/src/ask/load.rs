@@ -185,6 +185,7 @@ mod tests {
             ("k6 --threads 2", "leave --threads out"),
             ("wrk --driver epoll", "leave --driver out"),
             ("wrk --sample-failures", "leave --sample-failures out"),
+            ("wrk2 -R 100 --arrivals poisson", "leave --arrivals out"),
         ] {
             let said = threads(words).unwrap_err();
             assert!(said.contains(why), "{words}: {said}");

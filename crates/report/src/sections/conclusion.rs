@@ -168,14 +168,18 @@ fn briefly(one: &Contrast, design: &Design) -> String {
         Some(Conclusion::More) => format!("{cell} is {higher} ({by})"),
         Some(Conclusion::Less) => format!("{cell} is {lower} ({by})"),
         Some(Conclusion::Same) => format!("{cell} is {same} within {} ({by})", band(design)),
+        Some(Conclusion::Undecided) if one.ratio.is_none() => {
+            format!("{cell} is undecided ({})", more(one))
+        }
         Some(Conclusion::Undecided) => format!("{cell} is undecided ({by}, {})", more(one)),
         None => format!("{cell} was not compared ({})", plural(one.pairs, "pair")),
     }
 }
 
-/// How many more blocks an undecided contrast needs.
+/// How many more blocks an undecided contrast needs, or why none help.
 pub(super) fn more(one: &Contrast) -> String {
     match one.more_blocks {
+        _ if one.ratio.is_none() => "too few visits are above zero".to_string(),
         _ if one.below_floor => "the host varies as much by itself".to_string(),
         Some(blocks) => format!("about {}", plural(blocks, "more block")),
         None => "more blocks would hardly decide it".to_string(),
@@ -417,8 +421,11 @@ mod tests {
         let (ratio, low, high) = (None, None, None);
         let none = Contrast { ratio, low, high, pairs: 0, ..of.contrasts[0].clone() };
         let none = Contrast { conclusion: Some(Conclusion::Undecided), more_blocks: None, ..none };
-        let said = pair(&none, &of.design.clone().unwrap());
+        let design = of.design.clone().unwrap();
+        let said = pair(&none, &design);
         assert!(said.ends_with(" is undecided: too few visits are above zero."), "{said}");
+        let said = briefly(&none, &design);
+        assert!(said.ends_with(" is undecided (too few visits are above zero)"), "{said}");
     }
 
     #[test]

@@ -153,6 +153,7 @@ fn an_abandoned_change_whose_entry_cannot_be_put_away_is_told_to_be_back() {
     assert_eq!(ground.limit(), "max 100000");
 }
 
+/// A restart of the host undid it, so there is nothing to tell.
 #[test]
 fn an_entry_of_an_earlier_boot_that_cannot_be_put_away_is_no_news() {
     let ground = Ground::new();

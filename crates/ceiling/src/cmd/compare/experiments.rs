@@ -7,7 +7,7 @@ use crate::outputs::Outputs;
 use crate::screen::{style, to_stderr, to_stdout};
 use judge::experiment::analysed;
 use model::across::{Across, Outcome};
-use model::experiment::{Experiment, Fate};
+use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
 use model::run::Run;
 use report::Format;
@@ -93,8 +93,14 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
         })
         .collect();
     if kept.iter().all(Option::is_none) {
-        let why = "it has no figures of visits, and there are no runs next to it; give the folder \
-                   of the experiment";
+        let is_measured = |cell: &CellResult| matches!(cell.fate, Fate::Measured { .. });
+        let why = match of.cells.iter().any(is_measured) {
+            true => {
+                "it has no figures of visits, and there are no runs next to it; give the folder of \
+                 the experiment"
+            }
+            false => "no visit of it was measured, so there is nothing to compare",
+        };
         return Err(wrong(why.to_string()));
     }
     Ok(Some(analysed(of, &kept)))
