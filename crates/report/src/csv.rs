@@ -8,7 +8,7 @@ use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gat
 use model::fanout::EventInfo;
 use model::histogram::Summary;
 use model::run::{Point, Run, StartInfo, TurnoverInfo};
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 
 /// A column of the file.
 pub struct Column {
@@ -147,7 +147,7 @@ fn requests() -> Vec<Column> {
             p.status.get(class).copied()
         }));
     }
-    for class in ERROR_CLASSES {
+    for class in ErrorClass::ALL {
         let meaning = format!("errors of class {}", class.name());
         columns.push(of_point(format!("errors_{}", class.name()), meaning, move |p| {
             p.errors.get(class.name()).copied()
