@@ -351,18 +351,6 @@ pub(crate) fn side_phrase(side: Side) -> &'static str {
     }
 }
 
-/// The word of the record for a side.
-pub(crate) fn side_word(side: Side) -> &'static str {
-    match side {
-        Side::Measurement => "measurement",
-        Side::Client => "client",
-        Side::Path => "path",
-        Side::Server => "server",
-        Side::None => "none",
-        Side::Unknown => "unknown",
-    }
-}
-
 /// A wall: `server CPU quota (S3)`. Walls that limit together are named one by one, because the
 /// name in such a verdict already includes the others.
 pub(crate) fn wall_name(verdict: &Verdict) -> String {
