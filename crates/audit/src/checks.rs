@@ -23,7 +23,10 @@ mod window;
 
 pub(crate) use together::check as together;
 
+use crate::bounds::Range;
 use model::audit::{Finding, Foreign, Given, Outcome};
+
+const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 /// A check as listed.
 pub struct Listed {
@@ -57,10 +60,10 @@ pub const CHECKS: &[Listed] = &[
 ];
 
 /// A finding without the name of its check, which the registry adds.
-fn said(outcome: Outcome, claims: &[&str], arithmetic: String) -> Finding {
+fn said(outcome: Outcome, claims: &[impl AsRef<str>], arithmetic: String) -> Finding {
     Finding {
         check: String::new(),
-        claims: claims.iter().map(|claim| claim.to_string()).collect(),
+        claims: claims.iter().map(|claim| claim.as_ref().to_string()).collect(),
         outcome,
         arithmetic,
         settle: String::new(),
@@ -69,8 +72,21 @@ fn said(outcome: Outcome, claims: &[&str], arithmetic: String) -> Finding {
 }
 
 /// A finding that says what to run.
-fn open(outcome: Outcome, claims: &[&str], arithmetic: String, settle: &str) -> Finding {
+pub(crate) fn open(
+    outcome: Outcome,
+    claims: &[impl AsRef<str>],
+    arithmetic: String,
+    settle: &str,
+) -> Finding {
     Finding { settle: settle.into(), ..said(outcome, claims, arithmetic) }
+}
+
+/// Whether a reported figure can be what others give by calculation.
+fn compared(calculated: Range, told: Range, claims: &[impl AsRef<str>], words: String) -> Finding {
+    match calculated.excludes(told) {
+        true => open(Outcome::CannotBe, claims, words, AGAIN),
+        false => said(Outcome::Holds, claims, words),
+    }
 }
 
 /// The claims of all percentiles, at or above a share.

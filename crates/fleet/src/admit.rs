@@ -191,7 +191,7 @@ fn no_way_around(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> 
     let name = &trial.resolution.name;
     if !name.is_empty() && *name != format!("{}:{}", bracketed(&url.host), url.port) {
         // The connections would go to another host than that of the URL.
-        let (scheme, _) = scheme_of(url);
+        let scheme = url.scheme.name();
         let other = Url::parse(&format!("{scheme}://{name}")).map_err(|error| error.to_string())?;
         allow.check_url(&other).map_err(|error| error.to_string())?;
         return Err("an agent connects to the host of the URL and to no other; leave out \
@@ -243,21 +243,12 @@ fn hosts(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
         named.insert(&*request.host);
         named.extend(request.headers.iter().filter(is_host).map(|(_, value)| value.trim()));
     }
-    let (scheme, _) = scheme_of(url);
+    let scheme = url.scheme.name();
     for host in named.into_iter().filter(|host| !host.is_empty() && *host != url.authority) {
         let other = Url::parse(&format!("{scheme}://{host}")).map_err(|error| error.to_string())?;
         allow.check_url(&other).map_err(|error| error.to_string())?;
     }
     Ok(())
-}
-
-fn scheme_of(url: &Url) -> (&'static str, Scheme) {
-    let word = match url.scheme {
-        Scheme::Http => "http",
-        Scheme::Https => "https",
-        Scheme::Tcp => "tcp",
-    };
-    (word, url.scheme)
 }
 
 #[cfg(test)]

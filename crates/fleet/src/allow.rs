@@ -201,12 +201,7 @@ impl Allow {
         if self.matching((scheme, host, port)).next().is_some() {
             return Ok(());
         }
-        let word = match scheme {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-            Scheme::Tcp => "tcp",
-        };
-        Err(NotAllowed::Url(format!("{word}://{host}:{port}")))
+        Err(NotAllowed::Url(format!("{}://{host}:{port}", scheme.name())))
     }
 
     /// Checks whether load may go to the URL, before its host is resolved.

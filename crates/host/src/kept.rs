@@ -5,6 +5,7 @@
 
 use crate::scan::ParseError;
 use model::facts::Unreadable;
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
@@ -14,43 +15,29 @@ use std::path::{Path, PathBuf};
 /// No kernel file that we read comes near this; a longer one is refused rather than read on.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// Space for reads, reused from one to the next.
-#[derive(Debug)]
-pub struct Buffer {
-    bytes: Vec<u8>,
+thread_local! {
+    /// Space for the reads of a thread: one page at first, which most files fit.
+    static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![0; 4096]);
 }
 
-impl Default for Buffer {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Buffer {
-    /// One page, which most files fit.
-    pub fn new() -> Self {
-        Self { bytes: vec![0; 4096] }
-    }
-
-    /// Reads `file` from its beginning to its end.
-    fn fill(&mut self, file: &File, shape: FileLayout) -> io::Result<&[u8]> {
-        let mut filled = 0;
-        loop {
-            if filled == self.bytes.len() {
-                if filled >= FILE_BYTES_MAX {
-                    return Err(io::Error::other("the file is longer than 64 MiB"));
-                }
-                self.bytes.resize(filled * 2, 0);
+/// Reads `file` from its beginning to its end, and returns its length.
+fn fill(bytes: &mut Vec<u8>, file: &File, shape: FileLayout) -> io::Result<usize> {
+    let mut filled = 0;
+    loop {
+        if filled == bytes.len() {
+            if filled >= FILE_BYTES_MAX {
+                return Err(io::Error::other("the file is longer than 64 MiB"));
             }
-            match file.read_at(&mut self.bytes[filled..], filled as u64) {
-                Ok(0) => return Ok(&self.bytes[..filled]),
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if shape == FileLayout::OnePiece && filled < self.bytes.len() {
-                return Ok(&self.bytes[..filled]);
-            }
+            bytes.resize(filled * 2, 0);
+        }
+        match file.read_at(&mut bytes[filled..], filled as u64) {
+            Ok(0) => return Ok(filled),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if shape == FileLayout::OnePiece && filled < bytes.len() {
+            return Ok(filled);
         }
     }
 }
@@ -84,13 +71,16 @@ impl Kept {
         Self { path: path.into(), file: None, shape: FileLayout::Records }
     }
 
-    /// The whole file as it is now.
-    pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> io::Result<&'b [u8]> {
+    /// What a function makes of the whole file as it is now. It must not read another one.
+    pub fn read<T>(&mut self, made: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         let file = match &self.file {
             Some(file) => file,
             None => self.file.insert(File::open(&self.path)?),
         };
-        let result = buffer.fill(file, self.shape);
+        let result: io::Result<T> = SPACE.with_borrow_mut(|bytes| {
+            let length = fill(bytes, file, self.shape)?;
+            Ok(made(&bytes[..length]))
+        });
         if result.is_err() {
             // The file may belong to something that has ended; the next read opens the path again.
             self.file = None;
@@ -101,25 +91,22 @@ impl Kept {
     /// Reads and parses, telling which file it was if that fails.
     pub fn parse<T>(
         &mut self,
-        buffer: &mut Buffer,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, Unreadable> {
-        let bytes = match self.read(buffer) {
-            Ok(bytes) => bytes,
-            Err(why) => return Err(self.unreadable(why)),
-        };
-        parse(bytes).map_err(|why| unreadable(&self.path, why))
+        match self.read(parse) {
+            Ok(parsed) => parsed.map_err(|why| self.unreadable(why)),
+            Err(why) => Err(self.unreadable(why)),
+        }
     }
 
     /// The same of a file that need not exist: nothing if the thing it belongs to does not, or no
     /// longer.
     pub fn parse_if_there<T>(
         &mut self,
-        buffer: &mut Buffer,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<Option<T>, Unreadable> {
-        match self.read(buffer) {
-            Ok(bytes) => parse(bytes).map(Some).map_err(|why| self.unreadable(why)),
+        match self.read(parse) {
+            Ok(parsed) => parsed.map(Some).map_err(|why| self.unreadable(why)),
             Err(why) if is_gone(&why) => Ok(None),
             Err(why) => Err(self.unreadable(why)),
         }
@@ -155,19 +142,18 @@ mod tests {
     fn a_file_longer_than_a_page_is_read_whole_and_again() {
         let path = std::env::temp_dir().join(format!("probe-kept-{}", std::process::id()));
         std::fs::write(&path, vec![b'x'; 10_000]).unwrap();
-        let (mut kept, mut buffer) = (Kept::records(&path), Buffer::new());
-        assert_eq!(kept.read(&mut buffer).unwrap().len(), 10_000);
+        let mut kept = Kept::records(&path);
+        assert_eq!(kept.read(<[u8]>::len).unwrap(), 10_000);
         std::fs::write(&path, b"short").unwrap();
-        assert_eq!(kept.read(&mut buffer).unwrap(), b"short");
+        assert_eq!(kept.read(<[u8]>::to_vec).unwrap(), b"short");
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn what_is_not_there_is_gone_and_named() {
         let mut kept = Kept::one_piece("/proc/0/stat");
-        let mut buffer = Buffer::new();
-        assert!(is_gone(&kept.read(&mut buffer).unwrap_err()));
-        let error = kept.parse(&mut buffer, |_| Ok(())).unwrap_err();
+        assert!(is_gone(&kept.read(<[u8]>::len).unwrap_err()));
+        let error = kept.parse(|_| Ok(())).unwrap_err();
         assert_eq!(error.source, "/proc/0/stat");
         assert!(error.why.contains("No such file"), "{}", error.why);
     }

@@ -53,40 +53,44 @@ pub struct Remark {
     pub why: String,
 }
 
-/// Kinds of remarks, the worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A file of an entry is not valid.
-    Invalid,
-    /// The condition of a finding is false now.
-    Stale,
-    /// The condition of a finding is neither true nor false.
-    Undecided,
-    /// A path does not lead to a figure.
-    Dangling,
-    /// The entry that replaces another is missing.
-    NoSuccessor,
-    /// A finding of one entry is false by the result of another entry with the same question.
-    Contradiction,
-    /// This version finds another wall in a run, or calls its rate known where it was not.
-    Rejudged,
-    /// A gate has a different result in this version.
-    Gates,
-    /// Compared results are from different hosts.
-    HostsDiffer,
-    /// Another entry has the same question.
-    AskedAgain,
-    /// The entry is done and has no answer.
-    NoAnswer,
-    /// A run cannot be judged again.
-    NotJudged,
-    /// A prediction was wrong.
-    WrongPrediction,
-    /// A prediction is neither right nor wrong.
-    OpenPrediction,
-    /// A wall is not the expected one.
-    OtherWall,
+model::named! {
+    /// Kinds of remarks, the worst first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        /// A file of an entry is not valid.
+        Invalid = "not valid",
+        /// The condition of a finding is false now.
+        Stale = "no longer holds",
+        /// The condition of a finding is neither true nor false.
+        Undecided = "undecided",
+        /// A path does not lead to a figure.
+        Dangling = "leads to nothing",
+        /// The entry that replaces another is missing.
+        NoSuccessor = "successor is missing",
+        /// A finding of one entry is false by the result of another entry with the same question.
+        Contradiction = "contradicted",
+        /// This version finds another wall in a run, or calls its rate known where it was not.
+        Rejudged = "judged differently",
+        /// A gate has a different result in this version.
+        Gates = "gates differ",
+        /// Compared results are from different hosts.
+        HostsDiffer = "hosts differ",
+        /// Another entry has the same question.
+        AskedAgain = "asked again",
+        /// The entry is done and has no answer.
+        NoAnswer = "no answer",
+        /// A run cannot be judged again.
+        NotJudged = "not judged again",
+        /// A prediction was wrong.
+        WrongPrediction = "prediction was wrong",
+        /// A prediction is neither right nor wrong.
+        OpenPrediction = "prediction is open",
+        /// A wall is not the expected one.
+        OtherWall = "another wall",
+    }
+    /// In a few words.
+    fn words;
 }
 
 /// The weight of a remark.
@@ -120,27 +124,6 @@ impl Kind {
             | Self::NoAnswer
             | Self::NotJudged => Weight::Doubtful,
             Self::WrongPrediction | Self::OpenPrediction | Self::OtherWall => Weight::Result,
-        }
-    }
-
-    /// In a few words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Invalid => "not valid",
-            Self::Stale => "no longer holds",
-            Self::Undecided => "undecided",
-            Self::Dangling => "leads to nothing",
-            Self::NoSuccessor => "successor is missing",
-            Self::Contradiction => "contradicted",
-            Self::Rejudged => "judged differently",
-            Self::Gates => "gates differ",
-            Self::HostsDiffer => "hosts differ",
-            Self::AskedAgain => "asked again",
-            Self::NoAnswer => "no answer",
-            Self::NotJudged => "not judged again",
-            Self::WrongPrediction => "prediction was wrong",
-            Self::OpenPrediction => "prediction is open",
-            Self::OtherWall => "another wall",
         }
     }
 }

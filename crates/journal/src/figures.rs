@@ -6,17 +6,15 @@
 use crate::language::{Basis, Figure, Unit, Value};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
-use model::experiment::{
-    CellResult, CellSummary, Conclusion, Contrast, Experiment, Fate, Figure as Measured,
-};
+use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate, Figure as Measured};
 use model::maps::IntoMap;
 use model::run::{Point, Record};
 use model::standing::{self, Standing};
 use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{
-    FIGURES, best_point, bounds, costs_of, failures_of, figure_of, is_nothing, is_nothing_of_tool,
-    least, least_of, standing_of, standing_of_times, times_of,
+    best_point, bounds, costs_of, failures_of, figure_of, is_nothing, is_nothing_of_tool, least,
+    least_of, standing_of, standing_of_times, times_of,
 };
 use std::collections::BTreeMap;
 
@@ -117,7 +115,7 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
         return of_record(only);
     }
     let mut named = Named::new();
-    for figure in FIGURES {
+    for figure in Measured::ALL {
         let values = measured.iter().filter_map(|record| known(single(record, figure)));
         named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values.collect()));
     }
@@ -138,7 +136,7 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
     if visits.is_empty() {
         return named;
     }
-    for figure in FIGURES {
+    for figure in Measured::ALL {
         let (_, per) = unit_of(figure);
         let value = |visit: &&VisitSeen| {
             let bounds = visit.bounds.get(&figure);
@@ -302,7 +300,7 @@ fn walls(records: &[&Record]) -> Value {
 /// The figures of a single run.
 pub fn of_record(of: &Record) -> Named {
     let mut named = Named::new();
-    for figure in FIGURES {
+    for figure in Measured::ALL {
         named.insert(name_of(figure).to_string(), single(of, figure));
     }
     named.insert("p999".to_string(), p999_of(of));
@@ -426,14 +424,8 @@ fn of_contrast(of: &Contrast, bounded: usize) -> Named {
             of.pairs
         )),
     };
-    let word = of.conclusion.map(|conclusion| match conclusion {
-        Conclusion::More => "more",
-        Conclusion::Less => "less",
-        Conclusion::Same => "same",
-        Conclusion::Undecided => "undecided",
-    });
-    let conclusion = match word {
-        Some(word) => Value::Word([(word.to_string(), 1)].into_map()),
+    let conclusion = match of.conclusion {
+        Some(conclusion) => Value::Word([(conclusion.word().to_string(), 1)].into_map()),
         None => {
             Value::Unknown(format!("it takes three pairs of visits, and there are {}", of.pairs))
         }

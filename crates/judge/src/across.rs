@@ -17,7 +17,6 @@ use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Ou
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use model::order::OrderBy as _;
-use model::visit::FIGURES;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -381,7 +380,7 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
         let subject = Subject::of(of);
-        for figure in FIGURES {
+        for figure in Figure::ALL {
             let is_bounded = |visit: &&VisitSeen| subject.bounds(visit, figure).is_some();
             let count = visits().filter(is_bounded).count();
             if count == 0 {

@@ -10,9 +10,7 @@
 
 use model::fleet::AgentPoint;
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
-use model::objective::{
-    Expectation, Objective, PERCENTILES, Percentile, Relation, Statistic, Term, TermFigure,
-};
+use model::objective::{Expectation, Objective, Percentile, Relation, Statistic, Term, TermFigure};
 use model::punctual::is_moved;
 use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
 use model::standing::{self, Standing};
@@ -216,7 +214,7 @@ impl Times<'_> {
         let Summary { count, censored, min, max, .. } = self.known;
         let recorded = count + censored;
         let ends = [(1, *min), (*count, *max)];
-        let percentiles = PERCENTILES.iter().map(|percentile| {
+        let percentiles = Percentile::ALL.iter().map(|percentile| {
             (rank_of(percentile.quantile(), recorded), value_of(self.known, *percentile))
         });
         let (mut low, mut high) = (None, None);
@@ -264,7 +262,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         _ => {}
     }
     // Lower percentiles can show a miss, but never that the term is met.
-    for lower in PERCENTILES.iter().filter(|lower| **lower < percentile) {
+    for lower in Percentile::ALL.iter().filter(|lower| **lower < percentile) {
         let found = at_percentile(term, *lower, times);
         if found.met == Some(false) {
             return TermFinding::missed(format!("already {}: {}", lower.name(), found.why));

@@ -8,7 +8,7 @@ use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::tick::{
-    Connections, Counters, ERROR_CLASSES, Loop, Phase, Starts, StatusCodes, TargetTally, Tick,
+    Connections, Counters, ErrorClass, Loop, Phase, Starts, StatusCodes, TargetTally, Tick,
     Turnover,
 };
 use model::tls::TlsTally;
@@ -189,7 +189,8 @@ impl Gathered {
     /// What failed so far, by status code and class, most first.
     pub fn failed(&self) -> Vec<(String, u64)> {
         let errors = |class| self.measured.errors.get(class) + self.unmeasured.errors.get(class);
-        let by_class = ERROR_CLASSES.iter().map(|class| (class.name().to_string(), errors(*class)));
+        let by_class =
+            ErrorClass::ALL.iter().map(|class| (class.name().to_string(), errors(*class)));
         let by_code = self.error_codes.counted().map(|(code, count)| (code.to_string(), count));
         let mut failed: Vec<_> = by_code.chain(by_class).filter(|(_, count)| *count > 0).collect();
         failed.order_by_key(|(_, count)| std::cmp::Reverse(*count));

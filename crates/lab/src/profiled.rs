@@ -11,7 +11,7 @@ use judge::observe::Observed;
 use judge::perturb;
 use model::event::Event;
 use model::load::Stop;
-use model::profile::{Capture, PROFILE_KINDS, ProfileKind, ProfileRecord, Profiled};
+use model::profile::{Capture, ProfileKind, ProfileRecord, Profiled};
 use model::run::{Outcome, Point};
 use model::units::NS_PER_S;
 use profile::{Samples, Weight, merged};
@@ -92,7 +92,7 @@ fn keep(
         Err(why) => Some(why.clone()),
     };
     let mut kinds = Vec::new();
-    for kind in PROFILE_KINDS {
+    for kind in ProfileKind::ALL {
         let of_kind = taken.iter().filter(|(_, taken)| taken.kind == kind);
         let samples: Vec<&Samples> = of_kind.map(|(_, taken)| &taken.samples).collect();
         let absent = absent(kind);

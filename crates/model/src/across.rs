@@ -122,8 +122,7 @@ impl FromStr for Bound {
             let at = text.find(['<', '>'])?;
             let (name, rest) = text.split_at(at);
             let fails = if rest.starts_with('<') { Fails::Below } else { Fails::Above };
-            let (_, figure) =
-                Figure::WRITTEN.into_iter().find(|(known, _)| *known == name.trim())?;
+            let figure = Figure::parse(name.trim())?;
             let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
             let is_change = percent.is_finite() && percent > -100.0;
             is_change.then_some(Self { figure, fails, change: percent / 100.0 })

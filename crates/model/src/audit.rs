@@ -84,27 +84,20 @@ pub struct Finding {
     pub bound: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// What can be said about a figure, from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It agrees with the other figures. Nothing more is known.
-    Holds,
-    /// The other figures leave it open.
-    CannotTell,
-    /// The other figures exclude it.
-    CannotBe,
-}
-
-impl Outcome {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::CannotTell => "cannot be told",
-            Self::CannotBe => "cannot be",
-        }
+crate::named! {
+    /// What can be said about a figure, from best to worst.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// It agrees with the other figures. Nothing more is known.
+        Holds = "holds",
+        /// The other figures leave it open.
+        CannotTell = "cannot be told",
+        /// The other figures exclude it.
+        CannotBe = "cannot be",
     }
+    /// In words.
+    fn words;
 }
 
 /// The unit of a figure.

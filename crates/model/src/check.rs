@@ -42,33 +42,22 @@ impl Checks {
     }
 }
 
-/// A check, for counting which one failed. A response is counted under the first that failed, in
-/// this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
-    /// The status code.
-    Status,
-    /// The length of the body.
-    Length,
-    /// Text in the body.
-    Body,
-    /// The hash of the body.
-    Sha256,
-}
-
-/// Every check, in the order of [`Check`].
-pub const CHECKS: [Check; 4] = [Check::Status, Check::Length, Check::Body, Check::Sha256];
-
-impl Check {
-    /// Its name in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Length => "length",
-            Self::Body => "body",
-            Self::Sha256 => "sha256",
-        }
+crate::named! {
+    /// A check, for counting which one failed. A response is counted under the first that failed,
+    /// in this order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Check {
+        /// The status code.
+        Status = "status",
+        /// The length of the body.
+        Length = "length",
+        /// Text in the body.
+        Body = "body",
+        /// The hash of the body.
+        Sha256 = "sha256",
     }
+    /// Its name in the record.
+    fn name;
 }
 
 /// Status codes that a check can call good. Interim responses (1xx) precede the final one.

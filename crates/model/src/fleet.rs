@@ -195,36 +195,27 @@ pub fn fit(mut parts: Vec<Part>, connections_max: u32) -> Vec<Part> {
     parts
 }
 
-/// How the part of an agent in a run ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentEnd {
-    /// It did its part and reported it.
-    #[default]
-    Complete,
-    /// It did its part, and all its counts arrived, but not its own report: what its host did and
-    /// whether its checks passed is not known.
-    NoReport,
-    /// It was cut off for a while, and its measurements arrived afterwards.
-    Late,
-    /// It was cut off and stopped its load by itself; its measurements until then arrived
-    /// afterwards.
-    CutOff,
-    /// It never came back: what it had reported until then counts.
-    Lost,
-}
-
-impl AgentEnd {
-    /// The word in tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::NoReport => "no report",
-            Self::Late => "late",
-            Self::CutOff => "cut off",
-            Self::Lost => "lost",
-        }
+crate::named! {
+    /// How the part of an agent in a run ended.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum AgentEnd {
+        /// It did its part and reported it.
+        #[default]
+        Complete = "complete",
+        /// It did its part, and all its counts arrived, but not its own report: what its host did
+        /// and whether its checks passed is not known.
+        NoReport = "no report",
+        /// It was cut off for a while, and its measurements arrived afterwards.
+        Late = "late",
+        /// It was cut off and stopped its load by itself; its measurements until then arrived
+        /// afterwards.
+        CutOff = "cut off",
+        /// It never came back: what it had reported until then counts.
+        Lost = "lost",
     }
+    /// The word in tables.
+    fn word;
 }
 
 /// The host of an agent, in short.

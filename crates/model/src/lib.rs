@@ -4,6 +4,8 @@
 //! In: numbers and strings. Out: typed values, and the record that other programs read.
 //! Never: IO, a clock, a thread, or another crate of ours.
 
+mod named;
+
 pub mod random;
 pub mod root;
 pub mod secret;

@@ -34,16 +34,20 @@ pub enum Arrival {
     },
 }
 
-/// Distribution of the gaps between planned instants in open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Spacing {
-    /// Equal gaps.
-    Fixed,
-    /// Exponential gaps: a Poisson process.
-    Poisson,
-    /// Gaps uniform between zero and twice the mean.
-    Uniform,
+crate::named! {
+    /// Distribution of the gaps between planned instants in open loop.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Spacing {
+        /// Equal gaps.
+        Fixed = "fixed",
+        /// Exponential gaps: a Poisson process.
+        Poisson = "poisson",
+        /// Gaps uniform between zero and twice the mean.
+        Uniform = "uniform",
+    }
+    /// The word on the command line and in the record.
+    fn name;
 }
 
 /// How long a device holds its connection.
@@ -161,41 +165,22 @@ pub enum Warmup {
     ForNs(u64),
 }
 
-/// How bytes move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DriverKind {
-    /// Linux io_uring.
-    Uring,
-    /// Linux epoll with non-blocking sockets.
-    Epoll,
-    /// No sockets: responses appear at once. Measures our own user code.
-    Null,
-    /// No sockets, virtual time, seeded faults. Tests only.
-    Sim,
-}
-
-impl Spacing {
-    /// The word on the command line and in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Poisson => "poisson",
-            Self::Uniform => "uniform",
-        }
+crate::named! {
+    /// How bytes move.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DriverKind {
+        /// Linux io_uring.
+        Uring = "uring",
+        /// Linux epoll with non-blocking sockets.
+        Epoll = "epoll",
+        /// No sockets: responses appear at once. Measures our own user code.
+        Null = "null",
+        /// No sockets, virtual time, seeded faults. Tests only.
+        Sim = "sim",
     }
-}
-
-impl DriverKind {
     /// The word on the command line and in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uring => "uring",
-            Self::Epoll => "epoll",
-            Self::Null => "null",
-            Self::Sim => "sim",
-        }
-    }
+    fn name;
 }
 
 /// A request to send, before it is encoded.
@@ -255,24 +240,18 @@ pub enum ServerProcess {
     Probe(ProbeChoice),
 }
 
-/// Whether requests wait for responses; the name of an [`Arrival`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadModel {
-    /// [`Arrival::Closed`].
-    Closed,
-    /// [`Arrival::Open`].
-    Open,
-}
-
-impl LoadModel {
-    /// The name in records and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-        }
+crate::named! {
+    /// Whether requests wait for responses; the name of an [`Arrival`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum LoadModel {
+        /// [`Arrival::Closed`].
+        Closed = "closed",
+        /// [`Arrival::Open`].
+        Open = "open",
     }
+    /// The name in records and tables.
+    fn name;
 }
 
 /// What makes a trial a fan-out. Its levels then count subscribers, and its requests are those of
@@ -285,33 +264,24 @@ pub struct Fanout {
     pub writers: u32,
 }
 
-/// What kind of question a trial answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Question {
-    /// How fast is it at this load.
-    Load,
-    /// How far does it go, and what stops it.
-    Ramp,
-    /// How many new connections per second, or how many at once.
-    Churn,
-    /// The highest rate that holds an objective.
-    Find,
-    /// How many events reach their subscribers, and how late.
-    Fanout,
-}
-
-impl Question {
-    /// The command that asks it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Load => "load",
-            Self::Ramp => "ramp",
-            Self::Churn => "churn",
-            Self::Find => "find",
-            Self::Fanout => "fanout",
-        }
+crate::named! {
+    /// What kind of question a trial answers.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Question {
+        /// How fast is it at this load.
+        Load = "load",
+        /// How far does it go, and what stops it.
+        Ramp = "ramp",
+        /// How many new connections per second, or how many at once.
+        Churn = "churn",
+        /// The highest rate that holds an objective.
+        Find = "find",
+        /// How many events reach their subscribers, and how late.
+        Fanout = "fanout",
     }
+    /// The command that asks it.
+    fn word;
 }
 
 /// The value in records of versions that visited each level once.

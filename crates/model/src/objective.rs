@@ -73,50 +73,30 @@ pub enum Statistic {
     Max,
 }
 
-/// The percentiles of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Percentile {
-    /// Median.
-    P50,
-    /// 75th.
-    P75,
-    /// 90th.
-    P90,
-    /// 95th.
-    P95,
-    /// 99th.
-    P99,
-    /// 99.9th.
-    P99_9,
-    /// 99.99th.
-    P99_99,
+crate::named! {
+    /// The percentiles of the record.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Percentile {
+        /// Median.
+        P50 = "p50",
+        /// 75th.
+        P75 = "p75",
+        /// 90th.
+        P90 = "p90",
+        /// 95th.
+        P95 = "p95",
+        /// 99th.
+        P99 = "p99",
+        /// 99.9th.
+        P99_9 = "p99.9",
+        /// 99.99th.
+        P99_99 = "p99.99",
+    }
+    /// As typed: `p99.9`.
+    fn name;
 }
 
-/// Every percentile, in rising order.
-pub const PERCENTILES: [Percentile; 7] = [
-    Percentile::P50,
-    Percentile::P75,
-    Percentile::P90,
-    Percentile::P95,
-    Percentile::P99,
-    Percentile::P99_9,
-    Percentile::P99_99,
-];
-
 impl Percentile {
-    /// As typed: `p99.9`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P75 => "p75",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P99_9 => "p99.9",
-            Self::P99_99 => "p99.99",
-        }
-    }
-
     /// The share of values below it, 0 to 1.
     pub fn quantile(self) -> f64 {
         match self {
@@ -131,52 +111,39 @@ impl Percentile {
     }
 }
 
-/// A class of status that can be bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatusClass {
-    /// 300 to 399.
-    Redirect,
-    /// 400 to 499.
-    ClientError,
-    /// 500 to 599.
-    ServerError,
-}
-
-impl StatusClass {
-    /// Its key in the record.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Redirect => "3xx",
-            Self::ClientError => "4xx",
-            Self::ServerError => "5xx",
-        }
+crate::named! {
+    /// A class of status that can be bounded.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum StatusClass {
+        /// 300 to 399.
+        Redirect = "3xx",
+        /// 400 to 499.
+        ClientError = "4xx",
+        /// 500 to 599.
+        ServerError = "5xx",
     }
+    /// Its key in the record.
+    fn key;
 }
 
-/// How a figure must compare with its bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
-    /// `<`
-    Below,
-    /// `<=`
-    AtMost,
-    /// `>`
-    Above,
-    /// `>=`
-    AtLeast,
+crate::named! {
+    /// How a figure must compare with its bound.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Relation {
+        /// `<`
+        Below = "<",
+        /// `<=`
+        AtMost = "<=",
+        /// `>`
+        Above = ">",
+        /// `>=`
+        AtLeast = ">=",
+    }
+    /// As typed.
+    fn sign;
 }
 
 impl Relation {
-    /// As typed.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Below => "<",
-            Self::AtMost => "<=",
-            Self::Above => ">",
-            Self::AtLeast => ">=",
-        }
-    }
-
     /// Whether `measured` compares so with `bound`.
     pub fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
@@ -274,10 +241,7 @@ impl Statistic {
         match text {
             "mean" => Some(Self::Mean),
             "max" => Some(Self::Max),
-            other => {
-                let is_it = |percentile: &&Percentile| percentile.name() == other;
-                PERCENTILES.iter().find(is_it).copied().map(Self::Percentile)
-            }
+            other => Percentile::parse(other).map(Self::Percentile),
         }
     }
 }

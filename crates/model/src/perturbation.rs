@@ -6,27 +6,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is made smaller or larger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resource {
-    /// Requests in flight.
-    InFlight,
-    /// Connections, at the same number of requests in flight.
-    Connections,
-    /// CPU time of the generator.
-    ClientCpu,
-    /// Event loops (threads) of the generator.
-    ClientLoops,
-    /// Bytes per response: capacity grows as they shrink.
-    #[serde(rename = "answer_bytes")]
-    ResponseBytes,
-    /// CPU time the server may use.
-    ServerCpu,
-    /// CPUs the server may run on.
-    ServerCpus,
-    /// Requested rate, in open loop.
-    OfferedRate,
+crate::named! {
+    /// What is made smaller or larger.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Resource {
+        /// Requests in flight.
+        InFlight = "requests in flight",
+        /// Connections, at the same number of requests in flight.
+        Connections = "connections at the same number in flight",
+        /// CPU time of the generator.
+        ClientCpu = "the generator's CPU time",
+        /// Event loops (threads) of the generator.
+        ClientLoops = "the generator's threads",
+        /// Bytes per response: capacity grows as they shrink.
+        #[serde(rename = "answer_bytes")]
+        ResponseBytes = "bytes per response",
+        /// CPU time the server may use.
+        ServerCpu = "the server's CPU time",
+        /// CPUs the server may run on.
+        ServerCpus = "the server's CPUs",
+        /// Requested rate, in open loop.
+        OfferedRate = "the asked rate",
+    }
+    /// In words.
+    fn name;
 }
 
 /// Whether experiments may change what the server runs with.

@@ -18,43 +18,27 @@ pub enum ProfileChoice {
     Perf,
 }
 
-/// What is profiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProfileKind {
-    /// CPU time, by the server's own runtime.
-    Cpu,
-    /// CPU time in user and kernel mode, by `perf`.
-    Perf,
-    /// Time that goroutines were blocked, by where they waited.
-    Block,
-    /// The same for locks, by their holders.
-    Mutex,
-    /// Bytes that were allocated.
-    Heap,
+crate::named! {
+    /// What is profiled.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ProfileKind {
+        /// CPU time, by the server's own runtime.
+        Cpu = "cpu",
+        /// CPU time in user and kernel mode, by `perf`.
+        Perf = "perf",
+        /// Time that goroutines were blocked, by where they waited.
+        Block = "block",
+        /// The same for locks, by their holders.
+        Mutex = "mutex",
+        /// Bytes that were allocated.
+        Heap = "heap",
+    }
+    /// The word in file names and in the record.
+    fn name;
 }
 
-/// Every kind, in the order of a report.
-pub const PROFILE_KINDS: [ProfileKind; 5] = [
-    ProfileKind::Cpu,
-    ProfileKind::Perf,
-    ProfileKind::Block,
-    ProfileKind::Mutex,
-    ProfileKind::Heap,
-];
-
 impl ProfileKind {
-    /// The word in file names and in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Perf => "perf",
-            Self::Block => "block",
-            Self::Mutex => "mutex",
-            Self::Heap => "heap",
-        }
-    }
-
     /// Whether its values are nanoseconds that something waited.
     pub fn is_of_waits(self) -> bool {
         matches!(self, Self::Block | Self::Mutex)

@@ -8,33 +8,22 @@ use serde::{Deserialize, Serialize};
 /// No extrapolation beyond this multiple of the most requests in flight that were tried.
 pub const REACH: f64 = 2.0;
 
-/// The forms that are fitted. N is the number of requests in flight, X the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShapeKind {
-    /// X = N / R0: no wall yet.
-    Linear,
-    /// A smooth minimum of N / R0 and a constant: a resource with a constant demand.
-    HardCap,
-    /// X = l N / (1 + s (N - 1) + k N (N - 1)), the universal scalability law.
-    Usl,
-    /// It grows, and beyond a count it suddenly drops.
-    Cliff,
-}
-
-impl ShapeKind {
-    /// Every form.
-    pub const ALL: [Self; 4] = [Self::Linear, Self::HardCap, Self::Usl, Self::Cliff];
-
-    /// The shape as a noun.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::HardCap => "hard cap",
-            Self::Usl => "USL",
-            Self::Cliff => "cliff",
-        }
+crate::named! {
+    /// The forms that are fitted. N is the number of requests in flight, X the rate.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ShapeKind {
+        /// X = N / R0: no wall yet.
+        Linear = "linear",
+        /// A smooth minimum of N / R0 and a constant: a resource with a constant demand.
+        HardCap = "hard cap",
+        /// X = l N / (1 + s (N - 1) + k N (N - 1)), the universal scalability law.
+        Usl = "USL",
+        /// It grows, and beyond a count it suddenly drops.
+        Cliff = "cliff",
     }
+    /// The shape as a noun.
+    fn name;
 }
 
 /// A parameter with its 95 % interval.

@@ -563,32 +563,36 @@ pub struct Conntrack {
     pub insert_failed: u64,
 }
 
-/// What a thread is doing, from its system call and wait channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Doing {
-    /// On a CPU or waiting for one.
-    Running,
-    /// Asleep in futex: a lock, a condition variable, an idle runtime thread.
-    Futex,
-    /// Asleep for a time (nanosleep).
-    Timer,
-    /// Waits for events (epoll, poll, select, io_uring).
-    Events,
-    /// Waits to receive from one socket.
-    Receive,
-    /// Waits to send to one socket.
-    Send,
-    /// Waits to accept.
-    Accept,
-    /// Waits to write to a pipe, for example a log.
-    PipeWrite,
-    /// Waits for storage (state D, or fsync and the like).
-    Storage,
-    /// Stopped by a signal, a debugger or the freezer.
-    Stopped,
-    /// Asleep in anything else.
-    Other,
+crate::named! {
+    /// What a thread is doing, from its system call and wait channel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Doing {
+        /// On a CPU or waiting for one.
+        Running = "runs",
+        /// Asleep in futex: a lock, a condition variable, an idle runtime thread.
+        Futex = "futex",
+        /// Asleep for a time (nanosleep).
+        Timer = "sleeps",
+        /// Waits for events (epoll, poll, select, io_uring).
+        Events = "waits for events",
+        /// Waits to receive from one socket.
+        Receive = "receives",
+        /// Waits to send to one socket.
+        Send = "sends",
+        /// Waits to accept.
+        Accept = "accepts",
+        /// Waits to write to a pipe, for example a log.
+        PipeWrite = "writes to a pipe",
+        /// Waits for storage (state D, or fsync and the like).
+        Storage = "waits for storage",
+        /// Stopped by a signal, a debugger or the freezer.
+        Stopped = "stopped",
+        /// Asleep in anything else.
+        Other = "other",
+    }
+    /// In a word or two.
+    fn word;
 }
 
 /// One thread at one instant.

@@ -4,7 +4,7 @@
 //! one needs a new schema number. Times are whole nanoseconds, rates are per second, `null` means
 //! "not measured" and is never a zero.
 
-use crate::check::{CHECKS, Check};
+use crate::check::Check;
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
@@ -24,7 +24,7 @@ use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
 use crate::series::{Opening, Second, Spread};
 use crate::standing::{Figure, Standing, Standings};
-use crate::tick::{Counters, ERROR_CLASSES, ErrorClass, StatusCodes, TargetTally};
+use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::tool::ToolRun;
 use crate::verdict::{Gate, Verdict};
@@ -306,7 +306,7 @@ impl Point {
     /// Whether bytes came, and all of them were something other than HTTP/1.1.
     pub fn is_not_http(&self) -> bool {
         let of = |class: &str| self.errors.get(class).copied().unwrap_or(0);
-        let all: u64 = ERROR_CLASSES
+        let all: u64 = ErrorClass::ALL
             .iter()
             .filter(|class| class.is_of_requests())
             .map(|class| of(class.name()))
@@ -741,7 +741,7 @@ pub fn count_codes(codes: &StatusCodes) -> BTreeMap<String, u64> {
 /// Mismatches by check.
 pub fn count_mismatches(counters: &Counters) -> BTreeMap<String, u64> {
     let count = |check: Check| (check.name().to_string(), counters.mismatches.get(check));
-    CHECKS.into_iter().map(count).into_map()
+    Check::ALL.into_iter().map(count).into_map()
 }
 
 /// Results of one target.
@@ -761,7 +761,7 @@ pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetRes
         },
         status: count_status(counters),
         mismatched: counters.mismatches.sum(),
-        errors: ERROR_CLASSES.into_iter().filter(of_requests).map(count).into_map(),
+        errors: ErrorClass::ALL.into_iter().filter(of_requests).map(count).into_map(),
         bytes_received: counters.bytes_received,
         latency_ns: tally.latency.summary(censored),
         latency_good_ns: Some(tally.latency.summary(0)),
@@ -771,5 +771,5 @@ pub fn count_target(name: String, weight: u64, tally: &TargetTally) -> TargetRes
 /// Error classes by name.
 pub fn count_errors(counters: &Counters) -> BTreeMap<String, u64> {
     let count = |class: ErrorClass| (class.name().to_string(), counters.errors.get(class));
-    ERROR_CLASSES.into_iter().map(count).into_map()
+    ErrorClass::ALL.into_iter().map(count).into_map()
 }

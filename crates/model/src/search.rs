@@ -27,33 +27,24 @@ pub struct SearchConfig {
     pub errors_added_percent: Option<f64>,
 }
 
-/// What a trial of a search is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Purpose {
-    /// Finding a rate that misses.
-    Grow,
-    /// Halving the interval.
-    Narrow,
-    /// Repeating an end of the interval until it is sure.
-    Verify,
-    /// A run below the result, which must hold.
-    ConfirmBelow,
-    /// A run above the interval, which must miss.
-    ConfirmAbove,
-}
-
-impl Purpose {
-    /// The word in every rendering.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Grow => "grow",
-            Self::Narrow => "narrow",
-            Self::Verify => "verify",
-            Self::ConfirmBelow => "confirm below",
-            Self::ConfirmAbove => "confirm above",
-        }
+crate::named! {
+    /// What a trial of a search is for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Purpose {
+        /// Finding a rate that misses.
+        Grow = "grow",
+        /// Halving the interval.
+        Narrow = "narrow",
+        /// Repeating an end of the interval until it is sure.
+        Verify = "verify",
+        /// A run below the result, which must hold.
+        ConfirmBelow = "confirm below",
+        /// A run above the interval, which must miss.
+        ConfirmAbove = "confirm above",
     }
+    /// The word in every rendering.
+    fn word;
 }
 
 /// Whether a trial is valid.

@@ -11,74 +11,54 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A figure of a point that has a standing of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Figure {
-    /// Good responses per second; connections of devices or events where these are counted.
-    Rate,
-    /// Share of requests without a good response.
-    Failures,
-    /// The load itself: connections, devices or subscribers that took part.
-    Load,
-    /// Mean latency.
-    Mean,
-    /// Median latency.
-    P50,
-    /// 75th percentile of latency.
-    P75,
-    /// 90th percentile of latency.
-    P90,
-    /// 95th percentile of latency.
-    P95,
-    /// 99th percentile of latency.
-    P99,
-    /// 99.9th percentile of latency.
-    P99_9,
-    /// 99.99th percentile of latency.
-    P99_99,
-    /// Longest latency.
-    Max,
-    /// Bytes received.
-    Bytes,
-    /// CPU time of the generator per response.
-    ClientCpu,
-    /// CPU time of the server per response.
-    ServerCpu,
-    /// Share of events that were delivered.
-    Delivery,
-    /// CPU states of the generator's host.
-    ClientHost,
-    /// CPU states of the server's host.
-    ServerHost,
-    /// The rate as the ceiling of the server, and its interval.
-    Ceiling,
-    /// The wall.
-    Wall,
+crate::named! {
+    /// A figure of a point that has a standing of its own.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Figure {
+        /// Good responses per second; connections of devices or events where these are counted.
+        Rate = "rate",
+        /// Share of requests without a good response.
+        Failures = "failures",
+        /// The load itself: connections, devices or subscribers that took part.
+        Load = "load",
+        /// Mean latency.
+        Mean = "latency.mean",
+        /// Median latency.
+        P50 = "latency.p50",
+        /// 75th percentile of latency.
+        P75 = "latency.p75",
+        /// 90th percentile of latency.
+        P90 = "latency.p90",
+        /// 95th percentile of latency.
+        P95 = "latency.p95",
+        /// 99th percentile of latency.
+        P99 = "latency.p99",
+        /// 99.9th percentile of latency.
+        P99_9 = "latency.p99_9",
+        /// 99.99th percentile of latency.
+        P99_99 = "latency.p99_99",
+        /// Longest latency.
+        Max = "latency.max",
+        /// Bytes received.
+        Bytes = "bytes",
+        /// CPU time of the generator per response.
+        ClientCpu = "cpu.client",
+        /// CPU time of the server per response.
+        ServerCpu = "cpu.server",
+        /// Share of events that were delivered.
+        Delivery = "events.delivery",
+        /// CPU states of the generator's host.
+        ClientHost = "host.client",
+        /// CPU states of the server's host.
+        ServerHost = "host.server",
+        /// The rate as the ceiling of the server, and its interval.
+        Ceiling = "ceiling",
+        /// The wall.
+        Wall = "wall",
+    }
+    /// Its key in the record.
+    fn key;
 }
-
-/// Every figure, in the order of the record.
-pub const FIGURES: [Figure; 20] = [
-    Figure::Rate,
-    Figure::Failures,
-    Figure::Load,
-    Figure::Mean,
-    Figure::P50,
-    Figure::P75,
-    Figure::P90,
-    Figure::P95,
-    Figure::P99,
-    Figure::P99_9,
-    Figure::P99_99,
-    Figure::Max,
-    Figure::Bytes,
-    Figure::ClientCpu,
-    Figure::ServerCpu,
-    Figure::Delivery,
-    Figure::ClientHost,
-    Figure::ServerHost,
-    Figure::Ceiling,
-    Figure::Wall,
-];
 
 /// The figures of latency.
 pub const LATENCIES: [Figure; 9] = [
@@ -106,32 +86,6 @@ impl Figure {
             Statistic::Percentile(Percentile::P99) => Self::P99,
             Statistic::Percentile(Percentile::P99_9) => Self::P99_9,
             Statistic::Percentile(Percentile::P99_99) => Self::P99_99,
-        }
-    }
-
-    /// Its key in the record.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Failures => "failures",
-            Self::Load => "load",
-            Self::Mean => "latency.mean",
-            Self::P50 => "latency.p50",
-            Self::P75 => "latency.p75",
-            Self::P90 => "latency.p90",
-            Self::P95 => "latency.p95",
-            Self::P99 => "latency.p99",
-            Self::P99_9 => "latency.p99_9",
-            Self::P99_99 => "latency.p99_99",
-            Self::Max => "latency.max",
-            Self::Bytes => "bytes",
-            Self::ClientCpu => "cpu.client",
-            Self::ServerCpu => "cpu.server",
-            Self::Delivery => "events.delivery",
-            Self::ClientHost => "host.client",
-            Self::ServerHost => "host.server",
-            Self::Ceiling => "ceiling",
-            Self::Wall => "wall",
         }
     }
 
@@ -173,10 +127,6 @@ impl Figure {
             Self::Rate | Self::Ceiling => format!("{}/s", show_count(value)),
             _ => show_count(value),
         }
-    }
-
-    fn parse(key: &str) -> Option<Self> {
-        FIGURES.into_iter().find(|figure| figure.key() == key)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The data plane fills ticks that were allocated before the run and passes them on whole; the
 //! control plane merges and empties them. Nothing is ever derived here.
 
-use crate::check::{CHECKS, Check};
+use crate::check::Check;
 use crate::fanout::{EventCounts, Subscription};
 use crate::histogram::Histogram;
 use crate::sample::Caught;
@@ -11,54 +11,30 @@ use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Why an attempt failed. The names are those of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ErrorClass {
-    /// A connection attempt was refused, unreachable or too slow. Counts attempts.
-    Connect,
-    /// No complete response within the time-out. Counts requests.
-    Timeout,
-    /// The connection was reset while a response was due. Counts requests.
-    Reset,
-    /// The peer closed the connection while a response was due. Counts requests.
-    Closed,
-    /// The response was not HTTP, truncated or oversized. Counts requests.
-    Parse,
-    /// A TLS handshake failed. Counts attempts.
-    Tls,
-    /// No local port was free (EADDRNOTAVAIL). Counts attempts.
-    Ports,
-    /// No file descriptor was free (EMFILE, ENFILE). Counts attempts.
-    Fds,
-}
-
-/// Every class, in the order of [`Errors`].
-pub const ERROR_CLASSES: [ErrorClass; 8] = [
-    ErrorClass::Connect,
-    ErrorClass::Timeout,
-    ErrorClass::Reset,
-    ErrorClass::Closed,
-    ErrorClass::Parse,
-    ErrorClass::Tls,
-    ErrorClass::Ports,
-    ErrorClass::Fds,
-];
-
-impl ErrorClass {
-    /// The name in the record and in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Timeout => "timeout",
-            Self::Reset => "reset",
-            Self::Closed => "closed",
-            Self::Parse => "parse",
-            Self::Tls => "tls",
-            Self::Ports => "ports",
-            Self::Fds => "fds",
-        }
+crate::named! {
+    /// Why an attempt failed. The names are those of the record.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ErrorClass {
+        /// A connection attempt was refused, unreachable or too slow. Counts attempts.
+        Connect = "connect",
+        /// No complete response within the time-out. Counts requests.
+        Timeout = "timeout",
+        /// The connection was reset while a response was due. Counts requests.
+        Reset = "reset",
+        /// The peer closed the connection while a response was due. Counts requests.
+        Closed = "closed",
+        /// The response was not HTTP, truncated or oversized. Counts requests.
+        Parse = "parse",
+        /// A TLS handshake failed. Counts attempts.
+        Tls = "tls",
+        /// No local port was free (EADDRNOTAVAIL). Counts attempts.
+        Ports = "ports",
+        /// No file descriptor was free (EMFILE, ENFILE). Counts attempts.
+        Fds = "fds",
     }
+    /// The name in the record and in tables.
+    fn name;
 }
 
 impl ErrorClass {
@@ -68,36 +44,32 @@ impl ErrorClass {
     }
 }
 
-/// What a thread of the engine does. Readings know a thread by its name only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ThreadKind {
-    /// It sends requests and receives responses.
-    #[default]
-    Requesting,
-    /// It receives events.
-    Listening,
+crate::named! {
+    /// What a thread of the engine does. Readings know a thread by its name only.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ThreadKind {
+        /// It sends requests and receives responses.
+        #[default]
+        Requesting = "worker",
+        /// It receives events.
+        Listening = "worker-sub",
+    }
+    /// What its threads are called, before their number.
+    fn name;
 }
 
 impl ThreadKind {
-    /// What its threads are called, before their number.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Requesting => "worker",
-            Self::Listening => "worker-sub",
-        }
-    }
-
     /// What the thread of this name does; nothing when it is not a thread of the engine.
     pub fn of(thread: &str) -> Option<Self> {
         let (name, _) = thread.rsplit_once('-')?;
-        [Self::Requesting, Self::Listening].into_iter().find(|kind| kind.name() == name)
+        Self::parse(name)
     }
 }
 
 /// Errors by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Errors([u64; ERROR_CLASSES.len()]);
+pub struct Errors([u64; ErrorClass::ALL.len()]);
 
 impl Errors {
     /// Adds `count` errors of a class.
@@ -112,7 +84,7 @@ impl Errors {
 
     /// Requests that failed without a response: timeout, reset, closed and parse.
     pub fn requests(&self) -> u64 {
-        let classes = ERROR_CLASSES.into_iter().filter(|class| class.is_of_requests());
+        let classes = ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
     }
 
@@ -124,7 +96,7 @@ impl Errors {
 
 /// Responses that failed a check, by the first check that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mismatches([u64; CHECKS.len()]);
+pub struct Mismatches([u64; Check::ALL.len()]);
 
 impl Mismatches {
     /// Adds `count` responses that failed a check.
@@ -263,12 +235,12 @@ impl AddAssign<&Counters> for Counters {
         for (mine, theirs) in self.status.iter_mut().zip(other.status) {
             *mine += theirs;
         }
-        for check in CHECKS {
+        for check in Check::ALL {
             self.mismatches.add(check, other.mismatches.get(check));
         }
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
-        for class in ERROR_CLASSES {
+        for class in ErrorClass::ALL {
             self.errors.add(class, other.errors.get(class));
         }
     }
@@ -548,7 +520,7 @@ mod tests {
     #[test]
     fn error_classes_fall_in_two_groups() {
         let mut errors = Errors::default();
-        for class in ERROR_CLASSES {
+        for class in ErrorClass::ALL {
             errors.add(class, 1);
         }
         assert_eq!((errors.requests(), errors.attempts()), (4, 4));

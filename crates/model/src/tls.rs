@@ -133,82 +133,44 @@ pub struct KernelTlsInfo {
     pub kernel: Option<String>,
 }
 
-/// Why a handshake failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TlsCause {
-    /// No trusted authority signed the certificate.
-    UnknownIssuer,
-    /// The certificate has expired.
-    Expired,
-    /// The certificate is not valid yet.
-    NotYetValid,
-    /// The certificate is for another name.
-    WrongName,
-    /// The certificate is bad in another way.
-    BadCertificate,
-    /// No version that both sides speak.
-    NoSharedVersion,
-    /// No cipher suite, group or signature that both sides have.
-    NoSharedCipher,
-    /// No protocol that both sides speak (ALPN).
-    NoSharedProtocol,
-    /// The server requires a client certificate, and there is none.
-    CertificateRequired,
-    /// The server does not accept our certificate.
-    CertificateRefused,
-    /// The server has no certificate for the name sent.
-    UnknownName,
-    /// The server sent another alert.
-    Alert,
-    /// The server closed the connection during the handshake.
-    Closed,
-    /// The bytes received are not TLS.
-    NotTls,
-    /// Anything else.
-    Other,
-}
-
-/// Every cause, in the order of [`TlsTally::failures`].
-pub const TLS_CAUSES: [TlsCause; 15] = [
-    TlsCause::UnknownIssuer,
-    TlsCause::Expired,
-    TlsCause::NotYetValid,
-    TlsCause::WrongName,
-    TlsCause::BadCertificate,
-    TlsCause::NoSharedVersion,
-    TlsCause::NoSharedCipher,
-    TlsCause::NoSharedProtocol,
-    TlsCause::CertificateRequired,
-    TlsCause::CertificateRefused,
-    TlsCause::UnknownName,
-    TlsCause::Alert,
-    TlsCause::Closed,
-    TlsCause::NotTls,
-    TlsCause::Other,
-];
-
-impl TlsCause {
-    /// The name in the record and in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UnknownIssuer => "unknown-issuer",
-            Self::Expired => "expired",
-            Self::NotYetValid => "not-yet-valid",
-            Self::WrongName => "wrong-name",
-            Self::BadCertificate => "bad-certificate",
-            Self::NoSharedVersion => "no-shared-version",
-            Self::NoSharedCipher => "no-shared-cipher",
-            Self::NoSharedProtocol => "no-shared-protocol",
-            Self::CertificateRequired => "certificate-required",
-            Self::CertificateRefused => "certificate-refused",
-            Self::UnknownName => "unknown-name",
-            Self::Alert => "alert",
-            Self::Closed => "closed",
-            Self::NotTls => "not-tls",
-            Self::Other => "other",
-        }
+crate::named! {
+    /// Why a handshake failed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TlsCause {
+        /// No trusted authority signed the certificate.
+        UnknownIssuer = "unknown-issuer",
+        /// The certificate has expired.
+        Expired = "expired",
+        /// The certificate is not valid yet.
+        NotYetValid = "not-yet-valid",
+        /// The certificate is for another name.
+        WrongName = "wrong-name",
+        /// The certificate is bad in another way.
+        BadCertificate = "bad-certificate",
+        /// No version that both sides speak.
+        NoSharedVersion = "no-shared-version",
+        /// No cipher suite, group or signature that both sides have.
+        NoSharedCipher = "no-shared-cipher",
+        /// No protocol that both sides speak (ALPN).
+        NoSharedProtocol = "no-shared-protocol",
+        /// The server requires a client certificate, and there is none.
+        CertificateRequired = "certificate-required",
+        /// The server does not accept our certificate.
+        CertificateRefused = "certificate-refused",
+        /// The server has no certificate for the name sent.
+        UnknownName = "unknown-name",
+        /// The server sent another alert.
+        Alert = "alert",
+        /// The server closed the connection during the handshake.
+        Closed = "closed",
+        /// The bytes received are not TLS.
+        NotTls = "not-tls",
+        /// Anything else.
+        Other = "other",
     }
+    /// The name in the record and in tables.
+    fn name;
 }
 
 /// What one worker counted of handshakes and tunnels in one interval.
@@ -218,9 +180,9 @@ pub struct TlsTally {
     pub handshakes: u64,
     /// Those that resumed a session.
     pub resumed: u64,
-    /// Failures by cause, in the order of [`TLS_CAUSES`]. Also counts connections that a TLS error
+    /// Failures by cause, in the order of [`TlsCause`]. Also counts connections that a TLS error
     /// ended after the handshake.
-    pub failures: [u64; TLS_CAUSES.len()],
+    pub failures: [u64; TlsCause::ALL.len()],
     /// Tunnels that the proxy refused.
     pub refused: u64,
     /// Status of the latest refusal; 0 when it was no HTTP response or there was none.
@@ -235,7 +197,7 @@ impl TlsTally {
 
     /// Failures that happened, by the name of their cause.
     pub fn causes(&self) -> BTreeMap<String, u64> {
-        let counted = TLS_CAUSES.into_iter().zip(self.failures).filter(|(_, count)| *count > 0);
+        let counted = TlsCause::ALL.into_iter().zip(self.failures).filter(|(_, count)| *count > 0);
         counted.map(|(cause, count)| (cause.name().to_string(), count)).into_map()
     }
 }
@@ -261,13 +223,13 @@ mod tests {
     #[test]
     fn causes_are_counted_under_their_own_name() {
         let mut tally = TlsTally::default();
-        for cause in TLS_CAUSES {
+        for cause in TlsCause::ALL {
             tally.fail(cause);
             let name = serde_json::to_value(cause).unwrap();
             assert_eq!(name, cause.name(), "the record and the table say the same");
         }
         let causes = tally.causes();
-        assert_eq!(causes.len(), TLS_CAUSES.len());
+        assert_eq!(causes.len(), TlsCause::ALL.len());
         assert!(causes.values().all(|count| *count == 1));
         let mut sum = TlsTally { refused_status: 403, refused: 2, ..tally };
         sum += &TlsTally { handshakes: 2, resumed: 1, ..tally };

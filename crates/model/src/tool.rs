@@ -8,59 +8,30 @@ use crate::experiment::Figure;
 use crate::verdict::Gate;
 use serde::{Deserialize, Serialize};
 
-/// A load generator that can run in place of our engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// wrk.
-    Wrk,
-    /// wrk2.
-    Wrk2,
-    /// oha.
-    Oha,
-    /// hey.
-    Hey,
-    /// h2load, with HTTP/1.1.
-    H2load,
-    /// vegeta.
-    Vegeta,
-    /// k6.
-    K6,
-    /// autocannon.
-    Autocannon,
-}
-
-/// All of them.
-pub const TOOLS: [Tool; 8] = [
-    Tool::Wrk,
-    Tool::Wrk2,
-    Tool::Oha,
-    Tool::Hey,
-    Tool::H2load,
-    Tool::Vegeta,
-    Tool::K6,
-    Tool::Autocannon,
-];
-
-impl Tool {
+crate::named! {
+    /// A load generator that can run in place of our engine.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Tool {
+        /// wrk.
+        Wrk = "wrk",
+        /// wrk2.
+        Wrk2 = "wrk2",
+        /// oha.
+        Oha = "oha",
+        /// hey.
+        Hey = "hey",
+        /// h2load, with HTTP/1.1.
+        H2load = "h2load",
+        /// vegeta.
+        Vegeta = "vegeta",
+        /// k6.
+        K6 = "k6",
+        /// autocannon.
+        Autocannon = "autocannon",
+    }
     /// Its name, which is that of its program.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wrk => "wrk",
-            Self::Wrk2 => "wrk2",
-            Self::Oha => "oha",
-            Self::Hey => "hey",
-            Self::H2load => "h2load",
-            Self::Vegeta => "vegeta",
-            Self::K6 => "k6",
-            Self::Autocannon => "autocannon",
-        }
-    }
-
-    /// The tool of a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        TOOLS.into_iter().find(|tool| tool.name() == name)
-    }
+    fn name;
 }
 
 /// What a tool left behind.
@@ -214,7 +185,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_found_by_its_name() {
-        assert!(TOOLS.iter().all(|tool| Tool::parse(tool.name()) == Some(*tool)));
+        assert!(Tool::ALL.iter().all(|tool| Tool::parse(tool.name()) == Some(*tool)));
         assert_eq!(Tool::parse("ab"), None);
     }
 

@@ -206,30 +206,34 @@ pub enum TakesEffect {
     Reboot,
 }
 
-/// The state of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// Would be changed.
-    Proposed,
-    /// Is as it should be.
-    Already,
-    /// Is advice for people or programs; ceiling does not change it.
-    Advice,
-    /// Does not exist on this host.
-    Absent,
-    /// May not or cannot be changed, and why.
-    Refused,
-    /// Was changed and reads back as wanted.
-    Applied,
-    /// The write failed, or it did not read back.
-    Failed,
-    /// Was restored.
-    Reverted,
-    /// Another program changed it since; left alone.
-    Drifted,
-    /// What it belonged to is gone: the device, the process, or the boot.
-    Gone,
+crate::named! {
+    /// The state of a row.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Fate {
+        /// Would be changed.
+        Proposed = "proposed",
+        /// Is as it should be.
+        Already = "already",
+        /// Is advice for people or programs; ceiling does not change it.
+        Advice = "advice",
+        /// Does not exist on this host.
+        Absent = "absent",
+        /// May not or cannot be changed, and why.
+        Refused = "refused",
+        /// Was changed and reads back as wanted.
+        Applied = "applied",
+        /// The write failed, or it did not read back.
+        Failed = "FAILED",
+        /// Was restored.
+        Reverted = "reverted",
+        /// Another program changed it since; left alone.
+        Drifted = "DRIFTED",
+        /// What it belonged to is gone: the device, the process, or the boot.
+        Gone = "gone",
+    }
+    /// The word in tables.
+    fn word;
 }
 
 /// One line of a plan, or of its outcome.

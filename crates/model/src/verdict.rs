@@ -57,33 +57,24 @@ pub struct Gate {
     pub why: String,
 }
 
-/// How sure a verdict is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Confidence {
-    /// A perturbation moved the result as the wall predicts, and a rival's did not.
-    Confirmed,
-    /// Two families of evidence agree and rivals on the other side are contradicted.
-    Probable,
-    /// One family of evidence, or two with a contradiction that is listed.
-    Suspected,
-    /// Two walls limit together.
-    CoLimited,
-    /// Evidence does not decide.
-    Unknown,
-}
-
-impl Confidence {
-    /// The word in every rendering.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Probable => "probable",
-            Self::Suspected => "suspected",
-            Self::CoLimited => "co-limited",
-            Self::Unknown => "unknown",
-        }
+crate::named! {
+    /// How sure a verdict is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Confidence {
+        /// A perturbation moved the result as the wall predicts, and a rival's did not.
+        Confirmed = "confirmed",
+        /// Two families of evidence agree and rivals on the other side are contradicted.
+        Probable = "probable",
+        /// One family of evidence, or two with a contradiction that is listed.
+        Suspected = "suspected",
+        /// Two walls limit together.
+        CoLimited = "co-limited",
+        /// Evidence does not decide.
+        Unknown = "unknown",
     }
+    /// The word in every rendering.
+    fn word;
 }
 
 /// The wall of a verdict, or why there is none.

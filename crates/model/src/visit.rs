@@ -5,22 +5,13 @@ use crate::claim::Claim;
 use crate::experiment::Figure;
 use crate::histogram::Summary;
 use crate::maps::IntoMap;
-use crate::objective::{ObjectiveStanding, PERCENTILES, Percentile, Statistic};
+use crate::objective::{ObjectiveStanding, Percentile, Statistic};
 use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
 use crate::standing::{self, Standing};
 use crate::tool::ToolRun;
 use crate::verdict::CeilingKind;
 use std::collections::BTreeMap;
-
-/// The figures of a visit, the main one first.
-pub const FIGURES: [Figure; 5] = [
-    Figure::Rate,
-    Figure::P50,
-    Figure::P99,
-    Figure::ClientUsPerRequest,
-    Figure::ServerUsPerRequest,
-];
 
 /// The figures of a visit that are compared with those of other visits. What is not valid or is not
 /// known is left out; a percentile that falls among the requests without a good response is known
@@ -33,7 +24,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
             let value = tool.figure(figure)?;
             (is_valid(value) || is_nothing_of_tool(tool, figure)).then_some((figure, value))
         };
-        return FIGURES.into_iter().filter_map(value).into_map();
+        return Figure::ALL.into_iter().filter_map(value).into_map();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let known = |figure| figure_of(point, figure).filter(|_| !is_unknown(point, figure));
@@ -41,7 +32,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
         let value = least_of(point, figure).or_else(|| known(figure))?;
         (is_valid(value) || is_nothing(point, figure)).then_some((figure, value))
     };
-    FIGURES.into_iter().filter_map(value).into_map()
+    Figure::ALL.into_iter().filter_map(value).into_map()
 }
 
 /// Whether a figure is a rate of zero that was measured: requests, connections of devices or
@@ -84,7 +75,7 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
         (None, Standing::Bounded { low, high, .. }) => Some((figure, (low, high))),
         (None, _) => None,
     };
-    FIGURES.into_iter().filter_map(bound).into_map()
+    Figure::ALL.into_iter().filter_map(bound).into_map()
 }
 
 /// Whether the rate of a visit is only a lower bound of what the server can do: the generator was
@@ -113,7 +104,7 @@ pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
 pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
     let times = times_of(point).filter(|times| times.of(figure).is_none())?;
     let of = |one: &Percentile| standing::Figure::of_latency(Statistic::Percentile(*one));
-    let quantile = PERCENTILES.into_iter().find(|one| of(one) == figure)?.quantile();
+    let quantile = Percentile::ALL.into_iter().find(|one| of(one) == figure)?.quantile();
     let mean = standing_of_times(point, standing::Figure::Mean);
     if !times.is_beyond(quantile) || times.count > 0 && mean.is_not_known() {
         return None;

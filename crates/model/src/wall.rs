@@ -7,22 +7,26 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// On which side of the wire a wall is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// The number is not a rate of completed work.
-    Measurement,
-    /// The generator or its host.
-    Client,
-    /// Between the hosts.
-    Path,
-    /// The server, its kernel or its application.
-    Server,
-    /// No wall was reached.
-    None,
-    /// Evidence does not decide.
-    Unknown,
+crate::named! {
+    /// On which side of the wire a wall is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Side {
+        /// The number is not a rate of completed work.
+        Measurement = "measurement",
+        /// The generator or its host.
+        Client = "client",
+        /// Between the hosts.
+        Path = "path",
+        /// The server, its kernel or its application.
+        Server = "server",
+        /// No wall was reached.
+        None = "none",
+        /// Evidence does not decide.
+        Unknown = "unknown",
+    }
+    /// The word of the record.
+    fn word;
 }
 
 /// A wall by id, for example `S3`.

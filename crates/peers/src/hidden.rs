@@ -5,7 +5,7 @@ use model::claim::Claim;
 use model::load::LoadModel;
 use model::run::{Point, Run};
 use model::shell;
-use model::standing::{FIGURES, Figure, Standing};
+use model::standing::{Figure, Standing};
 use model::tool::Tool;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
@@ -135,7 +135,7 @@ fn bounds(point: &Point) -> Vec<String> {
         }
         Standing::NotKnown { why } => Some(format!("{}: not known: {why}", figure.name())),
     };
-    FIGURES.iter().filter_map(said).collect()
+    Figure::ALL.iter().filter_map(said).collect()
 }
 
 fn wall(run: &Run) -> String {

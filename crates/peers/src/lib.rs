@@ -86,7 +86,6 @@ pub fn drawn(front: &Front, typed: &Typed, run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::tool::TOOLS;
 
     /// One that keeps only the last would make another load than ours.
     #[test]
@@ -126,6 +125,6 @@ mod tests {
     #[test]
     fn every_tool_is_listed_once() {
         let listed: Vec<Tool> = PEERS.iter().map(|peer| peer.tool).collect();
-        assert_eq!(listed, TOOLS);
+        assert_eq!(listed, Tool::ALL);
     }
 }

@@ -82,7 +82,7 @@ impl DesignText {
         number("warmup_visits", self.warmup_visits, 0..=BLOCKS_MAX)?;
         let order = word("order", &self.order, &ORDERS)?;
         let restart = word("restart", &self.restart, &RESTARTS)?;
-        let figure = word("figure", &self.figure, &Figure::WRITTEN)?;
+        let figure = word("figure", &self.figure, &Figure::ALL.map(|one| (one.word(), one)))?;
         let factors = match &self.fraction {
             Some(text) => factors::halve(text, cells, factors)?,
             None => factors,

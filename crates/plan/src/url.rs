@@ -2,15 +2,19 @@
 
 use model::secret;
 
-/// The protocol that the target speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// HTTP/1.1 in plain text.
-    Http,
-    /// HTTP/1.1 inside TLS.
-    Https,
-    /// Nothing: connections only.
-    Tcp,
+model::named! {
+    /// The protocol that the target speaks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Scheme {
+        /// HTTP/1.1 in plain text.
+        Http = "http",
+        /// HTTP/1.1 inside TLS.
+        Https = "https",
+        /// Nothing: connections only.
+        Tcp = "tcp",
+    }
+    /// As in a URL.
+    fn name;
 }
 
 /// A URL taken apart.
@@ -47,11 +51,8 @@ impl Url {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(error("has no scheme"));
         };
-        let scheme = match scheme {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            "tcp" => Scheme::Tcp,
-            _ => return Err(error("is neither an http nor an https URL")),
+        let Some(scheme) = Scheme::parse(scheme) else {
+            return Err(error("is neither an http nor an https URL"));
         };
         let rest = rest.split('#').next().unwrap_or("");
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());

@@ -4,12 +4,12 @@
 use crate::samples::Samples;
 use crate::weigh::{Weight, merged};
 use crate::{perf, pprof};
-use model::profile::{PROFILE_KINDS, ProfileKind};
+use model::profile::ProfileKind;
 
 /// Reads bytes as every kind of profile and as text of perf, and weighs the result.
 pub fn profiles(bytes: &[u8]) {
     let weight = Weight::Requests { rate: 1.0, in_flight: Some(1.0) };
-    for kind in PROFILE_KINDS {
+    for kind in ProfileKind::ALL {
         if let Ok(samples) = pprof::decode(bytes, kind) {
             let _ = merged(kind, &[&samples, &samples], weight);
         }

@@ -4,11 +4,11 @@
 //! never zero. Quoting follows RFC 4180; lines end with a line feed. Times are nanoseconds, and
 //! rates are per second unless the name says otherwise; [`columns`] documents each column.
 
-use crate::wording::{broken_gates, is_partial, rate_of, side_word, unchecked_gates};
+use crate::wording::{broken_gates, is_partial, rate_of, unchecked_gates};
 use model::fanout::EventInfo;
 use model::histogram::Summary;
 use model::run::{Point, Run, StartInfo, TurnoverInfo};
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 
 /// A column of the file.
 pub struct Column {
@@ -147,7 +147,7 @@ fn requests() -> Vec<Column> {
             p.status.get(class).copied()
         }));
     }
-    for class in ERROR_CLASSES {
+    for class in ErrorClass::ALL {
         let meaning = format!("errors of class {}", class.name());
         columns.push(of_point(format!("errors_{}", class.name()), meaning, move |p| {
             p.errors.get(class.name()).copied()
@@ -390,7 +390,7 @@ fn judgement() -> Vec<Column> {
         }),
         of_point("wall", "id of the wall, none or unknown", |p| Some(p.verdict.wall.word())),
         of_point("wall_name", "name of the wall", |p| Some(p.verdict.name.clone())),
-        of_point("side", "side of the wall", |p| Some(side_word(p.verdict.side))),
+        of_point("side", "side of the wall", |p| Some(p.verdict.side.word())),
         of_point("confidence", "confidence in the wall", |p| Some(p.verdict.confidence.word())),
     ]
 }

@@ -4,41 +4,30 @@ use crate::{csv, hlog, html};
 use model::run::Run;
 use std::path::Path;
 
-/// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// The record.
-    Json,
-    /// One row per point.
-    Csv,
-    /// HdrHistogram interval log, one interval per point.
-    Hlog,
-    /// One HTML file, for people.
-    Html,
+model::named! {
+    /// A file format.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Format {
+        /// The record.
+        Json = "json",
+        /// One row per point.
+        Csv = "csv",
+        /// HdrHistogram interval log, one interval per point.
+        Hlog = "hlog",
+        /// One HTML file, for people.
+        Html = "html",
+    }
+    /// The suffix of its files, without the dot.
+    fn suffix;
 }
 
 impl Format {
-    /// Every format.
-    pub const ALL: [Self; 4] = [Self::Json, Self::Csv, Self::Hlog, Self::Html];
-
-    /// The suffix of its files, without the dot.
-    pub fn suffix(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Hlog => "hlog",
-            Self::Html => "html",
-        }
-    }
-
     /// The format that the suffix of a file name selects.
     pub fn of(path: impl AsRef<Path>) -> Result<Self, UnknownSuffix> {
         let path = path.as_ref();
         let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
-        Self::ALL
-            .into_iter()
-            .find(|format| suffix.as_deref() == Some(format.suffix()))
-            .ok_or_else(|| UnknownSuffix { file: path.display().to_string() })
+        let format = suffix.as_deref().and_then(Self::parse);
+        format.ok_or_else(|| UnknownSuffix { file: path.display().to_string() })
     }
 }
 

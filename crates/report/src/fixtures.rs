@@ -45,7 +45,7 @@ use model::search::{
 };
 use model::series::{Second, Spread};
 use model::size::{FleetFit, Machines, Sizing, Step, Traffic, Wish};
-use model::tick::{ERROR_CLASSES, TargetTally};
+use model::tick::{ErrorClass, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
 use model::verdict::{
@@ -219,7 +219,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
     let completed = latency.count();
     let summary = latency.summary(0);
     let zeros = |names: &[&str]| names.iter().map(|name| ((*name).to_string(), 0)).collect();
-    let errors: BTreeMap<String, u64> = zeros(&ERROR_CLASSES.map(|class| class.name()));
+    let errors: BTreeMap<String, u64> = zeros(&ErrorClass::ALL.map(|class| class.name()));
     let mut status: BTreeMap<String, u64> = zeros(&["2xx", "3xx", "4xx", "5xx"]);
     status.insert("2xx".to_string(), completed);
     let server = |value: f64| scene.is_watched.then_some(value);

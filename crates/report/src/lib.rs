@@ -39,3 +39,4 @@ pub use text::{
     Style, text, text_across, text_advice, text_audit, text_beside, text_calibration, text_checkup,
     text_compared, text_experiment, text_hosts, text_inventory, text_sizing,
 };
+pub use wrap::wrap;

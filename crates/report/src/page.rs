@@ -119,29 +119,22 @@ pub struct Banner {
     pub lines: Vec<String>,
 }
 
-/// Whether a row, a view or a position needs attention. In every rendering a mark is a symbol as
-/// well as a colour.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mark {
-    /// Nothing special.
-    #[default]
-    None,
-    /// Usable with a reservation: partial, or limited by the generator.
-    Caution,
-    /// A validity gate is broken: not a measurement.
-    Broken,
-}
-
-impl Mark {
-    /// The symbol in every rendering.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Caution => "~",
-            Self::Broken => "!",
-        }
+model::named! {
+    /// Whether a row, a view or a position needs attention. In every rendering a mark is a symbol
+    /// as well as a colour.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mark {
+        /// Nothing special.
+        #[default]
+        None = "",
+        /// Usable with a reservation: partial, or limited by the generator.
+        Caution = "~",
+        /// A validity gate is broken: not a measurement.
+        Broken = "!",
     }
+    /// The symbol in every rendering.
+    fn symbol;
 }
 
 /// How the cells of a column are aligned.
@@ -442,25 +435,29 @@ pub struct Chart {
     pub selected: usize,
 }
 
-/// What a box of a flame graph belongs to, or how its share changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hue {
-    /// The kernel, or a call into it.
-    Kernel,
-    /// The language's runtime.
-    Runtime,
-    /// The program and its libraries.
-    Program,
-    /// A much smaller share than before.
-    MuchLess,
-    /// A smaller share.
-    Less,
-    /// About the same share.
-    Same,
-    /// A larger share.
-    More,
-    /// A much larger share.
-    MuchMore,
+model::named! {
+    /// What a box of a flame graph belongs to, or how its share changed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Hue {
+        /// The kernel, or a call into it.
+        Kernel = "kernel",
+        /// The language's runtime.
+        Runtime = "runtime",
+        /// The program and its libraries.
+        Program = "program",
+        /// A much smaller share than before.
+        MuchLess = "much-less",
+        /// A smaller share.
+        Less = "less",
+        /// About the same share.
+        Same = "same",
+        /// A larger share.
+        More = "more",
+        /// A much larger share.
+        MuchMore = "much-more",
+    }
+    /// The class in a page.
+    fn class;
 }
 
 /// One box of a flame graph.

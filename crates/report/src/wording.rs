@@ -9,7 +9,7 @@ use model::load::Stop;
 use model::order::OrderBy as _;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
 use model::visit;
@@ -227,7 +227,7 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
         false => point.error_codes.iter().collect(),
     };
     let of_requests = |name: &str| {
-        ERROR_CLASSES.iter().any(|class| class.is_of_requests() && class.name() == name)
+        ErrorClass::ALL.iter().any(|class| class.is_of_requests() && class.name() == name)
     };
     let errors = point.errors.iter().filter(|(class, _)| of_requests(class));
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
@@ -251,7 +251,7 @@ pub(crate) fn unsent_phrase(point: &Point) -> Option<String> {
 
 /// Attempts to connect that failed, by class: `12 attempts to connect failed: ports`.
 pub(crate) fn attempts_phrase(point: &Point) -> Option<String> {
-    let of_attempts = ERROR_CLASSES.into_iter().filter(|class| !class.is_of_requests());
+    let of_attempts = ErrorClass::ALL.into_iter().filter(|class| !class.is_of_requests());
     let failed: Vec<(&str, u64)> = of_attempts
         .filter_map(|class| Some((class.name(), point.errors_of(class)?)))
         .filter(|(_, count)| *count > 0)
@@ -348,18 +348,6 @@ pub(crate) fn side_phrase(side: Side) -> &'static str {
         Side::Server => "on the server side",
         Side::None => "on no side",
         Side::Unknown => "on an unknown side",
-    }
-}
-
-/// The word of the record for a side.
-pub(crate) fn side_word(side: Side) -> &'static str {
-    match side {
-        Side::Measurement => "measurement",
-        Side::Client => "client",
-        Side::Path => "path",
-        Side::Server => "server",
-        Side::None => "none",
-        Side::Unknown => "unknown",
     }
 }
 

@@ -38,7 +38,7 @@ fn take(text: &str, room: usize) -> &str {
 }
 
 /// Lines of at most `room` columns, broken between words, or inside a word that is too long.
-pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let text = printable(text);
     let room = room.max(1);
     let mut lines = Vec::new();

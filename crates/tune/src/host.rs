@@ -64,28 +64,22 @@ pub struct Interrupt {
     pub name: String,
 }
 
-/// What tuning is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// What the journal of "one million requests" did to its server, value by value.
-    Seeds,
-    /// The most requests per second.
-    #[default]
-    Throughput,
-    /// The lowest latency at moderate load.
-    Latency,
-    /// Many connections that come and go.
-    Churn,
-}
-
-impl Profile {
-    /// The profiles, by the name that the user types.
-    pub const ALL: &'static [(&'static str, Profile)] = &[
-        ("seeds", Self::Seeds),
-        ("throughput", Self::Throughput),
-        ("latency", Self::Latency),
-        ("churn", Self::Churn),
-    ];
+model::named! {
+    /// What tuning is for.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum Profile {
+        /// What the journal of "one million requests" did to its server, value by value.
+        Seeds = "seeds",
+        /// The most requests per second.
+        #[default]
+        Throughput = "throughput",
+        /// The lowest latency at moderate load.
+        Latency = "latency",
+        /// Many connections that come and go.
+        Churn = "churn",
+    }
+    /// The name that the user types.
+    fn name;
 }
 
 /// CPUs for the two kinds of work.

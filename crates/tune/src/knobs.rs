@@ -200,10 +200,10 @@ mod tests {
     fn what_a_knob_would_set_is_what_its_place_keeps() {
         for made in [MadeUp::two_cpus(), MadeUp::c8i_32xlarge(), MadeUp::three_hundred_cpus()] {
             let host = made.host();
-            for (_, profile) in Profile::ALL {
+            for profile in Profile::ALL {
                 for knob in REGISTRY.iter().filter(|knob| matches!(knob.act, Act::Settable { .. }))
                 {
-                    for (place, proposal) in testing::asked(knob, &host, &testing::wish(*profile)) {
+                    for (place, proposal) in testing::asked(knob, &host, &testing::wish(profile)) {
                         let crate::Proposal::Set(value) = proposal else { continue };
                         let before = place.read(&host).unwrap().unwrap();
                         place.write(&host, &value, &before).unwrap();

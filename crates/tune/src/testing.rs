@@ -309,12 +309,12 @@ pub fn proposals(knob: &Knob, host: &Host, wish: &Wish) -> Vec<(String, Proposal
 pub fn by_profile(knob: &Knob, path: &str, text: &str) -> Vec<Proposal> {
     let made = MadeUp::new("profile", 4);
     made.write(path, text);
-    let of = |profile: &(&str, Profile)| {
-        let wish = Wish { profile: profile.1, ..Wish::default() };
+    let of = |profile| {
+        let wish = Wish { profile, ..Wish::default() };
         let all = proposals(knob, &made.host(), &wish);
         all.into_iter().find(|(place, _)| place == path).expect("the file is a place").1
     };
-    Profile::ALL.iter().map(of).collect()
+    Profile::ALL.into_iter().map(of).collect()
 }
 
 /// What a profile sets by [`by_profile`], with nothing for those that leave or refuse.

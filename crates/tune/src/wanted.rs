@@ -10,7 +10,7 @@ impl Wish {
     /// The wish, if this host can meet it. An error names the option, the accepted values and an
     /// example.
     pub fn resolve(wanted: &Wanted, host: &Host) -> Result<Self, String> {
-        let profile = wanted.profile.as_deref().map_or(Ok(Profile::default()), Profile::parse)?;
+        let profile = wanted.profile.as_deref().map_or(Ok(Profile::default()), Profile::named)?;
         if let Some(name) = &wanted.device {
             check_device(name, host)?;
         }
@@ -25,12 +25,10 @@ impl Wish {
 }
 
 impl Profile {
-    /// A profile by its name.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, profile)| *profile).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            let names = names.join(", ");
+    /// A profile by its name, or an error that lists the names.
+    pub fn named(text: &str) -> Result<Self, String> {
+        Self::parse(text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
             format!("'{text}' is not a profile; there are {names}; for example latency")
         })
     }

@@ -241,7 +241,7 @@ mod tests {
                 "pub const GATES: &[Listed] = &[\n    \
                  gate(GateId::Sum, W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
             ),
-            ("crates/model/src/standing.rs", "            Self::Rate => \"rate\",\n"),
+            ("crates/model/src/standing.rs", "        Rate = \"rate\",\n"),
             ("docs/reference/gates.md", page),
         ])
     }

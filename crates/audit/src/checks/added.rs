@@ -42,7 +42,6 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     let mean = latency.mean.as_ref().filter(|mean| moved * max.high > MOVED_MAX * mean.low);
     claims.extend(mean.map(|_| latency.claim("mean")));
     claims.extend(latency.stdev.as_ref().map(|_| latency.claim("stdev")));
-    let claims: Vec<&str> = claims.iter().map(String::as_str).collect();
     let arithmetic = format!(
         "{} between responses of a connection, and a maximum of {}: up to {} of the times were \
          added and not measured",

@@ -1,7 +1,7 @@
 //! Bytes: no response is shorter than its head, bytes per second equal bytes over seconds, and no
 //! link carries more than its speed.
 
-use super::{Listed, open, said};
+use super::{AGAIN, Listed, compared, open, said};
 use crate::bounds::Range;
 use crate::say::{bits, bytes, number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Outcome, RateIs};
@@ -20,7 +20,6 @@ const CLOCKS: f64 = 0.02;
 
 const LINK: &str =
     "name the slowest link on the path: --link 25G; read both hosts' interface counters";
-const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
     [of_responses(told), of_time(told), of_link(told, given)].into_iter().flatten().collect()
@@ -67,11 +66,7 @@ fn of_time(told: &Foreign) -> Option<Finding> {
         bytes(per_second.value * duration.value),
         bytes(all.value)
     );
-    let claims = ["bytes_rate", "bytes"];
-    Some(match product.excludes(Range::read(all)) {
-        true => open(Outcome::CannotBe, &claims, words, AGAIN),
-        false => said(Outcome::Holds, &claims, words),
-    })
+    Some(compared(product, Range::read(all), &["bytes_rate", "bytes"], words))
 }
 
 /// The least that was carried, bytes per second, and the text that says so.

@@ -1,6 +1,6 @@
 //! Every request is counted once: sums agree, and rate x duration is the count.
 
-use super::{Listed, open, said};
+use super::{Listed, compared, open, said};
 use crate::bounds::Range;
 use crate::say::{number, rate, time};
 use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
@@ -17,8 +17,6 @@ const CLOCKS: f64 = 0.001;
 /// A mean of windows that is closer than this to the rate of the run is the same to a reader.
 const WINDOWS: f64 = 0.01;
 
-const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
-
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     told.sums.iter().map(of_sum).chain(of_rate(told)).collect()
 }
@@ -27,7 +25,6 @@ fn of_sum(sum: &Sum) -> Finding {
     let zero = Range::of(0.0);
     let parts = sum.parts.iter().map(Range::read).fold(zero, |sum, part| sum + part);
     let whole = Range::read(&sum.whole);
-    let claims: Vec<&str> = sum.claims.iter().map(String::as_str).collect();
     let words = format!(
         "{} {}; {} are {}",
         sum.whole_is,
@@ -36,10 +33,7 @@ fn of_sum(sum: &Sum) -> Finding {
         number_exact(parts)
     );
     let near = Range { low: whole.low - sum.slack, high: whole.high + sum.slack };
-    match near.excludes(parts) {
-        true => open(Outcome::CannotBe, &claims, words, AGAIN),
-        false => said(Outcome::Holds, &claims, words),
-    }
+    compared(near, parts, &sum.claims, words)
 }
 
 fn number_exact(range: Range) -> String {
@@ -80,9 +74,5 @@ fn of_rate(told: &Foreign) -> Option<Finding> {
         number(rate_told.value * duration.value),
         requests.printed
     );
-    let claims = ["rate", "requests", "duration"];
-    Some(match product.excludes(Range::read(requests)) {
-        true => open(Outcome::CannotBe, &claims, words, AGAIN),
-        false => said(Outcome::Holds, &claims, words),
-    })
+    Some(compared(product, Range::read(requests), &["rate", "requests", "duration"], words))
 }

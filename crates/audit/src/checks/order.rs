@@ -1,6 +1,6 @@
 //! Minimum, percentiles and maximum never fall, and the mean lies between the ends.
 
-use super::{Listed, open, said};
+use super::{AGAIN, Listed, open, said};
 use crate::bounds::{Range, kept};
 use crate::say::time;
 use model::audit::{Finding, Foreign, Given, Latencies, Outcome};
@@ -11,8 +11,6 @@ pub(super) const LISTED: Listed = Listed {
     source: "definition of a percentile",
     check,
 };
-
-const AGAIN: &str = "use the unedited output of the tool; one of these figures was changed";
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let is_empty = told.requests.as_ref().is_some_and(|requests| requests.value == 0.0);
@@ -59,7 +57,7 @@ fn falls(before: &(String, Range), after: (&str, Range)) -> Finding {
         after.0,
         time(after.1.high)
     );
-    open(Outcome::CannotBe, &[&before.0, after.0], arithmetic, AGAIN)
+    open(Outcome::CannotBe, &[before.0.as_str(), after.0], arithmetic, AGAIN)
 }
 
 fn of_mean(latency: &Latencies) -> Option<Finding> {

@@ -42,10 +42,8 @@ fn of_rate(told: &Foreign) -> Option<Vec<Finding>> {
     }
     let missing = percent(1.0 - reached.high / target.low);
     let arithmetic = format!("{words}: {missing} were never sent, and are in no latency");
-    let names = latencies(told);
-    let claims: Vec<&str> = names.iter().map(String::as_str).collect();
     let load = open(Outcome::CannotBe, &["target_rate"], words, SETTLE);
-    Some(vec![load, open(Outcome::CannotTell, &claims, arithmetic, SETTLE)])
+    Some(vec![load, open(Outcome::CannotTell, &latencies(told), arithmetic, SETTLE)])
 }
 
 fn of_dropped(told: &Foreign) -> Option<Vec<Finding>> {
@@ -57,7 +55,5 @@ fn of_dropped(told: &Foreign) -> Option<Vec<Finding>> {
         number(dropped.value),
         number(made)
     );
-    let names = latencies(told);
-    let claims: Vec<&str> = names.iter().map(String::as_str).collect();
-    Some(vec![open(Outcome::CannotTell, &claims, arithmetic, SETTLE)])
+    Some(vec![open(Outcome::CannotTell, &latencies(told), arithmetic, SETTLE)])
 }

@@ -5,7 +5,7 @@
 //! the values beyond a percentile.
 
 use super::{Listed, open, said};
-use crate::bounds::{kept, mean_at_least, mean_at_most, rank_slack};
+use crate::bounds::{Range, kept, mean_at_least, mean_at_most, rank_slack};
 use crate::say::time;
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
@@ -45,14 +45,16 @@ fn of_mean(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Fi
     let most = mean_at_most(latency, values);
     let shown = most.map_or("no end".to_string(), time);
     let words = format!("by the percentiles the mean lies from {} to {shown}", time(least));
-    let is_out = range.high < least || most.is_some_and(|most| range.low > most);
-    Some(match is_out {
-        true => {
-            let finding = open(Outcome::CannotBe, &[&name], words, AGAIN);
-            Finding { bound: Some((Some(least), most)), ..finding }
-        }
-        false => said(Outcome::Holds, &[&name], words),
-    })
+    Some(between(&name, range, (least, most), words))
+}
+
+/// A figure that must lie between two ends.
+fn between(name: &str, told: Range, (least, most): (f64, Option<f64>), words: String) -> Finding {
+    if told.high < least || most.is_some_and(|most| told.low > most) {
+        let finding = open(Outcome::CannotBe, &[name], words, AGAIN);
+        return Finding { bound: Some((Some(least), most)), ..finding };
+    }
+    said(Outcome::Holds, &[name], words)
 }
 
 fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Finding> {
@@ -73,11 +75,5 @@ fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Opti
     let name = latency.claim("stdev");
     let words =
         format!("by mean, ends and percentiles it lies from {} to {}", time(least), time(most));
-    Some(match told.high < least || told.low > most {
-        true => {
-            let finding = open(Outcome::CannotBe, &[&name], words, AGAIN);
-            Finding { bound: Some((Some(least), Some(most))), ..finding }
-        }
-        false => said(Outcome::Holds, &[&name], words),
-    })
+    Some(between(&name, told, (least, Some(most)), words))
 }

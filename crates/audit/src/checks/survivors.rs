@@ -49,8 +49,7 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
 
 /// Times of requests without a response are not latencies, and zeros are not times.
 fn of_nothing(latency: &Latencies) -> Finding {
-    let names: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
-    let claims: Vec<&str> = names.iter().map(String::as_str).collect();
+    let claims: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
     let is_time = latency.max.as_ref().is_some_and(|max| max.value > 0.0);
     let outcome = if is_time { Outcome::CannotBe } else { Outcome::CannotTell };
     let words = "no request got a response: these are not times of responses".to_string();
@@ -65,7 +64,6 @@ fn finding(latency: &Latencies, of: (f64, f64), words: &str, share_max: f64) -> 
     let mut claims: Vec<String> = ranks.map(|one| latency.claim(&one.name())).collect();
     let is_much = share > MIXED_MAX && latency.mean.is_some();
     claims.extend(is_much.then(|| latency.claim("mean")));
-    let claims: Vec<&str> = claims.iter().map(String::as_str).collect();
     let arithmetic =
         format!("{} of {} requests ({}) {words}", number(some), number(all), percent(share));
     let is_any = some > 0.0 && !claims.is_empty();

@@ -37,7 +37,6 @@ fn of_part(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     }
     let mut claims = percentiles(latency, 0.0);
     claims.extend(latency.mean.as_ref().map(|_| latency.claim("mean")));
-    let claims: Vec<&str> = claims.iter().map(String::as_str).collect();
     let share = percent(kept.value / responses.max(1.0));
     let arithmetic =
         format!("latencies of {} of {} requests ({share})", number(kept.value), number(responses));

@@ -6,6 +6,7 @@
 //! milliseconds. `Failed requests` counts responses whose length differs from the first.
 
 use super::{Format, Reader, Told};
+use crate::checks::open;
 use crate::page::{Page, Spot};
 use crate::printed::{bytes, count, digits, rounded, scaled, seconds};
 use model::audit::{
@@ -71,17 +72,13 @@ fn read(page: Page<'_>) -> Told {
 
 /// `Failed requests` does not count statuses.
 fn hidden(failed: &Figure, bad: f64, complete: &Figure) -> Finding {
-    Finding {
-        check: String::new(),
-        claims: vec!["errors".into()],
-        outcome: Outcome::CannotBe,
-        arithmetic: format!(
-            "failed requests {}, and {bad} of {} responses are not 2xx",
-            failed.value, complete.value
-        ),
-        settle: "count statuses: use `ceiling load`, or the line Non-2xx responses".into(),
-        bound: Some((Some(bad), None)),
-    }
+    let arithmetic = format!(
+        "failed requests {}, and {bad} of {} responses are not 2xx",
+        failed.value, complete.value
+    );
+    let settle = "count statuses: use `ceiling load`, or the line Non-2xx responses";
+    let finding = open(Outcome::CannotBe, &["errors"], arithmetic, settle);
+    Finding { bound: Some((Some(bad), None)), ..finding }
 }
 
 /// `(Connect: 0, Receive: 0, Length: 5, Exceptions: 0)`: we do not count a length as a failure.

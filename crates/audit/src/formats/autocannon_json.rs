@@ -6,6 +6,7 @@
 //! `-C` autocannon adds values to the latencies, one for each millisecond of a response.
 
 use super::{Format, Reader, Told, total};
+use crate::checks::open;
 use crate::document::Object;
 use crate::page::Page;
 use crate::printed::count;
@@ -82,18 +83,11 @@ fn read(root: &Object<'_>) -> Told {
 fn min_without_zeros(latency: &Latencies) -> Option<Finding> {
     let zero = latency.percentiles.iter().find(|one| one.value.value == 0.0)?;
     let min = latency.min.as_ref().filter(|min| min.value > 0.0)?;
-    Some(Finding {
-        check: String::new(),
-        claims: vec![latency.claim("min")],
-        outcome: Outcome::CannotBe,
-        arithmetic: format!(
-            "{} is 0 ms, so the least of them is not {} ms",
-            zero.name(),
-            min.printed
-        ),
-        settle: "use a tool that keeps microseconds".into(),
-        bound: Some((Some(0.0), Some(STEP_S))),
-    })
+    let arithmetic =
+        format!("{} is 0 ms, so the least of them is not {} ms", zero.name(), min.printed);
+    let settle = "use a tool that keeps microseconds";
+    let finding = open(Outcome::CannotBe, &[latency.claim("min")], arithmetic, settle);
+    Some(Finding { bound: Some((Some(0.0), Some(STEP_S))), ..finding })
 }
 
 /// If more values were added than measured, mean and percentiles do not describe the requests.
@@ -102,20 +96,16 @@ fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option
     // The highest values were measured: each added value is below another one.
     let is_reached = |share: f64| share >= 0.5 && kept.value * (1.0 - share) >= 10.0;
     let ranks = latency.percentiles.iter().filter(|one| is_reached(one.share));
-    let claims = ranks.map(|one| latency.claim(&one.name())).chain([latency.claim("mean")]);
-    Some(Finding {
-        check: String::new(),
-        claims: claims.collect(),
-        outcome: Outcome::CannotBe,
-        arithmetic: format!(
-            "{} latencies of {} responses: {} were added and not measured",
-            kept.value,
-            all.value,
-            kept.value - all.value
-        ),
-        settle: "run it with -C, which adds no times, or use `ceiling load -R RATE`".into(),
-        bound: None,
-    })
+    let mut claims: Vec<String> = ranks.map(|one| latency.claim(&one.name())).collect();
+    claims.push(latency.claim("mean"));
+    let arithmetic = format!(
+        "{} latencies of {} responses: {} were added and not measured",
+        kept.value,
+        all.value,
+        kept.value - all.value
+    );
+    let settle = "run it with -C, which adds no times, or use `ceiling load -R RATE`";
+    Some(open(Outcome::CannotBe, &claims, arithmetic, settle))
 }
 
 pub(super) fn meaning() -> Meaning {

@@ -7,6 +7,7 @@
 
 use super::oha_text::{percentile, reversed};
 use super::{Format, Reader, Told, bracketed, total};
+use crate::checks::open;
 use crate::page::Page;
 use crate::printed::{bytes, rounded, seconds};
 use crate::say::{number, time as show_time};
@@ -99,12 +100,7 @@ fn too_large(
         show_time(mean.value * KEPT_MAX / ((least + most) / 2.0)),
         show_time(mean.value)
     );
-    Some(Finding {
-        check: String::new(),
-        claims: vec!["mean".into()],
-        outcome: Outcome::CannotBe,
-        arithmetic,
-        settle: "stay below a million requests, or use a tool that keeps all of them".into(),
-        bound: Some((Some(mean.low * KEPT_MAX / most), Some(mean.high * KEPT_MAX / least))),
-    })
+    let settle = "stay below a million requests, or use a tool that keeps all of them";
+    let bound = Some((Some(mean.low * KEPT_MAX / most), Some(mean.high * KEPT_MAX / least)));
+    Some(Finding { bound, ..open(Outcome::CannotBe, &["mean"], arithmetic, settle) })
 }

@@ -105,19 +105,7 @@ fn section(text: &mut String, command: &Command, known: &[String]) {
 
 /// Paragraphs in lines of at most 100 columns.
 fn wrapped(text: &str) -> String {
-    let wrap = |paragraph: &str| {
-        let mut lines = vec![String::new()];
-        for word in paragraph.split(' ') {
-            let last = lines.last_mut().filter(|line| line.len() + word.len() < 100);
-            match last {
-                Some(line) if line.is_empty() => line.push_str(word),
-                Some(line) => line.extend([" ", word]),
-                None => lines.push(word.to_string()),
-            }
-        }
-        lines.join("\n")
-    };
-    text.lines().map(wrap).collect::<Vec<_>>().join("\n")
+    text.lines().flat_map(|paragraph| report::wrap(paragraph, 100)).collect::<Vec<_>>().join("\n")
 }
 
 /// `--help` and `--version`, which every command has.

@@ -7,12 +7,12 @@
 use super::{Counts, SparseTick};
 use crate::ITEM_BYTES_MAX;
 use crate::bytes::{Malformed, Reader, Writer};
-use model::check::{CHECKS, Check};
+use model::check::Check;
 use model::fanout::Subscription;
 use model::histogram::sparse::{BUCKET_LAST, Sparse, values_of};
 use model::load::TARGETS_REPORTED_MAX;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
-use model::tick::{Counters, ERROR_CLASSES, Phase, StatusCodes, ThreadKind};
+use model::tick::{Counters, ErrorClass, Phase, StatusCodes, ThreadKind};
 
 /// Size limit of a tick in bytes.
 pub const TICK_BYTES_MAX: usize = ITEM_BYTES_MAX - 64;
@@ -41,12 +41,12 @@ pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u
     [sent, completed, failed, unanswered, unsent, waited].into_iter().for_each(&mut *show);
     counters.status.iter_mut().for_each(&mut *show);
     [&mut counters.bytes_sent, &mut counters.bytes_received].into_iter().for_each(&mut *show);
-    for check in CHECKS {
+    for check in Check::ALL {
         let mut count = counters.mismatches.get(check);
         show(&mut count);
         counters.mismatches.add(check, count - counters.mismatches.get(check));
     }
-    for class in ERROR_CLASSES {
+    for class in ErrorClass::ALL {
         let mut count = counters.errors.get(class);
         show(&mut count);
         counters.errors.add(class, count - counters.errors.get(class));
@@ -292,7 +292,7 @@ fn take_caught(reader: &mut Reader<'_>) -> Result<Caught, Malformed> {
     let check: Option<Check> = match reader.byte()? {
         0 => None,
         place => {
-            let check = CHECKS.get(usize::from(place) - 1);
+            let check = Check::ALL.get(usize::from(place) - 1);
             Some(*check.ok_or(Malformed::Range("a check"))?)
         }
     };

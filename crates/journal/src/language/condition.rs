@@ -29,33 +29,41 @@ pub struct Comparison {
     pub right: Expression,
 }
 
-/// The expected order of two values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    More,
-    /// `>=`
-    AtLeast,
-    /// `==`
-    Equal,
-    /// `!=`
-    Unequal,
+model::named! {
+    /// The expected order of two values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Order {
+        /// `<`
+        Less = "<",
+        /// `<=`
+        AtMost = "<=",
+        /// `>`
+        More = ">",
+        /// `>=`
+        AtLeast = ">=",
+        /// `==`
+        Equal = "==",
+        /// `!=`
+        Unequal = "!=",
+    }
+    /// Its sign.
+    fn sign;
 }
 
-/// Whether a condition holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Truth {
-    /// It holds for all values in the intervals.
-    True,
-    /// It holds for no values in the intervals.
-    False,
-    /// It holds for some values, or a figure has no interval or is not known.
-    Undecided,
+model::named! {
+    /// Whether a condition holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Truth {
+        /// It holds for all values in the intervals.
+        True = "true",
+        /// It holds for no values in the intervals.
+        False = "false",
+        /// It holds for some values, or a figure has no interval or is not known.
+        Undecided = "undecided",
+    }
+    /// The word.
+    fn word;
 }
 
 /// Whether a condition holds, and why.
@@ -69,15 +77,6 @@ pub struct Decision {
 }
 
 impl Truth {
-    /// The word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::True => "true",
-            Self::False => "false",
-            Self::Undecided => "undecided",
-        }
-    }
-
     /// The conjunction of both.
     fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -106,30 +105,6 @@ impl Truth {
 }
 
 impl Order {
-    /// The order of a sign.
-    pub fn parse(sign: &str) -> Option<Self> {
-        Some(match sign {
-            "<" => Self::Less,
-            "<=" => Self::AtMost,
-            ">" => Self::More,
-            ">=" => Self::AtLeast,
-            "==" => Self::Equal,
-            "!=" => Self::Unequal,
-            _ => return None,
-        })
-    }
-
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Less => "<",
-            Self::AtMost => "<=",
-            Self::More => ">",
-            Self::AtLeast => ">=",
-            Self::Equal => "==",
-            Self::Unequal => "!=",
-        }
-    }
-
     /// Whether all values of two intervals are in this order, or none.
     fn of(self, one: &Figure, two: &Figure) -> Truth {
         match self {

@@ -10,7 +10,7 @@
 use super::Checked;
 use crate::case::Case;
 use model::run::Point;
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 use model::units::show_bytes;
 
 const BOUND: &str = "at most 2 % apart, beyond what failed requests explain";
@@ -39,7 +39,7 @@ pub fn check(case: &Case<'_>) -> Checked {
 /// Bytes that requests without a whole response may have read.
 fn explained(point: &Point, in_responses: u64) -> f64 {
     let (responses, _) = point.responses();
-    let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
+    let classes = ErrorClass::ALL.iter().filter(|class| class.is_of_requests());
     let failed: u64 = classes.filter_map(|class| point.errors.get(class.name())).sum();
     let before = &point.unmeasured;
     let without = failed + point.requests.unanswered + before.failed + before.unanswered;

@@ -8,7 +8,7 @@ use super::Checked;
 use crate::case::Case;
 use model::fleet::AgentPoint;
 use model::run::Point;
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 use std::collections::BTreeMap;
 
 pub fn check(case: &Case<'_>) -> Checked {
@@ -75,7 +75,7 @@ fn sum(counts: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
 
 /// Failures, added up by reason.
 fn reasons(point: &Point) -> u64 {
-    let classes = ERROR_CLASSES.iter().filter(|class| class.is_of_requests());
+    let classes = ErrorClass::ALL.iter().filter(|class| class.is_of_requests());
     let classes: Vec<_> = classes.map(|class| class.name()).collect();
     let errors = sum(&point.status, &["4xx", "5xx"]).saturating_sub(point.called_good());
     errors + point.mismatched + sum(&point.errors, &classes)

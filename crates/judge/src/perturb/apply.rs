@@ -1,7 +1,7 @@
 //! How experiments change a verdict: they confirm it, contradict it, or show that two walls limit
 //! together.
 
-use super::table::{self, name_of, wall_of};
+use super::table::{self, wall_of};
 use super::{ONE, ZERO, response};
 use crate::walls::{CLIENT_CAN, LOAD, SERVER_CPU};
 use model::perturbation::{Perturbation, Resource, Says};
@@ -91,7 +91,7 @@ fn evidence(made: &Perturbation) -> Option<Evidence> {
     Some(Evidence {
         host: host.to_string(),
         source: "experiment".to_string(),
-        field: format!("elasticity of the rate in {}", name_of(made.resource)),
+        field: format!("elasticity of the rate in {}", made.resource.name()),
         value: format!("{value:.2} [{low:.2}, {high:.2}]"),
         rule,
         read: Vec::new(),
@@ -102,7 +102,7 @@ fn evidence(made: &Perturbation) -> Option<Evidence> {
 fn contradictions(wall: Named, made: &[Perturbation]) -> String {
     let follows = table::of(wall).map_or(&[][..], |prediction| prediction.follows);
     let found = made.iter().filter_map(|one| {
-        let name = name_of(one.resource);
+        let name = one.resource.name();
         match (follows.contains(&one.resource), response(one)) {
             (true, Says::DoesNotLimit) => Some(format!("the rate does not depend on {name}")),
             (false, Says::Limits) => Some(format!("the rate follows {name}")),
@@ -196,7 +196,7 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
             let is_rate = made.iter().any(|one| one.resource == Resource::OfferedRate);
             let load = if is_rate { Resource::OfferedRate } else { Resource::InFlight };
             verdict.wall = Named::None;
-            verdict.name = format!("no wall was reached; the limit is {}", name_of(load));
+            verdict.name = format!("no wall was reached; the limit is {}", load.name());
             verdict.side = Side::None;
             verdict.confidence = Confidence::Probable;
         }

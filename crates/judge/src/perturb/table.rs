@@ -1,4 +1,4 @@
-//! Each resource: its name, and the walls it can be.
+//! Each resource, and the walls that it can be.
 
 use crate::walls::{GROUPS, LOAD_LIMITS, Predicts, SOMETHING_WAITS};
 use model::perturbation::Resource::{
@@ -30,19 +30,5 @@ pub(super) fn wall_of(resource: Resource) -> WallId {
         ClientLoops => WallId::C2,
         ResponseBytes => WallId::K8,
         ServerCpu | ServerCpus => WallId::S1,
-    }
-}
-
-/// A resource in words.
-pub(super) fn name_of(resource: Resource) -> &'static str {
-    match resource {
-        InFlight => "requests in flight",
-        OfferedRate => "the asked rate",
-        Connections => "connections at the same number in flight",
-        ClientCpu => "the generator's CPU time",
-        ClientLoops => "the generator's threads",
-        ResponseBytes => "bytes per response",
-        ServerCpu => "the server's CPU time",
-        ServerCpus => "the server's CPUs",
     }
 }

@@ -108,7 +108,7 @@ fn when(takes_effect: TakesEffect) -> When {
 fn wish(tune: &Tune) -> Result<Wish, String> {
     let profile = match tune.profile.as_str() {
         "" => Profile::default(),
-        name => Profile::parse(name).map_err(|error| format!("tune.profile: {error}"))?,
+        name => Profile::named(name).map_err(|error| format!("tune.profile: {error}"))?,
     };
     let split = match tune.cpus.as_str() {
         "" => None,

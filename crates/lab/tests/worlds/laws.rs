@@ -4,7 +4,7 @@ use crate::stage::{MS, Seen, US};
 use crate::truth::{self, Fates, Truth, percentile};
 use model::histogram::Summary;
 use model::run::Point;
-use model::standing::{FIGURES, Figure, Standing};
+use model::standing::{Figure, Standing};
 use std::collections::BTreeMap;
 
 /// The findings in one world.
@@ -37,7 +37,7 @@ fn figure_of(name: &str) -> Option<Figure> {
     // Service time and the latency of good responses are taken with the same stamps.
     let name = name.replace("service_ns.", "latency.").replace("latency_good_ns.", "latency.");
     let name = name.replace("_ns.", ".");
-    FIGURES.into_iter().find(|figure| figure.key() == name)
+    Figure::parse(&name)
 }
 
 /// The standing of a figure of a point.

@@ -14,7 +14,7 @@
 
 use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
 use model::metric::{Declaration, Unit};
@@ -142,28 +142,28 @@ impl GroupFiles {
         }
     }
 
-    fn quota(&mut self, buffer: &mut Buffer) -> Result<Quota, Unreadable> {
+    fn quota(&mut self) -> Result<Quota, Unreadable> {
         if self.version == 2 {
             // The root, and groups without the controller, have no such file and no limit.
-            return Ok(self.quota.parse_if_there(buffer, parse_max)?.unwrap_or_default());
+            return Ok(self.quota.parse_if_there(parse_max)?.unwrap_or_default());
         }
-        let quota_us = self.quota.parse_if_there(buffer, parse_v1_us)?.flatten();
-        let period_us = self.period.parse_if_there(buffer, parse_v1_us)?.flatten();
+        let quota_us = self.quota.parse_if_there(parse_v1_us)?.flatten();
+        let period_us = self.period.parse_if_there(parse_v1_us)?.flatten();
         Ok(Quota { quota_us, period_us })
     }
 
     /// What the group has used; nothing for a root that reports nothing.
-    fn quota_use(&mut self, buffer: &mut Buffer) -> Result<Option<QuotaUse>, Unreadable> {
+    fn quota_use(&mut self) -> Result<Option<QuotaUse>, Unreadable> {
         let stat = if self.version == 2 && self.path == "/" {
             // Before Linux 5.8 the root has no such file. It has no quota either.
-            let Some(stat) = self.stat.parse_if_there(buffer, parse)? else { return Ok(None) };
+            let Some(stat) = self.stat.parse_if_there(parse)? else { return Ok(None) };
             stat
         } else {
-            self.stat.parse(buffer, parse)?
+            self.stat.parse(parse)?
         };
-        let quota = self.quota(buffer)?;
+        let quota = self.quota()?;
         let usage_ns = match self.version {
-            1 => self.usage.parse_if_there(buffer, parse_v1_us)?.flatten(),
+            1 => self.usage.parse_if_there(parse_v1_us)?.flatten(),
             _ => stat.usage_ns,
         };
         Ok(Some(QuotaUse {
@@ -180,9 +180,8 @@ impl GroupFiles {
 
 /// The limits of the groups of a process, innermost first, as a fact.
 pub(crate) fn quotas(pid: u32) -> Result<Vec<CpuQuota>, Unreadable> {
-    let mut buffer = Buffer::new();
     let read = |group: &Group| {
-        let quota = GroupFiles::of(group).quota(&mut buffer)?;
+        let quota = GroupFiles::of(group).quota()?;
         Ok(CpuQuota {
             group: group.path.clone(),
             quota_us: quota.quota_us,
@@ -199,7 +198,6 @@ struct Cgroups {
     chain: Vec<Group>,
     files: Vec<GroupFiles>,
     chain_due_ns: u64,
-    buffer: Buffer,
 }
 
 pub(super) fn client(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -212,7 +210,7 @@ pub(super) fn server(scope: &Scope) -> Option<Box<dyn Source>> {
 
 fn open(whose: Whose, root: Root) -> Box<dyn Source> {
     let (chain, files) = (Vec::new(), Vec::new());
-    Box::new(Cgroups { whose, root, chain, files, chain_due_ns: 0, buffer: Buffer::new() })
+    Box::new(Cgroups { whose, root, chain, files, chain_due_ns: 0 })
 }
 
 impl Source for Cgroups {
@@ -230,8 +228,7 @@ impl Source for Cgroups {
             }
             self.chain_due_ns = round.due_ns + NS_PER_S;
         }
-        let buffer = &mut self.buffer;
-        let uses = self.files.iter_mut().filter_map(|files| files.quota_use(buffer).transpose());
+        let uses = self.files.iter_mut().filter_map(|files| files.quota_use().transpose());
         let uses = uses.collect::<Result<Vec<_>, _>>();
         if uses.is_err() {
             // The group may have been removed after the process moved: look again next time.
@@ -291,7 +288,7 @@ mod tests {
         host.write("a/cpu.stat", "usage_usec 5\n");
         let read = |path: &str, folder: &str| {
             let (path, folder) = (path.to_string(), host.path().join(folder));
-            GroupFiles::of(&Group { version: 2, path, folder }).quota_use(&mut Buffer::new())
+            GroupFiles::of(&Group { version: 2, path, folder }).quota_use()
         };
         assert_eq!(read("/a", "a").unwrap().map(|used| used.usage_ns), Some(Some(5000)));
         assert_eq!(read("/", ""), Ok(None));

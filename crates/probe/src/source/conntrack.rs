@@ -12,7 +12,7 @@
 //! show the statistics, and then nothing is reported.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -59,7 +59,6 @@ struct ConntrackTable {
     count: Kept,
     max: Kept,
     statistics: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -70,16 +69,15 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
             count: Kept::one_piece(sysctl("nf_conntrack_count")),
             max: Kept::one_piece(max),
             statistics: Kept::records(scope.network.file(&scope.root, "stat/nf_conntrack")),
-            buffer: Buffer::new(),
         }) as Box<dyn Source>
     })
 }
 
 impl Source for ConntrackTable {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let statistics = self.statistics.parse(&mut self.buffer, parse)?;
-        let count = self.count.parse(&mut self.buffer, parse_number)?;
-        let max = self.max.parse(&mut self.buffer, parse_number)?;
+        let statistics = self.statistics.parse(parse)?;
+        let count = self.count.parse(parse_number)?;
+        let max = self.max.parse(parse_number)?;
         Ok(Data::Conntrack(Conntrack { count, max, ..statistics }))
     }
 }

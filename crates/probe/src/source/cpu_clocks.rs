@@ -9,7 +9,7 @@
 //! mostly have neither, and then there is no source.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -58,8 +58,8 @@ impl Cpu {
     }
 
     /// What cannot be read, because the CPU went offline, is absent.
-    fn read(&mut self, buffer: &mut Buffer) -> CpuClock {
-        let mut number = |file: &mut Option<Kept>| file.as_mut()?.parse(buffer, parse).ok()?;
+    fn read(&mut self) -> CpuClock {
+        let number = |file: &mut Option<Kept>| file.as_mut()?.parse(parse).ok()?;
         CpuClock {
             cpu: self.cpu,
             now_khz: number(&mut self.now),
@@ -71,21 +71,18 @@ impl Cpu {
 
 struct CpuClocks {
     cpus: Vec<Cpu>,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let folder = scope.root.path("/sys/devices/system/cpu");
     let online = process::read(&folder.join("online"), scan::cpu_list).ok()?;
     let cpus: Vec<Cpu> = online.into_iter().filter_map(|cpu| Cpu::of(&folder, cpu)).collect();
-    let buffer = Buffer::new();
-    (!cpus.is_empty()).then(|| Box::new(CpuClocks { cpus, buffer }) as Box<dyn Source>)
+    (!cpus.is_empty()).then(|| Box::new(CpuClocks { cpus }) as Box<dyn Source>)
 }
 
 impl Source for CpuClocks {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let buffer = &mut self.buffer;
-        Ok(Data::CpuClocks(self.cpus.iter_mut().map(|cpu| cpu.read(buffer)).collect()))
+        Ok(Data::CpuClocks(self.cpus.iter_mut().map(Cpu::read).collect()))
     }
 }
 

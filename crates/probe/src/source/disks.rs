@@ -9,7 +9,7 @@
 //! printed as 32 bits and wrap. Host-wide, also inside a container.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -55,21 +55,19 @@ pub(super) fn declared() -> Declaration {
 struct Disks {
     root: Root,
     file: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let path = scope.root.path("/proc/diskstats");
     // A kernel without block devices has no such file.
     path.exists().then(|| {
-        let (root, buffer) = (scope.root.clone(), Buffer::new());
-        Box::new(Disks { root, file: Kept::records(path), buffer }) as Box<dyn Source>
+        Box::new(Disks { root: scope.root.clone(), file: Kept::records(path) }) as Box<dyn Source>
     })
 }
 
 impl Source for Disks {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let mut disks = self.file.parse(&mut self.buffer, parse)?;
+        let mut disks = self.file.parse(parse)?;
         // Partitions have no folder here. Slashes in names are written as exclamation marks.
         let blocks = self.root.path("/sys/block");
         disks.retain(|disk| blocks.join(disk.name.replace('/', "!")).exists());

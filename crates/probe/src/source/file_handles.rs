@@ -7,7 +7,7 @@
 //! when read. A process meets its own limit long before, unless there are very many of them.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -36,17 +36,16 @@ pub fn parse(bytes: &[u8]) -> Result<(u64, Option<u64>), ParseError> {
 
 struct FileHandles {
     file: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let file = Kept::one_piece(scope.root.path("/proc/sys/fs/file-nr"));
-    Some(Box::new(FileHandles { file, buffer: Buffer::new() }))
+    Some(Box::new(FileHandles { file }))
 }
 
 impl Source for FileHandles {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let (allocated, max) = self.file.parse(&mut self.buffer, parse)?;
+        let (allocated, max) = self.file.parse(parse)?;
         let values = [("allocated", Some(allocated)), ("max", max)];
         let values =
             values.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));

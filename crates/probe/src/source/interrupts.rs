@@ -16,7 +16,7 @@
 
 use super::{Round, Scope, Source};
 use crate::interrupts::parse_table;
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use model::facts::Unreadable;
 use model::maps::IntoMap;
 use model::metric::{Declaration, Unit};
@@ -45,7 +45,6 @@ const MASKS_EVERY_NS: u64 = 10 * NS_PER_S;
 struct Interrupts {
     root: Root,
     file: Kept,
-    buffer: Buffer,
     /// Masks by interrupt, as they were read last.
     masks: BTreeMap<String, String>,
     masks_due_ns: u64,
@@ -56,7 +55,6 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Interrupts {
         root: scope.root.clone(),
         file: Kept::records(scope.root.path("/proc/interrupts")),
-        buffer: Buffer::new(),
         masks: BTreeMap::new(),
         masks_due_ns: 0,
         coming: ComingAndGoing::default(),
@@ -65,7 +63,7 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
 
 impl Source for Interrupts {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let (online, mut rows) = self.file.parse(&mut self.buffer, parse_table)?;
+        let (online, mut rows) = self.file.parse(parse_table)?;
         self.coming.settle(&online, &mut rows);
         if round.due_ns >= self.masks_due_ns {
             self.masks_due_ns = round.due_ns + MASKS_EVERY_NS;

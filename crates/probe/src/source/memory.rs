@@ -13,7 +13,7 @@
 
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
@@ -115,17 +115,13 @@ impl MemoryFiles {
 
     /// Adds what the group reports. The root of version 2, and groups without the controller, have
     /// no such files.
-    fn read(
-        &mut self,
-        buffer: &mut Buffer,
-        all: &mut BTreeMap<String, u64>,
-    ) -> Result<(), Unreadable> {
+    fn read(&mut self, all: &mut BTreeMap<String, u64>) -> Result<(), Unreadable> {
         for (name, file) in [("usage_bytes", &mut self.usage), ("limit_bytes", &mut self.limit)] {
-            let number = file.parse_if_there(buffer, parse_limit)?.flatten();
+            let number = file.parse_if_there(parse_limit)?.flatten();
             all.extend(number.map(|number| (format!("server.{name}"), number)));
         }
         let version = self.group.version;
-        let events = self.events.parse_if_there(buffer, |bytes| match version {
+        let events = self.events.parse_if_there(|bytes| match version {
             1 => {
                 parse_limit(bytes).map(|count| Vec::from_iter(count.map(|n| ("failcnt".into(), n))))
             }
@@ -144,7 +140,6 @@ struct Memory {
     vmstat: Kept,
     server: Option<MemoryFiles>,
     group_due_ns: u64,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -153,13 +148,12 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
         vmstat: Kept::records(scope.root.path("/proc/vmstat")),
         server: None,
         group_due_ns: 0,
-        buffer: Buffer::new(),
     }))
 }
 
 impl Source for Memory {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let counters = self.vmstat.parse(&mut self.buffer, parse)?;
+        let counters = self.vmstat.parse(parse)?;
         let mut all: BTreeMap<String, u64> = counters.into_map();
         // The host's counters go on when the server has ended.
         if let Some(Ok(tree)) = round.server {
@@ -174,7 +168,7 @@ impl Source for Memory {
                 }
             }
             if let Some(files) = &mut self.server {
-                files.read(&mut self.buffer, &mut all)?;
+                files.read(&mut all)?;
             }
         }
         Ok(Data::values(Values::MEMORY, all))

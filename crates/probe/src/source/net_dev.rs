@@ -9,7 +9,7 @@
 //! counts every packet twice, once per direction.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -59,19 +59,15 @@ pub(super) fn declared() -> Declaration {
 
 struct NetDev {
     file: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(NetDev {
-        file: Kept::records(scope.network.file(&scope.root, "dev")),
-        buffer: Buffer::new(),
-    }))
+    Some(Box::new(NetDev { file: Kept::records(scope.network.file(&scope.root, "dev")) }))
 }
 
 impl Source for NetDev {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::Interfaces(self.file.parse(&mut self.buffer, parse)?))
+        Ok(Data::Interfaces(self.file.parse(parse)?))
     }
 }
 

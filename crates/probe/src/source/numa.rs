@@ -9,7 +9,7 @@
 //! with one node there is no other place, and no source.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -42,7 +42,6 @@ pub(super) fn declared() -> Declaration {
 
 struct Numa {
     nodes: Vec<(u32, Kept)>,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -50,15 +49,14 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let nodes = process::read(&folder.join("has_memory"), scan::cpu_list).ok()?;
     let file = |node| Kept::one_piece(folder.join(format!("node{node}/numastat")));
     let nodes: Vec<_> = nodes.into_iter().take(NODES_MAX).map(|node| (node, file(node))).collect();
-    let buffer = Buffer::new();
-    (nodes.len() > 1).then(|| Box::new(Numa { nodes, buffer }) as Box<dyn Source>)
+    (nodes.len() > 1).then(|| Box::new(Numa { nodes }) as Box<dyn Source>)
 }
 
 impl Source for Numa {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let mut all = BTreeMap::new();
         for (node, file) in &mut self.nodes {
-            let counts = file.parse(&mut self.buffer, parse)?;
+            let counts = file.parse(parse)?;
             all.extend(
                 counts.into_iter().map(|(name, count)| (format!("node{node}.{name}"), count)),
             );

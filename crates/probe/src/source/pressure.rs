@@ -10,7 +10,7 @@
 //! hence the slow cadence.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept, is_gone};
+use crate::kept::{Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -58,22 +58,21 @@ pub(super) fn declared() -> Declaration {
 
 struct Pressure {
     files: [(&'static str, Kept); 4],
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let files = ["cpu", "memory", "io", "irq"]
         .map(|resource| (resource, scope.root.path(format!("/proc/pressure/{resource}"))))
         .map(|(resource, path)| (resource, Kept::one_piece(path)));
-    Some(Box::new(Pressure { files, buffer: Buffer::new() }))
+    Some(Box::new(Pressure { files }))
 }
 
 impl Source for Pressure {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
         let mut totals = BTreeMap::new();
         for (resource, file) in &mut self.files {
-            let stalls = match file.read(&mut self.buffer) {
-                Ok(bytes) => parse(bytes).map_err(|why| file.unreadable(why))?,
+            let stalls = match file.read(parse) {
+                Ok(stalls) => stalls.map_err(|why| file.unreadable(why))?,
                 // Only cpu is always there when anything is.
                 Err(why) if is_gone(&why) && *resource != "cpu" => continue,
                 // irq can exist and refuse reads where interrupt time is not measured after all.

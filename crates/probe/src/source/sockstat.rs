@@ -8,7 +8,7 @@
 //! are `TCP6.inuse`, absent when IPv6 is off.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -45,22 +45,20 @@ pub(super) fn declared() -> Declaration {
 struct Sockstat {
     v4: Kept,
     v6: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Sockstat {
         v4: Kept::one_piece(scope.network.file(&scope.root, "sockstat")),
         v6: Kept::one_piece(scope.network.file(&scope.root, "sockstat6")),
-        buffer: Buffer::new(),
     }))
 }
 
 impl Source for Sockstat {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let mut gauges = self.v4.parse(&mut self.buffer, parse)?;
+        let mut gauges = self.v4.parse(parse)?;
         // Where IPv6 is off, its keys are absent.
-        gauges.extend(self.v6.parse_if_there(&mut self.buffer, parse)?.into_iter().flatten());
+        gauges.extend(self.v6.parse_if_there(parse)?.into_iter().flatten());
         Ok(Data::values(Values::SOCKETS, gauges))
     }
 }

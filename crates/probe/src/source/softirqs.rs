@@ -9,7 +9,7 @@
 //! also inside a network namespace.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -46,19 +46,15 @@ pub(super) fn declared() -> Declaration {
 
 struct Softirqs {
     file: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Softirqs {
-        file: Kept::one_piece(scope.root.path("/proc/softirqs")),
-        buffer: Buffer::new(),
-    }))
+    Some(Box::new(Softirqs { file: Kept::one_piece(scope.root.path("/proc/softirqs")) }))
 }
 
 impl Source for Softirqs {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::values("softirqs", self.file.parse(&mut self.buffer, parse)?))
+        Ok(Data::values("softirqs", self.file.parse(parse)?))
     }
 }
 

@@ -12,7 +12,7 @@
 //! true. Host-wide, also inside a network namespace.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -93,22 +93,20 @@ pub(super) fn declared() -> Declaration {
 struct SoftnetStat {
     file: Kept,
     online: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(SoftnetStat {
         file: Kept::records(scope.root.path("/proc/net/softnet_stat")),
         online: Kept::one_piece(scope.root.path("/sys/devices/system/cpu/online")),
-        buffer: Buffer::new(),
     }))
 }
 
 impl Source for SoftnetStat {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let (mut rows, numbering) = self.file.parse(&mut self.buffer, parse)?;
+        let (mut rows, numbering) = self.file.parse(parse)?;
         if numbering == Numbering::ByLine {
-            let online = self.online.parse(&mut self.buffer, scan::cpu_list)?;
+            let online = self.online.parse(scan::cpu_list)?;
             renumber(&mut rows, &online).map_err(|why| self.file.unreadable(why))?;
         }
         Ok(Data::Softnet(rows))

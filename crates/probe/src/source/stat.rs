@@ -11,7 +11,7 @@
 //! inside a network namespace or a container.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -60,19 +60,15 @@ pub(super) fn declared() -> Declaration {
 
 struct CpuStat {
     file: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(CpuStat {
-        file: Kept::one_piece(scope.root.path("/proc/stat")),
-        buffer: Buffer::new(),
-    }))
+    Some(Box::new(CpuStat { file: Kept::one_piece(scope.root.path("/proc/stat")) }))
 }
 
 impl Source for CpuStat {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        Ok(Data::Cpus(self.file.parse(&mut self.buffer, parse)?))
+        Ok(Data::Cpus(self.file.parse(parse)?))
     }
 }
 

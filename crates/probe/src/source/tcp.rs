@@ -11,7 +11,7 @@
 //! left out.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Buffer, Kept};
+use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::{Declaration, Unit};
@@ -75,21 +75,19 @@ pub(super) fn declared() -> Declaration {
 struct Tcp {
     snmp: Kept,
     netstat: Kept,
-    buffer: Buffer,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Tcp {
         snmp: Kept::one_piece(scope.network.file(&scope.root, "snmp")),
         netstat: Kept::one_piece(scope.network.file(&scope.root, "netstat")),
-        buffer: Buffer::new(),
     }))
 }
 
 impl Source for Tcp {
     fn read(&mut self, _round: &Round<'_>) -> Result<Data, Unreadable> {
-        let mut counters = self.snmp.parse(&mut self.buffer, parse)?;
-        counters.extend(self.netstat.parse(&mut self.buffer, parse)?);
+        let mut counters = self.snmp.parse(parse)?;
+        counters.extend(self.netstat.parse(parse)?);
         Ok(Data::values(Values::TCP, counters))
     }
 }

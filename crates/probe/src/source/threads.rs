@@ -13,7 +13,7 @@
 //! is. `schedstat` needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source, Whose};
-use crate::kept::{Buffer, Kept, is_gone, unreadable};
+use crate::kept::{Kept, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
 use crate::tree::Tree;
@@ -114,7 +114,6 @@ struct Threads {
     /// The round, for taking turns.
     round: usize,
     scan_due_ns: u64,
-    buffer: Buffer,
 }
 
 struct Files {
@@ -144,7 +143,6 @@ fn open(whose: Whose, root: Root, kept_files: usize) -> Threads {
         kept_files,
         round: 0,
         scan_due_ns: 0,
-        buffer: Buffer::new(),
     }
 }
 
@@ -184,7 +182,7 @@ impl Threads {
             if index % turns == self.round % turns {
                 files.last = None;
             }
-            match files.read(pid, tid, &mut self.buffer)? {
+            match files.read(pid, tid)? {
                 Some(thread) => times.push(thread),
                 None => ended.push((pid, tid)),
             }
@@ -236,17 +234,10 @@ impl Files {
     }
 
     /// The times of the thread, or nothing when it has ended.
-    fn read(
-        &mut self,
-        pid: u32,
-        tid: u32,
-        buffer: &mut Buffer,
-    ) -> Result<Option<ThreadTimes>, Unreadable> {
-        let Some(times) = self.schedstat.parse_if_there(buffer, parse)? else {
-            return Ok(None);
-        };
+    fn read(&mut self, pid: u32, tid: u32) -> Result<Option<ThreadTimes>, Unreadable> {
+        let Some(times) = self.schedstat.parse_if_there(parse)? else { return Ok(None) };
         if self.last.is_none() {
-            self.last = self.stat.parse_if_there(buffer, parse_stat)?;
+            self.last = self.stat.parse_if_there(parse_stat)?;
         }
         let Some(stat) = &self.last else { return Ok(None) };
         Ok(Some(ThreadTimes {

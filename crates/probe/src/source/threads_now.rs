@@ -21,7 +21,7 @@
 mod timeout;
 
 use super::{Round, Scope, Source, threads};
-use crate::kept::{Buffer, Kept, is_gone};
+use crate::kept::{Kept, is_gone};
 use crate::process::parse_stat;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -209,7 +209,6 @@ struct ThreadsNow {
     last: (u32, u32),
     scan_due_ns: u64,
     rights: Rights,
-    buffer: Buffer,
 }
 
 /// The files of one thread, each opened when it is first needed.
@@ -265,7 +264,6 @@ impl ThreadsNow {
             last: (0, 0),
             scan_due_ns: 0,
             rights: Rights::Assumed,
-            buffer: Buffer::new(),
         }
     }
 
@@ -308,8 +306,8 @@ impl ThreadsNow {
     fn call(&mut self, thread: (u32, u32)) -> Result<Option<Call>, Unreadable> {
         let Some(files) = self.threads.get_mut(&thread) else { return Ok(None) };
         let file = &mut files.syscall;
-        match file.read(&mut self.buffer) {
-            Ok(bytes) => parse(bytes).map(Some).map_err(|why| file.unreadable(why)),
+        match file.read(parse) {
+            Ok(call) => call.map(Some).map_err(|why| file.unreadable(why)),
             Err(why) if is_gone(&why) => Ok(None),
             Err(why) if is_refused(&why) => {
                 self.rights = Rights::Refused;
@@ -377,15 +375,14 @@ impl ThreadsNow {
     /// What state and wait channel mean; nothing when the thread has ended.
     fn by_state_and_channel(&mut self, thread: (u32, u32)) -> Option<Doing> {
         let files = self.threads.get_mut(&thread)?;
-        let state = parse_stat(files.stat.read(&mut self.buffer).ok()?).ok()?.state;
+        let state = files.stat.read(parse_stat).ok()?.ok()?.state;
         match state {
             b'R' => return Some(Doing::Running),
             b'T' | b't' => return Some(Doing::Stopped),
             b'Z' | b'X' | b'x' => return None,
             _ => {}
         }
-        let channel = files.wchan.read(&mut self.buffer);
-        let doing = channel.map_or(Doing::Other, by_channel);
+        let doing = files.wchan.read(by_channel).unwrap_or(Doing::Other);
         // Uninterruptible sleep is storage unless the wait channel shows something else.
         let is_storage = state == b'D' && doing == Doing::Other;
         Some(if is_storage { Doing::Storage } else { doing })

@@ -2,7 +2,7 @@
 //! without scripts; with scripts, a box can be widened.
 
 use super::escape::escape;
-use crate::page::{Box, Flame, Hue};
+use crate::page::{Box, Flame};
 
 /// Height of a box with the gap below it, pixels.
 const ROW_PX: u32 = 18;
@@ -30,19 +30,6 @@ fn frame(one: &Box) -> String {
         "<svg class=\"{}\" x=\"{from:.3}%\" y=\"{y}\" width=\"{width:.3}%\" height=\"{height}\">\
          <title>{detail}</title><rect width=\"100%\" height=\"100%\"></rect>\
          <text x=\"3\" y=\"12\">{label}</text></svg>\n",
-        class_of(one.hue)
+        one.hue.class()
     )
-}
-
-fn class_of(hue: Hue) -> &'static str {
-    match hue {
-        Hue::Kernel => "kernel",
-        Hue::Runtime => "runtime",
-        Hue::Program => "program",
-        Hue::MuchLess => "much-less",
-        Hue::Less => "less",
-        Hue::Same => "same",
-        Hue::More => "more",
-        Hue::MuchMore => "much-more",
-    }
 }

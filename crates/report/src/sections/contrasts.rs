@@ -9,7 +9,6 @@ use model::experiment::{
     CellResult, Conclusion, Contrast, Design, Experiment, Fate, Figure, Order,
 };
 use model::units::show_count;
-use model::visit::FIGURES;
 
 /// Ratios that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
@@ -79,7 +78,7 @@ pub(super) fn table(of: &Experiment, design: &Design) -> Table {
         let within = of_cell(Figure::Rate).and_then(|one| one.low.zip(one.high));
         let within = or_dash(within, |(low, high)| format!("{} to {}", change(low), change(high)));
         let mut row = vec![name.clone()];
-        row.extend(FIGURES.into_iter().map(|figure| or_dash(of_cell(figure), briefly)));
+        row.extend(Figure::ALL.into_iter().map(|figure| or_dash(of_cell(figure), briefly)));
         row.insert(2, within);
         table.push(Mark::None, row);
     }
@@ -191,10 +190,7 @@ fn word(one: &Contrast) -> &'static str {
     match (one.conclusion, one.figure) {
         (Some(Conclusion::More), Figure::Rate) => "faster",
         (Some(Conclusion::Less), Figure::Rate) => "slower",
-        (Some(Conclusion::More), _) => "more",
-        (Some(Conclusion::Less), _) => "less",
-        (Some(Conclusion::Same), _) => "same",
-        (Some(Conclusion::Undecided), _) => "undecided",
+        (Some(conclusion), _) => conclusion.word(),
         (None, _) => "too few pairs",
     }
 }

@@ -2,9 +2,7 @@
 
 use super::both_hosts;
 use crate::page::{Block, Column, List, ListKind, Mark, Table};
-use crate::wording::{
-    best_point, mark_of, named_wall, point_mark, side_word, wall_mark, with_names,
-};
+use crate::wording::{best_point, mark_of, named_wall, point_mark, wall_mark, with_names};
 use model::run::Run;
 use model::verdict::{Alternative, Evidence, Named, Verdict};
 
@@ -101,7 +99,7 @@ pub fn by_point(run: &Run) -> Vec<Block> {
         let cells = vec![
             point_mark(point),
             wall_mark(verdict),
-            side_word(verdict.side).to_string(),
+            verdict.side.word().to_string(),
             verdict.confidence.word().to_string(),
             if rests_on.is_empty() { "-".to_string() } else { rests_on.join("; ") },
         ];
@@ -120,7 +118,7 @@ pub fn not_tested(run: &Run) -> Vec<Block> {
         .caption("Walls that were not tested")
         .folded();
     for wall in walls {
-        table.push(Mark::None, vec![named_wall(*wall), side_word(wall.side()).to_string()]);
+        table.push(Mark::None, vec![named_wall(*wall), wall.side().word().to_string()]);
     }
     vec![Block::Table(table)]
 }

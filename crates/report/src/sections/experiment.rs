@@ -20,7 +20,7 @@ use model::shell;
 use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
-use model::visit::{FIGURES, costs_of, times_of};
+use model::visit::{costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Note on visits without a readable run.
@@ -69,7 +69,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     let mut blocks = top(of, design, runs);
     blocks.push(Block::Heading("Cells".to_string()));
     blocks.push(Block::Table(contrasts::cells(of, design).caption("")));
-    let others = || FIGURES.into_iter().filter(|figure| *figure != design.figure);
+    let others = || Figure::ALL.into_iter().filter(|figure| *figure != design.figure);
     let plots: Vec<Dots> = others().filter_map(|one| visits::plot(of, design, runs, one)).collect();
     blocks.extend(columns(visits::note(&plots), plots));
     blocks.extend(particulars(of, runs));
@@ -239,7 +239,7 @@ fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<Stri
     let [rate, p50, p99, client_us, server_us] = match (tool, run) {
         (Some(tool), _) => of_tool(tool),
         (None, Some(_)) => of_point(point),
-        (None, None) => OF_A_VISIT.map(noted),
+        (None, None) => Figure::ALL.map(noted),
     };
     let cells = vec![
         visit_name(cell),
@@ -269,15 +269,6 @@ fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     let p50 = time(times.and_then(|times| times.p50));
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
 }
-
-/// The same figures, where only the figures of a visit are kept.
-const OF_A_VISIT: [Figure; 5] = [
-    Figure::Rate,
-    Figure::P50,
-    Figure::P99,
-    Figure::ClientUsPerRequest,
-    Figure::ServerUsPerRequest,
-];
 
 /// The same figures as another tool reported them, plausible or not.
 fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {

@@ -9,7 +9,7 @@ use model::claim::Claim;
 use model::load::LoadModel;
 use model::run::{Point, Run};
 use model::standing::Figure;
-use model::tick::ERROR_CLASSES;
+use model::tick::ErrorClass;
 use model::units::show_count;
 
 /// A column and how to fill it.
@@ -126,7 +126,7 @@ fn errors(point: &Point) -> Option<u64> {
 
 /// Failed connection attempts; they are not requests and are added to them.
 fn attempt_errors(point: &Point) -> u64 {
-    let of_attempts = ERROR_CLASSES.into_iter().filter(|class| !class.is_of_requests());
+    let of_attempts = ErrorClass::ALL.into_iter().filter(|class| !class.is_of_requests());
     of_attempts.filter_map(|class| point.errors_of(class)).sum()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{best_point, count, mark_of, ns, or_dash, plural, point_phrase};
-use model::check::CHECKS;
+use model::check::Check;
 use model::run::{Point, Run, TargetResult};
 use model::units::show_count;
 
@@ -37,7 +37,7 @@ fn mismatches(run: &Run) -> Option<String> {
     let good: u64 =
         status.filter(|(name, _)| good.contains(&name.as_str())).map(|(_, number)| number).sum();
     let good = good + points.iter().map(Point::called_good).sum::<u64>();
-    let by_check = CHECKS.iter().filter_map(|check| {
+    let by_check = Check::ALL.iter().filter_map(|check| {
         let of_point = |point: &Point| point.mismatches.get(check.name()).copied();
         let number: u64 = points.iter().filter_map(of_point).sum();
         let what = match check.name() {

@@ -3,7 +3,7 @@
 use crate::page::{Column, Fact, Table};
 use crate::wording::{count, mark_of, ns, or_dash, point_heading, point_mark};
 use model::run::{Point, Run};
-use model::tls::{Resumption, TLS_CAUSES, TlsInfo, Trust};
+use model::tls::{Resumption, TlsCause, TlsInfo, Trust};
 
 /// What a handshake before the load negotiated, and the proxy.
 pub fn facts(run: &Run) -> Vec<Fact> {
@@ -58,7 +58,8 @@ pub fn handshakes(run: &Run, points: &[&Point]) -> Option<Table> {
         failures.map(|failures| failures.get(cause).copied().unwrap_or(0))
     };
     let occurred = |cause: &&str| points.iter().any(|p| failures(p, cause).unwrap_or(0) > 0);
-    let causes: Vec<&str> = TLS_CAUSES.iter().map(|cause| cause.name()).filter(occurred).collect();
+    let causes: Vec<&str> =
+        TlsCause::ALL.iter().map(|cause| cause.name()).filter(occurred).collect();
     let mut columns = vec![Column::numbers(point_heading(run))];
     if is_tls {
         let titles = ["handshakes", "resumed", "p50 to shake", "max to shake"];

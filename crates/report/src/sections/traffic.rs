@@ -4,7 +4,6 @@ use super::security;
 use crate::page::{Block, Column, Table};
 use crate::wording::{count, mark_of, ns, or_dash, point_heading, point_mark};
 use model::run::{Point, Run};
-use model::tick::ERROR_CLASSES;
 use model::tick::ErrorClass;
 
 /// The tables of the points that lost something; nothing when no point did.
@@ -107,7 +106,7 @@ fn requests(run: &Run, points: &[&Point]) -> Table {
 /// Errors by class; classes that never occurred are left out.
 fn errors(run: &Run, points: &[&Point]) -> Option<Table> {
     let occurred = |class: &ErrorClass| points.iter().any(|p| p.errors_of(*class) > Some(0));
-    let classes: Vec<ErrorClass> = ERROR_CLASSES.into_iter().filter(occurred).collect();
+    let classes: Vec<ErrorClass> = ErrorClass::ALL.into_iter().filter(occurred).collect();
     if classes.is_empty() {
         return None;
     }

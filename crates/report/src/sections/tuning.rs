@@ -60,25 +60,9 @@ pub fn line(row: &Row) -> String {
         _ => String::new(),
     };
     let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
-    let (fate, knob, name) = (word(row.fate), &row.knob, &row.name);
+    let (fate, knob, name) = (row.fate.word(), &row.knob, &row.name);
     crate::printable::printable(&format!("{fate:<9} {knob:<4} {name}  {}{arrow}{note}", row.place))
         .to_string()
-}
-
-/// The state of a row.
-pub fn word(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Proposed => "proposed",
-        Fate::Already => "already",
-        Fate::Advice => "advice",
-        Fate::Absent => "absent",
-        Fate::Refused => "refused",
-        Fate::Applied => "applied",
-        Fate::Failed => "FAILED",
-        Fate::Reverted => "reverted",
-        Fate::Drifted => "DRIFTED",
-        Fate::Gone => "gone",
-    }
 }
 
 fn basis(row: &Row) -> Option<Basis> {
@@ -303,7 +287,7 @@ fn changes(rows: &[Row]) -> Vec<Block> {
             group.place.clone(),
             or_off(row.wanted.as_deref()),
             or_off(row.now.as_deref()),
-            word(row.fate).to_string(),
+            row.fate.word().to_string(),
         ];
         table.push(mark, cells);
         if !row.note.is_empty() {

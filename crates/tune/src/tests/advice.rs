@@ -174,8 +174,8 @@ fn no_profile_sets_what_is_left_alone() {
             made.write(&format!("{below}{file}"), "1");
         }
         assert!(matches!(knob(id).act, Act::Settable { .. }), "{id}");
-        for (_, profile) in Profile::ALL {
-            let found = testing::asked(knob(id), &made.host(), &testing::wish(*profile));
+        for profile in Profile::ALL {
+            let found = testing::asked(knob(id), &made.host(), &testing::wish(profile));
             assert_eq!(found.len(), places, "{id}");
             assert!(found.iter().all(|(_, to)| matches!(to, Proposal::Leave(_))), "{id}");
         }

@@ -45,15 +45,15 @@ fn places(knob: &Knob, host: &Host) -> Vec<Place> {
 /// What each profile would set at a place that has this value.
 fn proposals(knob: &Knob, host: &Host, place: &Place, index: usize, now: &str) -> Vec<String> {
     let Act::Settable { propose, .. } = &knob.act else { return Vec::new() };
-    let of = |(_, profile): &(&str, Profile)| {
-        let wish = Wish { profile: *profile, ..Wish::default() };
+    let of = |profile| {
+        let wish = Wish { profile, ..Wish::default() };
         let count = index + 1;
         match propose(&Ask { host, wish: &wish, place, index, count, now }) {
             Proposal::Set(value) => Some(value),
             Proposal::Leave(_) | Proposal::Refuse(_) => None,
         }
     };
-    Profile::ALL.iter().filter_map(of).collect()
+    Profile::ALL.into_iter().filter_map(of).collect()
 }
 
 /// Another value that the kernel accepts at the place.

@@ -39,10 +39,10 @@ fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
     variants.filter_map(|variant| key_of(keys, &variant)).collect()
 }
 
-/// The key of a figure, from the function that returns it.
+/// The key of a figure, from the list of figures.
 fn key_of(keys: &str, variant: &str) -> Option<String> {
-    let arm = keys.split_once(&format!("Self::{variant} => \""))?.1;
-    Some(format!("`{}`", arm.split_once('"')?.0))
+    let key = keys.split_once(&format!(" {variant} = \""))?.1;
+    Some(format!("`{}`", key.split_once('"')?.0))
 }
 
 /// The text in quotes of an entry, on one line.
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     const KEYS: &str = "const LATENCIES: [Figure; 1] = [Figure::P50];\n\
-                        Self::Rate => \"rate\",\n Self::P50 => \"latency.p50\",";
+                        \n Rate = \"rate\",\n P50 = \"latency.p50\",";
     const SOURCE: &str = "const OF_REQUESTS: &[Figure] = &[Figure::Rate, Figure::P50];\n\
                           pub const GATES: &[Listed] = &[\n\
                           gate(GateId::All, W, c, OF_REQUESTS, Leaves::Nothing),\n\

@@ -45,7 +45,7 @@ pub struct WishOptions {
 }
 
 fn profiles() -> PossibleValuesParser {
-    PossibleValuesParser::new(Profile::ALL.iter().map(|(name, _)| *name))
+    PossibleValuesParser::new(Profile::ALL.map(Profile::name))
 }
 
 plan::typed! {

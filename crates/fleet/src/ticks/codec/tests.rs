@@ -47,7 +47,8 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     }
     tick.opened_on = (0..random.between(0, 4)).map(|_| random.between(0, largest)).collect();
     for _ in 0..random.between(0, 3) {
-        let mut caught = Caught::new((503, Some(CHECKS[1])), random.between(0, 1 << 50), 12_345);
+        let mut caught =
+            Caught::new((503, Some(Check::ALL[1])), random.between(0, 1 << 50), 12_345);
         caught.append(b"HTTP/1.1 503 Sorry\r\n\r\n");
         tick.caught.push(caught);
     }

@@ -44,10 +44,10 @@ pub fn way(host: &Host, knob: &str, server: Rehearsed) -> Result<Tune, String> {
 /// Ways in the order in which they are tried.
 fn choices(host: &Host, knob: &str, server: Rehearsed) -> Vec<Tune> {
     let only = || Tune { only: vec![knob.to_string()], ..Tune::default() };
-    let default = Profile::ALL.iter().filter(|(_, profile)| *profile == Profile::default());
-    let others = Profile::ALL.iter().filter(|(_, profile)| *profile != Profile::default());
+    let others = Profile::ALL.into_iter().rev().filter(|profile| *profile != Profile::default());
     // The profile of the seed stories proves nothing about another host, so it comes last.
-    let names: Vec<&str> = default.chain(others.rev()).map(|(name, _)| *name).collect();
+    let names: Vec<&str> =
+        std::iter::once(Profile::default()).chain(others).map(Profile::name).collect();
     let profile = |name: &&str| Tune { profile: name.to_string(), ..only() };
     let mut all: Vec<Tune> = names.iter().map(profile).collect();
     if let Some(cpus) = divided(host).filter(|_| server == Rehearsed::Started) {

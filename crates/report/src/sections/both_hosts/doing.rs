@@ -1,7 +1,6 @@
 //! What the server's threads were doing when they were sampled.
 
 use super::side::{Drawn, OverTime, Side};
-use super::threads::word;
 use super::{HostChart, Of};
 use crate::page::{Axis, Block, ChartShape, Series, Unit};
 use model::metric::Kind;
@@ -17,20 +16,6 @@ pub(super) const CHART: HostChart = HostChart {
     draw,
 };
 
-const ALL: [Doing; 11] = [
-    Doing::Running,
-    Doing::Futex,
-    Doing::Timer,
-    Doing::Events,
-    Doing::Receive,
-    Doing::Send,
-    Doing::Accept,
-    Doing::PipeWrite,
-    Doing::Storage,
-    Doing::Stopped,
-    Doing::Other,
-];
-
 fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let pick = |data: &Data| {
         let Data::ServerThreadsNow(threads) = data else { return Vec::new() };
@@ -38,13 +23,13 @@ fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
             let count = threads.iter().filter(|thread| thread.doing == *doing).count();
             (*doing, 100.0 * count as f64 / threads.len() as f64)
         };
-        if threads.is_empty() { Vec::new() } else { ALL.iter().map(share).collect() }
+        if threads.is_empty() { Vec::new() } else { Doing::ALL.iter().map(share).collect() }
     };
     let shares = side.time.states(side.clocked, ("server_threads_now", Kind::Mean), pick);
     let is_seen = |line: &Vec<Option<f64>>| line.iter().flatten().any(|share| *share > 0.0);
     let seen = shares.into_iter().filter(|(_, line)| is_seen(line));
     let series: Vec<Series> =
-        seen.map(|(doing, y)| Series { label: word(doing).to_string(), y }).collect();
+        seen.map(|(doing, y)| Series { label: doing.word().to_string(), y }).collect();
     if series.is_empty() {
         return Drawn::Absent;
     }

@@ -7,7 +7,6 @@ use super::{HostChart, Of};
 use crate::page::{Block, Column, Grid, GridRow};
 use crate::wording::{or_dash, percent};
 use model::order::OrderBy as _;
-use model::reading::Doing;
 use observe::{DoingShares, Line, Process, ThreadKey, ThreadShare};
 
 pub(super) const OF_CLIENT: HostChart = HostChart {
@@ -98,24 +97,7 @@ fn mostly(doing: &DoingShares, tid: u32) -> Option<String> {
     let all: u64 = seen.values().sum();
     let (most, count) = seen.iter().max_by_key(|(_, count)| **count)?;
     let share = 100.0 * *count as f64 / all.max(1) as f64;
-    Some(format!("{} {share:.0} %", word(*most)))
-}
-
-/// What a thread does, in a word or two.
-pub(super) fn word(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Running => "runs",
-        Doing::Futex => "futex",
-        Doing::Timer => "sleeps",
-        Doing::Events => "waits for events",
-        Doing::Receive => "receives",
-        Doing::Send => "sends",
-        Doing::Accept => "accepts",
-        Doing::PipeWrite => "writes to a pipe",
-        Doing::Storage => "waits for storage",
-        Doing::Stopped => "stopped",
-        Doing::Other => "other",
-    }
+    Some(format!("{} {share:.0} %", most.word()))
 }
 
 /// The busiest of the threads without a row, at each instant.
