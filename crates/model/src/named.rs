@@ -6,7 +6,7 @@
 /// The enum also has `ALL`, its variants in order, and `parse`, which finds a variant by its name.
 /// What serde writes is not affected: it is what the attributes of the enum say.
 ///
-/// ```
+/// ```text
 /// model::named! {
 ///     /// What a lamp shows.
 ///     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,10 +19,6 @@
 ///     /// The name in tables.
 ///     fn name;
 /// }
-///
-/// assert_eq!(Lamp::ALL.map(Lamp::name), ["red", "dark green"]);
-/// assert_eq!(Lamp::parse("dark green"), Some(Lamp::DarkGreen));
-/// assert_eq!(Lamp::parse("blue"), None);
 /// ```
 #[macro_export]
 macro_rules! named {
@@ -56,4 +52,27 @@ macro_rules! named {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    crate::named! {
+        /// What a lamp shows.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        enum Lamp {
+            /// Stop.
+            Red = "red",
+            /// Go.
+            DarkGreen = "dark green",
+        }
+        /// The name in tables.
+        fn name;
+    }
+
+    #[test]
+    fn variants_are_listed_named_and_found() {
+        assert_eq!(Lamp::ALL.map(Lamp::name), ["red", "dark green"]);
+        assert_eq!(Lamp::parse("dark green"), Some(Lamp::DarkGreen));
+        assert_eq!(Lamp::parse("blue"), None);
+    }
 }
