@@ -20,7 +20,7 @@ crate::named! {
         ServerUsPerRequest = "server_us",
     }
     /// What a user types for it.
-    fn word;
+    fn word, parse;
 }
 
 crate::named! {

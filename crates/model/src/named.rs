@@ -3,8 +3,9 @@
 /// Defines an enum with a name for each variant. The last line is the function that returns the
 /// name, with its docs.
 ///
-/// The enum also has `ALL`, its variants in order, and `parse`, which finds a variant by its name.
-/// What serde writes is not affected: it is what the attributes of the enum say.
+/// The enum also has `ALL`, its variants in order, and with `fn name, parse;` a function `parse` that
+/// finds a variant by its name. What serde writes is not affected: it is what the attributes of the
+/// enum say.
 ///
 /// ```text
 /// model::named! {
@@ -17,7 +18,7 @@
 ///         DarkGreen = "dark green",
 ///     }
 ///     /// The name in tables.
-///     fn name;
+///     fn name, parse;
 /// }
 /// ```
 #[macro_export]
@@ -28,7 +29,7 @@ macro_rules! named {
             $($(#[$of_variant:meta])* $Variant:ident = $name:literal),+ $(,)?
         }
         $(#[$of_function:meta])*
-        fn $function:ident;
+        fn $function:ident $(, $parse:ident)?;
     ) => {
         $(#[$of_enum])*
         $vis enum $Enum {
@@ -46,10 +47,12 @@ macro_rules! named {
                 }
             }
 
-            /// The variant of this name.
-            $vis fn parse(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|variant| variant.$function() == name)
-            }
+            $(
+                /// The variant of this name.
+                $vis fn $parse(name: &str) -> Option<Self> {
+                    Self::ALL.into_iter().find(|variant| variant.$function() == name)
+                }
+            )?
         }
     };
 }
@@ -66,7 +69,7 @@ mod tests {
             DarkGreen = "dark green",
         }
         /// The name in tables.
-        fn name;
+        fn name, parse;
     }
 
     #[test]

@@ -93,7 +93,7 @@ crate::named! {
         P99_99 = "p99.99",
     }
     /// As typed: `p99.9`.
-    fn name;
+    fn name, parse;
 }
 
 impl Percentile {

@@ -57,7 +57,7 @@ crate::named! {
         Wall = "wall",
     }
     /// Its key in the record.
-    fn key;
+    fn key, parse;
 }
 
 /// The figures of latency.

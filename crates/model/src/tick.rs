@@ -34,7 +34,7 @@ crate::named! {
         Fds = "fds",
     }
     /// The name in the record and in tables.
-    fn name;
+    fn name, parse;
 }
 
 impl ErrorClass {
@@ -56,7 +56,7 @@ crate::named! {
         Listening = "worker-sub",
     }
     /// What its threads are called, before their number.
-    fn name;
+    fn name, parse;
 }
 
 impl ThreadKind {

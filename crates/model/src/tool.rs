@@ -31,7 +31,7 @@ crate::named! {
         Autocannon = "autocannon",
     }
     /// Its name, which is that of its program.
-    fn name;
+    fn name, parse;
 }
 
 /// What a tool left behind.

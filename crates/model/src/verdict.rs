@@ -74,7 +74,7 @@ crate::named! {
         Unknown = "unknown",
     }
     /// The word in every rendering.
-    fn word;
+    fn word, parse;
 }
 
 /// The wall of a verdict, or why there is none.

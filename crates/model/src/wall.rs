@@ -26,7 +26,7 @@ crate::named! {
         Unknown = "unknown",
     }
     /// The word of the record.
-    fn word;
+    fn word, parse;
 }
 
 /// A wall by id, for example `S3`.

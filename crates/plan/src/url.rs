@@ -14,7 +14,7 @@ model::named! {
         Tcp = "tcp",
     }
     /// As in a URL.
-    fn name;
+    fn name, parse;
 }
 
 /// A URL taken apart.

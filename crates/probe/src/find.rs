@@ -209,7 +209,8 @@ fn above_all(
         return Ok(None);
     }
     let parents = tree::parents(&Root::default()).map_err(FindError::Unreadable)?;
-    top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })
+    let found = top(&owners, &parents).map_err(|pids| FindError::Several { address, pids })?;
+    found.map(Some).ok_or(FindError::NobodyListens(address))
 }
 
 /// The process that listens on a unix socket. The kernel records which process called listen and
@@ -382,7 +383,7 @@ mod tests {
         assert_eq!(top_of(&[21, 22, 23]), Ok(Some(20)), "workers that forked");
         assert_eq!(top_of(&[20, 30]), Err(vec![20, 30]), "two servers of one shell");
         assert_eq!(top_of(&[21, 30]), Err(vec![21, 30]), "unrelated");
-        assert_eq!(top_of(&[10, 23]), Ok(Some(10)), "a grandchild with nobody between");
+        assert_eq!(top_of(&[10, 23]), Ok(Some(10)), "a grandchild, without an owner between");
         assert_eq!(top_of(&[30, 50]), Ok(Some(30)), "a child that ended meanwhile");
         assert_eq!(top_of(&[50]), Ok(None), "a server that ended meanwhile");
     }

@@ -18,7 +18,7 @@ model::named! {
         Html = "html",
     }
     /// The suffix of its files, without the dot.
-    fn suffix;
+    fn suffix, parse;
 }
 
 impl Format {

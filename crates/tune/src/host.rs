@@ -79,7 +79,7 @@ model::named! {
         Churn = "churn",
     }
     /// The name that the user types.
-    fn name;
+    fn name, parse;
 }
 
 /// CPUs for the two kinds of work.

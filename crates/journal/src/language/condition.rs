@@ -47,7 +47,7 @@ model::named! {
         Unequal = "!=",
     }
     /// Its sign.
-    fn sign;
+    fn sign, parse;
 }
 
 model::named! {

@@ -322,26 +322,6 @@ fn latencies_at_different_loads_are_not_compared() {
 }
 
 #[test]
-fn only_visits_that_were_seen_can_be_without_blocks() {
-    let failed = |mut one: Experiment| {
-        one.analysis = Some(Analysis::default());
-        let fate = || Fate::Failed { why: "the server did not start".to_string() };
-        one.cells.iter_mut().for_each(|cell| cell.fate = fate());
-        one
-    };
-    let [whole, none] = [day(1, &[("x", 0.0, 0.01)], 3), failed(day(2, &[("x", 0.0, 0.01)], 3))];
-    let warns = |of: &Experiment, warning: &str| {
-        across(&whole, of, &[]).warnings.iter().any(|one| one == warning)
-    };
-    let without = "B visited each cell once, without blocks";
-    assert!(warns(&none, "3 visits of B failed") && !warns(&none, without));
-    let mut once = day(3, &[("x", 0.0, 0.01)], 1);
-    let visits = &mut once.analysis.as_mut().unwrap().visits;
-    visits.iter_mut().for_each(|visit| visit.block = None);
-    assert!(warns(&once, without));
-}
-
-#[test]
 fn visits_that_do_not_count_are_left_out() {
     let base = day(1, &[("x", 0.0, 0.003)], 6);
     let mut new = day(2, &[("x", 0.0, 0.003)], 6);
