@@ -3,7 +3,7 @@
 /// Defines an enum with a name for each variant. The last line is the function that returns the
 /// name, with its docs.
 ///
-/// The enum also has `ALL`, its variants in order, and with `fn name, parse;` a function `parse` that
+/// The enum also has `ALL`, its variants in order, and with `fn name, parse;` also `parse`, which
 /// finds a variant by its name. What serde writes is not affected: it is what the attributes of the
 /// enum say.
 ///
