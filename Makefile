@@ -19,6 +19,7 @@ BENCH := cargo run --quiet --release --locked -p bench --
 EIGHT := wrk wrk2 oha hey h2load vegeta k6 autocannon
 
 ALL_TESTS := --test host --test truth
+COMPILE_TESTS := cargo test --quiet --locked --workspace --no-run
 GO_MODULES := targets/go deploy/check
 
 DRAWS ?= 1
@@ -33,7 +34,8 @@ FIT_SEED ?= 21
 .PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
 .PHONY: bench-bare bench-database bench-size bench-steering bench-live
 .PHONY: bench-guard dist deny test-dist deploy-check
-.PHONY: check test-unit test-programs test-it test-others test-go test-web test-host test-truth
+.PHONY: check test-unit test-servers test-programs test-it test-others test-go test-web
+.PHONY: test-host test-truth
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -95,7 +97,9 @@ journal: build ## checks the journal of this repository, and builds its site in 
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-test: format tidy test-programs test-go deploy-check test-bench ## what a change must pass
+# While cargo compiles, the tests of the Go servers mostly wait for these and their database.
+test: format tidy test-servers services ## what a change must pass
+	./scripts/side-by-side "$(MAKE) test-go deploy-check test-bench" "$(COMPILE_TESTS)"
 	./scripts/side-by-side "$(MAKE) test-it" "$(MAKE) test-others" "$(MAKE) test-web"
 
 format:
@@ -109,9 +113,7 @@ tidy: ## checks the repository itself, and runs clippy
 	cargo clippy --quiet --locked --workspace $(ALL_TESTS) -- -D warnings
 
 # Builds the whole workspace each time and filters the tests: for a part of it cargo would choose
-# other features, which is a second build. With `--lib` alone it leaves the programs out, and then
-# builds procedural macros that share a crate with one of them in another way, and all that uses
-# them: so `--bins` goes with it everywhere.
+# other features, which is a second build.
 test-unit:
 	cargo test --quiet --locked --workspace --lib --bins
 	cargo test --quiet --locked --workspace --test it -- usage::
@@ -129,10 +131,12 @@ services: ## installs PostgreSQL and etcd for the parts of the targets; does not
 	./scripts/need etcd etcd-server
 
 # Servers for tests. Those in Rust stay in cargo's target folder.
-test-programs: build-go build-ranch build-nginx nats-server
+test-servers: build-go build-ranch build-nginx nats-server
 	./scripts/need wrk wrk
 	./scripts/need h2load nghttp2-client
-	cargo test --quiet --locked --workspace --no-run
+
+test-programs: test-servers
+	$(COMPILE_TESTS)
 
 # The tests of the command and of the servers, and the others; both need `make test-programs`. Most
 # of the former wait for a load or a child, so more of them run than there are CPUs.

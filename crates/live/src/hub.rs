@@ -3,7 +3,9 @@
 //! There is one history, and no queue per watcher: publishing never waits for readers, and a
 //! watcher that connects late or again reads on from its last event. The history has a limit.
 //! Beyond the limit, every second tick of the older half is left out, again and again. Of the
-//! verdicts during a run only the latest is kept, because it replaces the earlier ones.
+//! verdicts during a run only the latest is kept, because it replaces the earlier ones. Of the run
+//! before, all but its ticks stay for watchers that were connected when the next one began: one
+//! that reads slowly gets every end.
 
 use crate::message::Message;
 use std::collections::VecDeque;
@@ -31,6 +33,8 @@ enum Weight {
 struct Frame {
     id: u64,
     weight: Weight,
+    /// The number of the run in which it was forgotten: who comes later does not get it.
+    past: Option<u64>,
     bytes: Arc<[u8]>,
 }
 
@@ -39,6 +43,8 @@ struct History {
     frames: VecDeque<Frame>,
     /// The id of the next frame.
     next: u64,
+    /// How many runs have begun.
+    runs: u64,
     ticks: usize,
     /// How many ticks were left out, and the id of the last of them.
     dropped: (u64, u64),
@@ -73,6 +79,8 @@ pub struct Watcher {
     hub: Arc<Hub>,
     /// The id of the next frame to send.
     next: u64,
+    /// It also gets frames from this id on that were forgotten since.
+    since: u64,
     /// Frames to send before those of the history.
     first: Vec<Arc<[u8]>>,
 }
@@ -114,14 +122,14 @@ impl Hub {
         }
         match message {
             // Who comes later sees the run that goes on; a page forgets those before it, too.
-            Message::Begin(_) => history.forget_runs(),
+            Message::Begin(_) => history.forget_run(),
             Message::Experiment { .. } => history.forget_headings(0),
             // That of the experiment is the first.
             Message::Visit { .. } => history.forget_headings(1),
             _ => {}
         }
         history.ticks += usize::from(weight == Weight::Tick);
-        history.frames.push_back(Frame { id, weight, bytes });
+        history.frames.push_back(Frame { id, weight, past: None, bytes });
         if history.ticks > self.ticks_max {
             history.thin();
         }
@@ -154,11 +162,12 @@ impl Hub {
             first.push(unnumbered(&Message::Reset));
         }
         let (next, (dropped, until)) = (known.unwrap_or(0), history.dropped);
+        let since = known.unwrap_or(history.next);
         if dropped > 0 && next <= until {
             first.push(unnumbered(&Message::Gap { dropped }));
         }
         drop(history);
-        Watcher { hub: Arc::clone(self), next, first }
+        Watcher { hub: Arc::clone(self), next, since, first }
     }
 }
 
@@ -169,18 +178,36 @@ fn unnumbered(message: &Message) -> Arc<[u8]> {
 }
 
 impl History {
-    /// Leaves out all but the headings.
-    fn forget_runs(&mut self) {
-        self.frames.retain(|frame| frame.weight == Weight::Heading);
+    /// Another run begins. Of the one before only its headings count for those who come later.
+    fn forget_run(&mut self) {
+        let run = self.runs;
+        self.frames.retain(|frame| match frame.weight {
+            Weight::Tick | Weight::Replaced => false,
+            Weight::Kept | Weight::Heading => frame.past.is_none_or(|past| past == run),
+        });
+        self.forget(|frame| frame.weight == Weight::Kept);
         (self.ticks, self.dropped) = (0, (0, 0));
+        self.runs += 1;
     }
 
-    /// Leaves out the headings behind the first few.
+    /// Forgets the headings behind the first few.
     fn forget_headings(&mut self, few: usize) {
         let mut seen = 0;
-        self.frames.retain(|frame| {
+        self.forget(|frame| {
             seen += usize::from(frame.weight == Weight::Heading);
-            frame.weight != Weight::Heading || seen <= few
+            frame.weight == Weight::Heading && seen > few
+        });
+    }
+
+    /// Leaves frames out for those who come later, and altogether when nobody is connected.
+    fn forget(&mut self, mut is_past: impl FnMut(&Frame) -> bool) {
+        let (run, is_watched) = (self.runs, self.watchers > 0);
+        self.frames.retain_mut(|frame| {
+            if frame.past.is_some() || !is_past(frame) {
+                return true;
+            }
+            frame.past = Some(run);
+            is_watched
         });
     }
 
@@ -214,11 +241,13 @@ impl Watcher {
         let mut history = self.hub.lock();
         loop {
             let from = history.frames.partition_point(|frame| frame.id < self.next);
-            if from < history.frames.len() {
-                let to = history.frames.len().min(from + most.max(1));
-                self.next = history.frames[to - 1].id + 1;
-                let frames = history.frames.range(from..to).map(|frame| Arc::clone(&frame.bytes));
-                return Next::Frames(frames.collect());
+            let is_for_it = |frame: &&Frame| frame.past.is_none() || frame.id >= self.since;
+            let frames = history.frames.range(from..).filter(is_for_it).take(most.max(1));
+            let (ids, frames): (Vec<u64>, Vec<_>) =
+                frames.map(|frame| (frame.id, Arc::clone(&frame.bytes))).unzip();
+            if let Some(last) = ids.last() {
+                self.next = last + 1;
+                return Next::Frames(frames);
             }
             if history.is_over {
                 return Next::Over;
@@ -297,6 +326,39 @@ mod tests {
             assert!(frame.contains(&format!("\"kind\":\"{kind}\"")), "{frame}");
         }
         assert!(seen[1].contains("cell 1"), "{}", seen[1]);
+    }
+
+    #[test]
+    fn one_that_reads_slowly_gets_all_but_the_ticks_of_the_run_before() {
+        let hub = Arc::new(Hub::default());
+        let visit = |index| Message::Visit { index, of: 3, name: format!("cell {index}") };
+        let slow = &mut hub.watch(None);
+        let publish = |index| {
+            hub.publish(&visit(index));
+            hub.publish(&Message::Begin(Begin::default()));
+            hub.publish(&tick(1.0));
+            hub.publish(&Message::Notice { text: format!("end {index}") });
+        };
+        let kinds = |watcher: &mut Watcher| {
+            let kind = |text: &String| text.split('"').nth(3).unwrap().to_string();
+            all(watcher).iter().map(kind).collect::<Vec<_>>()
+        };
+        hub.publish(&Message::Experiment { title: "gzip".to_string() });
+        publish(0);
+        publish(1);
+        let run = ["visit", "begin", "tick", "notice"];
+        let but_ticks = ["visit", "begin", "notice"];
+        assert_eq!(kinds(&mut hub.watch(None)), [&["experiment"][..], &run].concat());
+        assert_eq!(kinds(slow), [&["experiment"][..], &but_ticks, &run].concat());
+        assert_eq!(kinds(slow), [""; 0], "nothing twice");
+
+        // Two runs later the one that was never read is gone.
+        let slow = &mut hub.watch(None);
+        (2..5).for_each(publish);
+        assert_eq!(kinds(slow), [&["experiment"][..], &but_ticks, &run].concat());
+        let all = hub.lock().frames.len();
+        (5..50).for_each(publish);
+        assert_eq!(hub.lock().frames.len(), all, "what is kept does not grow");
     }
 
     #[test]

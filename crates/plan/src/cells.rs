@@ -5,6 +5,7 @@ use crate::design::{self, DesignText};
 use crate::factors;
 use crate::hosts::{CLIENT, GivenHosts, Host, named};
 use crate::load::{self};
+use crate::only::chosen;
 use crate::secrets::{masked, secret_headers};
 use crate::target::Targets;
 use crate::tune::Tables;
@@ -13,11 +14,13 @@ use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::{Design, Foretold};
 use model::maps::IntoMap;
 use model::secret::Secrets;
+use model::shell;
 use model::starting::Limits;
 use model::units::{parse_count, parse_cpus};
 use model::wall::WallId;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::net::SocketAddr;
 use toml::{Table, Value};
 
@@ -169,34 +172,34 @@ impl Plan {
         }
     }
 
-    /// Keeps only cells whose names start with one of these; all when there are none.
+    /// Keeps only the cells that these texts mean; all when there are none. Each has names or
+    /// beginnings of names, with commas between them. The floor stays with the baseline.
     pub fn choose(&mut self, only: &[&str]) -> Result<(), Usage> {
-        for name in only {
-            if !self.cells.iter().any(|cell| cell.name.starts_with(name)) {
-                let names: Vec<_> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
+        if only.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
+        let mut cells = BTreeSet::new();
+        for text in only {
+            cells.extend(chosen(text, &names)?);
+        }
+        let at = |name: &str| names.iter().position(|one| *one == name);
+        if let Some(design) = &self.design
+            && let Some(baseline) = at(&design.baseline)
+        {
+            if !cells.contains(&baseline) {
+                let all = iter::once(names[baseline]).chain(only.iter().copied());
+                let words = all.flat_map(|text| ["--only".to_string(), text.to_string()]);
                 return Err(Usage(format!(
-                    "--only {name}: no cell starts with it; there are {}",
-                    names.join(", ")
+                    "--only leaves out '{}', with which the design compares all cells; for \
+                     example {}",
+                    names[baseline],
+                    shell::line(&words.collect::<Vec<_>>())
                 )));
             }
+            cells.extend(design.floor.as_deref().and_then(at));
         }
-        let is_chosen = |cell: &Cell| only.iter().any(|name| cell.name.starts_with(name));
-        let baseline = self.design.as_ref().map(|design| design.baseline.as_str());
-        let is_baseline = |cell: &&Cell| baseline == Some(cell.name.as_str());
-        if let Some(left) = self.cells.iter().find(is_baseline)
-            && !only.is_empty()
-            && !is_chosen(left)
-        {
-            return Err(Usage(format!(
-                "--only leaves out '{}', with which the design compares all cells; for example \
-                 --only {},{}",
-                left.name,
-                left.name,
-                only.join(",")
-            )));
-        }
-        let is_kept: Vec<bool> =
-            self.cells.iter().map(|cell| only.is_empty() || is_chosen(cell)).collect();
+        let is_kept: Vec<bool> = (0..names.len()).map(|at| cells.contains(&at)).collect();
         if let Some(design) = &mut self.design {
             design::keep_only(design, &is_kept);
         }

@@ -177,6 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn the_example_that_adds_the_baseline_can_be_typed() {
+        let design = "baseline = \"depth 2, connections 4\"";
+        let mut plan = plan(design, &["[1, 2]", "[4, 5]"]).unwrap();
+        let said = plan.choose(&["depth 1"]).unwrap_err().0;
+        let (_, example) = said.split_once("for example ").unwrap();
+        let words = model::shell::words(example);
+        let only = words.iter().map(String::as_str).filter(|word| *word != "--only");
+        plan.choose(&only.collect::<Vec<_>>()).unwrap();
+        let names: Vec<&str> = plan.cells.iter().map(|cell| cell.name.as_str()).collect();
+        let all = ["depth 1, connections 4", "depth 1, connections 5", "depth 2, connections 4"];
+        assert_eq!(names, all, "{said}");
+    }
+
+    #[test]
     fn a_part_of_a_half_is_none() {
         let mut plan = plan("fraction = \"1/2\"", &["[1, 2]", "[1, 2]", "[1, 2]"]).unwrap();
         plan.choose(&["depth 1"]).unwrap();

@@ -17,6 +17,7 @@ mod factors;
 mod hosts;
 mod lasts;
 mod load;
+mod only;
 mod secrets;
 mod target;
 mod trust;

@@ -71,8 +71,9 @@ pub struct Run {
 /// Options of a run of a plan, wherever its result is kept.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// Measure only the cells whose names begin with these
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Measure only the cells with these names, or whose names begin so, separated by commas;
+    /// repeatable
+    #[arg(long, value_name = "NAMES")]
     only: Vec<CellName>,
 
     /// List of servers that a plan may start [default: targets/targets.toml above the plan]; not

@@ -211,8 +211,13 @@ fn the_cells_of_an_experiment_are_shown_one_after_the_other() {
     );
     fs::write(&plan, text).unwrap();
     let runs = folder.file("runs");
+    // The first cell does not end before the watcher is connected.
+    signal(server.pid, "STOP");
     let watched = Watched::start(&["run", &plan, "--trust", "--runs", &runs, "--json"]);
-    let all: Vec<_> = watched.events(None).collect();
+    let mut events = watched.events(None);
+    let mut all: Vec<_> = events.next().into_iter().collect();
+    signal(server.pid, "CONT");
+    all.extend(events);
     let said = watched.end();
     assert_eq!(said.code, 0, "{}", said.stderr);
     let kinds = ["experiment", "visit", "begin", "end", "over"];
