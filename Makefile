@@ -97,7 +97,7 @@ journal: build ## checks the journal of this repository, and builds its site in 
 
 check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden, property, usage
 
-# While cargo compiles, the tests of the Go servers mostly wait for these and their database.
+# The tests of the Go servers run while cargo compiles.
 test: format tidy test-servers services ## what a change must pass
 	./scripts/side-by-side "$(MAKE) test-go deploy-check test-bench" "$(COMPILE_TESTS)"
 	./scripts/side-by-side "$(MAKE) test-it" "$(MAKE) test-others" "$(MAKE) test-web"

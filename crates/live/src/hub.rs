@@ -33,7 +33,7 @@ enum Weight {
 struct Frame {
     id: u64,
     weight: Weight,
-    /// The number of the run in which it was forgotten: who comes later does not get it.
+    /// The number of the run in which it was forgotten: watchers that connect later do not get it.
     past: Option<u64>,
     bytes: Arc<[u8]>,
 }
@@ -121,7 +121,7 @@ impl Hub {
             history.frames.retain(|frame| frame.weight != Weight::Replaced);
         }
         match message {
-            // Who comes later sees the run that goes on; a page forgets those before it, too.
+            // A watcher that connects later sees the current run; a page clears the others, too.
             Message::Begin(_) => history.forget_run(),
             Message::Experiment { .. } => history.forget_headings(0),
             // That of the experiment is the first.
@@ -178,7 +178,7 @@ fn unnumbered(message: &Message) -> Arc<[u8]> {
 }
 
 impl History {
-    /// Another run begins. Of the one before only its headings count for those who come later.
+    /// Another run begins. Watchers that connect later get only the headings of the one before.
     fn forget_run(&mut self) {
         let run = self.runs;
         self.frames.retain(|frame| match frame.weight {
@@ -199,7 +199,7 @@ impl History {
         });
     }
 
-    /// Leaves frames out for those who come later, and altogether when nobody is connected.
+    /// Hides frames from watchers that connect later, and drops them when no watcher is connected.
     fn forget(&mut self, mut is_past: impl FnMut(&Frame) -> bool) {
         let (run, is_watched) = (self.runs, self.watchers > 0);
         self.frames.retain_mut(|frame| {

@@ -173,6 +173,8 @@ mod tests {
         assert_eq!(line.compared().count(), 1);
         let corner = chosen(&["depth 1", "depth 2, connections 4"]);
         assert!(corner.factors.is_empty(), "a combination is missing: {corner:?}");
+        let baseline = chosen(&["depth 1, connections 4"]);
+        assert_eq!(baseline.cells, ["depth 1, connections 4", "depth 1, connections 4, again"]);
         assert_eq!(chosen(&[]).factors.len(), 2);
     }
 

@@ -278,8 +278,8 @@ typed! {
     text Device(String), "a network device", "eth0";
     /// A word of another tool's command line.
     text ToolWord(String), "options and a URL, as that tool takes them", "-c100";
-    /// The start of the name of cells.
-    text CellName(String), "beginnings of the names of cells", "simple,read";
+    /// Names of cells, or how they begin.
+    text CellName(String), "names of cells, or how they begin", "simple,read";
     /// A knob of a run's advice.
     text KnobName(String), "a knob's id or name", "rps";
 }
