@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::gather::Gathered;
+use crate::mix;
 use crate::setting::Setting;
 use crate::visit::Visit;
 use engine::job::Job;
@@ -18,7 +19,6 @@ use model::units::NS_PER_MS;
 use remote::WallZero;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use wire::tape::Tape;
 
 /// A wall clock that moved by more than this in a visit was set, nanoseconds.
 const CLOCK_STEP_NS: u64 = NS_PER_MS;
@@ -148,7 +148,7 @@ pub fn subscribers_max(trial: &Trial) -> u32 {
 pub fn listening(trial: &Trial, fanout: &Fanout, job: &Job) -> Result<Job, LabError> {
     let most = subscribers_max(trial);
     Ok(Job {
-        tape: Arc::new(Tape::new(&fanout.streams, 1)?),
+        tape: Arc::new(mix::tape(trial, &fanout.streams, 1)?),
         share: Share::alone(trial.threads.min(most)),
         connections_max: most,
         depth_max: 1,

@@ -5,6 +5,7 @@ use model::load::{MixTarget, Request, TARGETS_REPORTED_MAX, Trial};
 use model::run::{TargetResult, count_target};
 use model::secret;
 use model::tick::TargetTally;
+use wire::tape::{EncodeError, Tape};
 
 /// Requests of the tape that a record keeps.
 const REQUESTS_KEPT: usize = 16;
@@ -57,6 +58,22 @@ pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     if let (Some(kept), Some(fanout)) = (&mut kept.fanout, &trial.fanout) {
         kept.streams = fanout.streams.iter().take(REQUESTS_KEPT).cloned().collect();
     }
+}
+
+/// The tape of requests as the first server on the way gets them: a proxy that reads them gets whole
+/// URLs, and our name there.
+pub fn tape(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
+    let Some(proxy) = trial.proxy.as_ref().filter(|proxy| !proxy.tunnels()) else {
+        return Tape::new(requests, batch_max);
+    };
+    let forwarded = |request: &Request| {
+        let mut request = request.clone();
+        request.path = format!("http://{}{}", request.host, request.path);
+        let name = |value: &String| ("Proxy-Authorization".to_string(), value.clone());
+        request.headers.extend(proxy.authorization.as_ref().map(name));
+        request
+    };
+    Tape::new(&requests.iter().map(forwarded).collect::<Vec<_>>(), batch_max)
 }
 
 /// The first requests without possible secrets.

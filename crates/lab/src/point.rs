@@ -18,6 +18,7 @@ use model::run::{
 use model::series::Second;
 use model::standing::Standings;
 use model::tick::ErrorClass;
+use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
 
 /// Responses by code, including good ones with 200.
@@ -242,7 +243,7 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
         info.handshake_ns = Some(gathered.handshake.summary(0));
         info.handshake_failures = Some(tally.causes());
     }
-    if trial.proxy.is_some() {
+    if trial.proxy.as_ref().is_some_and(ProxyChoice::tunnels) {
         info.tunnels_refused = Some(tally.refused);
         info.tunnel_status = Some(tally.refused_status).filter(|status| *status > 0);
     }

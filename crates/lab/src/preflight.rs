@@ -80,7 +80,7 @@ pub enum GreetError {
     /// The proxy refused.
     #[error(
         "proxy {address} refused a tunnel to {target} with status {status}{}",
-        explain_status(*status)
+        explain_status(*status, *named)
     )]
     Refused {
         /// The proxy.
@@ -89,6 +89,8 @@ pub enum GreetError {
         target: String,
         /// Its response.
         status: u16,
+        /// Whether it was given a name and a password.
+        named: Named,
     },
     /// What arrived is not the response of a proxy.
     #[error(
@@ -110,11 +112,21 @@ pub enum GreetError {
     },
 }
 
-fn explain_status(status: u16) -> &'static str {
-    match status {
-        407 => "; give it -x http://USER:PASSWORD@HOST:PORT",
-        403 => "; it does not allow that target",
-        502..=504 => "; it cannot reach that target",
+/// Whether a proxy was given a name and a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// It was.
+    Yes,
+    /// It was not.
+    No,
+}
+
+fn explain_status(status: u16, named: Named) -> &'static str {
+    match (status, named) {
+        (407, Named::No) => "; give it -x http://USER:PASSWORD@HOST:PORT",
+        (407, Named::Yes) => "; it does not take the name or password of -x",
+        (403 | 405, _) => "; it does not allow that target",
+        (502..=504, _) => "; it cannot reach that target",
         _ => "",
     }
 }
@@ -126,6 +138,7 @@ impl Manners {
         let tunnel = trial
             .proxy
             .as_ref()
+            .filter(|proxy| proxy.tunnels())
             .map(|proxy| tunnel::request(&proxy.target, proxy.authorization.as_deref()).into());
         Ok(Self { recipe: recipe.map(Arc::new), tunnel })
     }
@@ -154,7 +167,8 @@ impl Manners {
                 ProxyResponse::Refused(status) => {
                     let target = proxy.target.clone();
                     let address = address.clone();
-                    return Err(GreetError::Refused { address, target, status });
+                    let named = if proxy.authorization.is_some() { Named::Yes } else { Named::No };
+                    return Err(GreetError::Refused { address, target, status, named });
                 }
                 ProxyResponse::Partial | ProxyResponse::Malformed => {
                     return Err(GreetError::NotAProxy { address: address.clone() });
@@ -418,22 +432,25 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
         }
         Trust::SystemRoots | Trust::Anything => "name its authority with --cacert FILE".to_string(),
     };
-    let or_any = "or accept any certificate with -k";
+    let or_any = match choice.trust {
+        Trust::Anything => "",
+        _ => ", or accept any certificate with -k",
+    };
     match cause {
         TlsCause::UnknownIssuer => {
-            ("no trusted authority signed its certificate", format!("{trusted}, {or_any}"))
+            ("no trusted authority signed its certificate", format!("{trusted}{or_any}"))
         }
         TlsCause::Expired => {
-            ("its certificate has expired", format!("renew it on the server, {or_any}"))
+            ("its certificate has expired", format!("renew it on the server{or_any}"))
         }
         TlsCause::NotYetValid => {
-            ("its certificate is not valid yet", format!("check both clocks, {or_any}"))
+            ("its certificate is not valid yet", format!("check both clocks{or_any}"))
         }
         TlsCause::WrongName => (
             "its certificate is for another name",
-            format!("'{name}' was looked for: name another with --sni NAME, {or_any}"),
+            format!("'{name}' was looked for: name another with --sni NAME{or_any}"),
         ),
-        TlsCause::BadCertificate => ("its certificate is bad", format!("replace it, {or_any}")),
+        TlsCause::BadCertificate => ("its certificate is bad", format!("replace it{or_any}")),
         TlsCause::NoSharedVersion => (
             "no TLS version in common",
             "1.2 and 1.3 can be offered, see --tls-version".to_string(),

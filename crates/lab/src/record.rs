@@ -30,7 +30,7 @@ use remote::Far;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::tape::{EncodeError, Tape};
+use wire::tape::EncodeError;
 
 /// How long a server may take for the handshake that shows whether it speaks TLS.
 const TLS_TRIAL: Duration = Duration::from_secs(1);
@@ -147,7 +147,7 @@ impl<'a> RunBuilder<'a> {
     /// The job of workers for a trial: that of the run, or one that an experiment derives from it.
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
         let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
-        let tape = Tape::new(&trial.requests, depth_max)?.with_checks(&mix::checks(trial));
+        let tape = mix::tape(trial, &trial.requests, depth_max)?.with_checks(&mix::checks(trial));
         Ok(Job {
             driver: trial.driver,
             routes: self.routes.clone(),

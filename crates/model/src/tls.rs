@@ -87,16 +87,35 @@ pub struct TlsChoice {
     pub kernel: KernelTls,
 }
 
-/// A proxy that is asked for a tunnel by CONNECT (RFC 9110, section 9.3.6), part of a trial.
+/// How requests pass a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyWay {
+    /// The proxy reads each request, whose target is a whole URL (RFC 9112, section 3.2.2).
+    Forwarded,
+    /// Through a tunnel that the proxy opens by CONNECT (RFC 9110, section 9.3.6).
+    Tunnel,
+}
+
+/// A proxy, part of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyChoice {
     /// Its URL without a password.
     pub url: String,
+    /// How requests pass it.
+    pub way: ProxyWay,
     /// The target as the proxy is asked for it, `HOST:PORT`.
     pub target: String,
     /// Value of Proxy-Authorization; a secret, so it is never stored.
     #[serde(skip)]
     pub authorization: Option<String>,
+}
+
+impl ProxyChoice {
+    /// Whether it is asked for a tunnel.
+    pub fn tunnels(&self) -> bool {
+        self.way == ProxyWay::Tunnel
+    }
 }
 
 /// What one handshake negotiated, before the load. Part of the record.

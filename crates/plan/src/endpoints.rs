@@ -96,7 +96,10 @@ impl WayOptions {
         }
         let (host, port) = self.connected_to(host, port);
         let (how, found) = match self.given_for(&host, port) {
-            Some(addresses) => (Lookup::Given, addresses),
+            Some(given) => {
+                let each = given.addresses.iter().map(|ip| Ok(resolve(ip, port, machine)?.1));
+                (Lookup::Given, each.collect::<Result<Vec<_>, WayError>>()?.concat())
+            }
             None => resolve(&host, port, machine)?,
         };
         let found: Vec<_> = without_repeats(found).into_iter().map(Address::Tcp).collect();
@@ -132,14 +135,12 @@ impl WayOptions {
         (to_host, found.to_port.unwrap_or(port))
     }
 
-    fn given_for(&self, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+    fn given_for(&self, host: &str, port: u16) -> Option<&Given> {
         let of_port = || self.resolve.iter().rev().filter(|given| given.port == port);
         let is_it = |given: &&Given| {
             given.host.as_ref().is_some_and(|mine| mine.eq_ignore_ascii_case(host))
         };
-        let found =
-            of_port().find(is_it).or_else(|| of_port().find(|given| given.host.is_none()))?;
-        Some(found.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
+        of_port().find(is_it).or_else(|| of_port().find(|given| given.host.is_none()))
     }
 }
 
@@ -152,7 +153,9 @@ fn resolve(
         return Ok((Lookup::Literal, vec![SocketAddr::new(ip, port)]));
     }
     let unknown = |why: String| WayError::Unknown { host: host.to_string(), why };
-    Ok((Lookup::Resolver, machine.resolve(host, port).map_err(unknown)?))
+    // The resolver knows the number of the interface of an address of one link, fe80::1%eth0.
+    let how = if host.contains('%') { Lookup::Literal } else { Lookup::Resolver };
+    Ok((how, machine.resolve(host, port).map_err(unknown)?))
 }
 
 #[cfg(test)]
@@ -235,6 +238,9 @@ mod tests {
         assert_eq!(found(&given, "A.test", 80), expected.replace("a.test", "A.test"));
         assert_eq!(found(&given, "b.test", 80), "b.test:80 Given 127.0.0.9:80");
         assert_eq!(found(&given, "127.0.0.1", 81), "127.0.0.1:81 Literal 127.0.0.1:81");
+        let other = ways(&["MÜNCHEN.test:80::81"], &["münchen.test:81:127.0.0.3"]);
+        let expected = "xn--mnchen-3ya.test:81 Given 127.0.0.3:81";
+        assert_eq!(found(&other, "xn--mnchen-3ya.test", 80), expected);
         let error = given.find("nowhere.invalid", 81, &Nowhere).unwrap_err().to_string();
         assert!(error.contains("cannot find host 'nowhere.invalid'"), "{error}");
     }

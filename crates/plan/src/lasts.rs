@@ -23,7 +23,7 @@ const DRAIN_NS: u64 = 200_000_000;
 const SETTLED: u64 = 3;
 
 /// Options that name files, variables or hosts and do not change how long a load lasts.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
     "auth-env",
     "bearer-file",
     "body-file",
@@ -34,6 +34,7 @@ const ELSEWHERE: [&str; 15] = [
     "probe",
     "probe-token-file",
     "proxy",
+    "proxy-tunnel",
     "resolve",
     "connect-to",
     "expand",

@@ -31,6 +31,7 @@ mod endpoints;
 mod far_probe;
 mod fleet;
 mod options;
+mod punycode;
 mod requests;
 mod secure;
 mod shape;

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use model::secret;
-use model::tls::{KernelTls, ProxyChoice, Resumption, TlsChoice, TlsVersion, Trust};
+use model::tls::{KernelTls, ProxyChoice, ProxyWay, Resumption, TlsChoice, TlsVersion, Trust};
 use model::units::parse_count;
 use std::str::FromStr;
 
@@ -49,9 +49,14 @@ pub struct Secure {
     #[arg(long, value_name = "CHOICE", hide_possible_values = false)]
     ktls: Option<KernelChoice>,
 
-    /// Ask this HTTP proxy for a tunnel: http://[USER:PASSWORD@]HOST:PORT
+    /// HTTP proxy: [http://][USER:PASSWORD@]HOST:PORT; https goes through a tunnel, plain http does
+    /// not
     #[arg(short = 'x', long, value_name = "URL")]
     proxy: Option<Proxy>,
+
+    /// Ask the proxy for a tunnel (CONNECT) for plain http too
+    #[arg(long, alias = "proxytunnel", requires = "proxy")]
+    proxy_tunnel: bool,
 }
 
 /// Encryption by the kernel as requested.
@@ -93,8 +98,10 @@ impl Secure {
         let proxy = self.proxy.as_ref()?;
         let host =
             if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
+        let is_read = url.scheme == Scheme::Http && !self.proxy_tunnel;
         Some(ProxyChoice {
             url: proxy.url.text.clone(),
+            way: if is_read { ProxyWay::Forwarded } else { ProxyWay::Tunnel },
             target: format!("{host}:{}", url.port),
             authorization: proxy.authorization.clone(),
         })
@@ -119,7 +126,10 @@ impl Secure {
         let Versions(lowest, highest) =
             self.tls_version.unwrap_or(Versions(TlsVersion::V12, TlsVersion::V13));
         Ok(Some(TlsChoice {
-            server_name: self.sni.as_ref().map_or_else(|| url.host.clone(), |name| name.0.clone()),
+            server_name: self
+                .sni
+                .as_ref()
+                .map_or_else(|| url.name().to_string(), |name| name.0.clone()),
             trust,
             identity: self
                 .cert
@@ -203,11 +213,14 @@ impl FromStr for Proxy {
 fn proxy(text: &str) -> Result<Proxy, String> {
     // What is typed may hold a password, so only its shape is reported.
     let error = |wrong: &str| {
-        let shown = secret::text(text);
-        format!("'{shown}' {wrong}")
+        let whole = if text.contains("://") { text.to_string() } else { format!("http://{text}") };
+        format!("'{}' {wrong}", secret::text(&whole))
     };
-    let Some(rest) = text.strip_prefix("http://") else {
-        return Err(error("is not the URL of an HTTP proxy"));
+    let rest = match text.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+        Some(_) => return Err(error("is not the URL of an HTTP proxy")),
+        // As curl takes it.
+        None => text,
     };
     let (user, place) = match rest.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
@@ -229,7 +242,8 @@ fn proxy(text: &str) -> Result<Proxy, String> {
         }
         None => None,
     };
-    Ok(Proxy { url: Url { text: secret::text(text), ..url }, authorization })
+    let shown = secret::text(&format!("http://{rest}"));
+    Ok(Proxy { url: Url { text: shown, ..url }, authorization })
 }
 
 /// Bytes of a text in which `%` and two digits stand for a byte (RFC 3986 section 2.1).
@@ -262,9 +276,15 @@ mod tests {
         let expected = format!("Basic {}", STANDARD.encode("me:p@ss:"));
         assert_eq!(secret.authorization.as_deref(), Some(expected.as_str()));
         assert_eq!(proxy("http://[::1]:3128").unwrap().url.host, "::1");
+        let bare = proxy("127.0.0.1:3128").unwrap();
+        assert_eq!((bare.url.host.as_str(), bare.url.port), ("127.0.0.1", 3128));
+        assert_eq!(proxy("HTTP://a.test:3128").unwrap().url.host, "a.test");
+        let secret = proxy("me:secret@proxy.test:8080").unwrap();
+        assert!(secret.authorization.is_some() && !secret.url.text.contains("secret"));
         for wrong in [
-            "127.0.0.1:3128",
             "https://a:1",
+            "socks5://a:1",
+            "u:secret@a",
             "http://a",
             "http://[::1]",
             "http://u:secret@a",

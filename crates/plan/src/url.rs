@@ -1,6 +1,11 @@
 //! A URL taken apart.
+//!
+//! In: a URL as people type it, with the liberties that curl allows: no scheme, an empty port,
+//! letters outside of ASCII, an IPv6 address with its interface. Out: what is sent, in ASCII.
 
+use crate::punycode;
 use model::secret;
+use std::fmt::Write;
 
 model::named! {
     /// The protocol that the target speaks.
@@ -24,7 +29,8 @@ pub struct Url {
     pub scheme: Scheme,
     /// As typed.
     pub text: String,
-    /// Host name or address, without brackets.
+    /// Host name in ASCII, or an address without brackets; an IPv6 address of one link keeps its
+    /// interface, as in fe80::1%eth0.
     pub host: String,
     /// Port.
     pub port: u16,
@@ -60,7 +66,9 @@ impl Url {
         if authority.contains('@') {
             return Err(error("has a user name in it; send it as a header instead"));
         }
-        let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;
+        let Authority { host, port } =
+            Authority::parse(authority).ok_or_else(|| error(bad_host(authority)))?;
+        let shown = shown(&host, port);
         let port = match scheme {
             Scheme::Http => port.unwrap_or(80),
             Scheme::Https => port.unwrap_or(443),
@@ -71,14 +79,18 @@ impl Url {
         }
         let path = match path {
             "" => "/".to_string(),
-            query if query.starts_with('?') => format!("/{query}"),
-            path => path.to_string(),
+            query if query.starts_with('?') => encoded(&format!("/{query}")),
+            path => encoded(path),
         };
         if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
             return Err(error("has a space or control character; write %20 for a space"));
         }
-        let (text, authority) = (text.to_string(), authority.to_string());
-        Ok(Self { scheme, text, host, port, authority, path })
+        Ok(Self { scheme, text: text.to_string(), host, port, authority: shown, path })
+    }
+
+    /// The host without the interface of an IPv6 address, which only this host knows (RFC 6874).
+    pub fn name(&self) -> &str {
+        bare(&self.host)
     }
 
     /// The same with a scheme in any case (RFC 3986, 3.1), or without one as curl takes it; shown
@@ -109,29 +121,77 @@ pub fn with_scheme(text: &str) -> String {
 /// word.
 pub fn is_url(word: &str) -> bool {
     let host = word.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_host = split_port(host).is_some();
+    let is_host = Authority::parse(host).is_some();
     let is_more = word.contains(['.', ':', '/']) && !word.starts_with(['.', '/']);
     word.contains("://") || is_host && (is_more || word == "localhost")
 }
 
-fn split_port(authority: &str) -> Option<(String, Option<u16>)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest.split_once(']')?;
-            host.parse::<std::net::Ipv6Addr>().ok()?;
-            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-        }
-        None => match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        },
-    };
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-    if host.is_empty() || !host.bytes().all(is_name) {
-        return None;
+fn bad_host(authority: &str) -> &'static str {
+    match authority.is_ascii() {
+        true => "has a bad host or port",
+        false => "has a bad host or port; write a name outside of ASCII in its xn-- form",
     }
-    let port = port.map(str::parse).transpose().ok().filter(|port| *port != Some(0))?;
-    Some((host.to_string(), port))
+}
+
+/// Host and port as typed.
+struct Authority {
+    host: String,
+    port: Option<u16>,
+}
+
+impl Authority {
+    fn parse(text: &str) -> Option<Self> {
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (inside, rest) = rest.split_once(']')?;
+                let port = if rest.is_empty() { "" } else { rest.strip_prefix(':')? };
+                (address(inside)?, port)
+            }
+            None => {
+                let (host, port) = text.split_once(':').unwrap_or((text, ""));
+                (punycode::ascii(host)?, port)
+            }
+        };
+        // RFC 3986, section 3.2.3: an empty port is the one of the scheme.
+        let port = if port.is_empty() { None } else { Some(port.parse().ok()?) };
+        (port != Some(0)).then_some(Self { host, port })
+    }
+}
+
+/// An IPv6 address, with the interface behind it as `%eth0`, or as `%25eth0` in a URL (RFC 6874).
+pub(crate) fn address(text: &str) -> Option<String> {
+    let (ip, zone) = match text.split_once('%') {
+        Some((ip, zone)) => (ip, Some(zone.strip_prefix("25").unwrap_or(zone))),
+        None => (text, None),
+    };
+    ip.parse::<std::net::Ipv6Addr>().ok()?;
+    let Some(zone) = zone else { return Some(ip.to_string()) };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:@".contains(&byte);
+    (!zone.is_empty() && zone.bytes().all(is_name)).then(|| format!("{ip}%{zone}"))
+}
+
+/// An address without its interface.
+pub(crate) fn bare(host: &str) -> &str {
+    host.split('%').next().unwrap_or(host)
+}
+
+/// Host and port for the Host header.
+fn shown(host: &str, port: Option<u16>) -> String {
+    let host = bare(host);
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_string() };
+    port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
+}
+
+/// A path with every byte outside of ASCII as `%XX` (RFC 3986, section 2.5).
+fn encoded(path: &str) -> String {
+    path.bytes().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii() {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
 }
 
 #[cfg(test)]
@@ -149,6 +209,20 @@ mod tests {
             ("tcp://localhost:8083/", "localhost", 8083, "localhost:8083", "/"),
             ("https://a.test/x", "a.test", 443, "a.test", "/x"),
             ("https://a.test:8443", "a.test", 8443, "a.test:8443", "/"),
+            ("http://a.test:/x", "a.test", 80, "a.test", "/x"),
+            ("https://[::1]:", "::1", 443, "[::1]", "/"),
+            ("http://h/münchen?q=ü&r=a%20b", "h", 80, "h", "/m%C3%BCnchen?q=%C3%BC&r=a%20b"),
+            ("http://h?🦀", "h", 80, "h", "/?%F0%9F%A6%80"),
+            (
+                "http://BÜCHER.example:8080/",
+                "xn--bcher-kva.example",
+                8080,
+                "xn--bcher-kva.example:8080",
+                "/",
+            ),
+            ("http://[fe80::1%25eth0]:90/", "fe80::1%eth0", 90, "[fe80::1]:90", "/"),
+            ("http://[fe80::1%eth0.7]/", "fe80::1%eth0.7", 80, "[fe80::1]", "/"),
+            ("http://[FE80:0::1%252]/", "fe80::1%2", 80, "[fe80::1]", "/"),
         ];
         for (text, host, port, authority, path) in cases {
             let url = Url::parse(text).unwrap();
@@ -170,6 +244,12 @@ mod tests {
             ("http://a:0/", "host or port"),
             ("http://[::1", "host or port"),
             ("http://a b/", "host or port"),
+            ("http://a:80:90/", "host or port"),
+            ("http://[::1]x/", "host or port"),
+            ("http://[fe80::1%25]/", "host or port"),
+            ("http://[fe80::1%25a b]/", "host or port"),
+            ("http://[127.0.0.1]/", "host or port"),
+            ("http://u\u{308}.test/", "xn--"),
             ("http://u@a/", "user name"),
             ("http://a/b c", "space"),
         ];

@@ -1,5 +1,7 @@
 //! How hosts, addresses and sources are written.
 
+use crate::punycode;
+use crate::url::address;
 use model::route::{Net, without_repeats};
 use std::net::IpAddr;
 
@@ -45,7 +47,8 @@ pub struct Given {
     /// Nothing for any host.
     pub(crate) host: Option<String>,
     pub(crate) port: u16,
-    pub(crate) addresses: Vec<IpAddr>,
+    /// IP addresses, those of IPv6 perhaps with their interface.
+    pub(crate) addresses: Vec<String>,
 }
 
 impl Given {
@@ -55,7 +58,8 @@ impl Given {
         let (port, addresses) = rest.strip_prefix(':')?.split_once(':')?;
         let bare = |text: &str| {
             let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-            inner.unwrap_or(text).parse::<IpAddr>().ok()
+            let text = inner.unwrap_or(text);
+            if text.parse::<IpAddr>().is_ok() { Some(text.to_string()) } else { address(text) }
         };
         let addresses = addresses.split(',').map(bare).collect::<Option<Vec<_>>>()?;
         let port = port.parse().ok().filter(|port| *port > 0)?;
@@ -64,13 +68,20 @@ impl Given {
     }
 }
 
-/// Takes a host from the front, without its brackets if it has some.
+/// Takes a host from the front, without its brackets if it has some, as a URL has it.
 fn take_host(text: &str) -> Option<(String, &str)> {
-    let (host, rest) = match text.strip_prefix('[') {
-        Some(inside) => inside.split_once(']')?,
-        None => text.split_at(text.find(':').unwrap_or(text.len())),
-    };
-    Some((host.to_string(), rest))
+    match text.strip_prefix('[') {
+        Some(inside) => {
+            let (host, rest) = inside.split_once(']')?;
+            Some((address(host)?, rest))
+        }
+        None => {
+            let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+            let is_plain = host.is_empty() || host == "*";
+            let host = if is_plain { host.to_string() } else { punycode::ascii(host)? };
+            Some((host, rest))
+        }
+    }
 }
 
 /// Parts between colons; brackets protect the colons of an IPv6 address.

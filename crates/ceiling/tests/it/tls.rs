@@ -178,29 +178,42 @@ fn versions_and_ports_without_tls_are_told_apart() {
     unreachable(&[&https(&plain), "-k"], &["not-tls", "http://"]);
 }
 
-/// A CONNECT proxy that counts its tunnels, and requires this authorization if given.
+/// A proxy that counts its tunnels and the connections whose requests it reads, and requires this
+/// authorization if given.
 struct Proxy {
     address: SocketAddr,
-    tunnels: Arc<AtomicU64>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    tunnels: AtomicU64,
+    forwarded: AtomicU64,
 }
 
 impl Proxy {
     fn start(authorization: Option<&'static str>, refusal: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let tunnels = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&tunnels);
+        let counts = Arc::new(Counts::default());
+        let counted = Arc::clone(&counts);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let counted = Arc::clone(&counted);
                 thread::spawn(move || serve_proxy(stream, authorization, refusal, &counted));
             }
         });
-        Self { address, tunnels }
+        Self { address, counts }
     }
 
     fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Tunnels, and connections whose requests it read.
+    fn counted(&self) -> (u64, u64) {
+        let count = |of: &AtomicU64| of.load(Ordering::SeqCst);
+        (count(&self.counts.tunnels), count(&self.counts.forwarded))
     }
 }
 
@@ -208,7 +221,7 @@ fn serve_proxy(
     mut near: TcpStream,
     authorization: Option<&str>,
     refusal: Option<&str>,
-    tunnels: &AtomicU64,
+    counts: &Counts,
 ) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -227,10 +240,21 @@ fn serve_proxy(
             near.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
         return;
     }
-    let target = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()).unwrap();
-    let far = TcpStream::connect(target).unwrap();
-    tunnels.fetch_add(1, Ordering::SeqCst);
-    near.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").unwrap();
+    let (method, rest) = head.split_once(' ').unwrap();
+    let whole = rest.split(' ').next().unwrap();
+    let target = match method {
+        "CONNECT" => whole,
+        _ => whole.strip_prefix("http://").unwrap().split('/').next().unwrap(),
+    };
+    let mut far = TcpStream::connect(target).unwrap();
+    if method == "CONNECT" {
+        counts.tunnels.fetch_add(1, Ordering::SeqCst);
+        near.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").unwrap();
+    } else {
+        // A server takes a whole URL as well (RFC 9112, 3.2.2).
+        counts.forwarded.fetch_add(1, Ordering::SeqCst);
+        far.write_all(head.as_bytes()).unwrap();
+    }
     let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
     thread::spawn(move || {
         let _ = std::io::copy(&mut from, &mut to);
@@ -242,16 +266,17 @@ fn serve_proxy(
 }
 
 #[test]
-fn a_proxy_carries_plain_text_and_tls_through_tunnels() {
+fn a_proxy_reads_plain_requests_and_carries_tls_through_tunnels() {
     let certificates = Certificates::new("proxy");
     let ca = certificates.file("ca.pem");
     for driver in drivers() {
         let _turn = turn();
         let plain = Server::start("target-nethttp", &[]);
         let secured = certificates.server("server", &[]);
-        for (server, url, more) in [
-            (&plain, plain.url("/simple"), &[][..]),
-            (&secured, https(&secured), &["--cacert", &ca]),
+        for (url, more, is_tunnel) in [
+            (plain.url("/simple"), &[][..], false),
+            (plain.url("/simple"), &["--proxy-tunnel"], true),
+            (https(&secured), &["--cacert", &ca], true),
         ] {
             let proxy = Proxy::start(None, None);
             let at = proxy.url();
@@ -260,12 +285,14 @@ fn a_proxy_carries_plain_text_and_tls_through_tunnels() {
             let point = &record["points"][0];
             assert_eq!(count(point, "/requests/completed"), 200, "{driver} {url}");
             assert_eq!(count(point, "/connections/opened"), 4);
-            assert_eq!(count(point, "/connections/tunnels_refused"), 0);
+            let refused = &point["connections"]["tunnels_refused"];
+            assert_eq!(refused.as_u64(), is_tunnel.then_some(0), "null without a tunnel");
             assert_eq!(record["target"]["proxy"], at);
             let addresses = serde_json::json!([proxy.address.to_string()]);
             assert_eq!(record["target"]["addresses"], addresses);
-            // One before the load.
-            assert_eq!(proxy.tunnels.load(Ordering::SeqCst), 4 + 1, "{}", server.port);
+            // A tunnel is tried once before the load.
+            let expected = if is_tunnel { (4 + 1, 0) } else { (0, 4) };
+            assert_eq!(proxy.counted(), expected, "{url} {more:?}");
         }
     }
 }
@@ -276,15 +303,28 @@ fn a_proxy_that_refuses_is_told_with_its_status_and_no_password_is_kept() {
     let server = Server::start("target-nethttp", &[]);
     let url = server.url("/simple");
     let strict = Proxy::start(None, Some("403 Forbidden"));
-    unreachable(&[&url, "-x", &strict.url()], &["refused a tunnel", "403", "127.0.0.1"]);
+    let tunnel = |proxy: &str, words: &[&str]| {
+        unreachable(&[&url, "-x", proxy, "--proxy-tunnel"], words);
+    };
+    tunnel(&strict.url(), &["refused a tunnel", "403", "127.0.0.1"]);
     // Basic, for me:secret.
     let guarded = Proxy::start(Some("Basic bWU6c2VjcmV0"), None);
-    unreachable(&[&url, "-x", &guarded.url()], &["407", "USER:PASSWORD"]);
-    let with = format!("http://me:secret@{}", guarded.address);
-    let record = load(&[&url, "--proxy", &with, "-n", "20", "-c", "2"]);
-    assert_eq!(count(&record, "/points/0/requests/completed"), 20);
-    assert!(!record.to_string().contains("secret"), "{}", record["command"]);
-    assert_eq!(record["target"]["proxy"], format!("http://me:***@{}", guarded.address));
+    tunnel(&guarded.url(), &["407", "USER:PASSWORD"]);
+    let wrong = format!("http://me:secrets@{}", guarded.address);
+    tunnel(&wrong, &["407", "does not take the name or password of -x"]);
+    // With a scheme, and as curl takes it.
+    for with in
+        [format!("http://me:secret@{}", guarded.address), format!("me:secret@{}", guarded.address)]
+    {
+        for more in [&[][..], &["--proxy-tunnel"]] {
+            let asked = [&[&url, "--proxy", &with, "-n", "20", "-c", "2"], more].concat();
+            let record = load(&asked);
+            assert_eq!(count(&record, "/points/0/requests/completed"), 20, "{asked:?}");
+            assert!(!record.to_string().contains("secret"), "{}", record["command"]);
+            let shown = format!("http://me:***@{}", guarded.address);
+            assert_eq!(record["target"]["proxy"], shown);
+        }
+    }
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("http://{}", other.local_addr().unwrap());
     thread::spawn(move || {
@@ -293,7 +333,7 @@ fn a_proxy_that_refuses_is_told_with_its_status_and_no_password_is_kept() {
             let _ = stream.read(&mut [0; 1024]);
         }
     });
-    unreachable(&[&url, "-x", &place], &["does not respond to CONNECT", "-x"]);
+    tunnel(&place, &["does not respond to CONNECT", "-x"]);
 }
 
 /// The command must refuse with exit code 2 and one line that has all of `words`.
@@ -324,7 +364,8 @@ fn wrong_words_about_tls_and_proxies_are_told() {
     refuses(&[&https, "--tls-version", "1.1"], &["--tls-version", "1.3", "for example"]);
     refuses(&[&https, "--tls-version", "1.3..1.2"], &["--tls-version", "for example"]);
     refuses(&[&https, "-k", "--ktls", "on"], &["--ktls", "user space", "for example"]);
-    refuses(&[&http, "-x", "127.0.0.1:1"], &["--proxy", "for example -x http://"]);
+    refuses(&[&http, "-x", "socks5://127.0.0.1:1"], &["--proxy", "for example -x http://"]);
+    refuses(&[&http, "--proxy-tunnel"], &["--proxy", "for example"]);
     refuses(&[&http, "-x", "http://u:secret@a"], &["--proxy", "u:***@a", "no port"]);
     refuses(&["https://null/", "--driver", "null"], &["--driver null", "for example"]);
     let said = run(&["load", &http, "-x", "http://nowhere.invalid:1"]);

@@ -7,13 +7,13 @@ use super::trusted::Trusted;
 use model::tls::{Resumption, TlsVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{self, ResolvesClientCert};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme,
-    SupportedProtocolVersion, version,
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, InconsistentKeys,
+    SignatureScheme, SupportedProtocolVersion, version,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,7 +114,7 @@ impl Recipe {
             .expect("the provider has suites for both versions");
         let verifier: Arc<dyn ServerCertVerifier> = match &settings.roots {
             Some(roots) => Arc::new(Trusted::new(roots, &provider).ok_or(RecipeError::NoRoot)?),
-            None => Arc::new(Unverified { provider }),
+            None => Arc::new(Unverified),
         };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = builder.with_client_cert_resolver(pocket.clone());
@@ -209,8 +209,14 @@ fn certified(
 ) -> Result<CertifiedKey, RecipeError> {
     let chain = certificates(identity.chain_pem)?.into_iter().map(CertificateDer::from).collect();
     let key = PrivateKeyDer::from_pem_slice(identity.key_pem).map_err(|_| RecipeError::NoKey)?;
-    CertifiedKey::from_der(chain, key, provider)
-        .map_err(|error| RecipeError::Identity(error.to_string()))
+    let wrong = |error: Error| RecipeError::Identity(error.to_string());
+    let key = provider.key_provider.load_private_key(key).map_err(wrong)?;
+    let certified = CertifiedKey::new(chain, key);
+    match certified.keys_match() {
+        Err(error @ Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(wrong(error)),
+        // A certificate that cannot be read here, as one of version 1: the server decides.
+        _ => Ok(certified),
+    }
 }
 
 impl Pocket {
@@ -235,11 +241,11 @@ impl ResolvesClientCert for Pocket {
     }
 }
 
-/// Accepts any certificate, but not a broken signature over the handshake.
+/// Accepts any certificate, and so any signature by it over the handshake: one of version 1, or with
+/// a key that is too short to be verified here, has none that could be checked. Who can make a
+/// certificate that is not looked at can make its signature as well.
 #[derive(Debug)]
-struct Unverified {
-    provider: Arc<CryptoProvider>,
-}
+struct Unverified;
 
 impl ServerCertVerifier for Unverified {
     fn verify_server_cert(
@@ -255,25 +261,39 @@ impl ServerCertVerifier for Unverified {
 
     fn verify_tls12_signature(
         &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+        Ok(HandshakeSignatureValid::assertion())
     }
 
     fn verify_tls13_signature(
         &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+        Ok(HandshakeSignatureValid::assertion())
     }
 
+    /// All that TLS 1.2 and 1.3 have names for.
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        use SignatureScheme as Is;
+        vec![
+            Is::ECDSA_NISTP256_SHA256,
+            Is::ECDSA_NISTP384_SHA384,
+            Is::ECDSA_NISTP521_SHA512,
+            Is::ED25519,
+            Is::ED448,
+            Is::RSA_PSS_SHA256,
+            Is::RSA_PSS_SHA384,
+            Is::RSA_PSS_SHA512,
+            Is::RSA_PKCS1_SHA256,
+            Is::RSA_PKCS1_SHA384,
+            Is::RSA_PKCS1_SHA512,
+            Is::ECDSA_SHA1_Legacy,
+            Is::RSA_PKCS1_SHA1,
+        ]
     }
 }

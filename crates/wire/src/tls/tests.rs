@@ -3,11 +3,14 @@
 use super::*;
 use crate::http1::Http1;
 use crate::session::Session as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use model::tls::{Resumption, TlsCause, TlsVersion};
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 const BOTH: (TlsVersion, TlsVersion) = (TlsVersion::V12, TlsVersion::V13);
@@ -121,6 +124,87 @@ fn failures_have_the_cause_that_a_user_can_act_on() {
     {
         assert_eq!(cause(&unverified, config), None, "nothing is looked at");
     }
+}
+
+/// What is inside a DER value with a length of two bytes or less, and what is behind it.
+fn inside(der: &[u8]) -> (&[u8], &[u8]) {
+    let (at, length) = match der[1] {
+        0x82 => (4, usize::from(der[2]) << 8 | usize::from(der[3])),
+        0x81 => (3, usize::from(der[2])),
+        length => (2, usize::from(length)),
+    };
+    der[at..].split_at(length)
+}
+
+fn sequence(content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    [&[0x30, 0x82, length[0], length[1]], content].concat()
+}
+
+/// A certificate without its version, which makes it one of version 1 (RFC 5280, 4.1.2.1).
+fn of_version_1(der: &[u8]) -> Vec<u8> {
+    let (signed, signature) = inside(inside(der).0);
+    let nameless = signed.strip_prefix(&[0xa0, 3, 2, 1, 2]).expect("version 3");
+    sequence(&[&sequence(nameless), signature].concat())
+}
+
+#[test]
+fn any_certificate_is_accepted_when_none_is_looked_at() {
+    let (root, _) = signed_by_itself(|_| {});
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(["server.test".to_string()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let as_key = |pair: &KeyPair| {
+        let der = PrivateKeyDer::try_from(pair.serialize_der()).unwrap();
+        provider.key_provider.load_private_key(der).unwrap()
+    };
+    let stranger = KeyPair::generate().unwrap();
+    // The last signs the handshake with a key that is not that of the certificate.
+    for (certificate, signer) in [
+        (of_version_1(certificate.der()), &key),
+        (b"no certificate at all".to_vec(), &key),
+        (certificate.der().to_vec(), &stranger),
+    ] {
+        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+            let shown = CertifiedKey::new(vec![certificate.clone().into()], as_key(signer));
+            let config = ServerConfig::builder_with_protocol_versions(&[version])
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
+            assert_eq!(cause(&recipe(None, Resumption::On), config.clone()), None, "{version:?}");
+            let trusting = recipe(Some(root.clone()), Resumption::On);
+            assert!(cause(&trusting, config).is_some(), "and refused when one is looked at");
+        }
+    }
+}
+
+/// curl and OpenSSL send a certificate of version 1; the server decides about it.
+#[test]
+fn our_own_certificate_may_be_of_version_1_and_must_fit_its_key() {
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let params = CertificateParams::new(["client.test".to_string()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let old = of_version_1(certificate.der());
+    let pem = |der: &[u8]| {
+        let body = STANDARD.encode(der);
+        format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")
+    };
+    let made = |chain: String, key: &KeyPair| {
+        let key = key.serialize_pem();
+        let identity = Identity { chain_pem: chain.as_bytes(), key_pem: key.as_bytes() };
+        Recipe::new(&Settings {
+            server_name: "server.test",
+            alpn: Http1::ALPN,
+            roots: None,
+            identity: Some(identity),
+            versions: BOTH,
+            resumption: Resumption::Off,
+        })
+    };
+    assert!(made(pem(&old), &key).is_ok());
+    assert!(made(pem(certificate.der()), &key).is_ok());
+    let wrong = made(pem(certificate.der()), &other).unwrap_err().to_string();
+    assert!(wrong.contains("cannot be used together"), "{wrong}");
 }
 
 /// A self-signed certificate that is marked as an authority, as `openssl req -x509` makes it, and a
