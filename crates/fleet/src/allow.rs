@@ -261,34 +261,41 @@ impl Pattern {
 pub fn peculiar(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => peculiar_v4(v4),
-        IpAddr::V6(v6) => match embedded(v6) {
-            Some(v4) => peculiar_v4(v4),
-            None => peculiar_v6(v6),
-        },
+        IpAddr::V6(v6) => embedded(v6).into_iter().find_map(peculiar_v4).or(peculiar_v6(v6)),
     }
 }
 
-/// The IPv4 address embedded in an IPv6 address: mapped or compatible (RFC 4291, 2.5.5), translated
-/// (RFC 6052), or 6to4 (RFC 3056).
-fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 addresses that may be embedded in an IPv6 address: mapped or compatible (RFC 4291,
+/// 2.5.5), translated (RFC 6052), or 6to4 (RFC 3056). A network may use its own part of the prefix
+/// for local translation (RFC 8215), so each place that RFC 6052 has for the address counts there.
+fn embedded(v6: Ipv6Addr) -> Vec<Ipv4Addr> {
     let octets = v6.octets();
-    let at = |place: usize| {
-        Ipv4Addr::new(octets[place], octets[place + 1], octets[place + 2], octets[place + 3])
-    };
+    let of = |places: [usize; 4]| Ipv4Addr::from(places.map(|place| octets[place]));
+    const LAST: [usize; 4] = [12, 13, 14, 15];
     match v6.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(at(12)),
-        [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(at(12)),
-        [0x2002, ..] => Some(at(2)),
-        _ => None,
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Vec::new(),
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => vec![of(LAST)],
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => vec![of(LAST)],
+        [0x64, 0xff9b, 1, ..] => {
+            let all = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST].map(of);
+            // The places without an address have zeros.
+            all.into_iter().filter(|v4| v4.octets()[0] != 0).collect()
+        }
+        [0x2002, ..] => vec![of([2, 3, 4, 5])],
+        _ => Vec::new(),
     }
 }
+
+/// Why a metadata service is special.
+const METADATA: &str = "where a cloud serves its metadata";
 
 fn peculiar_v4(v4: Ipv4Addr) -> Option<&'static str> {
     match v4.octets() {
         [127, ..] => Some("which is this host itself"),
         [0, ..] => Some("which is not an address of a host"),
         [169, 254, ..] => Some("a link-local address, where clouds serve their metadata"),
+        // Alibaba, Oracle with all of the block for protocols, and the host of a machine at Azure.
+        [100, 100, 100, 200] | [192, 0, 0, _] | [168, 63, 129, 16] => Some(METADATA),
         [224..=239, ..] => Some("a multicast address"),
         [240..=255, ..] => Some("which is not an address of a host"),
         _ => None,
@@ -300,8 +307,8 @@ fn peculiar_v6(v6: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0, 0, 1] => Some("which is this host itself"),
         [0, 0, 0, 0, 0, 0, 0, 0] => Some("which is not an address of a host"),
         [0xfe80..=0xfebf, ..] => Some("a link-local address"),
-        // The metadata service of a cloud in IPv6.
-        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] => Some("where a cloud serves its metadata"),
+        // Amazon, Oracle, Scaleway and Google: each within a prefix of its own.
+        [0xfd00, 0xec2 | 0xc1 | 0x42, ..] | [0xfd20, 0xce, ..] => Some(METADATA),
         [0xff00..=0xffff, ..] => Some("a multicast address"),
         _ => None,
     }

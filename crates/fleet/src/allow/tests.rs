@@ -95,6 +95,18 @@ fn peculiar_addresses_have_to_be_named() {
         "[2002:7f00:1::]:80",
         "[fd00:ec2::254]:80",
         "[::ffff:0:127.0.0.1]:80",
+        "100.100.100.200:80",
+        "192.0.0.192:80",
+        "168.63.129.16:80",
+        "[fd20:ce::254]:80",
+        "[fd00:c1::a9fe:a9fe]:80",
+        "[fd00:42::42]:80",
+        "[::ffff:100.100.100.200]:80",
+        "[2002:a83f:8110::1]:80",
+        "[64:ff9b:1::a9fe:a9fe]:80",
+        "[64:ff9b:1:7f00:0:100::]:80",
+        "[64:ff9b:1:a9:fe:a9fe::]:80",
+        "[64:ff9b:1:0:a9:fea9:fe00:0]:80",
     ];
     let any = allow(&["http://*:80"]);
     let name = url("http://a.test");
@@ -104,7 +116,9 @@ fn peculiar_addresses_have_to_be_named() {
         let both = any.check_addresses(&name, &to(&["192.0.2.1:80", address]));
         assert!(both.is_err(), "one of many is enough: {address}");
     }
-    for address in ["192.0.2.1:80", "10.1.2.3:80", "[2001:db8::1]:80", "[fd00::1]:80"] {
+    let ordinary = ["192.0.2.1:80", "10.1.2.3:80", "[2001:db8::1]:80", "[fd00::1]:80"];
+    let near = ["100.100.100.201:80", "168.63.129.17:80", "[64:ff9b:1::c000:201]:80"];
+    for address in ordinary.into_iter().chain(near) {
         assert_eq!(any.check_addresses(&name, &to(&[address])), Ok(()), "{address}");
     }
     assert!(matches!(any.check_addresses(&name, &[]), Err(NotAllowed::Nowhere(_))));
