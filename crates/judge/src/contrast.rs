@@ -22,8 +22,8 @@ use model::experiment::{self, Design};
 use model::order::OrderBy as _;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Risk of claiming a difference that does not exist, over all contrasts and looks of an
-/// experiment.
+/// Risk of claiming a difference that does not exist, over all contrasts of one figure and over all
+/// looks of an experiment. Several figures are several families: each has this risk.
 pub const RISK: f64 = 0.05;
 /// Fewer pairs say nothing about how much pairs vary.
 pub const PAIRS_MIN: usize = 3;

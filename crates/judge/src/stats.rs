@@ -77,16 +77,17 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
-    // Chance that at most `below` of the values are below the median.
-    let mut term = 0.5f64.powi(count as i32);
+    // Chance that at most `below` of the values are below the median, of terms in logarithms: half
+    // to the power of 1075 is zero.
+    let mut term = -std::f64::consts::LN_2 * count as f64;
     let (mut tail, mut cut) = (0.0, None);
     for below in 0..count / 2 {
-        tail += term;
+        tail += term.exp();
         if tail > 0.025 {
             break;
         }
         cut = Some(below);
-        term *= (count - below) as f64 / (below + 1) as f64;
+        term += ((count - below) as f64 / (below + 1) as f64).ln();
     }
     cut.map(|cut| (sorted[cut], sorted[count - 1 - cut]))
 }
@@ -194,6 +195,12 @@ mod tests {
         assert_eq!(median_interval(&values), Some((2.0, 9.0)));
         assert_eq!(median_interval(&values[..6]), Some((1.0, 6.0)));
         assert_eq!((median_interval(&values[..5]), median(&[])), (None, None));
+        // Ranks computed with whole numbers.
+        for (count, rank) in [(20, 5), (1074, 504), (1075, 504), (1076, 505), (5000, 2430)] {
+            let values: Vec<f64> = (0..count).map(f64::from).collect();
+            let ends = (f64::from(rank), f64::from(count - 1 - rank));
+            assert_eq!(median_interval(&values), Some(ends), "{count}");
+        }
     }
 
     #[test]
