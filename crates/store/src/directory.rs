@@ -1,8 +1,8 @@
 //! A directory of runs: what is in it, which run a person means, and what may be removed.
 //!
 //! A run or an experiment is a folder whose name starts with its time. Only such folders are ever
-//! removed, but none that a process is writing, and none with a file in it that ceiling does not
-//! write there.
+//! removed, but none that a process is writing, and none with anything in it, at any depth, that
+//! ceiling does not write there.
 
 use crate::lock::Lock;
 use crate::{LATENCIES, POINTS, READINGS, RECORD, SERVER_READINGS, StoreError, io_error};
@@ -17,24 +17,20 @@ use std::time::{Duration, SystemTime};
 const EXPERIMENT: &str = "experiment.json";
 const PAGE: &str = "report.html";
 
-/// Everything that ceiling writes into the folder of a run or of an experiment. Anything else there
-/// is the user's.
-const OURS: &[&str] = &[
+/// The files that ceiling writes into the folder of a run or of an experiment.
+const FILES: &[&str] = &[
     RECORD,
     "run.json.part",
     POINTS,
     READINGS,
     SERVER_READINGS,
     LATENCIES,
-    "profiles",
     EXPERIMENT,
     ".experiment.json.part",
     PAGE,
     ".report.html.part",
     "plan.toml",
     ".plan.toml.part",
-    "runs",
-    "servers",
 ];
 
 /// An unfinished folder whose files are younger than this may still be in use: by a version that
@@ -127,11 +123,11 @@ impl Entry {
         &self.id[TIME_LETTERS + 1..]
     }
 
-    /// A file in it that ceiling does not write there.
+    /// A file, link or folder in it that ceiling does not write there, as a path below it.
     pub fn foreign_file(&self) -> Option<String> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.find(|name| !OURS.contains(&name.as_str()))
+        let foreign = foreign_in(&self.path, Within::Entry)?;
+        let below = foreign.strip_prefix(&self.path).unwrap_or(&foreign);
+        Some(below.to_string_lossy().into_owned())
     }
 }
 
@@ -219,11 +215,60 @@ impl Directory {
     pub fn sweep(&self) {
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.strip_prefix(REMOVED).is_some_and(is_id) {
+            let is_ours = name.strip_prefix(REMOVED).is_some_and(is_id);
+            if is_ours && foreign_in(&entry.path(), Within::Entry).is_none() {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
     }
+}
+
+/// A folder that ceiling writes.
+#[derive(Debug, Clone, Copy)]
+enum Within {
+    /// A run or an experiment.
+    Entry,
+    /// The runs of an experiment.
+    Runs,
+    /// The logs of its servers.
+    Servers,
+    /// The profiles of a run, one folder for each point.
+    Profiles,
+    /// The profiles of a point.
+    Point,
+}
+
+/// The first thing in a folder, at any depth, that ceiling does not write there, or the folder when
+/// it cannot be read.
+fn foreign_in(folder: &Path, within: Within) -> Option<PathBuf> {
+    let Ok(listed) = fs::read_dir(folder) else { return Some(folder.to_path_buf()) };
+    let foreign = |entry: fs::DirEntry| {
+        let (path, name) = (entry.path(), entry.file_name());
+        let (Ok(kind), Some(name)) = (entry.file_type(), name.to_str()) else { return Some(path) };
+        let inner = match within {
+            _ if kind.is_symlink() => None,
+            Within::Entry if kind.is_dir() => match name {
+                "runs" => Some(Within::Runs),
+                "servers" => Some(Within::Servers),
+                "profiles" => Some(Within::Profiles),
+                _ => None,
+            },
+            Within::Runs if kind.is_dir() && is_id(name) => Some(Within::Entry),
+            Within::Profiles if kind.is_dir() => name.parse::<u32>().ok().map(|_| Within::Point),
+            _ => None,
+        };
+        let is_ours = match within {
+            Within::Entry => FILES.contains(&name),
+            Within::Servers => name.ends_with(".log"),
+            Within::Point => name.ends_with(".pb.gz"),
+            Within::Runs | Within::Profiles => false,
+        };
+        match inner {
+            Some(inner) => foreign_in(&path, inner),
+            None => Some(path).filter(|_| !(kind.is_file() && is_ours)),
+        }
+    };
+    listed.map(|entry| entry.map_or(Some(folder.to_path_buf()), foreign)).find_map(|found| found)
 }
 
 /// Which of the entries, newest first and with their sizes, are too many.

@@ -65,8 +65,8 @@ enum Below {
 }
 
 /// Removes the runs and experiments that exceed any of the given limits, the oldest first, and
-/// prints which. Never removes one that a process is still writing, or one that holds a file that
-/// is not ceiling's, such as a file written there with -o.
+/// prints which. Never removes one that a process is still writing, or one that holds, at any
+/// depth, what ceiling did not write there, such as a note or a file written there with -o.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("limits").required(true).multiple(true))]
 #[command(after_help = "\

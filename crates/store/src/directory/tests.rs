@@ -141,31 +141,65 @@ fn what_is_too_many_is_the_oldest_by_each_limit() {
 }
 
 #[test]
-fn a_removed_run_is_gone_and_what_links_in_it_lead_to_is_not() {
+fn a_removed_run_is_gone_and_what_a_removal_left_is_too() {
     let place = Place::new("remove");
-    let path = place.run(OLD);
-    let victim = place.0.join("victim");
-    fs::create_dir(&victim).unwrap();
-    fs::write(victim.join("file"), "as it was").unwrap();
-    std::os::unix::fs::symlink(&victim, path.join("profiles")).unwrap();
+    place.run(OLD);
     let entry = place.directory().entries().unwrap().remove(0);
     assert_eq!(entry.foreign_file(), None);
     assert!(place.directory().remove(&entry).unwrap());
     assert!(!place.directory().remove(&entry).unwrap(), "another was first");
-    assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "as it was");
     assert_eq!(place.ids(), [""; 0]);
     let left = place.0.join(format!("{REMOVED}{OLD}"));
     fs::create_dir(&left).unwrap();
     fs::create_dir(place.0.join(".removed-notes")).unwrap();
     place.directory().sweep();
     assert!(!left.exists() && place.0.join(".removed-notes").exists());
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("notes.md"), "by hand").unwrap();
+    place.directory().sweep();
+    assert!(left.join("notes.md").exists(), "not what ceiling wrote");
+}
+
+/// An experiment with everything that ceiling writes.
+fn whole_experiment(place: &Place) -> PathBuf {
+    let folder = place.0.join("20260101T000000-04-ramp");
+    let run = place.run(&format!("20260101T000000-04-ramp/runs/{OLD}"));
+    for path in [folder.join("servers"), run.join("profiles/12")] {
+        fs::create_dir_all(path).unwrap();
+    }
+    let files = ["experiment.json", "report.html", "plan.toml", ".plan.toml.part"];
+    let logs = ["servers/cell-001.log", "servers/postgres.log"];
+    files.iter().chain(&logs).for_each(|name| fs::write(folder.join(name), "").unwrap());
+    fs::write(run.join("profiles/12/77-cpu.pb.gz"), "").unwrap();
+    folder
 }
 
 #[test]
-fn a_file_of_the_user_is_noticed() {
+fn what_ceiling_did_not_write_is_noticed_at_any_depth() {
     let place = Place::new("foreign");
-    let path = place.run(OLD);
-    fs::write(path.join("page.html"), "by -o").unwrap();
-    let entry = place.directory().entries().unwrap().remove(0);
-    assert_eq!(entry.foreign_file().as_deref(), Some("page.html"));
+    let folder = whole_experiment(&place);
+    let entry = || place.directory().entries().unwrap().remove(0);
+    assert_eq!(entry().foreign_file(), None);
+    let inner = format!("runs/{OLD}");
+    let files = ["page.html", "servers/notes.md", "servers/cell-001.log.bak", "runs/analysis.md"];
+    let deep = ["notes", "profiles/notes.md", "profiles/12/cpu.svg", "profiles/12.pb.gz"];
+    let deep = deep.map(|name| format!("{inner}/{name}"));
+    for name in files.map(str::to_string).iter().chain(&deep) {
+        fs::write(folder.join(name), "by hand").unwrap();
+        assert_eq!(entry().foreign_file().as_ref(), Some(name));
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    let folders = ["mine", "servers/mine", "runs/mine", "runs/20260101T000000-x/mine"];
+    let deep = ["profiles/mine", "profiles/12/mine"].map(|name| format!("{inner}/{name}"));
+    for name in folders.map(str::to_string).iter().chain(&deep) {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        assert_eq!(entry().foreign_file().as_ref(), Some(name), "also when it is empty");
+        fs::remove_dir(folder.join(name)).unwrap();
+    }
+    for name in ["link", "servers/cell-002.log", "runs/20260109T000000-link"] {
+        std::os::unix::fs::symlink("/etc/hostname", folder.join(name)).unwrap();
+        assert_eq!(entry().foreign_file().as_deref(), Some(name), "it points anywhere");
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    assert!(entry().foreign_file().is_none());
 }
