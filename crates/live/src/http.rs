@@ -1,16 +1,16 @@
 //! A small HTTP server for pages and events: GET only, one request per connection, on low-priority
 //! threads. It never reads the state of the generator, and nothing waits for it.
 
-mod host_header;
 mod request;
 mod respond;
 mod stream;
 
 use crate::feed::Feed;
-pub use host_header::Hosts;
+use model::host_header::{HOST_NAME, Hosts};
 use request::{Refused, Request};
 pub use respond::Served;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -71,7 +71,9 @@ impl Server {
         let address = listener.local_addr()?;
         let (is_over, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let taken_cpus = taken_cpus.to_vec();
-        let shared = Arc::new(Shared { pages, hosts: Hosts::of(address), taken_cpus });
+        let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
+        let hosts = Hosts::of(address, &name);
+        let shared = Arc::new(Shared { pages, hosts, taken_cpus });
         let accepting = listener.try_clone()?;
         let server =
             Self { address, listener, is_over: Arc::clone(&is_over), open: Arc::clone(&open) };

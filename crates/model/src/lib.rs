@@ -6,6 +6,7 @@
 
 mod named;
 
+pub mod host_header;
 pub mod random;
 pub mod root;
 pub mod secret;

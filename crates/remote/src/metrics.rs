@@ -9,9 +9,11 @@ mod totals;
 
 use crate::listening::{Named, accept, find};
 use model::facts::ServerFacts;
+use model::host_header::{HOST_NAME, Hosts};
 use model::reading::Reading;
 use probe::{Config, Ends, KnownProcess, Sampler, monotonic_ns};
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -84,6 +86,8 @@ impl Exporter {
         let mut sampler: Option<Sampler> = None;
         let mut watched: Option<KnownProcess> = None;
         let mut looked: Option<Instant> = None;
+        let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
+        let hosts = Hosts::of(self.address(), &name);
         let (clock_tick_ns, declared) = (probe::clock_tick_ns(), probe::source::declared());
         let (mut latest, mut totals) = (Latest::default(), Totals::default());
         while !stop.load(Ordering::Relaxed) {
@@ -105,7 +109,7 @@ impl Exporter {
                 let (now_ns, totals) = (monotonic_ns(), &mut totals);
                 let text = || text::text(&declared, &latest, now_ns, clock_tick_ns, totals);
                 // A client that closed early is not an error of ours.
-                let _ = http::respond(&socket, text);
+                let _ = http::respond(&socket, &hosts, text);
             }
         }
     }
