@@ -9,15 +9,15 @@
 //! Existing keys are kept, so that agents can be added. The authority that signed the broker's
 //! certificate signs nothing else: its key is discarded.
 
-use fleet::key::{ControllerKey, KeyError, PublicKey};
+use fleet::key::{ControllerKey, KeyError, PublicKey, write_secret};
 use fleet::subject;
 use nats::{Credentials, CredentialsError, Seed};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The configuration of the broker, in its folder.
@@ -163,7 +163,7 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     }
     let controller = ControllerKey::read(&signing)?.public();
     let public = of(CONTROLLER).join(PUBLIC_KEY);
-    fs::write(&public, format!("{controller}\n")).map_err(io_error(&public))?;
+    replace(&public, &format!("{controller}\n"))?;
     let path = of(CONTROLLER).join(CREDENTIALS);
     let remark = format!("controller of the fleet {}", wish.fleet);
     let mut users = vec![of_controller(&wish.fleet, &user(&path, &remark, &authority)?)];
@@ -175,7 +175,7 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
         users.push(of_agent(&wish.fleet, name, &user(&path, &remark, &authority)?));
     }
     let path = of(BROKER).join(CONFIGURATION);
-    fs::write(&path, configuration(&wish.fleet, listen, &users)).map_err(io_error(&path))?;
+    replace(&path, &configuration(&wish.fleet, listen, &users))?;
     let new = all.iter().filter(|name| !kept.contains(*name)).cloned().collect();
     Ok(Made { controller, new, kept: kept.into_iter().collect(), listen })
 }
@@ -244,18 +244,27 @@ fn authority(folder: &Path, hosts: &[String]) -> Result<String, KeysError> {
     let mut params = CertificateParams::new(all.collect::<Vec<_>>())?;
     params.distinguished_name.push(rcgen::DnType::CommonName, "ceiling fleet broker");
     let certificate = params.signed_by(&key, &issuer)?.pem();
-    write_secret(&folder.join(CERTIFICATE_KEY), &key.serialize_pem())?;
-    let open = folder.join(CERTIFICATE);
-    fs::write(&open, certificate).map_err(io_error(&open))?;
-    // Written last: this file marks the certificate as complete.
-    fs::write(&path, &authority).map_err(io_error(&path))?;
+    replace(&folder.join(CERTIFICATE_KEY), &key.serialize_pem())?;
+    replace(&folder.join(CERTIFICATE), &certificate)?;
+    // Written last: this file marks the certificate and its key as complete.
+    replace(&path, &authority)?;
     Ok(authority)
+}
+
+/// Writes a file that only its owner may read, whole or not at all, also in the place of another.
+fn replace(path: &Path, text: &str) -> Result<(), KeysError> {
+    let draft = path.with_extension("new");
+    // It is there when the program or the host ended between the two steps.
+    let _ = fs::remove_file(&draft);
+    let written = write_secret(&draft, text.as_bytes());
+    written.and_then(|()| fs::rename(&draft, path)).map_err(io_error(path))
 }
 
 /// The public key of the credentials in a file, which is made if absent.
 fn user(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError> {
     if !path.exists() {
-        write_secret(path, &Credentials::file(remark, &Seed::random(), authority))?;
+        let text = Credentials::file(remark, &Seed::random(), authority);
+        write_secret(path, text.as_bytes()).map_err(io_error(path))?;
     }
     let found = credentials(path)?;
     let Some(seed) = &found.seed else {
@@ -263,12 +272,6 @@ fn user(path: &Path, remark: &str, authority: &str) -> Result<String, KeysError>
         return Err(KeysError::Credentials { path: path.to_path_buf(), error });
     };
     Ok(seed.user())
-}
-
-/// Makes a file that only its owner may read. It must not exist yet.
-fn write_secret(path: &Path, text: &str) -> Result<(), KeysError> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(io_error(path))
 }
 
 /// A user of the broker in its configuration, with the subjects that this user may use.

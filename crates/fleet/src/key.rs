@@ -4,10 +4,11 @@ use aws_lc_rs::encoding::{AsBigEndian, Curve25519SeedBin};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub use remote::write_secret;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -83,9 +84,8 @@ impl ControllerKey {
         let seed = self.pair.seed().expect("an ed25519 key has a seed");
         let seed: Curve25519SeedBin<'_> = seed.as_be_bytes().expect("a seed has bytes");
         let line = format!("{SECRET_PREFIX}{}\n", STANDARD.encode(seed.as_ref()));
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let written = made.and_then(|mut file| file.write_all(line.as_bytes()));
-        written.map_err(|error| KeyError::Io { path: path.to_path_buf(), error })
+        write_secret(path, line.as_bytes())
+            .map_err(|error| KeyError::Io { path: path.to_path_buf(), error })
     }
 
     /// Reads it from a file.

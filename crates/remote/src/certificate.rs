@@ -54,7 +54,7 @@ impl Identity {
             let made = rcgen::generate_simple_self_signed([NAME.to_string()]);
             let made = made.map_err(|error| broken(error.to_string()))?;
             let pem = format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem());
-            token::write_secret(path, pem.as_bytes())?;
+            token::write_secret(path, pem.as_bytes()).map_err(token::io_error(path))?;
         }
         let mut pem = Vec::new();
         let read = token::open_secret(path)?.take(PEM_BYTES_MAX).read_to_end(&mut pem);

@@ -62,7 +62,7 @@ pub use message::{
 pub use offset::{Estimator, Part, RoundTrip, WallZero};
 pub use printable::printable;
 pub use serve::{Look, Probe, Running, ServeError, Settings, Starter, Tuner};
-pub use token::TokenError;
+pub use token::{TokenError, write_secret};
 
 use std::time::Duration;
 

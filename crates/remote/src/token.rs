@@ -1,8 +1,9 @@
 //! The secret that both ends have, in a file.
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustls::crypto::aws_lc_rs;
 use sha2::{Digest, Sha256};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -81,7 +82,7 @@ pub fn read_or_make(path: &Path) -> Result<String, TokenError> {
     if !path.exists() {
         let mut line = hexadecimal(&random());
         line.push('\n');
-        write_secret(path, line.as_bytes())?;
+        write_secret(path, line.as_bytes()).map_err(io_error(path))?;
     }
     token_in(open_secret(path)?, path)
 }
@@ -111,10 +112,26 @@ pub fn open_secret(path: &Path) -> Result<File, TokenError> {
     Ok(file)
 }
 
-/// Makes a file that only its owner may read. It must not exist yet.
-pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), TokenError> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.and_then(|mut file| file.write_all(bytes)).map_err(io_error(path))
+/// Makes a file that only its owner may read, whole or not at all: it is written beside its place
+/// and then gets its name, which must not exist yet.
+pub fn write_secret(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unique = hexadecimal(&random()[..4]);
+    let draft = path.with_file_name(format!(".{name}.{unique}.part"));
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
+    let written = made.and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        match fs::hard_link(&draft, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                // Not every file system has links.
+                Ok(renameat_with(CWD, &draft, CWD, path, RenameFlags::NOREPLACE)?)
+            }
+            linked => linked,
+        }
+    });
+    let _ = fs::remove_file(&draft);
+    written
 }
 
 fn random() -> [u8; RANDOM_BYTES] {
@@ -140,7 +157,6 @@ pub fn is_same(given: &str, expected: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     fn folder(name: &str) -> PathBuf {
@@ -162,6 +178,20 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let refused = read_or_make(&path).unwrap_err().to_string();
         assert!(refused.contains("chmod 600"), "{refused}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_secret_is_written_whole_to_a_new_file_or_not_at_all() {
+        let folder = folder("whole");
+        let path = folder.join("secret");
+        write_secret(&path, b"first").unwrap();
+        let refused = write_secret(&path, b"second").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert!(write_secret(&folder.join("none/secret"), b"x").is_err());
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|one| one.unwrap().path()).collect();
+        assert_eq!(left, [path], "no draft");
         fs::remove_dir_all(folder).unwrap();
     }
 
