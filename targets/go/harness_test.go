@@ -136,6 +136,10 @@ func buildAndRun(m *testing.M) int {
 	binaries = directory
 	// Temporary files of a killed target are removed with this folder.
 	os.Setenv("TMPDIR", directory)
+	// What a user may have set for other Go programs changes how these run.
+	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK"} {
+		os.Unsetenv(name)
+	}
 	defer cleanUpAfterwards()()
 	args := append([]string{"build", "-o", directory}, buildFlags...)
 	build := exec.Command("go", append(args, "./cmd/...")...)

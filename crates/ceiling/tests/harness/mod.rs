@@ -98,8 +98,18 @@ pub fn targets_file() -> String {
 
 /// The command under test; it keeps no runs unless a test asks for it.
 pub fn ceiling(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
-    command.args(arguments).env("CEILING_RUNS", "none").env_remove("NO_COLOR");
+    let mut command = alone(Command::new(env!("CARGO_BIN_EXE_ceiling")));
+    command.args(arguments);
+    command
+}
+
+/// A command without the environment of whoever runs the tests: a locale, a fleet, a shell, a
+/// directory of runs or a CI there would change what it does.
+pub fn alone(mut command: Command) -> Command {
+    let kept = ["PATH", "TMPDIR", "LLVM_PROFILE_FILE"].into_iter();
+    let kept = kept.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let home = env!("CARGO_TARGET_TMPDIR");
+    command.env_clear().envs(kept).env("HOME", home).env("CEILING_RUNS", "none");
     command
 }
 
@@ -202,7 +212,7 @@ pub struct Server {
 impl Server {
     /// Starts `program` of `bin/` on a free port and waits until it listens.
     pub fn start(program_name: &str, arguments: &[&str]) -> Self {
-        Self::start_as(Command::new(program(program_name)), arguments)
+        Self::start_as(alone(Command::new(program(program_name))), arguments)
     }
 
     /// Requests that a sink has served so far; 0 when it does not say so soon.

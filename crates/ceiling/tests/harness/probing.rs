@@ -1,6 +1,6 @@
 //! A running probe that ends with its test.
 
-use super::{Folder, PATIENCE, signal};
+use super::{Folder, PATIENCE, alone, signal};
 use remote::Call;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl Probe {
     /// Starts a probe on a free port of loopback.
     pub fn start(folder: &Folder, more: &[&str]) -> Self {
         let listen = ["--listen", "127.0.0.1:0"];
-        Self::start_as(Command::new(NAMED), folder, &[&listen, more].concat())
+        Self::start_as(alone(Command::new(NAMED)), folder, &[&listen, more].concat())
     }
 
     /// The flags of the ready line, as a user would copy them.

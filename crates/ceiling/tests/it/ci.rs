@@ -1,7 +1,7 @@
 //! Output for continuous integration: JUnit XML, summaries, annotations and exit codes, without
 //! secrets. The scripts of `docs/ci.md` are run as they are written there.
 
-use crate::harness::{Folder, Said, Server, ceiling, program, root, run, turn, wait_until};
+use crate::harness::{Folder, Said, Server, alone, ceiling, program, root, run, turn, wait_until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -215,8 +215,8 @@ fn the_scripts_of_the_documentation_run() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let script = scripts.concat().replace("8083", &free.to_string());
         let script = format!("trap 'kill $(jobs -p)' EXIT\n{script}");
-        let path = format!("{}:{}", folder.path.display(), std::env::var("PATH").unwrap());
-        let mut shell = Command::new("bash");
+        let path = format!("{}:/usr/bin:/bin", folder.path.display());
+        let mut shell = alone(Command::new("bash"));
         shell.args(["-e", "-c", &script]).current_dir(&folder.path).env("PATH", path);
         let summary = folder.file("ceiling.md");
         shell.env("GITHUB_STEP_SUMMARY", &summary).env("API_TOKEN", "QZXdocs");

@@ -1,6 +1,8 @@
 //! Limits of this process, and a server that cannot be watched.
 
-use crate::harness::{Said, Server, code_of, is_root, run_on_time, shown, signal, turn, wall};
+use crate::harness::{
+    Said, Server, alone, code_of, is_root, run_on_time, shown, signal, turn, wall,
+};
 use std::process::Command;
 
 #[test]
@@ -11,16 +13,13 @@ fn too_few_descriptors_are_refused_beforehand_or_raised() {
     let limited = |limit: &str| {
         let shell = format!("{limit} && exec \"$@\"");
         let arguments = ["-c", &shell, "sh", env!("CARGO_BIN_EXE_ceiling"), "load", &url];
-        let mut command = Command::new("sh");
+        let mut command = alone(Command::new("sh"));
         // Without the capability, the hard limit binds root as well.
         if is_root() {
-            command = Command::new("setpriv");
+            command = alone(Command::new("setpriv"));
             command.args(["--bounding-set", "-sys_resource", "--", "sh"]);
         }
-        command
-            .args(arguments)
-            .args(["-c", "200", "-n", "1000", "--json"])
-            .env("CEILING_RUNS", "none");
+        command.args(arguments).args(["-c", "200", "-n", "1000", "--json"]);
         Said::of(command.output().unwrap())
     };
     let refused = limited("ulimit -Sn 150 && ulimit -Hn 150");

@@ -1,6 +1,8 @@
 //! Watchers: browsers with events, the terminal, and that a run does not wait for them.
 
-use crate::harness::{Folder, PATIENCE, Said, Server, ceiling, run, signal, turn, wait_until};
+use crate::harness::{
+    Folder, PATIENCE, Said, Server, alone, ceiling, run, signal, turn, wait_until,
+};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -288,9 +290,9 @@ fn a_journal_is_served_drawn_anew_and_shows_the_run_under_way() {
 fn in_a_terminal(folder: &Folder, script: &str) -> Command {
     let path = folder.file("script.sh");
     fs::write(&path, script).unwrap();
-    let mut command = Command::new("script");
+    let mut command = alone(Command::new("script"));
     command.args(["-qfec", &format!("sh {path}"), &folder.file("typed")]);
-    command.env("CEILING_RUNS", "none").env("TERM", "xterm");
+    command.env("TERM", "xterm");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
 }

@@ -1,7 +1,7 @@
 //! Output for people: the result in less than a screen, lines of progress in a log, and commands
 //! that can be pasted.
 
-use crate::harness::{Folder, Said, Server, ceiling, measure, run, run_on_time, turn};
+use crate::harness::{Folder, Said, Server, alone, ceiling, measure, run, run_on_time, turn};
 use serde_json::Value;
 use std::process::Command;
 
@@ -102,7 +102,7 @@ fn what_is_proposed_can_be_pasted_and_sends_the_same() {
         assert!(!command.contains("s3cret"), "{command}");
         let script = format!("ceiling() {{ \"$CEILING\" \"$@\"; }}\n{command} {SHORT}");
         let program = ceiling(&[]).get_program().to_owned();
-        let said = Command::new("sh")
+        let said = alone(Command::new("sh"))
             .args(["-c", &script])
             .env("CEILING", program)
             .env("CEILING_RUNS", folder.file("runs"))

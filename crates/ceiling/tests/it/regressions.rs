@@ -1,6 +1,6 @@
 //! `ceiling compare` of two experiments, as a script in continuous integration calls it.
 
-use crate::harness::{Server, ceiling, run, targets_file, turn};
+use crate::harness::{Server, alone, ceiling, run, targets_file, turn};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -69,11 +69,10 @@ fn a_script_stops_at_a_regression_and_passes_what_is_alike() {
         echo passed\n\
         \"$CEILING\" compare base.json slow.json --fail-if 'rate<-3%' -o slow.html > slow.txt\n\
         echo never\n";
-    let output = Command::new("sh")
+    let output = alone(Command::new("sh"))
         .args(["-c", script])
         .current_dir(&folder.0)
         .env("CEILING", env!("CARGO_BIN_EXE_ceiling"))
-        .env("CEILING_RUNS", "none")
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));

@@ -2,7 +2,8 @@
 //! trusted.
 
 use crate::harness::{
-    Folder, Server, ceiling, code_of, is_rate_known, program, run, shown, targets_file, turn,
+    Folder, Said, Server, alone, ceiling, code_of, is_rate_known, program, run, shown,
+    targets_file, turn,
 };
 use serde_json::Value;
 use std::fs;
@@ -177,6 +178,28 @@ impl Drop for Probe {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A limit on the size of files fails a write like a full disk.
+#[test]
+fn a_secret_that_could_not_be_written_is_not_there_and_is_made_the_next_time() {
+    let folder = Folder::new("secrets-full");
+    let (token, keys) = (folder.file("token"), folder.file("keys"));
+    let program = env!("CARGO_BIN_EXE_ceiling");
+    let probe = ["probe", "serve", "--listen", "127.0.0.1:0", "--token-file", &token];
+    for words in [&probe[..], &["fleet", "keys", &keys, "--agents", "a1"]] {
+        let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+        let mut full = alone(Command::new("sh"));
+        let said = Said::of(full.args(["-c", script, "sh", program]).args(words).output().unwrap());
+        assert!(said.code > 0, "{words:?}: {}{}", said.stdout, said.stderr);
+        let left: Vec<_> = files(&folder.path);
+        assert!(left.is_empty(), "{words:?}: {left:?}: {}", said.stderr);
+    }
+    assert!(Probe::start(&folder).1.contains("ready on"));
+    let made = run(&["fleet", "keys", &keys, "--agents", "a1"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let left = files(&folder.path);
+    assert!(left.iter().all(|file| fs::metadata(file).unwrap().len() > 0), "{left:?}");
 }
 
 #[test]

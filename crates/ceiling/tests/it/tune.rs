@@ -1,6 +1,6 @@
 //! Wrong arguments about knobs are refused before anything is changed.
 
-use crate::harness::{Folder, Said, ceiling, root, turn};
+use crate::harness::{Folder, Said, ceiling, root, run, turn};
 use std::fs;
 use std::process::Command;
 
@@ -17,8 +17,8 @@ fn wrong_words_get_an_example() {
     ];
     let folder = Folder::new("tune-words");
     for (words, said) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
-        command.arg("tune").args(words).env("CEILING_TUNE_JOURNAL", folder.file("journal"));
+        let mut command = ceiling(&["tune"]);
+        command.args(words).env("CEILING_TUNE_JOURNAL", folder.file("journal"));
         let output = Said::of(command.current_dir(root()).output().unwrap());
         assert_eq!(output.code, 2, "{words:?}: {}", output.stderr);
         assert!(output.stderr.contains(said), "{words:?}: {}", output.stderr);
@@ -46,10 +46,7 @@ fn a_journal_may_be_named_from_where_the_user_is() {
 
 #[test]
 fn far_knobs_need_all_flags() {
-    let said = Command::new(env!("CARGO_BIN_EXE_ceiling"))
-        .args(["tune", "status", "--probe", "127.0.0.1:1"])
-        .output();
-    let said = Said::of(said.unwrap());
+    let said = run(&["tune", "status", "--probe", "127.0.0.1:1"]);
     assert_eq!(said.code, 2);
     assert!(said.stderr.contains("--probe-token-file"), "{}", said.stderr);
 }
