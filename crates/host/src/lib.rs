@@ -29,6 +29,7 @@ pub mod container;
 pub mod group;
 pub mod limits;
 pub mod process;
+pub mod program;
 pub mod threads;
 pub mod tree;
 

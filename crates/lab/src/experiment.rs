@@ -17,7 +17,7 @@ mod starter;
 mod stay;
 mod tuning;
 
-pub use folder::{Folder, list_above, root_of, server_of};
+pub use folder::{Folder, is_safe, list_above, root_of, server_of};
 pub(crate) use measurer::end_with_us;
 pub use measurer::measure;
 pub use starter::Starter;

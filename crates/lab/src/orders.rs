@@ -1,6 +1,7 @@
 //! Carries out orders about the knobs of this host: those of a plan that runs here, and those that
 //! a probe gets from a client.
 
+use crate::experiment::keeper::spawn_apart;
 use model::root::Root;
 use model::tuning::{Fault, Row, TuneOrder, TuneOutcome, Wanted};
 use std::io::{BufRead, BufReader};
@@ -141,7 +142,7 @@ pub fn start_watchdog(transaction: &str, journal: &Path) -> Result<(), String> {
     let mut command = Command::new("/proc/self/exe");
     command.args(["tune", "guard", "--transaction", transaction, "--journal"]).arg(journal);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let mut child = spawn_apart(&mut command).map_err(|error| error.to_string())?;
     let (send, receive) = mpsc::channel();
     let stdout = child.stdout.take();
     thread::spawn(move || {

@@ -19,6 +19,7 @@ use model::secret;
 use model::shell;
 use model::tool::{Tool, ToolCost, ToolRun};
 use peers::{Ask, Connections, Order};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -100,9 +101,10 @@ pub(crate) fn run(
 /// The program of a tool, found by the PATH.
 fn program(tool: Tool) -> Result<PathBuf, ToolError> {
     let (name, get) = (tool.name(), peers::peer(tool).get);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name));
-    found.into_iter().find(|path| child::is_program(path)).ok_or(ToolError::Absent { name, get })
+    host::program::find(name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ToolError::Absent { name, get },
+        _ => ToolError::Run { name, error },
+    })
 }
 
 /// Reads both hosts until the tool has ended.

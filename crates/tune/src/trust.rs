@@ -2,22 +2,19 @@
 //!
 //! The journal of changes goes through here.
 
+use host::program;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Why a file or folder is not trusted. It names no path: the caller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// Its owner is neither this user nor root.
-    #[error("it belongs to another user")]
-    Owner,
-    /// Group or others may write to it.
-    #[error("others can write to it; chmod go-w")]
-    Writable,
+    /// Another user could have written it.
+    #[error(transparent)]
+    Other(#[from] program::Distrust),
     /// A link, a pipe, a device, or a folder where a file was looked for.
     #[error("it is not a regular file")]
     NoFile,
@@ -31,16 +28,7 @@ pub enum Distrust {
 
 /// Whether only its owner can write it, and the owner is this user or root.
 pub fn trusted(about: &fs::Metadata) -> Result<(), Distrust> {
-    decided_by(about.uid(), about.mode(), rustix::process::geteuid().as_raw())
-}
-
-/// The same for an owner and a mode, as seen by the user `own`.
-fn decided_by(owner: u32, mode: u32, own: u32) -> Result<(), Distrust> {
-    match owner {
-        _ if owner != own && owner != 0 => Err(Distrust::Owner),
-        _ if mode & 0o022 != 0 => Err(Distrust::Writable),
-        _ => Ok(()),
-    }
+    Ok(program::is_ours(about)?)
 }
 
 /// Opens a trusted folder. Files opened by its descriptor later are in the folder that was checked,
@@ -109,16 +97,6 @@ mod tests {
     }
 
     #[test]
-    fn owner_and_mode_decide() {
-        assert_eq!(decided_by(1000, 0o100_644, 1000), Ok(()));
-        assert_eq!(decided_by(0, 0o100_600, 1000), Ok(()), "root could do it anyhow");
-        assert_eq!(decided_by(1000, 0o100_600, 0), Err(Distrust::Owner));
-        assert_eq!(decided_by(1001, 0o100_600, 1000), Err(Distrust::Owner));
-        assert_eq!(decided_by(1000, 0o100_620, 1000), Err(Distrust::Writable));
-        assert_eq!(decided_by(0, 0o100_602, 0), Err(Distrust::Writable));
-    }
-
-    #[test]
     fn only_short_regular_files_of_ours_are_read() {
         let folder = Folder::new("read");
         let file = folder.0.join("file");
@@ -136,7 +114,7 @@ mod tests {
         fs::write(&file, "0123456789a").unwrap();
         assert_eq!(why(&file), Distrust::Length.to_string());
         fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
-        assert_eq!(why(&file), Distrust::Writable.to_string());
+        assert_eq!(why(&file), program::Distrust::Writable.to_string());
     }
 
     #[test]
@@ -149,6 +127,6 @@ mod tests {
         let why = |path: &Path| open_folder(path).unwrap_err().to_string();
         assert_eq!(why(&link), Distrust::NoFolder.to_string());
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o770)).unwrap();
-        assert_eq!(why(&folder.0), Distrust::Writable.to_string());
+        assert_eq!(why(&folder.0), program::Distrust::Writable.to_string());
     }
 }

@@ -148,6 +148,50 @@ fn a_server_that_is_killed_leaves_no_number() {
     assert_eq!(output.status.code(), Some(5));
 }
 
+/// The keeper of a server is killed, as by a kernel without memory, and the server has started a
+/// process in a session of its own.
+#[test]
+fn a_keeper_that_is_killed_leaves_nothing_and_is_named() {
+    let _turn = turn();
+    let folder = Folder::new("keeper");
+    let left = format!("sleep 86317.{}", std::process::id());
+    let sink = program("target-sink");
+    let list = folder.0.join("list.toml");
+    let run =
+        format!("(setsid {left} & ); exec {} --addr {{addr}} --port {{port}}", sink.display());
+    let text = format!(
+        "[[target]]\nname = \"forks\"\nbuild = []\nversion = [\"true\"]\n\
+         run = [\"sh\", \"-c\", \"{run}\"]\n\
+         ready = {{ event = \"listening\", path = \"/healthz\", status = 200, body = \"ok\" }}\n\
+         stop = {{ signal = \"SIGTERM\", event = \"stopped\" }}\n"
+    );
+    fs::write(&list, text).unwrap();
+    let plan = folder.plan(
+        "server = { target = \"forks\" }\n\
+         load = { command = \"load\", path = \"/simple\", duration = \"30s\", timeout = \"1s\" }\n",
+    );
+    let list = list.display().to_string();
+    let arguments = ["run", &plan, "--servers", &list, "--runs", &folder.runs(), "--json"];
+    let child = ceiling(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let keeper = loop {
+        let children = below(child.id());
+        let measuring = children.iter().any(|pid| words(*pid).contains("--server-pid"));
+        let forked = children.iter().any(|pid| words(*pid).contains(&left));
+        match children.iter().find(|pid| words(**pid).trim_end().ends_with(" keep")) {
+            Some(keeper) if measuring && forked => break *keeper,
+            _ => std::thread::yield_now(),
+        }
+    };
+    assert!(Command::new("kill").args(["-KILL", &keeper.to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let why = document["cells"][0]["fate"]["why"].as_str().unwrap();
+    assert!(why.contains(&format!("its keeper, process {keeper}, was killed; ")), "{why}");
+    let all = host::tree::parents(&host::Root::default()).unwrap();
+    assert!(!all.keys().any(|pid| words(*pid).contains(&left)), "it goes on");
+    assert_eq!(output.status.code(), Some(5));
+}
+
 #[test]
 fn nothing_that_was_started_outlives_a_ceiling_that_is_killed() {
     let _turn = turn();

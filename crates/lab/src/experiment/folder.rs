@@ -111,12 +111,26 @@ pub fn list_above(plan: &Path) -> Result<PathBuf, String> {
         )
     })?;
     let lists = place.ancestors().skip(1).map(|folder| folder.join(TARGETS));
-    let found = { lists }.find(|list| list.exists());
-    found.ok_or_else(|| {
+    let found = { lists }.find(|list| list.exists()).ok_or_else(|| {
         format!(
             "there is no {TARGETS} above {}; say where it is, for example --servers {TARGETS}",
             plan.display()
         )
+    })?;
+    is_safe(&found, plan)?;
+    Ok(found)
+}
+
+/// Whether a file that was found near a plan can be used: it decides what is run, and by whom it is
+/// measured.
+///
+/// # Errors
+///
+/// Another user can change it.
+pub fn is_safe(found: &Path, plan: &Path) -> Result<(), String> {
+    host::program::is_safe(found, plan).map_err(|error| {
+        let options = "--servers FILE for a list of servers, --hosts FILE for hosts";
+        format!("{error}; read it, then give it by its option: {options}")
     })
 }
 

@@ -4,7 +4,8 @@
 //! It is this program again, with a hidden subcommand. A socket between us carries the order, the
 //! server's process ID and how it ended. The end of that socket is the order to end: the kernel
 //! closes it even for a process that was killed. Processes that the server started and left behind
-//! become the keeper's children, so nothing of the tree escapes.
+//! become the keeper's children, so nothing of the tree escapes; if the keeper is killed, they
+//! become ours, and we end them.
 
 #![allow(unsafe_code, reason = "a child between fork and exec")]
 
@@ -24,6 +25,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,6 +46,18 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const ORDER_BYTES_MAX: u64 = 4 << 20;
 /// Asks to end at once instead of in order.
 const AT_ONCE: u8 = b'k';
+
+/// Our children that have a session of their own and are not to be ended with what a keeper left:
+/// keepers and watchdogs. Held while one is started.
+static APART: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Starts a process of ours that leaves our session.
+pub(crate) fn spawn_apart(command: &mut Command) -> io::Result<Child> {
+    let mut apart = APART.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    apart.insert(child.id());
+    Ok(child)
+}
 
 /// What a keeper must start.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -115,7 +129,8 @@ pub struct Kept {
     /// The process, while it exists; this shows its end before its keeper reports it.
     handle: Option<OwnedFd>,
     ended: Option<Ended>,
-    is_lost: bool,
+    /// How many processes were left and ended, once the keeper has ended without a report.
+    lost: Option<usize>,
 }
 
 impl Kept {
@@ -126,7 +141,10 @@ impl Kept {
         let (ours, theirs) = UnixStream::pair().map_err(&failed)?;
         let mut command = program();
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(lines).stderr(log);
-        let mut keeper = command.spawn().map_err(&failed)?;
+        // What a killed keeper leaves becomes ours.
+        let us = rustix::process::getpid();
+        let adopt = rustix::process::set_child_subreaper(Some(us)).map_err(io::Error::from);
+        let mut keeper = adopt.and_then(|()| spawn_apart(&mut command)).map_err(&failed)?;
         // Only the keeper may have the socket's other end.
         drop(command);
         let lines = keeper.stdout.take();
@@ -138,7 +156,7 @@ impl Kept {
             pid: 0,
             handle: None,
             ended: None,
-            is_lost: false,
+            lost: None,
         };
         let mut text = serde_json::to_vec(order).unwrap_or_default();
         text.push(b'\n');
@@ -169,9 +187,11 @@ impl Kept {
         self.wait(if runs { Duration::ZERO } else { 2 * KILLED_LIMIT })
     }
 
-    /// Whether its keeper ended without a report, which only a kill causes.
-    pub fn is_lost(&self) -> bool {
-        self.is_lost
+    /// Why its end is not known: its keeper ended without a report, which only a kill causes.
+    pub fn lost(&self) -> Option<String> {
+        let (left, keeper) = (self.lost?, self.keeper.id());
+        let processes = if left == 1 { "process" } else { "processes" };
+        Some(format!("its keeper, process {keeper}, was killed; {left} {processes} ended with it"))
     }
 
     /// Asks it to end in order.
@@ -192,7 +212,7 @@ impl Kept {
     /// The next report, if it comes in time.
     fn report(&mut self, limit: Duration) -> Option<Report> {
         let begin = Instant::now();
-        while !self.is_lost {
+        while self.lost.is_none() {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
                 return serde_json::from_slice(&line).ok();
@@ -203,14 +223,21 @@ impl Kept {
             match ready {
                 Ok(0) => return None,
                 Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => self.is_lost = true,
+                Err(_) => self.lose(),
                 Ok(_) => match self.socket.read(&mut piece) {
-                    Ok(0) | Err(_) => self.is_lost = true,
+                    Ok(0) | Err(_) => self.lose(),
                     Ok(count) => self.unread.extend_from_slice(&piece[..count]),
                 },
             }
         }
         None
+    }
+
+    /// Ends what its keeper left.
+    fn lose(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+        self.lost = Some(end_left());
     }
 }
 
@@ -221,11 +248,12 @@ impl Drop for Kept {
             self.ask();
             let _ = self.wait(2 * KILLED_LIMIT);
         }
-        if self.ended.is_none() && !self.is_lost {
-            // It hangs. The kernel then sends a signal to its child.
-            let _ = self.keeper.kill();
+        if self.ended.is_none() && self.lost.is_none() {
+            // It hangs.
+            self.lose();
         }
         let _ = self.keeper.wait();
+        APART.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.keeper.id());
     }
 }
 
@@ -321,14 +349,21 @@ fn start(order: &Order, lines: OwnedFd) -> Result<Server, Refused> {
     });
     let groups: Vec<File> = groups.collect::<Result<_, _>>()?;
     let (program, rest) = order.words.split_first().ok_or(Refused::Other("no words".into()))?;
-    let mut command = Command::new(program);
-    command.args(rest).envs(&order.env).process_group(0);
+    let what = format!("cannot start {program}");
+    let cannot = Refused::of(&what);
+    // A path is that of the list of servers; a name is looked for.
+    let path = match program.contains('/') || order.env.contains_key("PATH") {
+        true => PathBuf::from(program),
+        false => host::program::find(program).map_err(&cannot)?,
+    };
+    let mut command = Command::new(path);
+    command.arg0(program).args(rest).envs(&order.env).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::from(lines));
     if !order.folder.as_os_str().is_empty() {
         command.current_dir(&order.folder);
     }
     end_with_us(&mut command, groups);
-    let child = command.spawn().map_err(Refused::of(&format!("cannot start {program}")))?;
+    let child = command.spawn().map_err(cannot)?;
     let pid = child.id();
     let handle = pid_of(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     match handle {
@@ -472,6 +507,29 @@ fn children() -> Vec<u32> {
     parents.into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
 }
 
+/// Ends at once what a killed keeper left to us, and counts it: our children in another session,
+/// because a keeper begins one, and their children, which become ours.
+fn end_left() -> usize {
+    let (begin, ours) = (Instant::now(), rustix::process::getsid(None).ok());
+    let mut ended: BTreeSet<u32> = BTreeSet::new();
+    loop {
+        let apart = APART.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_left =
+            |pid: &u32| !apart.contains(pid) && rustix::process::getsid(pid_of(*pid)).ok() != ours;
+        let left: Vec<u32> = children().into_iter().filter(is_left).collect();
+        if left.is_empty() || begin.elapsed() > KILLED_LIMIT {
+            return ended.len();
+        }
+        ended.extend(&left);
+        for pid in left.into_iter().filter_map(pid_of) {
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+        drop(apart);
+        thread::sleep(STEP);
+    }
+}
+
 /// Removes the groups, which are empty a moment after their last process has ended.
 fn remove(groups: &[PathBuf]) {
     let begin = Instant::now();
@@ -563,7 +621,7 @@ mod tests {
         let (mut kept, _lines) = start(&order("exit 3"));
         let ended = kept.wait(Duration::from_secs(60)).unwrap();
         assert_eq!((ended.status().code(), ended.was_killed), (Some(3), false));
-        assert!(!kept.is_lost());
+        assert_eq!(kept.lost(), None);
     }
 
     #[test]
@@ -577,6 +635,25 @@ mod tests {
         let group = Order { groups: vec!["/no/group".into()], ..order("exit") };
         let why = Kept::start(&group, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
         assert!(matches!(&why, Refused::Other(why) if why.contains("/no/group")), "{why:?}");
+    }
+
+    #[test]
+    fn a_keeper_that_is_killed_leaves_nothing_and_it_is_told() {
+        let script = "setsid sh -c 'trap \"\" TERM HUP; echo $$; setsid sleep 601 & \
+                      echo $!; while :; do sleep 0.01; done' & exec sleep 602";
+        let (mut kept, mut lines) = start(&order(script));
+        let (mut other, _lines) = start(&order("exec sleep 603"));
+        let left: [u32; 2] = std::array::from_fn(|_| line(&mut lines).parse().unwrap());
+        assert!(left.iter().all(|pid| runs(*pid)) && kept.lost().is_none());
+        send(kept.keeper.id(), Signal::KILL);
+        assert_eq!(kept.wait(Duration::from_secs(60)), None);
+        assert!(!left.iter().any(|pid| runs(*pid)) && !runs(kept.pid()));
+        let lost = kept.lost().unwrap();
+        assert!(
+            lost.starts_with("its keeper, process ") && lost.contains(" was killed; "),
+            "{lost}"
+        );
+        assert_eq!((other.ended(), other.lost()), (None, None), "another one goes on");
     }
 
     /// The kernel closes the socket of a killed process just as this test does.

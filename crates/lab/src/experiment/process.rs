@@ -136,7 +136,7 @@ impl Process {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let ended = self.kept.wait(CLEAR_LIMIT);
-                Err(self.told(&format!("ended before it listened ({})", ending(ended))))
+                Err(self.told(&format!("ended before it listened ({})", self.ending(ended))))
             }
         }
     }
@@ -164,8 +164,8 @@ impl Process {
     /// How it ended; nothing while it runs.
     pub fn death(&mut self) -> Option<String> {
         let ended = self.kept.ended();
-        let is_over = ended.is_some() || self.kept.is_lost();
-        is_over.then(|| self.told(&format!("died ({})", ending(ended))))
+        let is_over = ended.is_some() || self.kept.lost().is_some();
+        is_over.then(|| self.told(&format!("died ({})", self.ending(ended))))
     }
 
     /// Its process ID.
@@ -176,8 +176,8 @@ impl Process {
     /// Ends it in order.
     pub fn end(mut self) -> TargetExit {
         let ended = self.kept.ended();
-        if ended.is_some() || self.kept.is_lost() {
-            let fault = self.told(&format!("died during the cell ({})", ending(ended)));
+        if ended.is_some() || self.kept.lost().is_some() {
+            let fault = self.told(&format!("died during the cell ({})", self.ending(ended)));
             return TargetExit { stopped: None, fault: Some(fault) };
         }
         self.kept.ask();
@@ -187,7 +187,7 @@ impl Process {
                 Some(format!("did not end within {} s", END_LIMIT.as_secs()))
             }
             Some(ended) if ended.status().success() => None,
-            ended => Some(self.told(&format!("did not end well ({})", ending(ended)))),
+            ended => Some(self.told(&format!("did not end well ({})", self.ending(ended)))),
         };
         let left = self.group.take().and_then(|group| group.remove().err());
         let left = left.map(|why| format!("its control group could not be removed: {why}"));
@@ -204,6 +204,11 @@ impl Process {
             last = serde_json::from_slice(line.as_bytes()).ok().or(last);
         }
         last
+    }
+
+    fn ending(&self, ended: Option<Ended>) -> String {
+        let known = ended.map(|ended| ended.status().to_string());
+        known.or_else(|| self.kept.lost()).unwrap_or_else(|| "unknown".to_string())
     }
 
     /// A sentence with the last line of its log.
@@ -281,10 +286,6 @@ fn refusal(why: Refused, how: &How<'_>) -> String {
         }
         Refused::Other(why) => format!("{why}; make build"),
     }
-}
-
-fn ending(ended: Option<Ended>) -> String {
-    ended.map_or("unknown".to_string(), |ended| ended.status().to_string())
 }
 
 /// Lines of the standard output, read by a thread that ends with it.

@@ -89,7 +89,7 @@ impl Recorder {
     /// samples nothing yet.
     pub(super) fn open(pids: &[u32]) -> Result<Self, String> {
         let (rate, list) = (SAMPLES_PER_S.to_string(), list(pids));
-        let mut record = Command::new("perf");
+        let mut record = program()?;
         record.args(["record", "-q", "-g", "-F", &rate, "-e", event(), "-o", "-", "-p", &list]);
         // Commands come from its standard input, and acknowledgements go to its standard error.
         record.args(["--delay", "-1", "--control", "fd:0,2"]);
@@ -197,7 +197,7 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> (Receiver<()>, JoinHandle
 /// The samples by process; none if they used no CPU time that could be seen.
 pub(super) fn taken(recorded: Recorded, until: Instant) -> Result<Vec<Taken>, String> {
     let Recorded { pids, duration_ns, bytes, used_ticks, .. } = recorded;
-    let mut script = Command::new("perf");
+    let mut script = program()?;
     script.args(["script", "-i", "-", "--no-inline", "-F", perf::FIELDS]);
     let text = output(script, bytes, &|| Instant::now() > until)?;
     let parsed = perf::parse(&text, PERIOD_NS).map_err(|error| error.to_string())?;
@@ -246,14 +246,22 @@ fn output(
     if is_good { Ok(said) } else { Err(complaint(&complained)) }
 }
 
+fn program() -> Result<Command, String> {
+    host::program::find("perf").map(Command::new).map_err(unstarted)
+}
+
 fn spawn(mut command: Command) -> Result<Child, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().map_err(|error| match error.kind() {
+    command.spawn().map_err(unstarted)
+}
+
+fn unstarted(error: io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::NotFound => {
             "perf is not installed (Debian: apt install linux-perf)".to_string()
         }
         _ => format!("cannot start perf: {error}"),
-    })
+    }
 }
 
 /// Reads to the end and keeps a limited part; the rest is dropped, so that the writer does not

@@ -6,7 +6,7 @@ use peers::{Order, Output};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitStatus, Stdio};
@@ -64,11 +64,6 @@ pub struct Ended {
     folder: PathBuf,
 }
 
-/// Whether a path is a file that may be executed.
-pub fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
 /// The first line in which a program reports its version; `None` when it reports none.
 pub fn version(program: &Path, words: &[&str]) -> Option<String> {
     if words.is_empty() {
@@ -97,7 +92,7 @@ impl Child {
             cpus => {
                 // `taskset` becomes the program, so the process is the tool's.
                 let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-                let mut command = Command::new("taskset");
+                let mut command = Command::new(host::program::find("taskset")?);
                 command.args(["-c", &list.join(",")]).arg(program);
                 command
             }
@@ -207,6 +202,7 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use std::thread;
     use std::time::Duration;
 

@@ -6,6 +6,7 @@ use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use agents::keys::{self, BROKER, CONFIGURATION, CONTROLLER, Made, Wish};
 use clap::Args;
+use host::program;
 use lab::experiment::keeper::{Kept, Order};
 use plan::Typed;
 use plan::values::{Port, Threads};
@@ -169,13 +170,11 @@ fn found() -> Result<PathBuf, Failure> {
     let paths = env::var_os("PATH").unwrap_or_default();
     let system = env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/bin"].map(PathBuf::from));
     let here = env::current_exe().unwrap_or_default();
-    let built = here.ancestors().map(|above| above.join(".cache/nats")).collect::<Vec<_>>();
-    let all = system.chain(built).map(|folder| folder.join("nats-server"));
-    all.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+    let built = here.ancestors().map(|above| above.join(".cache/nats"));
+    program::find_in("nats-server", system.chain(built)).map_err(|error| {
         Failure::Usage(format!(
-            "--nats-server: no program nats-server was found; install it (apt-get install \
-             nats-server), build it (make nats-server in the repository), or give its path, for \
-             example --nats-server {}",
+            "--nats-server: {error}; install it (apt-get install nats-server), build it (make \
+             nats-server in the repository), or give its path, for example --nats-server {}",
             Program::EXAMPLE
         ))
     })
@@ -243,17 +242,24 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 /// Fails with the last line of a process that has ended.
 fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
     for (name, kept) in all {
-        if kept.ended().is_some() || kept.is_lost() {
-            return Err(Failure::File(end_of(name, folder)));
+        if let Some(end) = end_of(name, kept, folder) {
+            return Err(Failure::File(end));
         }
     }
     Ok(())
 }
 
-/// Which process has ended, and the last line of its log.
-fn end_of(name: &str, folder: &Path) -> String {
-    let text = fs::read_to_string(log(folder, name)).unwrap_or_default();
-    format!("{name} has ended: {}", text.lines().last().unwrap_or("it printed nothing"))
+/// That a process has ended, and why: its keeper was killed, or the last line of its log.
+fn end_of(name: &str, kept: &mut Kept, folder: &Path) -> Option<String> {
+    let why = match (kept.ended(), kept.lost()) {
+        (None, None) => return None,
+        (None, Some(lost)) => lost,
+        _ => {
+            let text = fs::read_to_string(log(folder, name)).unwrap_or_default();
+            text.lines().last().unwrap_or("it printed nothing").to_string()
+        }
+    };
+    Some(format!("{name} has ended: {why}"))
 }
 
 /// Reports agents that have ended and goes on, so that one can be killed on purpose. Fails when the
@@ -261,11 +267,11 @@ fn end_of(name: &str, folder: &Path) -> String {
 fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
     look(&mut all[..1], folder)?;
     all.retain_mut(|(name, kept)| {
-        let is_there = kept.ended().is_none() && !kept.is_lost();
-        if !is_there {
-            to_stderr(&format!("ceiling fleet: {}", end_of(name, folder)));
+        let end = end_of(name, kept, folder);
+        if let Some(end) = &end {
+            to_stderr(&format!("ceiling fleet: {end}"));
         }
-        is_there
+        end.is_none()
     });
     Ok(())
 }

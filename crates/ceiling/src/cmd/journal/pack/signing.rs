@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use pack::signature::{Key, KeyFault, NAMESPACE, Signed, Trusted, check};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Size limit of a key file in bytes.
@@ -47,15 +47,14 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 fn by_ssh_keygen(path: &Path, manifest: &[u8]) -> Result<String, String> {
-    let mut child = Command::new("ssh-keygen")
-        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
-        .arg(path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| {
-            format!("the key has a passphrase or is in an agent, and ssh-keygen failed: {error}")
-        })?;
+    let spawn = |program: PathBuf| {
+        let mut command = Command::new(program);
+        command.args(["-Y", "sign", "-n", NAMESPACE, "-f"]).arg(path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    };
+    let mut child = host::program::find("ssh-keygen").and_then(spawn).map_err(|error| {
+        format!("the key has a passphrase or is in an agent, and ssh-keygen failed: {error}")
+    })?;
     // If ssh-keygen ends before it reads, its exit code reports that.
     let _ = child.stdin.take().map(|mut input| input.write_all(manifest));
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
