@@ -1,6 +1,6 @@
 //! The data of an entry: results, runs that were added, and outputs of other tools.
 
-use crate::files::{self, DOCUMENT, RUN, checked, folders};
+use crate::files::{self, DOCUMENT, RECORDS, RUN, checked, folders};
 use crate::folder::EntryFolder;
 use crate::{JournalError, wrong};
 use judge::rejudge;
@@ -9,6 +9,7 @@ use model::experiment::{CellResult, Experiment, Fate, SCHEMA};
 use model::json::Document;
 use model::run::{Record, Run};
 use observe::{Observed, Raw};
+use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Readings, StoreError};
 
@@ -56,11 +57,22 @@ impl EntryFolder {
     pub fn result(&self, id: &str) -> Result<ResultData, JournalError> {
         let experiment = self.experiment(id)?;
         let runs = self.result_path(id).join("runs");
-        let record = |fate: &Fate| match fate {
-            Fate::Measured { run } if is_name(run) => self.record(&runs.join(run)).ok(),
-            _ => None,
+        let mut left = RECORDS.0;
+        let mut record = |fate: &Fate| match fate {
+            Fate::Measured { run } if is_name(run) => {
+                let path = runs.join(run);
+                let bytes = fs::metadata(path.join(RECORD)).map_or(0, |about| about.len());
+                left = left.checked_sub(bytes).ok_or_else(|| {
+                    let why =
+                        format!("the records of its visits have more than {} bytes", RECORDS.0);
+                    wrong(&runs, why)
+                })?;
+                Ok(self.record(&path).ok())
+            }
+            _ => Ok(None),
         };
-        let records = experiment.cells.iter().map(|cell| record(&cell.fate)).collect();
+        let records = experiment.cells.iter().map(|cell| record(&cell.fate));
+        let records = records.collect::<Result<_, JournalError>>()?;
         Ok(ResultData { experiment, records })
     }
 
@@ -149,7 +161,8 @@ impl EntryFolder {
         let path = self.path.join("foreign").join(format!("{name}{AUDITED}"));
         let bytes = files::bytes(self.root(), &path, DOCUMENT)?
             .ok_or_else(|| wrong(&path, "there is no such file"))?;
-        let audit: Audit = serde_json::from_slice(&bytes).map_err(|error| wrong(&path, error))?;
+        let audit = model::json::bounded(&bytes).and_then(|()| serde_json::from_slice(&bytes));
+        let audit: Audit = audit.map_err(|error| wrong(&path, error))?;
         match audit.schema == model::audit::SCHEMA {
             true => Ok(audit),
             false => Err(wrong(&path, format!("its schema is not '{}'", model::audit::SCHEMA))),

@@ -14,7 +14,9 @@ pub const TOML: Most = Most(256 << 10);
 /// `notes.md`.
 pub const NOTES: Most = Most(1 << 20);
 /// `experiment.json`, and audits.
-pub const DOCUMENT: Most = Most(64 << 20);
+pub const DOCUMENT: Most = Most(32 << 20);
+/// The records of all visits of a result, which are read together.
+pub const RECORDS: Most = Most(64 << 20);
 
 /// A run's record, and its readings.
 pub const RUN: Most = Most(1 << 30);

@@ -19,7 +19,7 @@ use crate::world::World;
 use judge::experiment::analysed;
 use model::experiment::{CellSummary, Experiment};
 use model::maps::IntoMap;
-use model::run::Record;
+use model::run::{Record, Run};
 use run::Again;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -217,7 +217,9 @@ fn of_result(
         open.add(&cell.name, &kept.about, &again);
         let Again { line, run } = again;
         lines.push(Line { about: format!("{id}, {}", line.about), ..line });
-        runs.push(run);
+        // Nothing below needs their readings, and all of them together may not fit into memory.
+        let (readings, server_readings, latencies) = (vec![], vec![], vec![]);
+        runs.push(run.map(|run| Run { readings, server_readings, latencies, ..run }));
     }
     let experiment = analysed(was.experiment.clone(), &runs);
     let records = runs.into_iter().map(|run| run.map(|run| run.record)).collect();

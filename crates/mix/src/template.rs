@@ -6,6 +6,7 @@
 //! `{{{{` writes two braces.
 
 use crate::{MixError, ReadFile};
+use csv::StringRecord;
 use model::random::Random;
 use std::collections::BTreeMap;
 
@@ -18,10 +19,17 @@ const NAMES: [&[u8]; 4] = [b"seq", b"random:", b"uuid", b"csv:"];
 #[derive(Debug, Default)]
 pub struct Tables(BTreeMap<String, DataTable>);
 
+/// Most columns of a table. The names are kept one by one.
+const COLUMNS_MAX: usize = 10_000;
+
+/// A table whose values are in one text, row by row: a text of its own for each would take many
+/// times the memory of the file.
 #[derive(Debug)]
 struct DataTable {
     columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+    text: String,
+    /// Where each value ends in the text. A file has less than 4 GiB.
+    ends: Vec<u32>,
 }
 
 /// A parsed text.
@@ -171,9 +179,8 @@ impl TemplatePart {
                 text.extend(parts.join("-").bytes());
             }
             Self::Csv { file, column } => {
-                let rows = &source.tables.0[file].rows;
-                let row = &rows[(source.number % rows.len() as u64) as usize];
-                text.extend_from_slice(row[*column].as_bytes());
+                let value = source.tables.0[file].value(source.number, *column);
+                text.extend_from_slice(value.as_bytes());
             }
         }
     }
@@ -206,17 +213,34 @@ impl DataTable {
             csv::Reader::from_reader(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
         let columns: Vec<_> =
             reader.headers().map_err(error)?.iter().map(|name| name.trim().to_string()).collect();
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            rows.push(record.map_err(error)?.iter().map(ToString::to_string).collect());
+        if columns.len() > COLUMNS_MAX {
+            return Err(MixError(format!(
+                "{file} has {} columns; it may have up to {COLUMNS_MAX}, for example 'id,name'",
+                columns.len()
+            )));
         }
-        if rows.is_empty() {
+        let (mut text, mut ends, mut row) = (String::new(), Vec::new(), StringRecord::new());
+        while reader.read_record(&mut row).map_err(error)? {
+            for value in &row {
+                text.push_str(value);
+                ends.push(text.len() as u32);
+            }
+        }
+        if ends.is_empty() {
             return Err(MixError(format!(
                 "{file} has no rows below its first line, which names the columns; for example \
                  'id' and below it '17'"
             )));
         }
-        Ok(Self { columns, rows })
+        Ok(Self { columns, text, ends })
+    }
+
+    /// A value of the row for a request; after the last row comes the first.
+    fn value(&self, number: u64, column: usize) -> &str {
+        let rows = self.ends.len() / self.columns.len();
+        let at = (number % rows as u64) as usize * self.columns.len() + column;
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[begin as usize..self.ends[at] as usize]
     }
 }
 
@@ -229,6 +253,7 @@ mod tests {
         let mut read = |file: &str| match file {
             "users.csv" => Ok(b"id,name\n1,\"Doe, J\"\n2,Roe\n".to_vec()),
             "empty.csv" => Ok(b"id\n".to_vec()),
+            "wide.csv" => Ok(",".repeat(COLUMNS_MAX).into_bytes()),
             "bad.csv" => Ok(b"a,b\n1\n".to_vec()),
             _ => Err("cannot be read".to_string()),
         };
@@ -284,6 +309,7 @@ mod tests {
             ("{{csv:users.csv:mail}}", "id, name"),
             ("{{csv:nowhere.csv:id}}", "cannot be read"),
             ("{{csv:empty.csv:id}}", "no rows"),
+            ("{{csv:wide.csv:id}}", "10001 columns"),
             ("{{csv:bad.csv:a}}", "not CSV"),
         ];
         for (text, words) in cases {

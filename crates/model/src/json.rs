@@ -9,13 +9,14 @@ use crate::experiment::Experiment;
 use crate::reading::Reading;
 use crate::run::Record;
 use serde::Serialize;
+use serde::de::Error as _;
 
 /// A document that several crates read or write.
 pub trait Document: Sized {
     /// Reads a document.
     ///
     /// # Errors
-    /// When the bytes are no JSON, or JSON of something else.
+    /// When the bytes are no JSON, JSON of something else, or hold more than [`bounded`] allows.
     fn from_json(bytes: &[u8]) -> serde_json::Result<Self>;
 
     /// Appends the document as one line, without the line's end.
@@ -30,6 +31,7 @@ macro_rules! documents {
         // The code of each type is compiled here, also that which `pretty` uses.
         $(impl Document for $document {
             fn from_json(bytes: &[u8]) -> serde_json::Result<Self> {
+                bounded(bytes)?;
                 serde_json::from_slice(bytes)
             }
 
@@ -41,6 +43,53 @@ macro_rules! documents {
 }
 
 documents!(Record, Experiment, Reading);
+
+/// Values that any document may have, and bytes for each value beyond them. A value takes up to
+/// some hundred bytes of memory where `{}` or `""` stands for it, and our documents have several
+/// times as many bytes for each.
+const VALUES_FREE: usize = 10_000;
+const BYTES_PER_OBJECT: usize = 32;
+const BYTES_PER_VALUE: usize = 16;
+
+/// Whether a document takes memory in proportion to its bytes: it has no more objects, and no more
+/// values of any kind but keys and numbers, than documents of its size have.
+///
+/// # Errors
+/// It has more.
+pub fn bounded(bytes: &[u8]) -> serde_json::Result<()> {
+    let (mut objects, mut lists, mut quotes, mut colons) = (0, 0, 0, 0);
+    let mut rest = bytes.iter();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' => {
+                quotes += 1;
+                while let Some(byte) = rest.next().filter(|byte| **byte != b'"') {
+                    if *byte == b'\\' {
+                        rest.next();
+                    }
+                }
+            }
+            b'{' => objects += 1,
+            b'[' => lists += 1,
+            b':' => colons += 1,
+            _ => {}
+        }
+    }
+    let values = objects + lists + usize::saturating_sub(quotes, colons);
+    for (kind, count, each) in
+        [("objects", objects, BYTES_PER_OBJECT), ("values", values, BYTES_PER_VALUE)]
+    {
+        let most = VALUES_FREE + bytes.len() / each;
+        if count > most {
+            return Err(serde_json::Error::custom(format!(
+                "it has {count} {kind}, which take far more memory than its {} bytes; a document \
+                 of this size has at most {most}",
+                bytes.len()
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// A document in lines for people, as `serde_json::to_string_pretty` writes it, with a line's end.
 /// Figures that are not finite become `null`. Lines are made from the compact form, because
@@ -122,6 +171,23 @@ mod tests {
                     .prop_map(|fields| fields.into_iter().collect()),
             ]
         })
+    }
+
+    #[test]
+    fn a_document_has_no_more_values_than_its_bytes_can_mean() {
+        for value in ["\"\"", "{}", "[]", "[[]]", "\"\\\"\"", "{\"a\":\"\"}"] {
+            let of = |count: usize| format!("[{}]", vec![value; count].join(","));
+            assert!(bounded(of(VALUES_FREE / 4).as_bytes()).is_ok(), "{value}");
+            let refused = bounded(of(40 * VALUES_FREE).as_bytes()).unwrap_err().to_string();
+            assert!(refused.contains("far more memory than its"), "{refused}");
+        }
+        // Numbers, and text that has its length, are as they are.
+        let numbers = format!("[{}]", vec!["0"; 50 * VALUES_FREE].join(","));
+        let texts = vec!["\"twenty letters of it\""; 50 * VALUES_FREE].join(",\n");
+        for usual in [numbers, format!("[{texts}]")] {
+            bounded(usual.as_bytes()).unwrap();
+        }
+        assert!(bounded(b"{\"a\": \"\\").is_ok(), "it is no JSON, which parsing says");
     }
 
     proptest! {

@@ -204,8 +204,23 @@ fn spread(first: u64, last: u64, step: Step) -> Vec<u64> {
     levels
 }
 
+/// Larger numbers are written with an exponent, so that any number fits into a column.
+const LONG: f64 = 1e15;
+
+/// A number with this many decimals; `?` where there is none, because its parts were not sound.
+pub fn show_fixed(value: f64, decimals: usize) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "?".to_string(),
+        v if v >= LONG => format!("{value:.2e}"),
+        _ => format!("{value:.decimals$}"),
+    }
+}
+
 /// A number of things, short enough for a table: `812`, `17.4k`, `1.33M`.
 pub fn show_count(value: f64) -> String {
+    if !(value.abs() < LONG) {
+        return show_fixed(value, 0);
+    }
     let (scaled, suffix) = match value.abs() {
         v if v >= 999.5e6 => (value / 1e9, "G"),
         v if v >= 999.5e3 => (value / 1e6, "M"),
@@ -240,7 +255,7 @@ pub fn show_ns(value_ns: f64) -> String {
         v if v >= 9.995 => 1,
         _ => 2,
     };
-    format!("{scaled:.digits$}{unit}")
+    format!("{}{unit}", show_fixed(scaled, digits))
 }
 
 /// A number of bytes with binary-free decimal units: `12.3kB`, `4.71GB`.
@@ -343,5 +358,14 @@ mod tests {
         for (value, text) in times {
             assert_eq!(show_ns(value), text);
         }
+    }
+
+    #[test]
+    fn any_number_is_short() {
+        for (value, text) in [(1e308, "1.00e308"), (-2.5e15, "-2.50e15"), (f64::NAN, "?")] {
+            assert_eq!(show_count(value), text);
+        }
+        assert_eq!((show_ns(1e308), show_ns(f64::INFINITY)), ("1.00e299s".into(), "?s".into()));
+        assert_eq!(show_bytes(5e-324), "0.00B");
     }
 }
