@@ -46,6 +46,8 @@ impl Outputs {
                 .map_err(|error| Failure::Usage(format!("-o {}: {error}", path.display())))?;
             outputs.0.push((format, Replaced::open("-o", path)?));
         }
+        // Documents come before what is drawn of them.
+        outputs.0.sort_by_key(|(format, _)| *format != Format::Json);
         Ok(outputs)
     }
 
@@ -186,6 +188,21 @@ mod tests {
         Replaced::open("--junit", &name).unwrap().write(b"ours").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"text\nours");
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_document_is_written_before_its_page() {
+        let folder = std::env::temp_dir().join(format!("outputs-order-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let paths = ["run.html", "run.json"].map(|name| OutFile(folder.join(name)));
+        let outputs = Outputs::open(&paths).unwrap();
+        let render = |format| {
+            assert!(format == Format::Json || folder.join("run.json").exists());
+            b"ours".to_vec()
+        };
+        outputs.write_bytes(&render).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

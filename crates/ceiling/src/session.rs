@@ -153,12 +153,13 @@ fn delivered(
     writer: Option<Writer>,
     store_failure: Option<StoreError>,
 ) -> Result<Code, Failure> {
+    // The record comes before all drawings, so that no drawing can lose it.
+    let stored = writer.map(|writer| writer.finish(run)).transpose();
     let printed = match drawn {
         Drawn::AsOurs => print(run, options),
         Drawn::By(draw) => to_stdout(&draw(run)),
     };
     let written = outputs.write(run);
-    let stored = writer.map(|writer| writer.finish(run)).transpose();
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
         let shown = path.parent().unwrap_or(path).display();
         let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");

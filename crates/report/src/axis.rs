@@ -2,7 +2,7 @@
 
 use crate::page::{Axis, Unit};
 use crate::wording::{change, per_second};
-use model::units::{NS_PER_S, show_bytes, show_count, show_ns};
+use model::units::{NS_PER_S, show_bytes, show_count, show_fixed, show_ns};
 
 /// A value of an axis.
 pub(crate) fn shown(axis: &Axis, value: f64) -> String {
@@ -13,9 +13,9 @@ pub(crate) fn shown(axis: &Axis, value: f64) -> String {
         Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
         Unit::Ns => show_ns(value),
         Unit::Seconds => show_ns(value * NS_PER_S as f64),
-        Unit::Percent => format!("{value:.1}%"),
-        Unit::Minutes => format!("{value:.1} min"),
-        Unit::Cpus => format!("{value:.2}"),
+        Unit::Percent => format!("{}%", show_fixed(value, 1)),
+        Unit::Minutes => format!("{} min", show_fixed(value, 1)),
+        Unit::Cpus => show_fixed(value, 2),
         Unit::Change => change(value),
         Unit::Nines => percentile(value),
     }

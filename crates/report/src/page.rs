@@ -6,7 +6,8 @@
 
 mod dots;
 
-pub use dots::{Dot, DotRow, Dots};
+pub(crate) use dots::is_drawable;
+pub use dots::{Dot, DotRow, Dots, Span};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -46,7 +46,7 @@ pub(crate) fn drift(ceiling: &Ceiling) -> Option<String> {
 
 /// A ratio as a change: `+3.0 %` for 1.03. From tenfold on it is a factor, `x6.00k`.
 pub(crate) fn change(ratio: f64) -> String {
-    if ratio.is_finite() && ratio >= 10.0 {
+    if ratio.abs() >= 10.0 || ratio.is_nan() {
         return format!("x{}", show_count(ratio));
     }
     // Turns -0 into 0.

@@ -28,8 +28,10 @@ use plan::{
 };
 use report::Format;
 use report::ci::{Report, markdown};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +39,8 @@ use std::time::Instant;
 
 /// The file next to a plan that gives the addresses of its hosts.
 const HOSTS: &str = "hosts.toml";
+/// A plan, a list of servers and a file of hosts are written by people, and are shorter.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Starts each server of a plan in turn, measures it as the plan says, ends it, and shows all cells
 /// in one table. A cell whose server dies has no figures. Ctrl-C ends the current cell in order,
@@ -204,13 +208,15 @@ pub fn carry_out(
     let experiment = analysed(experiment, &runs);
     let experiment =
         Experiment { predictions: kept_predictions(&plan, &experiment, &runs), ..experiment };
-    let text = match command.json {
-        true => model::json::pretty(&experiment),
-        false => report::text_experiment(&experiment, &runs, style(&command.colour)),
+    // The document comes before all drawings, so that no drawing can lose it.
+    let json = model::json::pretty(&experiment);
+    let document = folder.write("experiment.json", json.as_bytes()).map_err(Failure::File);
+    let printed = match command.json {
+        true => to_stdout(&json),
+        false => to_stdout(&report::text_experiment(&experiment, &runs, style(&command.colour))),
     };
-    // stdout comes first: a full disk cannot lose it.
-    let printed = to_stdout(&text);
-    let written = write_all((&experiment, &runs), &folder, (printed, outputs), ci);
+    let first = printed.and(document);
+    let written = write_all((&experiment, &runs, json), &folder, (first, outputs), ci);
     onlookers.end(&experiment, &runs);
     written?;
     if !command.quiet {
@@ -221,23 +227,21 @@ pub fn carry_out(
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
-/// Writes every file of an experiment. After a failure the others are still written; the first
-/// failure is returned.
+/// Writes every other file of an experiment. After a failure the others are still written; the
+/// first failure is returned.
 fn write_all(
-    (experiment, runs): (&Experiment, &[Option<Kept>]),
+    (experiment, runs, json): (&Experiment, &[Option<Kept>], String),
     folder: &Folder,
-    (printed, outputs): (Result<(), Failure>, Outputs),
+    (first, outputs): (Result<(), Failure>, Outputs),
     ci: Ci,
 ) -> Result<(), Failure> {
-    let json = model::json::pretty(experiment).into_bytes();
-    let html = report::html_experiment(experiment, runs).into_bytes();
-    let document = folder.write("experiment.json", &json).map_err(Failure::File);
-    let page = folder.write("report.html", &html).map_err(Failure::File);
+    let html = LazyCell::new(|| report::html_experiment(experiment, runs).into_bytes());
     let written = outputs.write_bytes(&|format| match format {
-        Format::Json => json.clone(),
+        Format::Json => json.clone().into_bytes(),
         _ => html.clone(),
     });
-    let all = printed.and(document).and(page).and(written);
+    let page = folder.write("report.html", &html).map_err(Failure::File);
+    let all = first.and(page).and(written);
     let mut report = Report::of_experiment(experiment, runs);
     if let Err(failure) = &all {
         report.add_failure(&failure.to_string());
@@ -255,6 +259,9 @@ fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
         None => beside.exists().then_some((beside, Origin::Plan)),
     };
     if let Some((file, origin)) = file {
+        if origin == Origin::Plan {
+            experiment::is_safe(&file, command.plan).map_err(Failure::Usage)?;
+        }
         let added = given.add_file(&read(&file)?, &file, origin);
         added.map_err(|error| wrong(&file, error))?;
     }
@@ -484,7 +491,13 @@ fn refuse_formats(out: &[OutFile]) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| {
+    let text = fs::File::open(path).and_then(|file| {
+        let mut text = String::new();
+        let length = file.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)? as u64;
+        let why = || io::Error::other(format!("it has more than {TEXT_BYTES_MAX} bytes"));
+        if length > TEXT_BYTES_MAX { Err(why()) } else { Ok(text) }
+    });
+    text.map_err(|error| {
         Failure::Usage(format!(
             "{}: {error}; give a TOML file that can be read, for example \
              experiments/04-ramp/plan.toml",

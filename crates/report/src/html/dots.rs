@@ -3,7 +3,7 @@
 
 use super::escape::escape;
 use crate::axis::{shown, step_label};
-use crate::page::{Dot, DotRow, Dots, Mark};
+use crate::page::{Dot, DotRow, Dots, Mark, Span};
 use std::collections::BTreeSet;
 
 /// Height of a row of single values, pixels.
@@ -25,7 +25,8 @@ pub(super) fn figure(of: &Dots, anchors: &BTreeSet<&str>) -> String {
         "" => String::new(),
         note => format!("\n<p class=\"note\">{}</p>", escape(note)),
     };
-    let rows: String = of.rows.iter().map(|one| row(of, one, anchors)).collect();
+    let span = of.span();
+    let rows: String = of.rows.iter().map(|one| row((of, span), one, anchors)).collect();
     format!(
         "<figure class=\"grid dotted\" id=\"{id}\">\n<figcaption><h3>{title}</h3>{note}\
          </figcaption>\n\
@@ -33,7 +34,7 @@ pub(super) fn figure(of: &Dots, anchors: &BTreeSet<&str>) -> String {
          <thead><tr>{}</tr></thead>\n<tbody>\n{rows}</tbody>\n<tfoot>{}</tfoot>\n</table>\n</div>\n\
          </figure>\n",
         heading(of),
-        axis(of)
+        axis(of, span)
     )
 }
 
@@ -52,7 +53,7 @@ fn heading(of: &Dots) -> String {
     )
 }
 
-fn row(of: &Dots, row: &DotRow, anchors: &BTreeSet<&str>) -> String {
+fn row((of, span): (&Dots, Span), row: &DotRow, anchors: &BTreeSet<&str>) -> String {
     let word = match of.words_are.as_str() {
         "" => String::new(),
         _ => format!("<td class=\"word\">{}</td>", escape(&row.word)),
@@ -63,64 +64,64 @@ fn row(of: &Dots, row: &DotRow, anchors: &BTreeSet<&str>) -> String {
         if row.label.chars().count() > LONG { "long-name" } else { "name" },
         escape(&row.label),
         escape(&row.value),
-        strip(of, row, anchors)
+        strip((of, span), row, anchors)
     )
 }
 
 /// The position of a value in percent of the width.
-fn x(of: &Dots, value: f64) -> String {
-    format!("{:.2}%", 100.0 * of.place(value))
+fn x(span: Span, value: f64) -> String {
+    format!("{:.2}%", 100.0 * span.place(value))
 }
 
 /// A rectangle from one value to another.
-fn stretch(of: &Dots, class: &str, (from, to): (f64, f64), (y, height): (f64, f64)) -> String {
-    let width = 100.0 * (of.place(to) - of.place(from));
+fn stretch(span: Span, class: &str, ends: (f64, f64), (y, height): (f64, f64)) -> String {
+    let (from, to) = span.places(ends);
+    let (x, width) = (100.0 * from, 100.0 * (to - from));
     format!(
-        "<rect class=\"{class}\" x=\"{}\" y=\"{y}\" width=\"{width:.2}%\" height=\"{height}\">\
-         </rect>",
-        x(of, from)
+        "<rect class=\"{class}\" x=\"{x:.2}%\" y=\"{y}\" width=\"{width:.2}%\" \
+         height=\"{height}\"></rect>"
     )
 }
 
-fn upright(of: &Dots, class: &str, at: f64, width: u32, (y, height): (f64, f64)) -> String {
+fn upright(span: Span, class: &str, at: f64, width: u32, (y, height): (f64, f64)) -> String {
     format!(
         "<rect class=\"{class}\" x=\"{}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"></rect>",
-        x(of, at)
+        x(span, at)
     )
 }
 
-fn strip(of: &Dots, row: &DotRow, anchors: &BTreeSet<&str>) -> String {
+fn strip((of, span): (&Dots, Span), row: &DotRow, anchors: &BTreeSet<&str>) -> String {
     let is_tall = of.rows.iter().any(|row| !row.dots.is_empty());
     let height = if is_tall { TALL_PX } else { LOW_PX };
     let full = (0.0, height);
     let mut drawn = String::new();
     if let Some(zone) = &of.zone {
-        drawn.push_str(&stretch(of, "zone", (zone.from, zone.to), full));
+        drawn.push_str(&stretch(span, "zone", (zone.from, zone.to), full));
     }
-    for step in of.steps() {
-        drawn.push_str(&upright(of, "step", step, 1, full));
+    for step in span.steps() {
+        drawn.push_str(&upright(span, "step", step, 1, full));
     }
     if let Some(line) = of.line {
-        drawn.push_str(&upright(of, "none", line, 2, full));
+        drawn.push_str(&upright(span, "none", line, 2, full));
     }
     if let Some(within) = row.within {
         let thick = if is_tall { height - 2.0 * MARGIN_PX } else { 4.0 };
         let class = if is_tall { "within" } else { "within thin" };
-        drawn.push_str(&stretch(of, class, within, ((height - thick) / 2.0, thick)));
+        drawn.push_str(&stretch(span, class, within, ((height - thick) / 2.0, thick)));
     }
     match row.middle {
         Some(at) if is_tall => {
-            drawn.push_str(&upright(of, "middle", at, 2, (2.0, height - 4.0)));
+            drawn.push_str(&upright(span, "middle", at, 2, (2.0, height - 4.0)));
         }
         Some(at) => {
-            let (at, y) = (x(of, at), height / 2.0);
+            let (at, y) = (x(span, at), height / 2.0);
             drawn.push_str(&format!(
                 "<circle class=\"middle\" cx=\"{at}\" cy=\"{y}\" r=\"4.5\"></circle>"
             ));
         }
         None => {}
     }
-    drawn.extend(row.dots.iter().map(|one| dot(of, one, height, anchors)));
+    drawn.extend(row.dots.iter().map(|one| dot(span, one, height, anchors)));
     format!(
         "<svg class=\"marks\" width=\"100%\" height=\"{height}\"><title>{}</title>{drawn}</svg>",
         escape(&told(of, row))
@@ -139,9 +140,9 @@ fn told(of: &Dots, row: &DotRow) -> String {
     told
 }
 
-fn dot(of: &Dots, one: &Dot, height: f64, anchors: &BTreeSet<&str>) -> String {
+fn dot(span: Span, one: &Dot, height: f64, anchors: &BTreeSet<&str>) -> String {
     let y = MARGIN_PX + one.place * (height - 2.0 * MARGIN_PX);
-    let (at, detail) = (x(of, one.at), escape(&one.detail));
+    let (at, detail) = (x(span, one.at), escape(&one.detail));
     let drawn = match one.mark {
         Mark::Broken => format!(
             "<svg class=\"broken\" x=\"{at}\" y=\"{y:.1}\"><title>{detail}</title>\
@@ -163,14 +164,14 @@ fn dot(of: &Dots, one: &Dot, height: f64, anchors: &BTreeSet<&str>) -> String {
 }
 
 /// The axis: round values below the rows.
-fn axis(of: &Dots) -> String {
+fn axis(of: &Dots, span: Span) -> String {
     let step = |at: &f64| {
-        let (at, label) = (x(of, *at), escape(&step_label(&of.axis, *at)));
+        let (at, label) = (x(span, *at), escape(&step_label(&of.axis, *at)));
         format!("<text x=\"{at}\" y=\"13\">{label}</text>")
     };
     // A label at the end would be cut.
-    let has_room = |at: &f64| (EDGE..=1.0 - EDGE).contains(&of.place(*at));
-    let steps: String = of.steps().iter().filter(|at| has_room(at)).map(step).collect();
+    let has_room = |at: &f64| (EDGE..=1.0 - EDGE).contains(&span.place(*at));
+    let steps: String = span.steps().iter().filter(|at| has_room(at)).map(step).collect();
     let word = if of.words_are.is_empty() { "" } else { "<td class=\"word\"></td>" };
     format!(
         "<tr><th scope=\"row\"></th><td class=\"value\"></td><td class=\"strip\">\

@@ -1,5 +1,6 @@
 //! Escapes untrusted text for markup and scripts.
 
+use crate::page::is_drawable;
 use crate::printable::printable;
 use serde::Serialize;
 use serde_json::Value;
@@ -42,7 +43,8 @@ pub(super) fn json_for_script(value: &impl Serialize) -> String {
     escaped
 }
 
-/// Data of charts with six significant digits: more than a screen shows, at half the size.
+/// Data of charts with six significant digits: more than a screen shows, at half the size. A value
+/// that no axis can show is a gap: scripts draw the labels of an axis until they reach its end.
 pub(super) fn shortened(value: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
     shorten(&mut value);
@@ -56,7 +58,9 @@ fn shorten(value: &mut Value) {
         Value::Number(number) => {
             let Some(exact) = number.as_f64().filter(|_| number.is_f64()) else { return };
             let short: f64 = format!("{exact:.5e}").parse().unwrap_or(exact);
-            if short.fract() == 0.0 && short.abs() < 1e15 {
+            if !is_drawable(short) {
+                *value = Value::Null;
+            } else if short.fract() == 0.0 && short.abs() < 1e15 {
                 *value = Value::from(short as i64);
             } else {
                 *value = Value::from(short);
@@ -89,6 +93,7 @@ mod tests {
         let json = shortened(&[400.0, 0.1234567891, 48_213.74]).to_string();
         assert_eq!(json, "[400,0.123457,48213.7]");
         assert_eq!(shortened(&u64::MAX).to_string(), u64::MAX.to_string());
-        assert_eq!(shortened(&Some(f64::NAN)).to_string(), "null");
+        let odd = [f64::NAN, 1e308, -1e308, 5e-324, 0.0];
+        assert_eq!(shortened(&odd).to_string(), "[null,null,null,null,0]");
     }
 }

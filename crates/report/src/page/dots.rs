@@ -14,6 +14,8 @@ const LEAST_SHARE: f64 = 0.02;
 const LEAST_CHANGE: f64 = 0.004;
 /// Approximate number of labels of an axis.
 const STEPS: f64 = 4.0;
+/// Most powers of ten that are labels of a log axis, of those between its ends.
+const POWERS_MAX: usize = 20;
 
 /// Rows of values on one axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,63 +76,104 @@ pub struct Dot {
 }
 
 impl Dots {
-    /// The ends of the axis. Broken values do not widen it.
-    pub fn ends(&self) -> (f64, f64) {
-        let (low, high) = self.extent();
-        let margin = (self.scaled(high) - self.scaled(low)) * MARGIN;
-        match self.axis.scale {
-            Scale::Linear => (low - margin, high + margin),
-            Scale::Log => (low / margin.exp(), high * margin.exp()),
+    /// What the axis covers: every value, except that broken ones do not widen it.
+    pub fn span(&self) -> Span {
+        let drawn = self.drawn();
+        // A log axis has no place for zero.
+        let scale = match drawn.iter().all(|value| *value > 0.0) {
+            true => self.axis.scale,
+            false => Scale::Linear,
+        };
+        let low = drawn.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
+        let high = drawn.iter().copied().max_by(f64::total_cmp).unwrap_or(1.0);
+        let (low, high) = self.widened(low, high);
+        match scale {
+            Scale::Log if low > 0.0 => {
+                let margin = ((high.ln() - low.ln()) * MARGIN).exp();
+                Span { low: low / margin, high: high * margin, scale }
+            }
+            _ => {
+                let margin = (high - low) * MARGIN;
+                Span { low: low - margin, high: high + margin, scale: Scale::Linear }
+            }
         }
     }
 
-    /// The smallest value and the largest; never the same.
-    fn extent(&self) -> (f64, f64) {
+    /// The values that the axis must show.
+    fn drawn(&self) -> Vec<f64> {
         let of_row = |row: &DotRow| {
             let sound = row.dots.iter().filter(|dot| dot.mark != Mark::Broken).map(|dot| dot.at);
             let interval = row.within.iter().flat_map(|(low, high)| [*low, *high]);
             sound.chain(interval).chain(row.middle).collect::<Vec<f64>>()
         };
         let of_zone = self.zone.iter().flat_map(|zone| [zone.from, zone.to]);
-        let mut values: Vec<f64> = self.rows.iter().flat_map(of_row).chain(of_zone).collect();
-        values.extend(self.line);
-        if values.is_empty() {
-            values.extend(self.rows.iter().flat_map(|row| &row.dots).map(|dot| dot.at));
+        let all = self.rows.iter().flat_map(of_row).chain(of_zone).chain(self.line);
+        let drawn: Vec<f64> = all.filter(|value| is_drawable(*value)).collect();
+        if !drawn.is_empty() {
+            return drawn;
         }
-        let low = values.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
-        let high = values.iter().copied().max_by(f64::total_cmp).unwrap_or(1.0);
-        // A smaller difference must not fill the axis, and its labels could not show it.
+        let dots = self.rows.iter().flat_map(|row| &row.dots).map(|dot| dot.at);
+        dots.filter(|value| is_drawable(*value)).collect()
+    }
+
+    /// A smaller difference must not fill the axis, and its labels could not show it.
+    fn widened(&self, low: f64, high: f64) -> (f64, f64) {
         let least = match self.axis.unit {
             Unit::Change => LEAST_CHANGE,
             _ => LEAST_SHARE,
         };
-        let (middle, half) = (low.midpoint(high), (high - low) / 2.0);
-        let half = half.max(middle.abs() * least).max(1e-9);
-        (middle - half, middle + half)
+        let middle = low.midpoint(high);
+        let half = (middle.abs() * least).max(1e-9);
+        match (high - low) / 2.0 >= half {
+            true => (low, high),
+            false => (middle - half, middle + half),
+        }
     }
+}
 
-    fn scaled(&self, value: f64) -> f64 {
-        match self.axis.scale {
+/// What an axis covers, for any values: low is less than high, and both are finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    low: f64,
+    high: f64,
+    scale: Scale,
+}
+
+impl Span {
+    fn scaled(self, value: f64) -> f64 {
+        match self.scale {
             Scale::Linear => value,
             Scale::Log => value.max(f64::MIN_POSITIVE).ln(),
         }
     }
 
-    /// Position of a value, from 0 at the left end to 1 at the right end.
-    pub fn place(&self, value: f64) -> f64 {
-        let (low, high) = self.ends();
-        let (low, high) = (self.scaled(low), self.scaled(high));
-        ((self.scaled(value) - low) / (high - low)).clamp(0.0, 1.0)
+    /// Position of a value, from 0 at the left end to 1 at the right end. A value beyond an end is
+    /// at that end, and one that is no number is at the left end.
+    pub fn place(self, value: f64) -> f64 {
+        let (low, high) = (self.scaled(self.low), self.scaled(self.high));
+        let place = (self.scaled(value) - low) / (high - low);
+        if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
+    }
+
+    /// The positions of the ends of a range, whichever of them is the smaller one.
+    pub fn places(self, (from, to): (f64, f64)) -> (f64, f64) {
+        let (from, to) = (self.place(from), self.place(to));
+        (from.min(to), from.max(to))
     }
 
     /// Round values inside the axis, in ascending order.
-    pub fn steps(&self) -> Vec<f64> {
-        let (low, high) = self.ends();
-        match self.axis.scale {
-            Scale::Linear => linear_steps(low, high),
-            Scale::Log => log_steps(low, high),
+    pub fn steps(self) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => linear_steps(self.low, self.high),
+            Scale::Log => log_steps(self.low, self.high),
         }
     }
+}
+
+/// Whether an axis can show a value. What was measured is far inside of these limits; a value from
+/// a damaged file may not be, and powers and sums of larger ones are infinite.
+pub(crate) fn is_drawable(value: f64) -> bool {
+    value == 0.0 || (1e-100..=1e100).contains(&value.abs())
 }
 
 fn linear_steps(low: f64, high: f64) -> Vec<f64> {
@@ -151,8 +194,10 @@ fn log_steps(low: f64, high: f64) -> Vec<f64> {
         &[1.0, 2.0, 5.0]
     };
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    let steps =
-        powers.flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
+    let each = powers.clone().count().div_ceil(POWERS_MAX);
+    let steps = powers
+        .step_by(each)
+        .flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)));
     steps.filter(|step| *step >= low && *step <= high).collect()
 }
 
@@ -185,9 +230,10 @@ mod tests {
     #[test]
     fn values_stand_between_the_ends_and_round_ones_below() {
         let linear = dots(&[9_800.0, 10_100.0, 11_400.0], Scale::Linear);
+        let log = dots(&[900.0, 120_000.0], Scale::Log);
+        let (linear, log) = (linear.span(), log.span());
         assert_eq!(linear.steps(), [10_000.0, 10_500.0, 11_000.0]);
         assert!(linear.place(9_800.0) > 0.0 && linear.place(11_400.0) < 1.0);
-        let log = dots(&[900.0, 120_000.0], Scale::Log);
         assert_eq!(log.steps(), [1e3, 3e3, 1e4, 3e4, 1e5]);
         assert!((log.place(1e4) - 0.49).abs() < 0.05, "{}", log.place(1e4));
     }
@@ -196,17 +242,62 @@ mod tests {
     fn what_gates_struck_stays_inside_and_widens_nothing() {
         let mut of = dots(&[100.0, 110.0, 5_000.0], Scale::Linear);
         of.rows[0].dots[2].mark = Mark::Broken;
-        assert!(of.ends().1 < 111.0, "{:?}", of.ends());
-        assert_eq!(of.place(5_000.0), 1.0);
+        let span = of.span();
+        assert!(span.high < 111.0, "{span:?}");
+        assert_eq!(span.place(5_000.0), 1.0);
     }
 
     #[test]
     fn one_value_alone_has_an_axis_too() {
         for value in [0.0, 7.0] {
-            let one = dots(&[value], Scale::Linear);
-            assert!(one.ends().0 < one.ends().1, "{:?}", one.ends());
+            let one = dots(&[value], Scale::Linear).span();
+            assert!(one.low < one.high, "{one:?}");
             assert!(one.place(value).is_finite());
         }
+    }
+
+    /// Values of files that another tool wrote, or damaged.
+    #[test]
+    fn any_number_has_its_place_and_an_axis_few_labels() {
+        let odd = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-9, 5e-324, 1e17, 1e60, 1e308, -1e308];
+        let odd = odd.into_iter().chain([f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+        let odd: Vec<f64> = odd.collect();
+        for (one, other) in odd.iter().flat_map(|one| odd.iter().map(move |other| (*one, *other))) {
+            for (scale, unit) in [(Scale::Log, Unit::Change), (Scale::Linear, Unit::Ns)] {
+                let mut of = dots(&[one, 7.0], scale);
+                of.axis.unit = unit;
+                of.rows[0].within = Some((other, one));
+                of.rows[0].middle = Some(other);
+                of.line = Some(one);
+                of.zone =
+                    Some(Band { label: "zone".into(), from: one, to: other, mark: Mark::None });
+                let span @ Span { low, high, .. } = of.span();
+                assert!(low < high && low.is_finite() && high.is_finite(), "{span:?}");
+                let steps = span.steps();
+                assert!(steps.len() < 70 && steps.is_sorted(), "{one} {other}: {steps:?}");
+                assert!(steps.iter().all(|step| (low..=high).contains(step)), "{steps:?}");
+                let places = [one, other, low, high].map(|value| span.place(value));
+                assert!(places.iter().all(|at| (0.0..=1.0).contains(at)), "{places:?}");
+                let (from, to) = span.places((one, other));
+                assert!(from <= to, "{one} {other}");
+                let page = crate::page::Page {
+                    title: String::new(),
+                    subtitle: String::new(),
+                    blocks: vec![crate::page::Block::Dots(of)],
+                };
+                let text = crate::text::draw(&page, crate::Style::Plain);
+                assert!(text.lines().all(|line| line.chars().count() <= crate::text::WIDTH));
+                assert!(!crate::html::blocks(&page).contains("NaN"), "{one} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn zero_has_a_place_on_any_axis() {
+        let of = dots(&[0.0, 40_000.0], Scale::Log);
+        assert_eq!(of.span().steps(), [0.0, 20_000.0, 40_000.0]);
+        let far = dots(&[1.0, 1e20], Scale::Log).span();
+        assert!((far.place(1e10) - 0.5).abs() < 1e-6, "{}", far.place(1e10));
     }
 
     #[test]
@@ -217,7 +308,7 @@ mod tests {
                 let mut of = dots(&[value * 0.9999, value], Scale::Linear);
                 of.axis.unit = unit;
                 let labels: Vec<_> =
-                    of.steps().iter().map(|at| step_label(&of.axis, *at)).collect();
+                    of.span().steps().iter().map(|at| step_label(&of.axis, *at)).collect();
                 let mut different = labels.clone();
                 different.dedup();
                 assert!(labels.len() > 1 && labels == different, "{labels:?}");

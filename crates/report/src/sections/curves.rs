@@ -1,6 +1,8 @@
 //! Throughput and latency over the quantity that the levels vary.
 
-use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View};
+use crate::page::{
+    Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View, is_drawable,
+};
 use crate::wording::{interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
 use model::order::OrderBy as _;
@@ -30,12 +32,14 @@ impl Varied {
         }
     }
 
+    /// Nothing where the axis has no place for it.
     fn value(self, point: &Point) -> Option<f64> {
-        match self {
+        let value = match self {
             Self::Connections => Some(f64::from(point.load.connections)),
             Self::AskedRate => point.load.rate,
             Self::InFlight => Some(point.in_flight.limit as f64),
-        }
+        };
+        value.filter(|value| *value > 0.0 && is_drawable(*value))
     }
 
     fn axis(self) -> Axis {

@@ -3,7 +3,7 @@
 use super::line::{Ink, TextLine};
 use super::{MARGIN, WIDTH};
 use crate::axis::step_label;
-use crate::page::{DotRow, Dots, Mark};
+use crate::page::{DotRow, Dots, Mark, Span};
 use crate::wording::middle;
 use crate::wrap::{fit, left, right, width};
 
@@ -27,7 +27,7 @@ pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
     let (values, value) = column(&of.values_are, |row| &row.value, LABEL_MAX);
     let (words, word) = column(&of.words_are, |row| &row.word, LABEL_MAX);
     let room = (WIDTH - MARGIN).saturating_sub(names + value + word + 6);
-    let room = room.clamp(AXIS_MIN, AXIS_MAX);
+    let (room, span) = (room.clamp(AXIS_MIN, AXIS_MAX), of.span());
     let title = TextLine::painted(Ink::Strong, fit(&format!("{margin}{}", of.title), WIDTH));
     let mut lines = vec![title];
     for nth in 0..=of.rows.len() {
@@ -38,48 +38,58 @@ pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
                 let zone = of.zone.as_ref().map_or("", |zone| zone.label.as_str());
                 (Ink::Faint, fit(zone, room))
             }
-            Some(row) => (Ink::Plain, strip(of, &of.rows[row], room)),
+            Some(row) => (Ink::Plain, strip((of, span), &of.rows[row], room)),
         };
         let text = format!("{before}{}  {}", left(&strip, room), words[nth]);
         lines.push(TextLine::painted(ink, fit(&text, WIDTH)));
     }
     let before = " ".repeat(MARGIN + names + value + 4);
-    lines.push(TextLine::painted(Ink::Faint, fit(&format!("{before}{}", axis(of, room)), WIDTH)));
+    lines.push(TextLine::painted(
+        Ink::Faint,
+        fit(&format!("{before}{}", axis((of, span), room)), WIDTH),
+    ));
     lines
 }
 
-fn at(of: &Dots, value: f64, room: usize) -> usize {
-    (of.place(value) * (room - 1) as f64).round() as usize
+/// The column of a position.
+fn column(place: f64, room: usize) -> usize {
+    (place * (room - 1) as f64).round() as usize
 }
 
-fn strip(of: &Dots, row: &DotRow, room: usize) -> String {
+fn strip((of, span): (&Dots, Span), row: &DotRow, room: usize) -> String {
+    let at = |value: f64| column(span.place(value), room);
+    let ends = |range| {
+        let (from, to) = span.places(range);
+        (column(from, room), column(to, room))
+    };
     let mut letters = vec![' '; room];
     if let Some(zone) = &of.zone {
-        letters[at(of, zone.from, room)..=at(of, zone.to, room)].fill('░');
+        let (from, to) = ends((zone.from, zone.to));
+        letters[from..=to].fill('░');
     }
     if let Some(line) = of.line {
-        letters[at(of, line, room)] = '│';
+        letters[at(line)] = '│';
     }
-    if let Some((low, high)) = row.within {
-        let (low, high) = (at(of, low, room), at(of, high, room));
+    if let Some(within) = row.within {
+        let (low, high) = ends(within);
         letters[low..=high].fill('─');
         (letters[low], letters[high]) = ('├', '┤');
     }
     for dot in &row.dots {
-        letters[at(of, dot.at, room)] = if dot.mark == Mark::Broken { '×' } else { '•' };
+        letters[at(dot.at)] = if dot.mark == Mark::Broken { '×' } else { '•' };
     }
     if let Some(middle) = row.middle {
-        letters[at(of, middle, room)] = if row.dots.is_empty() { '●' } else { '┃' };
+        letters[at(middle)] = if row.dots.is_empty() { '●' } else { '┃' };
     }
     letters.into_iter().collect()
 }
 
 /// Round values below their positions, as many as fit.
-fn axis(of: &Dots, room: usize) -> String {
+fn axis((of, span): (&Dots, Span), room: usize) -> String {
     let mut text = String::new();
-    for step in of.steps() {
+    for step in span.steps() {
         let label = step_label(&of.axis, step);
-        let begin = at(of, step, room).saturating_sub(width(&label) / 2);
+        let begin = column(span.place(step), room).saturating_sub(width(&label) / 2);
         let gap = begin as i64 - width(&text) as i64;
         let is_inside = begin + width(&label) <= room;
         if is_inside && gap >= 0 && (gap > 0 || text.is_empty()) {
