@@ -13,6 +13,7 @@ pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;
 pub mod nats_protocol;
+pub mod pages;
 pub mod probe_parsers;
 pub mod profiles;
 pub mod remote_frames;

@@ -1,18 +1,19 @@
 //! Every claim against its seeds, against each of their beginnings, and against bytes at random.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 12] = [
+const CLAIMS: [Claim; 13] = [
     ("archives", claims::archives::hold),
     ("fleet_messages", claims::fleet_messages::hold),
     ("foreign_outputs", claims::foreign_outputs::hold),
     ("http1_oracle", claims::http1_oracle::hold),
     ("http1_pieces", claims::http1_pieces::hold),
     ("nats_protocol", claims::nats_protocol::hold),
+    ("pages", claims::pages::hold),
     ("probe_parsers", claims::probe_parsers::hold),
     ("profiles", claims::profiles::hold),
     ("remote_frames", claims::remote_frames::hold),
@@ -24,13 +25,15 @@ const CLAIMS: [Claim; 12] = [
 /// Beginnings of a seed, from nothing to all of it.
 const CUTS: usize = 200;
 
-/// Inputs at random for each claim.
+/// Inputs at random for each claim, and for the one that draws whole pages.
 const RANDOM: usize = 2000;
+const PAGES: usize = 60;
 
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = match name {
         "foreign_outputs" => root.join("bench/fixtures"),
+        "pages" => return documents(&root),
         "probe_parsers" => root.join("crates/probe/fixtures/linux-6.18-vm"),
         _ => root.join("fuzz/seeds").join(name),
     };
@@ -38,6 +41,19 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     files.iter().filter(|path| path.is_file()).map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// The documents of the results of this repository's journal.
+fn documents(root: &Path) -> Vec<Vec<u8>> {
+    let inside = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<PathBuf>>()
+    };
+    let results =
+        inside(root.join("journal")).into_iter().flat_map(|one| inside(one.join("results")));
+    let mut files: Vec<_> = results.map(|result| result.join("experiment.json")).collect();
+    files.sort();
+    files.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 #[test]
@@ -61,11 +77,26 @@ fn every_claim_holds_for_bytes_at_random() {
         state ^= state << 17;
         state
     };
-    for (_, hold) in CLAIMS {
-        for _ in 0..RANDOM {
+    for (name, hold) in CLAIMS {
+        for _ in 0..if name == "pages" { PAGES } else { RANDOM } {
             let length = next() % 300;
             let bytes: Vec<u8> = (0..length).map(|_| next() as u8).collect();
             hold(&bytes);
+        }
+    }
+}
+
+/// One value of each document of the journal at a time: bytes at random change the fixtures.
+#[test]
+fn pages_of_results_are_drawn_whatever_one_value_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (nth, document) in documents(&root).into_iter().enumerate() {
+        let count = claims::pages::values(&serde_json::from_slice(&document).unwrap());
+        for step in 0..5 {
+            let at = ((nth * 7919 + step * 104_729) % count) as u16;
+            let kind = (nth + step) as u8;
+            let change = [&[1][..], &at.to_le_bytes(), &[kind], &document].concat();
+            claims::pages::hold(&change);
         }
     }
 }

@@ -212,8 +212,12 @@ const ROOMS: &[Room] = &[
             "crates/profile",
             "crates/remote",
             "crates/fleet",
+            "crates/journal",
+            "crates/report",
+            "crates/site",
         ],
-        why: "it feeds bytes to every parser of untrusted input; only fuzz targets use it",
+        why: "it feeds bytes to every parser of untrusted input, and draws documents that others \
+              wrote; only fuzz targets use it",
     },
     Room {
         folder: "fuzz",
