@@ -100,6 +100,7 @@ pub fn targets_file() -> String {
 pub fn ceiling(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
     command.args(arguments).env("CEILING_RUNS", "none").env_remove("NO_COLOR");
+    command.env("LC_ALL", "C.UTF-8").env_remove("COLUMNS");
     command
 }
 
