@@ -11,13 +11,53 @@ use model::objective::ObjectiveStanding;
 use model::run::Point;
 use plan::{Colour, Options, Verbosity};
 use report::progress::{LevelInfo, Pace, block_line, point_line, progress_line};
-use report::{Detail, Style};
+use report::{Detail, Letters, Paint, Style};
+use std::env;
 use std::io::{self, IsTerminal, Write, stderr, stdout};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// Colours only on a terminal, and not when the user turned them off (<https://no-color.org>).
+/// Columns of texts: not so few that no table fits, nor so many that a sentence is hard to follow
+/// unless the user asks for them.
+const COLUMNS: std::ops::RangeInclusive<usize> = 40..=200;
+const COLUMNS_READABLE: usize = 100;
+
+/// Colours only on a terminal, and not when the user turned them off (<https://no-color.org>); the
+/// letters of the locale, and the columns of the terminal.
 pub fn style(colour: &Colour) -> Style {
-    if stdout().is_terminal() && !colour.is_plain() { Style::Colour } else { Style::Plain }
+    let is_plain = !stdout().is_terminal() || colour.is_plain();
+    let paint = if is_plain { Paint::None } else { Paint::Ansi };
+    Style { paint, letters: letters(), columns: text_columns(terminal_columns(stdout())) }
+}
+
+/// `COLUMNS` goes before what the terminal says. A file or a pipe has 80.
+fn text_columns(terminal: Option<usize>) -> usize {
+    let (least, most) = COLUMNS.into_inner();
+    let asked = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let usual = terminal.unwrap_or(80).min(COLUMNS_READABLE);
+    asked.unwrap_or(usual).clamp(least, most)
+}
+
+/// The letters of the locale of the user.
+fn letters() -> Letters {
+    let set = |name: &&str| env::var(name).is_ok_and(|value| !value.is_empty());
+    let name = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(set);
+    letters_of(&name.and_then(|name| env::var(name).ok()).unwrap_or_default())
+}
+
+/// The letters of a locale: where none is set or it names no encoding, most terminals know UTF-8.
+fn letters_of(locale: &str) -> Letters {
+    let encoding = locale.split_once('.').map(|(_, encoding)| encoding.to_ascii_lowercase());
+    match encoding.as_deref() {
+        Some(encoding) if !encoding.starts_with("utf") => Letters::Ascii,
+        None if ["C", "POSIX"].contains(&locale) => Letters::Ascii,
+        _ => Letters::Unicode,
+    }
+}
+
+/// A line for stderr in the letters of the locale.
+fn lettered(line: &str) -> String {
+    Style { letters: letters(), ..Style::PLAIN }.in_letters(line)
 }
 
 /// How much of a run is printed, at least `least`.
@@ -85,7 +125,7 @@ impl Screen {
             Event::Progress(progress) if self.is_live => self.show_progress(progress),
             Event::Notice(text) if !self.is_quiet => {
                 self.clear();
-                let _ = writeln!(stderr(), "ceiling: {text}");
+                let _ = writeln!(stderr(), "ceiling: {}", lettered(text));
             }
             Event::Point(point) => self.show_point(point),
             Event::Notice(_) | Event::Progress(_) | Event::Present(_) | Event::Profile { .. } => {}
@@ -96,7 +136,7 @@ impl Screen {
         if self.stage_begun.0 != progress.stage {
             self.stage_begun = (progress.stage, Instant::now());
         }
-        let columns = terminal_columns().saturating_sub(1);
+        let columns = terminal_columns(stderr()).unwrap_or(80).saturating_sub(1);
         let line = match (&self.block, &self.level) {
             (Some(block), _) => block_line(block, progress, columns),
             (None, Some(info)) => {
@@ -106,7 +146,7 @@ impl Screen {
             (None, None) => return,
         };
         // A lost progress line must not stop the run.
-        let _ = write!(stderr(), "\r\x1b[2K{line}").and_then(|()| stderr().flush());
+        let _ = write!(stderr(), "\r\x1b[2K{}", lettered(&line)).and_then(|()| stderr().flush());
         self.has_line = true;
     }
 
@@ -120,7 +160,9 @@ impl Screen {
         self.best = best.max_by(f64::total_cmp);
         if info.of != 1 && !self.is_quiet {
             self.clear();
-            let _ = writeln!(stderr(), "{}", point_line(&info, &self.pace(None), point));
+            let columns = text_columns(terminal_columns(stderr()));
+            let line = point_line(&info, &self.pace(None), point, columns);
+            let _ = writeln!(stderr(), "{}", lettered(&line));
         }
         self.level = Some(info);
     }
@@ -166,16 +208,14 @@ impl Drop for Screen {
 /// Writes a line to stderr. A closed stderr, or a terminal that is gone, must not end the program:
 /// results still have to be written.
 pub fn to_stderr(line: &str) {
-    let _ = stderr().write_all(report::text::printed(line).as_bytes());
+    let _ = stderr().write_all(lettered(&report::text::printed(line)).as_bytes());
 }
 
-fn terminal_columns() -> usize {
-    rustix::termios::tcgetwinsize(stderr())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(80)
+fn terminal_columns(of: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(of).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
+
 /// Writes to stdout; a closed pipe is not a failure.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
     match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
@@ -183,5 +223,18 @@ pub fn to_stdout(text: &str) -> Result<(), Failure> {
             Err(Failure::File(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_without_other_letters_gets_ascii() {
+        let plain = ["C", "POSIX", "en_US.ISO-8859-1", "de_DE.iso88591@euro"];
+        assert!(plain.iter().all(|name| letters_of(name) == Letters::Ascii));
+        let others = ["", "C.UTF-8", "en_US.utf8", "de_DE", "ja_JP.UTF-8"];
+        assert!(others.iter().all(|name| letters_of(name) == Letters::Unicode));
     }
 }

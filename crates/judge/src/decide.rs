@@ -183,6 +183,7 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
         side: Side::Measurement,
         confidence: Confidence::Suspected,
         evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
+        fix: seen.fix,
         next: seen.next.into_iter().chain(verdict.next).collect(),
         ..verdict
     }
@@ -495,8 +496,8 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
 }
 
 /// All that can be said when the requests of one level were inside the server.
-const ONE_LEVEL: &str = "the requests were inside the server; one level cannot tell whether it \
-                         could hold more of them at once";
+const ONE_LEVEL: &str = "the requests were inside the server at this load; more levels would show \
+                         whether it holds more of them at once";
 
 /// Names a level of closed loop at a watched server that shows no queue and nothing else.
 fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
@@ -509,7 +510,7 @@ fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
 }
 
 /// All that can be said about a level without a visible queue.
-const UNTOLD: &str = "no queue is seen, and one level cannot tell whether there is one";
+const UNTOLD: &str = "no limit is seen at this load; more levels would show one";
 
 /// The requests count as inside the server when more than this share of those in flight is there.
 const INSIDE: f64 = 0.7;
@@ -577,6 +578,7 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
     Verdict {
         evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
         against: seen.against,
+        fix: seen.fix,
         next: seen.next,
         not_tested: walls::not_tested(case),
         ..undecided()
@@ -596,6 +598,7 @@ pub fn undecided() -> Verdict {
         evidence: Vec::new(),
         against: Vec::new(),
         not_tested: Vec::new(),
+        fix: None,
         next: Vec::new(),
     }
 }

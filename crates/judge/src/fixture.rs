@@ -255,6 +255,7 @@ fn unjudged() -> Verdict {
         evidence: vec![],
         against: vec![],
         not_tested: vec![],
+        fix: None,
         next: vec![],
     }
 }

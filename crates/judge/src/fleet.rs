@@ -47,13 +47,13 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
             read: vec!["agents".to_string()],
         },
     );
-    let next = match wall {
+    let fix = match wall {
         WallId::C1 | WallId::C2 | WallId::C4 | WallId::C9 | WallId::C10 => {
             "add agents, or give these agents more CPUs"
         }
         _ => "add agents, or raise this limit on the hosts of these agents",
     };
-    verdict.next.insert(0, next.to_string());
+    verdict.fix = Some(fix.to_string());
     verdict
 }
 
@@ -150,7 +150,10 @@ mod tests {
         let verdict = apply(undecided(), &point);
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::K10), Side::Client));
         assert_eq!(verdict.name, "connection tracking table of the client");
-        assert_eq!(verdict.next[0], "add agents, or raise this limit on the hosts of these agents");
+        assert_eq!(
+            verdict.fix.unwrap(),
+            "add agents, or raise this limit on the hosts of these agents"
+        );
     }
 
     #[test]

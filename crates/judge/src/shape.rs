@@ -186,7 +186,10 @@ fn cautions(best: Option<&FittedShape>, levels: &[FitLevel], is_superlinear: boo
         );
     }
     if levels.len() < USL_LEVELS_MIN {
-        cautions.push(format!("USL needs {USL_LEVELS_MIN} levels, there are {}", levels.len()));
+        cautions.push(format!(
+            "the scalability law (USL) needs {USL_LEVELS_MIN} levels, and there are {}",
+            levels.len()
+        ));
     }
     let Some(best) = best else {
         cautions.push("no form describes the levels".to_string());

@@ -267,7 +267,10 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let mut verdict = decided[best.unwrap_or(0)].clone();
     let (votes, of) = (votes(&verdict), decided.len());
     if votes < of {
-        verdict.against.push(format!("{} of {of} points of the plateau differ", of - votes));
+        verdict.against.push(format!(
+            "{} of {of} levels of the plateau show another wall or none",
+            of - votes
+        ));
     }
     let others = decided.iter().filter(|one| is_named(one) && one.wall != verdict.wall).count();
     if (2 * votes <= of || others > 0) && verdict.confidence == Confidence::Probable {

@@ -127,7 +127,9 @@ pub struct Seen {
     pub findings: Vec<Finding>,
     /// The evidence against it.
     pub against: Vec<String>,
-    /// What would settle the wall, or move it.
+    /// What moves it, where the case says more than [`WallId::fix`].
+    pub fix: Option<String>,
+    /// What would settle the wall.
     pub next: Vec<String>,
     /// The side and the name, when the wall can be on either host and it is not on the usual one.
     pub elsewhere: Option<(Side, &'static str)>,
@@ -159,6 +161,11 @@ impl Seen {
         value: String,
     ) -> Self {
         Self::default().with(Family::HardCounter, host, source, field, value, "any")
+    }
+
+    /// Says what moves the wall, with what only this case tells: a number, a name.
+    pub fn fixed_by(self, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..self }
     }
 
     /// Adds a next step.

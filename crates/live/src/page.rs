@@ -117,7 +117,9 @@ fn header(now: &Now) -> String {
 /// The latest figures, and the conclusion so far.
 fn figures(now: &Now) -> String {
     let fact = |(id, name, value): (&str, &str, String)| {
-        format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
+        // On one host there is nothing to say of a second one.
+        let hidden = if id == "server-busy" && value == "-" { " hidden" } else { "" };
+        format!("<div{hidden}><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
     };
     let facts: String = facts(now.tick()).into_iter().map(fact).collect();
     let of_time = match (&now.conclusion, now.state) {

@@ -470,7 +470,8 @@ impl Expectation {
     }
 }
 
-/// How far a figure is from its bound: `37 % to spare`, `12 % over`, `3.1 % under`.
+/// How far a figure is from its bound: `37 % to spare`, `12 % over`, `3.1 % under`, and from twice
+/// the bound on `100 times the bound`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
     /// The distance as a share of the bound: 0.5 is half of it.
@@ -499,6 +500,9 @@ impl fmt::Display for Margin {
             Side::Under => "under",
         };
         match percent {
+            v if v >= 99.5 && self.side == Side::Over => {
+                write!(f, "{} times the bound", show_count(self.share + 1.0))
+            }
             v if v >= 9_999.5 => write!(f, "{} times {word}", show_count(self.share)),
             v if v >= 9.95 || v == 0.0 => write!(f, "{v:.0} % {word}"),
             v => write!(f, "{v:.1} % {word}"),
@@ -555,7 +559,9 @@ mod tests {
         assert_eq!(shown(3.15, 5.0, true), "37 % to spare");
         assert_eq!(shown(5.6, 5.0, false), "12 % over");
         assert_eq!(shown(4.845, 5.0, false), "3.1 % under");
-        assert_eq!(shown(5e9, 5.0, false), "1.00G times over");
+        assert_eq!(shown(5e9, 5.0, false), "1.00G times the bound");
+        assert_eq!(shown(500.0, 5.0, false), "100 times the bound");
+        assert_eq!(shown(0.0, 5.0, false), "100 % under");
         assert_eq!(shown(5.0, 5.0, false), "0 % over");
         assert_eq!(margin(None, 5.0, None), None);
         assert_eq!(margin(Some(0.0), 0.0, Some(true)), None, "no share of nothing");

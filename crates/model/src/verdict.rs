@@ -250,6 +250,28 @@ pub struct Verdict {
     pub against: Vec<String>,
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
+    /// What moves the wall, where the evidence says more than the wall's own words: a number, a
+    /// name. Absent otherwise, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
     /// Commands or actions that would decide open questions, best first.
     pub next: Vec<String>,
+}
+
+impl Verdict {
+    /// What happens at the named wall, in plain words.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self.wall {
+            Named::Wall(wall) => Some(wall.reason()),
+            Named::None | Named::Unknown => None,
+        }
+    }
+
+    /// What moves the named wall, and the walls that limit with it, in plain words.
+    pub fn fix(&self) -> Option<String> {
+        let Named::Wall(wall) = self.wall else { return None };
+        let own = self.fix.as_deref().unwrap_or(wall.fix());
+        let also: String = self.also.iter().map(|wall| format!("; {}", wall.fix())).collect();
+        Some(format!("{own}{also}"))
+    }
 }

@@ -65,8 +65,8 @@ fn omitted(point: &Point) -> Option<String> {
     let counted = point.in_flight.limit as f64;
     (point.load.model == LoadModel::Closed && due > 2.0 * counted).then(|| {
         format!(
-            "the longest response took {}: at this rate {} requests would have been due meanwhile, \
-             and at most {} could be counted; with a plan: -R {:.0}",
+            "the longest response took {}: users who come at this rate send {} requests meanwhile, \
+             and here at most {} could wait; measure with a plan, -R {:.0}",
             show_ns(longest_ns as f64),
             show_count(due),
             show_count(counted),

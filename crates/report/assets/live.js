@@ -58,6 +58,7 @@
     const busy = (share) => (share == null ? "-" : `${(100 * share).toFixed(0)} %`);
     say("client-busy", busy(latest.client_busy));
     say("server-busy", busy(latest.server_busy));
+    document.getElementById("server-busy").parentElement.hidden = latest.server_busy == null;
     say("failed", latest.failed.map(([name, count]) => `${name}: ${count}`).join(", "));
     const done = at("done");
     done.hidden = latest.done == null || root.dataset.state !== "running";

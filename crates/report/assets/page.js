@@ -21,16 +21,21 @@
   addEventListener("beforeprint", () => print("paper"));
   addEventListener("afterprint", () => print(""));
 
-  // A link to a folded element unfolds it.
+  // A link to a folded element, to something inside one or to a section unfolds it.
   const unfold = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target?.matches("details")) target.open = true;
+    const within = target?.querySelector(":scope > h2 + details.part");
+    if (within) within.open = true;
+    let folded = target?.closest("details");
+    if (!folded) return;
+    for (; folded; folded = folded.parentElement.closest("details")) folded.open = true;
+    target.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
   unfold();
 
   // A region that scrolls sideways also says so in words, until its end has been seen.
-  const regions = "section > .scroll, section > details > .scroll";
+  const regions = "section > .scroll, section > details > .scroll, section > details > details > .scroll";
   for (const region of document.querySelectorAll(regions)) {
     const more = document.createElement("p");
     more.className = "more";

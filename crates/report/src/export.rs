@@ -114,7 +114,7 @@ mod tests {
         assert!(html.contains("<tr class=\"broken\">"), "tables");
         assert!(html.contains("\"x_marks\":[\"broken\""), "curves");
         assert!(html.contains("\"mark\":\"broken\""), "views and windows");
-        let text = crate::text(&run, crate::Detail::Summary, crate::Style::Plain);
+        let text = crate::text(&run, crate::Detail::Summary, crate::Style::PLAIN);
         assert!(text.contains("\n!   1000 "), "{text}");
     }
 }

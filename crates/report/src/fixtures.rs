@@ -375,6 +375,7 @@ fn verdict(wall: Named, side: Side, name: &str, confidence: Confidence) -> Verdi
         evidence: Vec::new(),
         against: Vec::new(),
         not_tested: vec![WallId::N3, WallId::N4, WallId::K7, WallId::S8, WallId::A1, WallId::A10],
+        fix: None,
         next: Vec::new(),
     }
 }

@@ -55,21 +55,7 @@ pub enum Block {
 impl Page {
     /// All blocks in reading order, nested ones included.
     pub fn flat(&self) -> Vec<&Block> {
-        fn inner<'a>(blocks: &'a [Block], all: &mut Vec<&'a Block>) {
-            for block in blocks {
-                match block {
-                    Block::Columns(columns) => columns.iter().for_each(|one| inner(one, all)),
-                    Block::Folded(folded) => {
-                        all.push(block);
-                        inner(&folded.blocks, all);
-                    }
-                    block => all.push(block),
-                }
-            }
-        }
-        let mut all = Vec::new();
-        inner(&self.blocks, &mut all);
-        all
+        flat(&self.blocks)
     }
 
     /// Charts in reading order.
@@ -94,6 +80,22 @@ impl Page {
         }
         self.flat().into_iter().filter_map(id).collect()
     }
+}
+
+/// Blocks in reading order, nested ones included.
+pub(crate) fn flat(blocks: &[Block]) -> Vec<&Block> {
+    let mut all = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Columns(columns) => columns.iter().for_each(|one| all.extend(flat(one))),
+            Block::Folded(folded) => {
+                all.push(block);
+                all.extend(flat(&folded.blocks));
+            }
+            block => all.push(block),
+        }
+    }
+    all
 }
 
 /// How the reader should take a sentence.

@@ -49,15 +49,17 @@ fn part(rank: u8, text: String) -> ProgressPart {
 /// (c) and server (s), and failures in at most `columns`. The least important parts are dropped
 /// first.
 pub fn progress_line(info: &LevelInfo, pace: &Pace, progress: &Progress, columns: usize) -> String {
-    let mut parts = parts(info, pace, progress);
-    let line = |parts: &[ProgressPart]| {
-        parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("  ")
-    };
+    fit(&within(parts(info, pace, progress), columns), columns)
+}
+
+/// As many parts as fit, and at least those of rank 0.
+fn within(mut parts: Vec<ProgressPart>, columns: usize) -> String {
     loop {
-        let drawn = line(&parts);
+        let texts: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
+        let drawn = texts.join("  ");
         let last = parts.iter().map(|part| part.rank).max().unwrap_or(0);
         if width(&drawn) <= columns || last == 0 {
-            return fit(&drawn, columns);
+            return drawn;
         }
         parts.retain(|part| part.rank != last);
     }
@@ -75,18 +77,19 @@ pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
     if width(&whole) <= columns { whole } else { fit(block, columns) }
 }
 
-/// A level or trial that has ended: its place, load, figures, standing, and the best rate so far.
-pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
-    let mut parts = vec![format!("{:>4}", time(pace.elapsed_s)), place(info)];
+/// A level or trial that has ended: its place, load, figures, standing, and the best rate so far,
+/// in at most `columns` where possible.
+pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point, columns: usize) -> String {
+    let mut parts = vec![part(3, format!("{:>4}", time(pace.elapsed_s))), part(0, place(info))];
     let devices = point.turnover.as_ref().filter(|_| point.is_churn());
     let load = match point.offered_rate.or(devices.and(point.load.rate)) {
         Some(asked) => format!("{:>7} asked", per_second(asked)),
         None => {
             let what = if point.events.is_some() { "subs" } else { "conns" };
-            format!("{:>5} {what}", count(u64::from(point.load.connections)))
+            format!("{:>4} {what}", count(u64::from(point.load.connections)))
         }
     };
-    parts.push(load);
+    parts.push(part(0, load));
     let (rate, p50, p99) = match devices {
         Some(_) if is_held(point) => {
             let connect = &point.connections.connect_ns;
@@ -105,8 +108,9 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
             (format!("{}/s", rate_cell(point)), p50, p99)
         }
     };
-    parts.push(format!("{rate:>7}"));
-    parts.push(format!("p50 {p50:>6}  p99 {p99:>6}"));
+    parts.push(part(0, format!("{rate:>7}")));
+    parts.push(part(2, format!("p50 {p50:>6}")));
+    parts.push(part(1, format!("p99 {p99:>6}")));
     let requests = &point.requests;
     let failed = || format!("{} %", share(requests.failed + requests.unanswered, requests.sent));
     let without = match devices {
@@ -114,10 +118,10 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point) -> String {
         Some(turnover) => missed(turnover),
         None => failed(),
     };
-    parts.push(format!("{without:>5} failed"));
-    parts.extend(standing(info, point));
-    parts.extend(pace.best.map(|best| format!("best {}", per_second(best))));
-    parts.join("  ")
+    parts.push(part(0, format!("{without:>3} failed")));
+    parts.extend(standing(info, point).map(|word| part(0, word)));
+    parts.extend(pace.best.map(|best| part(4, format!("best {}", per_second(best)))));
+    within(parts, columns)
 }
 
 /// For a trial, whether it holds; for a level, whether its rate is not valid.
@@ -243,12 +247,14 @@ mod tests {
     fn a_level_that_has_ended_is_one_line() {
         let run = crate::fixtures::ramp_quota();
         let (mut info, _) = busy();
-        let line = |info: &LevelInfo, point: &Point| point_line(info, &PACE, point);
+        let line = |info: &LevelInfo, point: &Point| point_line(info, &PACE, point, 80);
         let first = line(&info, &run.record.points[0]);
         assert_eq!(
             first,
-            " 12s  3/8     16 conns  24.6k/s  p50  580us  p99 1.56ms    0 % failed  best 48.0k/s"
+            " 12s  3/8    16 conns  24.6k/s  p50  580us  p99 1.56ms  0 % failed  best 48.0k/s"
         );
+        let narrow = point_line(&info, &PACE, &run.record.points[0], 40);
+        assert_eq!(narrow, "3/8    16 conns  24.6k/s  0 % failed");
         let run = crate::fixtures::find_answer();
         info.of = 0;
         let missed = line(&info, &run.record.points[1]);
@@ -261,7 +267,7 @@ mod tests {
         let mut run = crate::fixtures::churn_turnover();
         let turnover = run.record.points[0].turnover.as_mut().unwrap();
         (turnover.begun, turnover.failed) = (400, 300);
-        let line = point_line(&info, &PACE, &run.record.points[0]);
+        let line = point_line(&info, &PACE, &run.record.points[0], 80);
         assert!(line.contains("75.0 % failed"), "{line}");
     }
 

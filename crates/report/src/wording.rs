@@ -11,7 +11,7 @@ use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ErrorClass;
 use model::units::{NS_PER_S, show_count};
-use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
+use model::verdict::{Ceiling, Confidence, Evidence, Gate, IntervalKind, Named, Verdict};
 use model::visit;
 pub(crate) use model::visit::{rate_asked, rate_of};
 use model::wall::{Side, WallId};
@@ -22,15 +22,21 @@ pub(crate) fn per_second(rate: f64) -> String {
     format!("{}/s", show_count(rate))
 }
 
+/// The ends of the interval as shown, if there is one and they differ in the digits that are shown.
+pub(crate) fn ends(ceiling: &Ceiling) -> Option<(String, String)> {
+    let (low, high) = (show_count(ceiling.low?), show_count(ceiling.high?));
+    (low != high).then_some((low, high))
+}
+
 /// The interval with its kind, if there is one: `47.9k to 48.5k at 95 % over 8 visits`.
 pub(crate) fn interval(ceiling: &Ceiling) -> Option<String> {
-    let (low, high) = (ceiling.low?, ceiling.high?);
+    let (low, high) = ends(ceiling)?;
     let of = match ceiling.interval {
         IntervalKind::Visits95 => format!("at 95 % over {} visits", ceiling.visits),
-        IntervalKind::MinMax => format!("lowest and highest of {} visits", ceiling.visits),
+        IntervalKind::MinMax => format!("over {} visits", ceiling.visits),
         IntervalKind::WithinRun => "inside this run".to_string(),
     };
-    Some(format!("{} to {} {of}", show_count(low), show_count(high)))
+    Some(format!("{low} to {high} {of}"))
 }
 
 /// How the rate changes over the plateau, if by more than the scatter of the visits.
@@ -398,8 +404,36 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     }
 }
 
-/// The wall of a point in a column: its name and id, `-` for none, `?` for unknown, and a question
-/// mark after a wall that is only suspected.
+/// The reason of a wall in plain words, and the first figure it rests on.
+pub(crate) fn reason_phrase(verdict: &Verdict) -> String {
+    let also = verdict.also.iter().map(|wall| format!("; {}", wall.reason()));
+    let reason = verdict.reason().unwrap_or(&verdict.name).to_string() + &also.collect::<String>();
+    match verdict.evidence.first() {
+        Some(first) if first.field == Evidence::FINDING => format!("{reason}: {}", first.value),
+        Some(first) => format!("{reason}: {}", paired(&first.field, &first.value)),
+        None => reason,
+    }
+}
+
+/// The codes of the walls of a verdict, and how sure it is: `S3, probable`.
+pub(crate) fn wall_code(verdict: &Verdict) -> String {
+    let also: String = verdict.also.iter().map(|wall| format!(" and {wall}")).collect();
+    format!("{}{also}, {}", verdict.wall.word(), verdict.confidence.word())
+}
+
+/// Field and value of evidence; of several, each field with its value.
+fn paired(field: &str, value: &str) -> String {
+    let (fields, values): (Vec<_>, Vec<_>) =
+        (field.split("; ").collect(), value.split("; ").collect());
+    if fields.len() != values.len() {
+        return format!("{field} {value}");
+    }
+    let pairs = fields.iter().zip(values).map(|(field, value)| format!("{field} {value}"));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+/// The wall of a point in a column: its name and id, `-` for none, and a question mark
+/// after a wall that is only suspected.
 pub(crate) fn wall_mark(verdict: &Verdict) -> String {
     match verdict.wall {
         Named::Wall(wall) if verdict.confidence == Confidence::Suspected => {
@@ -407,7 +441,7 @@ pub(crate) fn wall_mark(verdict: &Verdict) -> String {
         }
         Named::Wall(wall) => named_wall(wall),
         Named::None => "-".to_string(),
-        Named::Unknown => "?".to_string(),
+        Named::Unknown => "unknown".to_string(),
     }
 }
 
@@ -552,7 +586,7 @@ mod tests {
         };
         assert_eq!(said(IntervalKind::Visits95, 8), "47.9k to 48.5k at 95 % over 8 visits");
         let few = said(IntervalKind::MinMax, 2);
-        assert_eq!(few, "47.9k to 48.5k lowest and highest of 2 visits");
+        assert_eq!(few, "47.9k to 48.5k over 2 visits");
         assert_eq!(said(IntervalKind::WithinRun, 1), "47.9k to 48.5k inside this run");
         assert_eq!(drift(&ceiling), None);
         ceiling.drift = Some(-0.081);

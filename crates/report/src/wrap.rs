@@ -37,6 +37,14 @@ fn take(text: &str, room: usize) -> &str {
     text
 }
 
+/// Joins words that stay on one line: a figure and its name.
+pub(crate) const NO_BREAK: char = '\u{a0}';
+
+/// Words that stay on one line.
+pub(crate) fn together(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
 /// Lines of at most `room` columns, broken between words, or inside a word that is too long.
 pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let text = printable(text);
@@ -73,7 +81,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<String> {
     if !line.is_empty() || lines.is_empty() {
         lines.push(line);
     }
-    lines.iter().map(|line| line.trim_end().to_string()).collect()
+    lines.iter().map(|line| line.trim_end().replace(NO_BREAK, " ")).collect()
 }
 
 /// Like [`wrap`], with an ellipsis where lines beyond `lines_max` are left out.

@@ -46,6 +46,20 @@ const followDot = async () => {
   return wasOpen || !visit.open ? ["a dot does not lead to its visit"] : [];
 };
 
+// Runs in the page: links to what is folded unfold it; then everything is unfolded.
+const unfoldAll = async () => {
+  const faults = [];
+  for (const folded of document.querySelectorAll("section > details.part[id^=in-]")) {
+    if (folded.open) faults.push(`${folded.id} is open at first`);
+    const target = folded.querySelector("figure[id]") ?? folded.closest("section");
+    location.hash = `#${target.id}`;
+    await new Promise((done) => setTimeout(done, 50));
+    if (!folded.open) faults.push(`a link to ${target.id} does not unfold ${folded.id}`);
+    folded.open = true;
+  }
+  return faults;
+};
+
 // Runs in the page while it is laid out for print.
 const inspectPaper = () => {
   const root = document.documentElement;
@@ -108,6 +122,7 @@ const withoutScripts = async (tab) => {
 const check = async (browser, file, pictures) => {
   const faults = [];
   const tab = await Tab.open(browser, pathToFileURL(resolve(file)).href);
+  (await tab.evaluate(`(${unfoldAll})()`)).forEach((fault) => faults.push(fault));
   const look = async (where) => {
     await tab.settle();
     const seen = await tab.evaluate(`(${inspect})()`);

@@ -109,7 +109,7 @@ fn walls(tree: &Tree) -> Result<String> {
     let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
     let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
     let mut untested = Vec::new();
-    for (id, name) in &all {
+    for Wall { id, name, reason, fix } in &all {
         let is_it = |(_, docs): &(String, String)| docs.starts_with(&format!("{id}: "));
         let Some(at) = headers.iter().position(is_it) else {
             untested.push((id, name));
@@ -124,7 +124,8 @@ fn walls(tree: &Tree) -> Result<String> {
             docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
         }
         let docs = docs.replace("\n\n\n", "\n\n");
-        page += &section(&format!("{id}, {name}"), &docs);
+        let printed = wrapped(&format!("Printed: {reason}. Fix: {fix}."));
+        page += &section(&format!("{id}, {name}"), &format!("{docs}\n\n{printed}"));
     }
     page += "\n## Walls without a test\n\n";
     for (id, name) in untested {
@@ -136,19 +137,30 @@ fn walls(tree: &Tree) -> Result<String> {
 /// The parts of the header of a wall, in this order.
 const PARTS: [&str; 5] = ["Signals", "Rule", "Mimics", "Confirm", "Source"];
 
-/// Ids and names of all walls, from the list in the source of `model`.
-fn walls_of(source: &str) -> Result<Vec<(String, String)>> {
+/// A wall as the list in the source of `model` has it.
+struct Wall {
+    id: String,
+    name: String,
+    /// What happens there.
+    reason: String,
+    /// What moves it.
+    fix: String,
+}
+
+/// All walls, from the list in the source of `model`.
+fn walls_of(source: &str) -> Result<Vec<Wall>> {
     let (_, list) = source.split_once("\nwalls! {").context("the list of walls")?;
     let (list, _) = list.split_once("\n}").context("the end of the list of walls")?;
     let words: Vec<&str> = list.split('"').collect();
-    let pair = |pair: &[&str]| match pair {
-        [id, name] => {
+    let wall = |words: &[&str]| match words {
+        [id, name, _, reason, _, fix] => {
             let id = id.trim_matches(|letter: char| letter == ',' || letter.is_whitespace());
-            Some((id.to_string(), (*name).to_string()))
+            let [id, name, reason, fix] = [id, name, reason, fix].map(str::to_string);
+            Some(Wall { id, name, reason, fix })
         }
         _ => None,
     };
-    Ok(words.chunks(2).filter_map(pair).collect())
+    Ok(words.chunks(6).filter_map(wall).collect())
 }
 
 fn record(tree: &Tree) -> Result<String> {
@@ -265,6 +277,9 @@ mod tests {
         assert!(found.contains("the page cannot be made"), "{found}");
     }
 
+    const WALLS: &str = "\nwalls! {\n    K7 \"ring\":\n        \"r\" => \"f\",\n    K8 \"link\":\n\
+                         \"full\" =>\n \"widen\",\n}\n";
+
     #[test]
     fn walls_with_a_file_are_described_and_the_others_listed() {
         let header = "//! K8: it is full.\n//!\n//! Signals: s.\n//! Rule: r.\n//! Mimics: m.\n\
@@ -273,11 +288,12 @@ mod tests {
             Tree::sample(&[
                 ("crates/judge/src/walls/server_link.rs", header),
                 ("crates/judge/src/walls/helper.rs", "//! No wall.\n"),
-                ("crates/model/src/wall.rs", "\nwalls! {\n    K7 \"ring\", K8 \"link\",\n}\n"),
+                ("crates/model/src/wall.rs", WALLS),
             ])
         };
         let page = walls(&sample(header)).unwrap();
         assert!(page.contains("## K8, link\n\nIt is full.\n\nSignals: s.\n\nRule: r.\n"), "{page}");
+        assert!(page.contains("Source: o.\n\nPrinted: full. Fix: widen.\n"), "{page}");
         assert!(page.ends_with("## Walls without a test\n\n- K7, ring\n"), "{page}");
         assert!(!page.contains("No wall"), "{page}");
         let without = walls(&sample(&header.replace("Mimics", "Looks"))).unwrap_err();

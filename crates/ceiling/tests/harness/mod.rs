@@ -110,6 +110,7 @@ pub fn alone(mut command: Command) -> Command {
     let kept = kept.filter_map(|name| Some((name, std::env::var_os(name)?)));
     let home = env!("CARGO_TARGET_TMPDIR");
     command.env_clear().envs(kept).env("HOME", home).env("CEILING_RUNS", "none");
+    command.env("LC_ALL", "C.UTF-8");
     command
 }
 

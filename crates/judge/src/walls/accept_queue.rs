@@ -72,7 +72,6 @@ pub(crate) fn overflow(case: &Case<'_>) -> Test {
     }
     Test::Seen(
         with_unserved(case, seen)
-            .next("accept faster: more acceptors, or one listener per worker with SO_REUSEPORT")
             .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),
     )
 }

@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if let Some(seen) = by_turns(case) {
         return Test::Seen(
             seen.next("start a second process of the server, and repeat: it has its own lock")
-                .next(
+                .fixed_by(
                     "do less work under that lock (interpreter: move work outside it), or split it",
                 ),
         );
@@ -57,12 +57,12 @@ pub fn test(case: &Case<'_>) -> Test {
         }
         (None, None) => return Test::NotSeen,
     };
-    let mut seen = seen.next("find the lock (mutex or block profile, perf lock, off-CPU stacks)");
+    let mut seen = seen;
     if waiting.downstream.is_some_and(|waits| waits >= 0.8) {
         let what = "the server also waits for another service: a pool of connections (A3)?";
         seen.against.push(what.to_string());
     }
-    Test::Seen(seen.next("do less work under that lock, or split it"))
+    Test::Seen(seen)
 }
 
 /// The requests at one lock, whatever else is busy.

@@ -26,9 +26,9 @@ pub fn test(case: &Case<'_>) -> Test {
     if let Some(seen) =
         super::cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client")
     {
-        return Test::Seen(
-            seen.next("raise the CPU quota of the generator's group, or run it outside that group"),
-        );
+        return Test::Seen(seen.fixed_by(
+            "raise the CPU quota of the generator's group, or run it outside that group",
+        ));
     }
     let allowed = case.client_cpus();
     let (Some(busy), Some(load)) = (case.busy(Whose::Client, &allowed), case.worker_load()) else {
@@ -60,9 +60,7 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(load),
             &format!("over {:.0} %", full * 100.0),
         );
-    Test::Seen(
-        seen.next("give the generator more CPUs (--cpus, -t), a second host, or cheaper requests"),
-    )
+    Test::Seen(seen)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let needed = case.point.connections.asked + 100;
-    Test::Seen(seen.next(format!("allow more open files: ulimit -n {needed}")))
+    Test::Seen(seen.fixed_by(format!("allow more open files: ulimit -n {needed}")))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(seen) = shaping::full_of_packets(&links, "client") else { return Test::NotSeen };
     let depth = case.point.load.depth * 4;
     Test::Seen(
-        seen.next(format!("send several requests at once: -p {depth}"))
+        seen.fixed_by(format!("send several requests at once: -p {depth}"))
             .next("use a second client host, or one whose link carries more packets"),
     )
 }

@@ -44,8 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.with(family, "client", (source, ["sockets"]), field, held.to_string(), rule);
     }
     Test::Seen(
-        seen.next("keep connections alive, so that they need no new port")
-            .next("connect from more addresses: --source auto, or --source A,B")
+        seen.next("connect from more addresses: --source auto, or --source A,B")
             .next("widen net.ipv4.ip_local_port_range"),
     )
 }

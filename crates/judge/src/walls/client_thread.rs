@@ -60,7 +60,7 @@ pub fn test(case: &Case<'_>) -> Test {
     } else {
         "run the generator on a host with more CPUs".to_string()
     };
-    Test::Seen(seen.next(step))
+    Test::Seen(seen.fixed_by(step))
 }
 
 /// Whether the rate is flat over a ramp while the server does next to nothing.
@@ -80,7 +80,10 @@ mod tests {
         fixture.trial.threads = 1;
         fixture.worker(0.98, 0.01);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.families() == 2 && seen.next[0].contains("-t 2"), "{seen:?}");
+        assert!(
+            seen.families() == 2 && seen.fix == Some("use more threads: -t 2".into()),
+            "{seen:?}"
+        );
         fixture.worker(0.80, 0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
     }

@@ -91,7 +91,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let max = table.max * 4;
     Test::Seen(
-        seen.next(format!(
+        seen.fixed_by(format!(
             "on {place}: sysctl net.netfilter.nf_conntrack_max={max} (in the initial namespace)"
         ))
         .next(format!("exempt the port from tracking (notrack) on {place}")),
@@ -192,7 +192,8 @@ mod tests {
             assert_eq!(full.name, "connection tracking table of the client");
             assert_eq!(full.evidence[0].host, "client");
             assert_eq!(full.ceiling.unwrap().kind, CeilingKind::AtLeast, "not the server's");
-            assert!(full.next[0].starts_with("on the client's host: sysctl"), "{:?}", full.next);
+            let fix = full.fix.unwrap();
+            assert!(fix.starts_with("on the client's host: sysctl"), "{fix}");
         }
         let mut fixture = Fixture::good();
         fixture.apart();
@@ -205,7 +206,11 @@ mod tests {
             (full.name.as_str(), full.evidence[0].host.as_str()),
             (WallId::K10.name(), "server")
         );
-        assert!(full.next[0].starts_with("on the server's host: sysctl"), "{:?}", full.next);
+        assert!(
+            full.fix.as_ref().unwrap().starts_with("on the server's host: sysctl"),
+            "{:?}",
+            full.fix
+        );
         fixture.far().conntrack = Some(table(190, 0));
         fixture.observed.conntrack = Some(table(190, 7));
         assert_eq!(judged(&mut fixture).side, Side::Client, "only that table lost packets");

@@ -57,10 +57,7 @@ pub fn test(case: &Case<'_>) -> Test {
             &format!("over {:.2}", PART_MIN * share),
         );
     let seen = super::shaping::with_unsent(case, seen);
-    Test::Seen(
-        seen.next("set TCP_NODELAY in the server, or send each response in one write")
-            .next("strace -e trace=network,write: are there two small writes per response?"),
-    )
+    Test::Seen(seen.next("strace -e trace=network,write: are there two small writes per response?"))
 }
 
 /// The percentile at which latencies cluster at a mode, and the share of responses from there on.

@@ -80,7 +80,7 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             percent(explained),
             "over 70 %",
         );
-    let seen = seen.next(format!("measure {to} by itself, and watch its process"));
+    let seen = seen.fixed_by(format!("measure {to} by itself, and watch its process"));
     Some(seen.next("more connections to it help only if it has CPU to spare"))
 }
 
@@ -134,7 +134,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
             format!("{places:.1}"),
             "no more than go over its connections, however many requests are in flight",
         );
-    let seen = seen.next(format!(
+    let seen = seen.fixed_by(format!(
         "give the server more connections to {to}: if the rate rises, their number is the limit \
          (a pool, A2); if not, {to} is"
     ));
@@ -163,7 +163,10 @@ mod tests {
     #[test]
     fn connections_that_wait_for_a_service_are_seen() {
         let Test::Seen(seen) = super::test(&proxy(1.9).case()) else { panic!("not seen") };
-        assert!(seen.families() == 2 && seen.next[0].contains("10.0.0.9"), "{seen:?}");
+        assert!(
+            seen.families() == 2 && seen.fix.as_ref().unwrap().contains("10.0.0.9"),
+            "{seen:?}"
+        );
         assert_eq!(super::test(&proxy(0.4).case()), Test::NotSeen, "A2: it responds at once");
         assert_eq!(super::test(&proxy(9.0).case()), Test::NotSeen, "long polls");
     }
@@ -193,7 +196,10 @@ mod tests {
             super::test(&crate::case::Case { ramp: &ramp, ..fixture.case() })
         };
         let Test::Seen(seen) = test(&fixture, 2_000_000, 990.0) else { panic!("not seen") };
-        assert!(seen.families() == 2 && seen.next[0].contains("10.0.0.9"), "{seen:?}");
+        assert!(
+            seen.families() == 2 && seen.fix.as_ref().unwrap().contains("10.0.0.9"),
+            "{seen:?}"
+        );
         assert_eq!(test(&fixture, 5_000_000, 990.0), Test::NotSeen, "five at once, and two calls");
         assert_eq!(test(&fixture, 2_000_000, 300.0), Test::NotSeen, "the rate follows the load");
         fixture.observed.downstreams.as_mut().unwrap()[0].connections = 4.0;

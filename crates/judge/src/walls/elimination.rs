@@ -70,7 +70,7 @@ pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
     }
     let alone = below_its_places(case).or_else(|| first_of_levels(case))?;
     let places = case.point.rate * alone.ns / NS_PER_S as f64;
-    let (wall, rule, against, next) = match places {
+    let (wall, rule, against, fix) = match places {
         _ if places >= SEVERAL_MIN => SEVERAL,
         _ if ONE.contains(&places) => SINGLE,
         _ if places < NONE_MAX && alone.is_first && is_alike(case) => PACED,
@@ -84,21 +84,21 @@ pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
     let seen = seen
         .clone()
         .with(Family::RampShape, "client", ("ramp", ["latency_ns"]), &field, count(places), rule)
-        .next(next)
         .next(what_it_waits_in(case));
     let mut seen = inside(case, seen);
+    seen.fix = fix.map(|fix| fix.replace("{}", &format!("{places:.0}")));
     seen.against.push(against.to_string());
     Some((wall, seen))
 }
 
-type Named = (WallId, &'static str, &'static str, &'static str);
+type Named = (WallId, &'static str, &'static str, Option<&'static str>);
 
 const SEVERAL: Named = (
     WallId::A2,
     "requests the server works on at once: the places of a pool",
     "by elimination: another service over a Unix socket (A3) looks the same, and so does a lock \
      (A1) or a limiter (A4) if each request also waits for something else",
-    "give that pool more places, or shorten what a request waits for there: the rate follows",
+    Some("give that pool more places (it has about {}), or shorten what a request waits for there"),
 );
 
 const SINGLE: Named = (
@@ -106,15 +106,14 @@ const SINGLE: Named = (
     "one request at a time: a section that all requests pass",
     "by elimination: a pool with one place (A2) looks the same, and another service over one Unix \
      socket (A3)",
-    "find the lock (mutex or block profile, off-CPU stacks); do less under it, or split it",
+    None,
 );
 
 const PACED: Named = (
     WallId::A4,
     "under 0.3: no resource held by a request limits; requests are let through at a fixed pace",
     "by elimination: a server that does its work at fixed intervals looks the same",
-    "look for a limit in the settings of the server, a proxy or a library; repeat with another \
-     key (address, header, account)",
+    None,
 );
 
 fn count(places: f64) -> String {

@@ -57,10 +57,10 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let next = "give the generator dedicated CPUs (--cpus, -t) or a second host".to_string();
     let Some(rate) = case.point.load.rate else {
-        return Test::Seen(could_be(case, seen, moved).next(next));
+        return Test::Seen(could_be(case, seen, moved).fixed_by(next));
     };
     let lower = show_count(rate / 2.0);
-    Test::Seen(seen.next(format!("{next}, or lower the rate (-R {lower})")))
+    Test::Seen(seen.fixed_by(format!("{next}, or lower the rate (-R {lower})")))
 }
 
 /// The most that a punctual generator with as many requests in flight would have reached.
@@ -166,7 +166,7 @@ mod tests {
         let shown = |rate| format!("{}/s", model::units::show_count(rate));
         let rate = fixture.point.rate;
         assert_eq!(*rates, format!("{}; {}", shown(rate), shown(rate * 2.0)));
-        assert!(!seen.next[0].contains("-R"), "there is no rate to lower: {seen:?}");
+        assert!(!seen.fix.as_ref().unwrap().contains("-R"), "there is no rate to lower: {seen:?}");
         fixture.trial.threads = 1;
         fixture.worker(0.98, 0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the generator is full: C2");

@@ -98,8 +98,7 @@ fn counted(case: &Case<'_>) -> Option<Seen> {
 }
 
 fn with_steps(seen: Seen) -> Seen {
-    seen.next("look for a limit in the settings of the server, a proxy or a library")
-        .next("repeat with another key (address, header, account): does the rate change?")
+    seen.next("repeat with another key (address, header, account): does the rate change?")
 }
 
 /// Share of the responses that are refusals, if there are many of them but not only refusals.

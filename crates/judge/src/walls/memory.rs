@@ -61,7 +61,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "its own group hit no limit: the host or another group is short of memory".to_string(),
         );
     }
-    Test::Seen(seen.next("give the server's group more memory, and see whether the stalls end"))
+    Test::Seen(seen)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.against.push(what.to_string());
     }
     let lower = case.point.rate * 0.8;
-    Test::Seen(seen.next(format!(
+    Test::Seen(seen.fixed_by(format!(
         "lower the rate by 20 % (-R {lower:.0}): loss that stays comes from the path"
     )))
 }

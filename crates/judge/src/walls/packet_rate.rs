@@ -19,7 +19,7 @@ use model::units::show_count;
 pub fn test(case: &Case<'_>) -> Test {
     let links = case.server_links();
     if let Some(seen) = shaping::full_of_packets(&links, case.server_host_name()) {
-        return Test::Seen(seen.next(next(case)));
+        return Test::Seen(seen.fixed_by(fix(case)));
     }
     let Some(server) = case.server_side().filter(|server| server.qdiscs.is_some()) else {
         let is_stated = links.iter().any(|one| one.packets_s.is_some());
@@ -38,11 +38,11 @@ pub fn test(case: &Case<'_>) -> Test {
     ));
     Test::Seen(
         seen.next("request longer responses: if the rate stays, packets are the limit")
-            .next(next(case)),
+            .fixed_by(fix(case)),
     )
 }
 
-fn next(case: &Case<'_>) -> String {
+fn fix(case: &Case<'_>) -> String {
     format!("send several requests at once: -p {}", case.point.load.depth * 4)
 }
 

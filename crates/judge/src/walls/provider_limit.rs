@@ -77,14 +77,13 @@ pub fn test(case: &Case<'_>) -> Test {
         return if is_tested { Test::NotSeen } else { Test::Untested };
     }
     let of_client = seen.findings.iter().all(|finding| finding.evidence.host == "client");
-    let mut next = "use an instance with a larger network allowance, or more instances";
+    let mut fix = "use an instance with a larger network allowance, or more instances";
     if of_client {
         seen = seen.at(Side::Client, "provider allowance of the client");
-        next =
-            "for the generator, use an instance with a larger network allowance, or more of them";
+        fix = "for the generator, use an instance with a larger network allowance, or more of them";
     }
     Test::Seen(
-        seen.next(next)
+        seen.fixed_by(fix)
             .next("find out which one: several requests at once (-p), or shorter responses"),
     )
 }
@@ -168,7 +167,8 @@ mod tests {
         assert_eq!((ours.wall, ours.side), (Named::Wall(WallId::N4), Side::Client));
         assert_eq!(ours.name, "provider allowance of the client");
         assert_eq!(ours.ceiling.unwrap().kind, CeilingKind::AtLeast);
-        assert!(ours.next[0].starts_with("for the generator, "), "{:?}", ours.next);
+        let fix = ours.fix.as_deref().unwrap_or_default();
+        assert!(fix.starts_with("for the generator, "), "{fix}");
     }
 
     #[test]

@@ -49,10 +49,7 @@ pub fn test(case: &Case<'_>) -> Test {
             "only {resent} segments were sent again: the drops may be other traffic"
         ));
     }
-    Test::Seen(
-        seen.next("raise net.core.netdev_max_backlog fourfold, and see whether the rate follows")
-            .next("spread receive work over more CPUs (RPS, RSS)"),
-    )
+    Test::Seen(seen.next("spread receive work over more CPUs (RPS, RSS)"))
 }
 
 #[cfg(test)]

@@ -65,10 +65,7 @@ fn in_softirq(case: &Case<'_>) -> Test {
         seen.against
             .push("both sides share the host: the generator's packets count too".to_string());
     }
-    Test::Seen(
-        seen.next("spread receive work over CPUs: more queues (ethtool -L), or RPS (rps_cpus)")
-            .next("use more connections, so that they spread over more queues"),
-    )
+    Test::Seen(seen.next("use more connections, so that they spread over more queues"))
 }
 
 /// Share of the host's packets that one CPU took in.

@@ -38,13 +38,13 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::ThreadStates,
         "server",
         ("/proc/stat, schedstat", ["cpus", "server_threads"]),
-        "busy share of its CPUs; of its threads' time spent waiting for one",
+        "part of its CPUs in use; of its threads' time spent waiting for one",
         format!("{}; {}", percent(busy), percent(waiting)),
         "over 92 %; over 5 %, or threads for all CPUs",
     );
     let mut seen = with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(str::to_string));
-    Test::Seen(seen.next("profile the server; cheaper requests or another CPU move this wall"))
+    Test::Seen(seen)
 }
 
 /// Adds the share of sampled server sockets with requests the application has not read.

@@ -44,7 +44,10 @@ pub fn test(case: &Case<'_>) -> Test {
             "any",
         );
     let wanted = files.limit * 4;
-    Test::Seen(seen.next(format!("prlimit --pid {} --nofile={wanted}:{wanted}", files.pid)))
+    Test::Seen(seen.fixed_by(format!(
+        "allow the server more: prlimit --pid {} --nofile={wanted}:{wanted}",
+        files.pid
+    )))
 }
 
 #[cfg(test)]

@@ -44,11 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 fn told(seen: Seen) -> Test {
-    Test::Seen(
-        seen.next("request shorter responses: half the bytes, twice the rate").next(
-            "raise the limit of that discipline (tc qdisc show), use a faster link, or compress",
-        ),
-    )
+    Test::Seen(seen.next("request shorter responses: half the bytes, twice the rate"))
 }
 
 /// Without a probe there, a stated limit is compared with what arrives here.

@@ -67,13 +67,13 @@ fn packet_bytes(qdisc: &QdiscUse) -> f64 {
 pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
     let source = format!("qdisc {} of {}", qdisc.kind, qdisc.interface);
     let (bytes, packets) = (show_count(qdisc.bytes_s), show_count(qdisc.packets_s));
-    let field = format!("times it held packets back, packets dropped, at {bytes} B/s");
+    let field = format!("at {bytes}B/s, packets held back; packets dropped");
     let mut seen = Seen::default().with(
         Family::HardCounter,
         host,
         (&source, ["qdiscs"]),
         &field,
-        format!("+{}, +{}", qdisc.overlimits, qdisc.drops),
+        format!("{}; {}", qdisc.overlimits, qdisc.drops),
         "rising in the window",
     );
     if qdisc.waiting >= WAITING_MIN {

@@ -1,7 +1,6 @@
 //! A8: the server closes connections after few requests, and each new connection costs a handshake.
 //!
-//! Signals: connections opened again per response, requests per connection, connections in the
-//! accept queue, time to connect.
+//! Signals: connections opened again per response, connections in the accept queue, time to connect.
 //! Rule: more than one connection was reopened per 100 responses although the load closes none,
 //! both sides have CPU to spare, and connecting takes the time: the accept queue holds on average
 //! more than 10 % as many connections as there are requests in flight, or connecting takes over 10
@@ -18,6 +17,7 @@
 use super::{Family, Seen, Test, downstream, worker_pool};
 use crate::case::{Case, percent};
 use model::units::show_ns;
+use model::wall::WallId;
 
 /// Connections reopened per response.
 const REOPENED_MIN: f64 = 0.01;
@@ -43,15 +43,14 @@ pub fn test(case: &Case<'_>) -> Test {
     if !client_slack || !server_slack || !is_held_up || is_full {
         return Test::NotSeen;
     }
-    let each = case.point.connections.requests_each.p50;
     let connect_ns = case.point.connections.connect_ns.p50.unwrap_or(0) as f64;
     let seen = Seen::default()
         .with(
             Family::HardCounter,
             "client",
             ("engine", ["latency_ns"]),
-            "connections reopened per response; requests per connection, median",
-            format!("{reopened:.3}; {}", each.map_or("-".to_string(), |each| each.to_string())),
+            "connections reopened per response",
+            format!("{reopened:.3}"),
             "over 0.01, although the load closes none",
         )
         .with(
@@ -62,11 +61,8 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",
         );
-    Test::Seen(seen.next(STEP))
+    Test::Seen(seen)
 }
-
-const STEP: &str =
-    "let the server keep connections longer (keep-alive, limit of requests per connection)";
 
 /// Connections reopened per response, if there are many and the load closes none.
 fn closed_by_server(case: &Case<'_>) -> Option<f64> {
@@ -96,7 +92,7 @@ fn all_at_work(case: &Case<'_>) -> bool {
 
 /// A note for another wall that handshakes make worse.
 pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
-    closed_by_server(case).map(|_| STEP)
+    closed_by_server(case).map(|_| WallId::A8.fix())
 }
 
 #[cfg(test)]

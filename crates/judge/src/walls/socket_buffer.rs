@@ -34,7 +34,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let share = limited.by_buffer.max(by_window);
     if let Some(seen) = blocked_in_send(case, limited.unread) {
         return Test::Seen(
-            seen.next("set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem"),
+            seen.fixed_by("set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem"),
         );
     }
     let is_hot = case.client_has_slack() == Some(false) || case.server_has_slack() == Some(false);
@@ -73,7 +73,7 @@ pub fn test(case: &Case<'_>) -> Test {
         }
     }
     Test::Seen(
-        seen.next(cure)
+        seen.fixed_by(cure)
             .next("shorten the responses: if they fit the buffer, they take one round trip"),
     )
 }

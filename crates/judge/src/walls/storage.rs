@@ -59,10 +59,7 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(used),
         "over 10 %",
     );
-    Test::Seen(
-        seen.next("write less often to the disk: group commits, or no fsync per request")
-            .next("try a faster device, or tmpfs to see how much storage costs"),
-    )
+    Test::Seen(seen.next("try a faster device, or tmpfs to see how much storage costs"))
 }
 
 /// Whether storage is in use all the time.

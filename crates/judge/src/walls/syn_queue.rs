@@ -48,10 +48,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if dropped + cookies == 0 {
         seen.against.push("the kernel also drops SYNs when it lacks memory or a route".to_string());
     }
-    Test::Seen(
-        seen.next("set a longer backlog, with net.core.somaxconn at least as long")
-            .next("without cookies, also raise net.ipv4.tcp_max_syn_backlog"),
-    )
+    Test::Seen(seen.next("without cookies, also raise net.ipv4.tcp_max_syn_backlog"))
 }
 
 /// Whether the kernel responds to every SYN with a cookie, a setting for tests.

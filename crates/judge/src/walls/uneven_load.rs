@@ -86,7 +86,7 @@ pub fn test(case: &Case<'_>) -> Test {
         seen.against.push(what.to_string());
     }
     Test::Seen(
-        seen.next(more_connections(case))
+        seen.fixed_by(more_connections(case))
             .next("reconnect: with other source ports another worker should be the hot one"),
     )
 }
@@ -127,7 +127,7 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
             Family::ThreadStates,
             "server",
             ("schedstat, syscall", ["server_threads"]),
-            &format!("workers of {workers} that nearly always had work; the next one"),
+            &format!("of {workers} workers, nearly always at work; the next one"),
             format!("{connections}; {others}"),
             "as many as connections; under 70 %",
         )
@@ -139,7 +139,7 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
             format!("{connections} for {workers}"),
             "fewer than workers: some get none",
         )
-        .next(more_connections(case))
+        .fixed_by(more_connections(case))
 }
 
 /// CPU time that the busiest thread of each serving process needed, for processes with the same

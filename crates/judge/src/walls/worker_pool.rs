@@ -69,7 +69,7 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let (workers, each_ms) = (asleep.round().max(1.0), asleep / case.point.rate * 1e3);
-    Test::Seen(seen.next(format!(
+    Test::Seen(seen.fixed_by(format!(
         "run more than {workers:.0} workers, or shorten the {each_ms:.1} ms that each waits per \
          request"
     )))
@@ -170,7 +170,7 @@ mod tests {
     fn sleeping_workers_before_unread_requests_are_seen() {
         let mut fixture = pool();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.families() == 2 && seen.next[0].contains("than 2"), "{seen:?}");
+        assert!(seen.families() == 2 && seen.fix.as_ref().unwrap().contains("than 2"), "{seen:?}");
         assert!(seen.against[0].contains("A4"), "{seen:?}");
         fixture.unread_at_server(0.3);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "half of them are elsewhere");

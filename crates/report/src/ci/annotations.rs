@@ -42,7 +42,7 @@ mod tests {
     fn what_failed_is_annotated_in_one_line_each() {
         let report = Report::of_run(&fixtures::load_open(), Strictness::OfFigure);
         let expected = [
-            "::error title=ceiling%3A errors<0.1%25::missed: measured 20.7%25, 205 times over",
+            "::error title=ceiling%3A errors<0.1%25::missed: measured 20.7%25, 206 times the bound",
             "::error title=ceiling%3A max<5s::undecided: max falls among 64 requests without a \
              response",
         ];

@@ -19,11 +19,14 @@ pub(super) fn header(page: &Page) -> String {
 
 /// The blocks of a page, inside an open section.
 pub(super) fn blocks(page: &Page) -> String {
+    with_charts(&page.blocks, &page.anchors(), HINT)
+}
+
+/// Neighbouring charts stand side by side; the hint is above the first of them.
+fn with_charts(blocks: &[Block], anchors: &BTreeSet<&str>, mut hint: &str) -> String {
     let mut markup = String::new();
-    let anchors = page.anchors();
-    let mut hint = HINT;
-    for neighbours in page.blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
-        let drawn: String = neighbours.iter().map(|one| block(one, &anchors)).collect();
+    for neighbours in blocks.chunk_by(|left, right| is_chart(left) && is_chart(right)) {
+        let drawn: String = neighbours.iter().map(|one| block(one, anchors)).collect();
         if is_chart(&neighbours[0]) {
             markup.push_str(&format!("{hint}<div class=\"charts\">\n{drawn}</div>\n"));
             hint = "";
@@ -94,7 +97,7 @@ fn columns(columns: &[Vec<Block>], anchors: &BTreeSet<&str>) -> String {
 
 fn folded(folded: &Folded, anchors: &BTreeSet<&str>) -> String {
     let [id, title, said] = [&folded.id, &folded.title, &folded.said].map(|text| escape(text));
-    let blocks: String = folded.blocks.iter().map(|one| block(one, anchors)).collect();
+    let blocks = with_charts(&folded.blocks, anchors, "");
     format!(
         "<details class=\"part\" id=\"{id}\">\n<summary>{title} <span class=\"faint\">{said}</span>\
          </summary>\n{blocks}</details>\n"

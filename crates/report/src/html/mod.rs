@@ -179,7 +179,8 @@ mod tests {
         for (name, run) in fixtures::all() {
             let file = html(&run).replace("<wbr>", "");
             let mut cells = 0;
-            for block in page_of(&run, Detail::Everything).blocks {
+            let page = page_of(&run, Detail::Everything);
+            for block in page.flat() {
                 match block {
                     Block::Banner(banner) => {
                         assert!(file.contains(&escape(&banner.text)), "{name}: {}", banner.text);

@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn two_days_read_like_this() {
         let page = across(&of(&[Outcome::Failed, Outcome::Undecided]));
-        insta::assert_snapshot!("across", crate::text::draw(&page, crate::Style::Plain));
+        insta::assert_snapshot!("across", crate::text::draw(&page, crate::Style::PLAIN));
     }
 
     #[test]

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn advice_reads_like_this() {
-        let text = crate::text_advice(&made_up(), crate::Style::Plain);
+        let text = crate::text_advice(&made_up(), crate::Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(text.matches("-d 20s").count(), 1, "a command stands once");
         insta::assert_snapshot!("advice", text);

@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn everything_reads_like_this() {
         let page = Page { title: String::new(), subtitle: String::new(), blocks: blocks(&of()) };
-        insta::assert_snapshot!("analysis", crate::text::draw(&page, crate::Style::Plain));
+        insta::assert_snapshot!("analysis", crate::text::draw(&page, crate::Style::PLAIN));
     }
 
     #[test]

@@ -221,6 +221,6 @@ mod tests {
         let given = Given::default();
         let audit =
             Audit { schema: SCHEMA.into(), given, accounts: vec![account], together: vec![] };
-        insta::assert_snapshot!(text_audit(&audit, Style::Plain));
+        insta::assert_snapshot!(text_audit(&audit, Style::PLAIN));
     }
 }

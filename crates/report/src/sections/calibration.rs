@@ -145,7 +145,7 @@ mod tests {
             ],
             all: Tally { knob: String::new(), inside: 1, outside: 1, open: 1 },
         };
-        let text = crate::text_calibration(&of, crate::Style::Plain);
+        let text = crate::text_calibration(&of, crate::Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!("calibration", text);
     }
@@ -155,7 +155,7 @@ mod tests {
         let (mut of, runs) = crate::fixtures::experiment();
         assert!(predictions(&of).is_none());
         of.predictions = vec![kept("T5", Some(0.54), Some(true))];
-        let text = crate::text_experiment(&of, &runs, crate::Style::Plain);
+        let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
         assert!(text.contains("rps against as it is") && text.contains("+5.1 %"), "{text}");
     }
 }

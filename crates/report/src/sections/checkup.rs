@@ -80,7 +80,7 @@ mod tests {
                 check("drivers", Fitness::Caution, "epoll; uring: seccomp", "more CPU", "allow it"),
             ],
         };
-        let text = crate::text_checkup(&of, crate::Style::Plain);
+        let text = crate::text_checkup(&of, crate::Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!("checkup", text);
         let first = |of: &Checkup| banner(of).text;

@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn comparisons_read_well() {
         let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
-        let text = crate::text_compared(&comparison(&[]), &a, &b, crate::Style::Plain);
+        let text = crate::text_compared(&comparison(&[]), &a, &b, crate::Style::PLAIN);
         insta::assert_snapshot!("compared", text);
         let html = crate::html_compared(&comparison(&[]), &a, &b);
         assert!(html.contains("<figure class=\"flame\" id=\"difference-cpu\">"));

@@ -202,11 +202,14 @@ mod tests {
     #[test]
     fn cells_are_compared_within_blocks() {
         let (of, runs) = fixtures::blocks();
-        let text = crate::text_experiment(&of, &runs, crate::Style::Plain);
+        let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
         insta::assert_snapshot!("experiment_blocks", text);
         let (of, runs) = fixtures::visits();
-        let text = crate::text_experiment(&of, &runs, crate::Style::Plain);
-        assert!(text.lines().all(|line| line.chars().count() <= crate::text::WIDTH), "{text}");
+        let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= crate::Style::PLAIN.columns),
+            "{text}"
+        );
         insta::assert_snapshot!("experiment_visits", text);
     }
 }

@@ -10,9 +10,7 @@ use model::verdict::{Alternative, Evidence, Named, Verdict};
 pub fn evidence(run: &Run) -> Vec<Block> {
     let verdict = &run.record.verdict;
     let mut blocks = Vec::new();
-    if verdict.evidence.is_empty() {
-        blocks.push(Block::Text("No evidence was recorded for this verdict.".to_string()));
-    } else {
+    if !verdict.evidence.is_empty() {
         let columns = ["host", "figure", "value", "rule"].map(Column::words).to_vec();
         let mut table = Table::new(columns);
         for evidence in &verdict.evidence {

@@ -44,7 +44,7 @@ mod tests {
         let open = "max<5s | UNDECIDED | - | max falls among 64 requests without a response";
         let expected = [
             (Mark::None, "p50<1s | met | 79 % to spare | measured 212ms"),
-            (Mark::Broken, "errors<0.1% | MISSED | 205 times over | measured 20.7%"),
+            (Mark::Broken, "errors<0.1% | MISSED | 206 times the bound | measured 20.7%"),
             (Mark::Caution, open),
         ];
         assert_eq!(rows, expected.map(|(mark, text)| (mark, text.to_string())));

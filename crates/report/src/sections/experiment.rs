@@ -513,10 +513,10 @@ mod tests {
             let id = run.as_ref().map(|run| run.record.id.clone());
             cell.fate = id.map_or(Fate::NotReached, |run| Fate::Measured { run });
         }
-        let text = crate::text_experiment(&of, &own, crate::Style::Plain);
+        let text = crate::text_experiment(&of, &own, crate::Style::PLAIN);
         insta::assert_snapshot!("experiment_tables", text);
         let alike = [Some(fixtures::ramp_quota()), Some(fixtures::ramp_quota()), None, None];
-        let text = crate::text_experiment(&of, &alike, crate::Style::Plain);
+        let text = crate::text_experiment(&of, &alike, crate::Style::PLAIN);
         assert!(!text.contains("Servers") && !text.contains("Events"), "{text}");
     }
 
@@ -565,7 +565,7 @@ mod tests {
     fn the_page_reads_like_this() {
         let (of, runs) = fixtures::experiment();
         let page = experiment_briefly(&of, &runs);
-        insta::assert_snapshot!("experiment", crate::text::draw(&page, crate::Style::Plain));
+        insta::assert_snapshot!("experiment", crate::text::draw(&page, crate::Style::PLAIN));
         let html = crate::html_experiment(&of, &runs);
         assert!(html.contains("NOT A SERVER MEASUREMENT") && html.contains("SIGKILL"));
     }

@@ -138,11 +138,11 @@ mod tests {
             bytes: 294_000_000,
         };
         let now = "2026-01-09T12:00:07Z".parse().unwrap();
-        let text = crate::text_inventory(&of, now, crate::Style::Plain);
+        let text = crate::text_inventory(&of, now, crate::Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!("inventory", text);
         let none = Inventory { runs: vec![], count: 0, bytes: 0, ..of };
-        let text = crate::text_inventory(&none, now, crate::Style::Plain);
+        let text = crate::text_inventory(&none, now, crate::Style::PLAIN);
         assert!(text.contains("There are no runs."), "{text}");
     }
 }

@@ -82,7 +82,8 @@ pub mod tuning;
 
 pub mod definitions;
 
-use crate::page::{Block, Page};
+use crate::page::{Block, Folded, Page};
+use crate::wording::{broken_gates, plural};
 use model::run::Run;
 
 /// How much of a run is drawn. Text starts with the brief result at every depth; the sections
@@ -188,7 +189,72 @@ pub fn page_of(run: &Run, detail: Detail) -> Page {
         }
         blocks.extend(drawn);
     }
-    titled(run, blocks)
+    let is_page = detail == Detail::Everything;
+    titled(run, if is_page { folded(run, blocks) } else { blocks })
+}
+
+/// Headings whose blocks are folded on the page: readers look there when they miss something above.
+const FOLDED: [&str; 9] = [
+    "Validity",
+    "Both hosts",
+    "Latency",
+    "Traffic",
+    "CPU",
+    "Network",
+    "Counters",
+    "Setup",
+    "Definitions",
+];
+
+/// The blocks with those below the headings of [`FOLDED`] in one each. Checks that do not hold stay
+/// in sight.
+fn folded(run: &Run, blocks: Vec<Block>) -> Vec<Block> {
+    let is_broken = run.record.points.iter().any(|point| broken_gates(point).next().is_some());
+    let mut shown: Vec<Block> = Vec::new();
+    let mut fold: Option<Folded> = None;
+    for block in blocks {
+        match (block, &mut fold) {
+            (Block::Heading(heading), _) => {
+                shown.extend(fold.take().map(Block::Folded));
+                let is_folded = FOLDED.contains(&heading.as_str());
+                if is_folded && !(is_broken && heading == "Validity") {
+                    fold = Some(Folded {
+                        id: format!("in-{}", heading.to_lowercase().replace(' ', "-")),
+                        title: "Show".to_string(),
+                        said: String::new(),
+                        blocks: Vec::new(),
+                    });
+                }
+                shown.push(Block::Heading(heading));
+            }
+            (block, Some(fold)) => fold.blocks.push(block),
+            (block, None) => shown.push(block),
+        }
+    }
+    shown.extend(fold.map(Block::Folded));
+    for block in &mut shown {
+        if let Block::Folded(folded) = block
+            && folded.said.is_empty()
+        {
+            folded.said = contents(&folded.blocks);
+        }
+    }
+    shown
+}
+
+/// `12 charts, 3 tables`.
+fn contents(blocks: &[Block]) -> String {
+    let (mut charts, mut tables) = (0, 0);
+    for block in crate::page::flat(blocks) {
+        match block {
+            Block::Chart(_) | Block::Grid(_) | Block::Dots(_) | Block::Flame(_) => charts += 1,
+            Block::Table(_) | Block::Facts(_) => tables += 1,
+            _ => {}
+        }
+    }
+    let counted = [(charts, "chart"), (tables, "table")].into_iter().filter(|(of, _)| *of > 0);
+    let counted: Vec<_> = counted.map(|(of, noun)| plural(of, noun)).collect();
+    if counted.is_empty() { "the text".to_string() } else { counted.join(", ") }
 }
 
 /// The sections of a run that is still under way: what is certain before it ends.
@@ -278,7 +344,8 @@ mod tests {
         };
         let said = "Wall: server CPUs (S1) together with one client thread (C2) (co-limited: both \
                     at their limit).";
-        assert_eq!(banner.lines, [said]);
+        assert_eq!(banner.lines[0], said);
+        assert!(banner.lines[2].ends_with("; use more threads (-t)."), "{:?}", banner.lines);
     }
 
     #[test]

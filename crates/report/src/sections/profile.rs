@@ -23,6 +23,14 @@ pub fn brief(run: &Run) -> Vec<Block> {
     drawn(run, BRIEF_ROWS)
 }
 
+/// The costliest functions, or the longest waits where no CPU time was profiled.
+pub fn first(run: &Run) -> Option<Table> {
+    drawn(run, BRIEF_ROWS).into_iter().find_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
 /// The same with more rows, the flame graphs, and every file.
 pub fn full(run: &Run) -> Vec<Block> {
     let mut blocks = drawn(run, FULL_ROWS);
@@ -45,10 +53,30 @@ fn drawn(run: &Run, rows: usize) -> Vec<Block> {
             if merged.kind == ProfileKind::Perf && record.lacks_kernel() {
                 table.notes.push(WITHOUT_KERNEL.to_string());
             }
+            table.notes.extend(unnamed(merged));
             blocks.push(Block::Table(table));
         }
     }
     blocks
+}
+
+/// Share of the samples in code without names from which it is said.
+const UNNAMED_MIN: f64 = 0.05;
+
+/// What names the functions that a runtime compiles while it runs: perf shows the file of their
+/// names instead, `[perf-2736.map]`, or an address.
+fn unnamed(merged: &MergedProfile) -> Option<String> {
+    let is_unnamed = |name: &str| name.starts_with("[perf-") || name.starts_with("[JIT]");
+    let flat = merged.top.iter().filter(|cost| is_unnamed(&cost.function)).map(|cost| cost.flat);
+    let share = flat.sum::<i64>() as f64 / merged.total.max(1) as f64;
+    (merged.kind == ProfileKind::Perf && share >= UNNAMED_MIN).then(|| {
+        format!(
+            "{} % is in functions that the server compiled while it ran, and their names are \
+             missing: start Node.js with --perf-basic-prof, Python with -X perf; for Java, \
+             jcmd PID Compiler.perfmap.",
+            percent(100.0 * share)
+        )
+    })
 }
 
 /// Which visit was profiled, and the cost of profiling as far as it is known.
@@ -303,6 +331,16 @@ fn captures(record: &ProfileRecord) -> Table {
 mod tests {
     use super::*;
     use crate::fixtures;
+
+    #[test]
+    fn code_without_names_is_told_with_what_names_it() {
+        let mut merged = fixtures::load_profiled().record.profile.unwrap().kinds.remove(0);
+        assert_eq!(unnamed(&merged), None);
+        merged.kind = ProfileKind::Perf;
+        merged.top[0].function = "[perf-2736.map]".to_string();
+        let said = unnamed(&merged).unwrap();
+        assert!(said.starts_with("74.5 % is in") && said.contains("--perf-basic-prof"), "{said}");
+    }
 
     #[test]
     fn a_profile_without_the_kernel_says_so_below_its_table() {

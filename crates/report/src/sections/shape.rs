@@ -26,7 +26,8 @@ fn phrase(shape: &ShapeFit) -> String {
     }
     let mut sentences = Vec::new();
     if !parts.is_empty() {
-        sentences.push(format!("Shape: {}; it says nothing about the side.", parts.join("; ")));
+        sentences
+            .push(format!("Shape: {}. It does not tell whose limit that is.", parts.join("; ")));
     }
     sentences.extend(shape.cautions.iter().map(|caution| format!("Shape caution: {caution}.")));
     sentences.join(" ")

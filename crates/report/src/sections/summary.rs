@@ -3,7 +3,7 @@
 use super::endpoints;
 use super::search;
 use super::tool;
-use super::wall_words::{tone_of, wall_sentence};
+use super::wall_words::{tone_of, wall_sentences};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
@@ -94,8 +94,9 @@ fn client_banner(verdict: &Verdict) -> Banner {
         || "The server's ceiling is not known.".to_string(),
         |ceiling| format!("The server reaches at least {}.", per_second(ceiling.rate)),
     );
-    let line = format!("{reached} Confidence in the wall: {}.", verdict.confidence.word());
-    Banner { tone: Tone::Bad, text, lines: vec![line] }
+    let mut lines = vec![format!("{reached} The wall is {}.", verdict.confidence.word())];
+    lines.extend(wall_sentences(verdict).into_iter().skip(1));
+    Banner { tone: Tone::Bad, text, lines }
 }
 
 /// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
@@ -120,7 +121,7 @@ fn connections_ceiling(run: &Run) -> Option<Banner> {
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
     let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
-    let mut lines = vec![wall_sentence(verdict)];
+    let mut lines = wall_sentences(verdict);
     lines.extend(verdict.ceiling.as_ref().and_then(drift));
     Banner { tone: tone_of(verdict), text: rate, lines }
 }
@@ -145,7 +146,7 @@ fn churn_banner(run: &Run) -> Banner {
         }
         _ => connections_phrase(point, turnover),
     };
-    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+    Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
 
 fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
@@ -175,7 +176,7 @@ fn fanout_banner(run: &Run) -> Banner {
         ns(stale.and_then(|stale| stale.p99)),
         point_phrase(point)
     );
-    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+    Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
 
 /// The banner of `load`, one level: its own figures come first.
@@ -193,10 +194,10 @@ fn load_banner(run: &Run) -> Banner {
     let load = point_phrase(point);
     if point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0 {
         let text = format!("NO GOOD RESPONSE, with {load}");
-        return Banner { tone: Tone::Caution, text, lines: vec![wall_sentence(verdict)] };
+        return Banner { tone: Tone::Caution, text, lines: wall_sentences(verdict) };
     }
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
-    Banner { tone: tone_of(verdict), text, lines: vec![wall_sentence(verdict)] }
+    Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
 
 /// A percentile; among good responses only, where it falls among requests without one.

@@ -369,10 +369,10 @@ mod tests {
 
     #[test]
     fn a_plan_says_what_would_help_and_what_would_not() {
-        let text = draw(&plan(&rows(), Some("20260101T120000-0000002a")), Style::Plain);
+        let text = draw(&plan(&rows(), Some("20260101T120000-0000002a")), Style::PLAIN);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
-        let text = draw(&plan(&queues(Fate::Proposed), None), Style::Plain);
+        let text = draw(&plan(&queues(Fate::Proposed), None), Style::PLAIN);
         assert!(text.contains("nothing is known about what would help"), "{text}");
     }
 
@@ -381,9 +381,9 @@ mod tests {
         let mut rows = queues(Fate::Applied);
         rows[7].fate = Fate::Drifted;
         rows[7].note = "another program set '1' after ceiling wrote '0-7'; left alone".to_string();
-        let text = draw(&standing(&[("Transaction 17".to_string(), rows)]), Style::Plain);
+        let text = draw(&standing(&[("Transaction 17".to_string(), rows)]), Style::PLAIN);
         insta::assert_snapshot!(text);
-        assert!(draw(&standing(&[]), Style::Plain).contains("Nothing is changed"));
+        assert!(draw(&standing(&[]), Style::PLAIN).contains("Nothing is changed"));
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn detail(cell: &CellResult, run: Option<&Run>, value: &str, mark: Mark) -> Stri
     let wall = match run.map(|run| wall_mark(&run.record.verdict)).as_deref() {
         None => "no run to judge".to_string(),
         Some("-") => "no wall".to_string(),
-        Some("?") => "wall unknown".to_string(),
+        Some("unknown") => "wall unknown".to_string(),
         Some(wall) => wall.to_string(),
     };
     let struck = if mark == Mark::Broken { ", left out" } else { "" };

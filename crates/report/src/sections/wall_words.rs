@@ -1,7 +1,7 @@
 //! A verdict in words, for banners.
 
 use crate::page::Tone;
-use crate::wording::{sentence, side_phrase, wall_name, wall_phrase, with_names};
+use crate::wording::{reason_phrase, sentence, side_phrase, wall_name, wall_phrase, with_names};
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
 
@@ -12,6 +12,16 @@ pub(super) fn tone_of(verdict: &Verdict) -> Tone {
         (Named::None, _) => Tone::Neutral,
         (Named::Unknown, _) => Tone::Caution,
     }
+}
+
+/// The wall, what shows it best, and what moves it: a sentence for each.
+pub(super) fn wall_sentences(verdict: &Verdict) -> Vec<String> {
+    let mut sentences = vec![wall_sentence(verdict)];
+    if let Some(fix) = verdict.fix() {
+        sentences.push(sentence(&reason_phrase(verdict)));
+        sentences.push(format!("Fix: {fix}."));
+    }
+    sentences
 }
 
 /// The wall, as a sentence.

@@ -1,8 +1,8 @@
 //! The default output: the result first and last, and nothing that needs a manual.
 //!
-//! In: a run. Out: at most 18 lines for one level, and one line for each level or trial with at
-//! most 12 others for several. Never: gates that hold, evidence, settings; `-v` and `-vv` print
-//! those.
+//! In: a run. Out: about 20 lines for one level, and one for each level or trial with about 15
+//! others for several. Nothing is cut: a text that does not fit goes on in the next line. Never:
+//! gates that hold, all evidence, settings; `-v` and `-vv` print those.
 
 mod beside;
 mod histogram;
@@ -12,29 +12,29 @@ mod tables;
 mod verdict;
 
 use super::line::{Ink, TextLine};
-use super::{MARGIN, WIDTH, banner_lines, table};
-use crate::page::Banner;
+use super::{MARGIN, banner_lines, painted, table};
+use crate::page::Table;
 use crate::sections::summary;
-use crate::wording::{best_point, middle};
-use crate::wrap::{fit, left, width, wrap_at_most};
+use crate::wording::best_point;
+use crate::wrap::{left, together, width, wrap};
 use model::load::Hold;
 use model::run::{Point, Run};
 use model::size::Sizing;
 
-/// Lines of one level.
-pub(super) const LINES: usize = 18;
-/// Lines of several levels, in addition to one per level.
-pub(super) const LINES_BESIDE_LEVELS: usize = 12;
+/// Lines of a terminal that the result shares with nothing but the prompt: where it is shorter,
+/// blank lines set its parts apart.
+const SCREEN: usize = 23;
 /// Width of the names on the left.
 const NAMES: usize = 11;
-/// Lines that one row may take.
-const ROW_LINES: usize = 2;
+/// Most letters of one row. Only hostile texts are longer.
+const LETTERS_MAX: usize = 4000;
 
-/// A named row. A command is never cut or broken inside a word, so that it can be pasted.
-pub(super) struct Row {
-    name: String,
-    ink: Ink,
-    text: String,
+/// A part below the verdict.
+pub(super) enum Row {
+    /// A name and its text. A command is never broken inside a word, so that it can be pasted.
+    Named { name: String, ink: Ink, text: String },
+    /// Several of a kind.
+    Table(Table),
 }
 
 impl Row {
@@ -43,75 +43,67 @@ impl Row {
     }
 
     fn inked(name: &str, ink: Ink, text: impl Into<String>) -> Self {
-        Self { name: name.to_string(), ink, text: text.into() }
+        let mut text: String = text.into();
+        if let Some((end, _)) = text.char_indices().nth(LETTERS_MAX) {
+            let more = text[end..].chars().count();
+            text.truncate(end);
+            text.push_str(&format!(" (and {more} more letters)"));
+        }
+        Self::Named { name: name.to_string(), ink, text }
     }
 }
 
 /// The verdict, the command, the figures. The verdict is repeated at the end, after what `-v`
 /// adds.
-pub(super) fn lines(run: &Run) -> Vec<TextLine> {
-    let mut lines = first(run);
-    let most = match run.record.points.len() {
-        0 | 1 => LINES,
-        levels => LINES_BESIDE_LEVELS + levels,
-    };
-    // The last line repeats the verdict.
-    let figures = figures(run, most - lines.len() - 1);
-    // Remaining lines become blank lines.
-    let spare = most.saturating_sub(lines.len() + figures.len() + 1);
+pub(super) fn lines(run: &Run, columns: usize) -> Vec<TextLine> {
+    let verdict = last(run, columns);
+    let mut lines = verdict.clone();
+    lines.extend(painted(Ink::Faint, &title(run, columns), columns));
+    let (table, rows) = figures(run, columns);
+    let spare = SCREEN.saturating_sub(lines.len() + table.len() + rows.len() + verdict.len());
     lines.extend((spare > 1).then(TextLine::default));
-    lines.extend(figures);
+    let is_table = !table.is_empty();
+    lines.extend(table);
+    lines.extend((spare > 2 && is_table).then(TextLine::default));
+    lines.extend(rows);
     lines.extend((spare > 0).then(TextLine::default));
     lines
 }
 
-/// The verdict again, in one line: it stays visible when the terminal scrolls.
-pub(super) fn last(run: &Run) -> Vec<TextLine> {
-    let verdict = verdict::verdict(run);
-    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+/// The verdict again: it stays visible when the terminal scrolls.
+pub(super) fn last(run: &Run, columns: usize) -> Vec<TextLine> {
+    banner_lines(&verdict::verdict(run, columns), columns)
 }
 
 /// The fastest of several runs and a line for each; and the first line again, for the end.
-pub(super) fn beside_lines(runs: &[Run]) -> (Vec<TextLine>, Vec<TextLine>) {
-    (beside::lines(runs), beside::last(runs))
+pub(super) fn beside_lines(runs: &[Run], columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
+    (beside::lines(runs, columns), beside::last(runs, columns))
 }
 
 /// How many client machines, the products behind that number, and the first line again.
-pub(super) fn sizing_lines(of: &Sizing, run: &Run) -> [Vec<TextLine>; 3] {
-    [sizing::lines(of, run), sizing::steps(of), sizing::last(of)]
+pub(super) fn sizing_lines(of: &Sizing, run: &Run, columns: usize) -> [Vec<TextLine>; 3] {
+    [sizing::lines(of, run, columns), sizing::steps(of, columns), sizing::last(of, columns)]
 }
 
-/// The verdict, and the command.
-fn first(run: &Run) -> Vec<TextLine> {
-    let mut lines = banner_lines(&verdict::verdict(run));
-    lines.truncate(ROW_LINES);
-    lines.push(TextLine::painted(Ink::Faint, title(run)));
-    lines
-}
-
-/// The command without its options, and as much of the load as fits. A long URL is shortened in the
-/// middle.
-fn title(run: &Run) -> String {
-    let head = format!("ceiling {} ", run.record.trial.question.word());
-    let load = summary::load_parts(&run.record);
-    let first = load.first().map_or(0, |part| width(part) + 2);
-    let room = WIDTH.saturating_sub(width(&head) + first).max(URL_MIN);
-    let mut title = format!("{head}{}", middle(&run.record.target.url, room));
-    for (at, part) in load.iter().enumerate() {
-        let joint = if at == 0 { "; " } else { ", " };
-        if width(&title) + width(joint) + width(part) > WIDTH {
+/// The command without its options, and as much of the load as fits into the same lines.
+fn title(run: &Run, columns: usize) -> String {
+    let mut title = together(&format!(
+        "ceiling {} {}",
+        run.record.trial.question.word(),
+        run.record.target.url
+    ));
+    for (at, part) in summary::load_parts(&run.record).iter().enumerate() {
+        let more = format!("{title}{} {}", if at == 0 { ";" } else { "," }, together(part));
+        if at > 0 && wrap(&more, columns).len() > wrap(&title, columns).len() {
             break;
         }
-        title.push_str(&format!("{joint}{part}"));
+        title = more;
     }
-    fit(&title, WIDTH)
+    title
 }
 
-/// A URL is not shortened below this to make room for what follows it.
-const URL_MIN: usize = 36;
-
-/// The figures, in at most `room` lines where possible.
-fn figures(run: &Run, room: usize) -> Vec<TextLine> {
+/// The table of levels or trials, if there are several, and the figures.
+fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
     let points = &run.record.points;
     let (table, rows) = match points.as_slice() {
         _ if run.record.search.is_some() => (tables::search(run), rows::of_levels(run)),
@@ -126,20 +118,15 @@ fn figures(run: &Run, room: usize) -> Vec<TextLine> {
                 .map_or_else(|| rows::of_nothing(run), |tool| rows::of_tool(run, tool)),
         ),
         [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
-        [point] => return one_level(run, point, room),
+        [point] => (None, rows::of_one(run, point, columns)),
         _ if points.iter().all(|point| point.is_churn() && point.turnover.is_some()) => {
             let best = best_point(run).map_or(&points[0], |(_, point)| point);
             (Some(tables::connections(run)), rows::of_connections(run, best))
         }
         _ => (tables::levels(run), rows::of_levels(run)),
     };
-    let mut lines = table.map_or_else(Vec::new, |of| table::bare_lines(&of));
-    let rows = drawn(&rows, room.saturating_sub(lines.len()));
-    if !lines.is_empty() && !rows.is_empty() && lines.len() + rows.len() < room {
-        lines.push(TextLine::default());
-    }
-    lines.extend(rows);
-    lines
+    let table = table.map_or_else(Vec::new, |table| table::bare_lines(&table, columns));
+    (table, drawn(&rows, columns))
 }
 
 /// Whether the point is about connections, not requests.
@@ -148,43 +135,36 @@ fn is_of_connections(point: &Point) -> bool {
     point.is_churn() && (is_held || !point.asks())
 }
 
-/// One level: the distribution of latency is drawn if it fits.
-fn one_level(run: &Run, point: &Point, room: usize) -> Vec<TextLine> {
-    let (above, below) = rows::of_one(run, point);
-    if let Some(latency) = histogram::lines(run, point) {
-        let mut lines = drawn(&above, room);
-        lines.extend(latency);
-        lines.extend(drawn(&below, room));
-        if lines.len() <= room {
-            return lines;
-        }
-    }
-    let rows: Vec<Row> = above.into_iter().chain(rows::latency(point)).chain(below).collect();
-    drawn(&rows, room)
+fn drawn(rows: &[Row], columns: usize) -> Vec<TextLine> {
+    let lines = |row: &Row| match row {
+        Row::Named { name, ink, text } => row_lines(name, *ink, text, columns),
+        Row::Table(table) if table.caption.is_empty() => table::bare_lines(table, columns),
+        Row::Table(table) => table::lines(table, columns),
+    };
+    rows.iter().flat_map(lines).collect()
 }
 
-/// Rows in at most `room` lines where possible: else all rows except commands get one line.
-fn drawn(rows: &[Row], room: usize) -> Vec<TextLine> {
-    let lines = |most: usize| -> Vec<TextLine> {
-        rows.iter().flat_map(|row| row_lines(row, most)).collect()
-    };
-    let whole = lines(ROW_LINES);
-    if whole.len() <= room { whole } else { lines(1) }
-}
-
-/// A row in at most this many lines of a terminal.
-fn row_lines(row: &Row, most: usize) -> Vec<TextLine> {
-    let (indent, room) = (MARGIN + NAMES, WIDTH - MARGIN - NAMES);
-    let texts = match row.ink {
-        Ink::Command if row.text.starts_with("ceiling ") => command_lines(&row.text, room),
-        _ => wrap_at_most(&row.text, room, most),
-    };
-    let mut name = row.name.as_str();
+/// A named row in as many lines as it needs. A command whose words do not fit beside the name
+/// begins below it.
+fn row_lines(name: &str, ink: Ink, text: &str, columns: usize) -> Vec<TextLine> {
+    let (indent, room) = (MARGIN + NAMES, columns - MARGIN - NAMES);
+    let mut label = left(&format!("{}{name}", " ".repeat(MARGIN)), indent);
+    let is_command = ink == Ink::Command && text.starts_with("ceiling ");
+    let is_wide = |room: usize| command_lines(text, room).iter().any(|line| width(line) > room);
     let mut lines = Vec::new();
+    let texts = match is_command {
+        false => wrap(text, room),
+        true if is_wide(room) => {
+            lines.push(TextLine::painted(Ink::Faint, label));
+            label = " ".repeat(MARGIN);
+            command_lines(text, columns - MARGIN)
+        }
+        true => command_lines(text, room),
+    };
     for text in texts {
-        let label = left(&format!("{}{name}", " ".repeat(MARGIN)), indent);
-        lines.push(TextLine::painted(Ink::Faint, label).then(row.ink, text));
-        name = "";
+        let blank = " ".repeat(width(&label));
+        lines.push(TextLine::painted(Ink::Faint, label).then(ink, text));
+        label = blank;
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! Rows of dots in a terminal, one line per row.
 
+use super::MARGIN;
 use super::line::{Ink, TextLine};
-use super::{MARGIN, WIDTH};
 use crate::axis::step_label;
 use crate::page::{DotRow, Dots, Mark, Span};
 use crate::wording::middle;
@@ -15,7 +15,7 @@ const AXIS_MAX: usize = 48;
 const AXIS_MIN: usize = 16;
 
 /// Title, heading, rows, and the axis below them.
-pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
+pub(super) fn lines(of: &Dots, columns: usize) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let column = |heading: &str, cell: fn(&DotRow) -> &str, most: usize| {
         let cells = of.rows.iter().map(|row| middle(cell(row), most));
@@ -26,9 +26,9 @@ pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
     let (labels, names) = column(&of.rows_are, |row| &row.label, LABEL_MAX);
     let (values, value) = column(&of.values_are, |row| &row.value, LABEL_MAX);
     let (words, word) = column(&of.words_are, |row| &row.word, LABEL_MAX);
-    let room = (WIDTH - MARGIN).saturating_sub(names + value + word + 6);
+    let room = (columns - MARGIN).saturating_sub(names + value + word + 6);
     let (room, span) = (room.clamp(AXIS_MIN, AXIS_MAX), of.span());
-    let title = TextLine::painted(Ink::Strong, fit(&format!("{margin}{}", of.title), WIDTH));
+    let title = TextLine::painted(Ink::Strong, fit(&format!("{margin}{}", of.title), columns));
     let mut lines = vec![title];
     for nth in 0..=of.rows.len() {
         let before =
@@ -41,12 +41,12 @@ pub(super) fn lines(of: &Dots) -> Vec<TextLine> {
             Some(row) => (Ink::Plain, strip((of, span), &of.rows[row], room)),
         };
         let text = format!("{before}{}  {}", left(&strip, room), words[nth]);
-        lines.push(TextLine::painted(ink, fit(&text, WIDTH)));
+        lines.push(TextLine::painted(ink, fit(&text, columns)));
     }
     let before = " ".repeat(MARGIN + names + value + 4);
     lines.push(TextLine::painted(
         Ink::Faint,
-        fit(&format!("{before}{}", axis((of, span), room)), WIDTH),
+        fit(&format!("{before}{}", axis((of, span), room)), columns),
     ));
     lines
 }

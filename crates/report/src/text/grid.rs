@@ -1,7 +1,7 @@
 //! Grids in a terminal: one line per row, with parts and values as numbers and cells as bars.
 
 use super::line::{Ink, TextLine};
-use super::{MARGIN, WIDTH, spark};
+use super::{MARGIN, spark};
 use crate::page::{Across, Align, Grid, GridRow};
 use crate::wrap::{fit, left, right, width};
 use model::order::OrderBy as _;
@@ -16,7 +16,7 @@ const BARS_MIN: usize = 8;
 const BARS_MAX: usize = 32;
 
 /// Title, heading, rows, and how many were left out.
-pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
+pub(super) fn lines(grid: &Grid, screen: usize) -> Vec<TextLine> {
     let rows = chosen(grid);
     let margin = " ".repeat(MARGIN);
     let span = match &grid.across {
@@ -24,7 +24,7 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
         Across::Cpus => String::new(),
     };
     let title = format!("{margin}{}{span}", grid.title);
-    let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
+    let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, screen))];
     let heads = grid.parts.iter().map(|part| (part.as_str(), Align::Right));
     let heads = heads.chain(grid.columns.iter().map(|one| (one.title.as_str(), one.align)));
     let mut columns: Vec<Vec<String>> = vec![];
@@ -38,7 +38,7 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
     let labels: Vec<String> = [grid.rows_are.clone()].into_iter().chain(labels).collect();
     let names = widest(&labels);
     // Columns that do not fit are left out from the right, so that the bars stay.
-    let mut room = WIDTH - MARGIN - names - 2 - BARS_MIN;
+    let mut room = screen - MARGIN - names - 2 - BARS_MIN;
     let fits = |column: &Vec<String>| {
         let needed = widest(column) + 2;
         let is_room = room >= needed;
@@ -58,10 +58,10 @@ pub(super) fn lines(grid: &Grid) -> Vec<TextLine> {
         }
         let bars = match nth.checked_sub(1) {
             None => String::new(),
-            Some(row) => bars(grid, rows[row], WIDTH - width(&text) - 2),
+            Some(row) => bars(grid, rows[row], screen - width(&text) - 2),
         };
         let ink = if nth == 0 { Ink::Faint } else { Ink::Plain };
-        lines.push(TextLine::painted(ink, fit(&format!("{text}  {bars}"), WIDTH)));
+        lines.push(TextLine::painted(ink, fit(&format!("{text}  {bars}"), screen)));
     }
     if rows.len() < grid.rows.len() {
         let more = grid.rows.len() - rows.len();

@@ -1,6 +1,8 @@
 //! A line of painted spans.
 
-use super::Style;
+use super::{Letters, Paint, Style};
+use std::borrow::Cow;
+use unicode_width::UnicodeWidthChar;
 
 /// The role of a span; the style decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +57,39 @@ impl TextLine {
                 Some(last) if index == last => span.trim_end(),
                 _ => break,
             };
-            match (style, ink.code()) {
-                (Style::Plain, _) | (Style::Colour, "") => text.push_str(span),
-                (Style::Colour, code) => {
-                    text.push_str(&format!("\x1b[{code}m{span}\x1b[0m"));
-                }
+            let span = match style.letters {
+                Letters::Unicode => Cow::Borrowed(span),
+                Letters::Ascii => Cow::Owned(ascii(span)),
+            };
+            match (style.paint, ink.code()) {
+                (Paint::None, _) | (Paint::Ansi, "") => text.push_str(&span),
+                (Paint::Ansi, code) => text.push_str(&format!("\x1b[{code}m{span}\x1b[0m")),
             }
         }
         text.push('\n');
     }
+}
+
+/// The same text in ASCII and as wide: blocks and lines become letters of about the same weight.
+pub(super) fn ascii(text: &str) -> String {
+    let letter = |letter: char| match letter {
+        '█' | '▉' | '▊' | '▇' => '#',
+        '▆' => '*',
+        '▋' | '▅' => '+',
+        '▄' => '=',
+        '▃' => '-',
+        '▂' => '.',
+        '▁' => '_',
+        '▌' | '▍' | '▎' | '▏' | '▕' | '│' | '┃' | '├' | '┤' => '|',
+        '─' => '-',
+        '•' | '●' => 'o',
+        '×' => 'x',
+        '░' => '.',
+        '≤' => '<',
+        '…' => '~',
+        other if other.is_ascii() => other,
+        _ => '?',
+    };
+    let as_wide = |one: char| std::iter::repeat_n(letter(one), one.width().unwrap_or(0));
+    text.chars().flat_map(as_wide).collect()
 }

@@ -1,8 +1,8 @@
-//! Draws a page for a terminal, at most 80 columns wide.
+//! Draws a page for a terminal, in as many columns as it has.
 //!
 //! Executive summary: a page becomes lines of painted spans; the paint becomes ANSI escapes or
-//! nothing. Long words are wrapped, long cells shortened with an ellipsis, and a table that is
-//! still too wide loses its least important columns and says so.
+//! nothing. Long texts are wrapped, and a table that is too wide loses its least important columns
+//! and says so. What is printed without `-v` is never cut.
 
 mod brief;
 mod dots;
@@ -29,37 +29,70 @@ use model::inventory::Inventory;
 use model::run::Run;
 use model::size::Sizing;
 
-/// Columns of a drawing.
-pub const WIDTH: usize = 80;
-
 /// Left margin below a heading; the marks of rows are drawn in it.
 const MARGIN: usize = 2;
 
 /// Most lines of one value, such as a long command line; the rest is cut.
 const LINES_MAX: usize = 6;
 
+/// What the reader's screen can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether there are colours.
+    pub paint: Paint,
+    /// Which letters it has.
+    pub letters: Letters,
+    /// Its columns, 40 or more.
+    pub columns: usize,
+}
+
 /// Whether colours may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum Paint {
     /// Characters only.
-    Plain,
+    None,
     /// With ANSI escapes.
-    Colour,
+    Ansi,
+}
+
+/// The letters of a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letters {
+    /// Any, with blocks for bars.
+    Unicode,
+    /// Those of the locale `C`.
+    Ascii,
+}
+
+impl Style {
+    /// A file or a pipe.
+    pub const PLAIN: Self = Self { paint: Paint::None, letters: Letters::Unicode, columns: 80 };
+    /// The usual terminal.
+    pub const COLOUR: Self = Self { paint: Paint::Ansi, ..Self::PLAIN };
+
+    /// A text in the letters of the screen, each letter as wide as before.
+    pub fn in_letters(self, text: &str) -> String {
+        match self.letters {
+            Letters::Unicode => text.to_string(),
+            Letters::Ascii => line::ascii(text),
+        }
+    }
 }
 
 /// A run as text: the result in less than a screen, the requested details, and the verdict again.
 pub fn text(run: &Run, detail: Detail, style: Style) -> String {
-    let mut lines = brief::lines(run);
+    let columns = style.columns;
+    let mut lines = brief::lines(run, columns);
     if detail > Detail::Summary {
         let page = page_of(run, detail);
         if detail > Detail::Latency {
             let subtitle = format!("{}{}", " ".repeat(MARGIN), page.subtitle);
-            lines.push(TextLine::painted(Ink::Faint, fit(&subtitle, WIDTH)));
+            lines.push(TextLine::painted(Ink::Faint, fit(&subtitle, columns)));
         }
-        lines.extend(blocks_lines(&page.blocks));
+        lines.extend(blocks_lines(&page.blocks, columns));
         lines.push(TextLine::default());
     }
-    lines.extend(brief::last(run));
+    lines.extend(brief::last(run, columns));
     written(&lines, style)
 }
 
@@ -70,9 +103,9 @@ pub fn text_hosts(run: &Run, style: Style) -> String {
 
 /// Several runs as text: a line for each, and with more detail the verdict of each.
 pub fn text_beside(runs: &[Run], detail: Detail, style: Style) -> String {
-    let (mut lines, last) = brief::beside_lines(runs);
+    let (mut lines, last) = brief::beside_lines(runs, style.columns);
     if detail > Detail::Latency {
-        lines.extend(blocks_lines(&beside(runs, Detail::Summary).blocks));
+        lines.extend(blocks_lines(&beside(runs, Detail::Summary).blocks, style.columns));
         lines.push(TextLine::default());
     }
     lines.extend(last);
@@ -81,7 +114,7 @@ pub fn text_beside(runs: &[Run], detail: Detail, style: Style) -> String {
 
 /// How many client machines a rate needs, as text; with more detail, each product.
 pub fn text_sizing(of: &Sizing, run: &Run, detail: Detail, style: Style) -> String {
-    let [mut lines, steps, last] = brief::sizing_lines(of, run);
+    let [mut lines, steps, last] = brief::sizing_lines(of, run, style.columns);
     lines.extend(steps.into_iter().filter(|_| detail > Detail::Latency));
     lines.extend(last);
     written(&lines, style)
@@ -132,23 +165,22 @@ fn verdict_first(page: &Page, style: Style) -> String {
     let [Block::Banner(banner), rest @ ..] = page.blocks.as_slice() else {
         return draw(page, style);
     };
-    let mut lines = banner_lines(banner);
-    lines.push(TextLine::painted(Ink::Faint, fit(&page.title, WIDTH)));
-    lines.push(TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)));
-    lines.extend(blocks_lines(rest));
+    let columns = style.columns;
+    let mut lines = banner_lines(banner, columns);
+    lines.extend(painted(Ink::Faint, &page.title, columns));
+    lines.extend(painted(Ink::Faint, &page.subtitle, columns));
+    lines.extend(blocks_lines(rest, columns));
     lines.push(TextLine::default());
-    let last = Banner { text: fit(&banner.text, WIDTH - 2), lines: Vec::new(), ..banner.clone() };
-    lines.extend(banner_lines(&last));
+    let last = Banner { lines: Vec::new(), ..banner.clone() };
+    lines.extend(banner_lines(&last, columns));
     written(&lines, style)
 }
 
 /// A page as text; each line ends with a line feed.
 pub fn draw(page: &Page, style: Style) -> String {
-    let mut lines = vec![
-        TextLine::painted(Ink::Strong, fit(&page.title, WIDTH)),
-        TextLine::painted(Ink::Faint, fit(&page.subtitle, WIDTH)),
-    ];
-    lines.extend(blocks_lines(&page.blocks));
+    let mut lines = painted(Ink::Strong, &page.title, style.columns);
+    lines.extend(painted(Ink::Faint, &page.subtitle, style.columns));
+    lines.extend(blocks_lines(&page.blocks, style.columns));
     written(&lines, style)
 }
 
@@ -161,14 +193,14 @@ pub fn printed(text: &str) -> String {
 }
 
 /// The lines below the title.
-fn blocks_lines(blocks: &[Block]) -> Vec<TextLine> {
+fn blocks_lines(blocks: &[Block], columns: usize) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut below_heading = false;
     for block in blocks {
         if !below_heading {
             lines.push(TextLine::default());
         }
-        lines.extend(block_lines(block));
+        lines.extend(block_lines(block, columns));
         below_heading = matches!(block, Block::Heading(_));
     }
     lines
@@ -182,38 +214,43 @@ fn written(lines: &[TextLine], style: Style) -> String {
     text
 }
 
-fn block_lines(block: &Block) -> Vec<TextLine> {
+fn block_lines(block: &Block, columns: usize) -> Vec<TextLine> {
     match block {
-        Block::Heading(text) => vec![TextLine::painted(Ink::Strong, fit(text, WIDTH))],
-        Block::Banner(banner) => banner_lines(banner),
-        Block::Text(text) => paragraph(Ink::Plain, text),
-        Block::Table(table) => table::lines(table),
-        Block::Chart(chart) => spark::lines(chart),
-        Block::Facts(facts) => facts_lines(facts),
-        Block::List(list) => list_lines(list),
-        Block::Grid(grid) => grid::lines(grid),
-        Block::Dots(dots) => dots::lines(dots),
-        Block::Columns(columns) => {
-            columns.iter().flat_map(|column| blocks_lines(column)).skip(1).collect()
+        Block::Heading(text) => painted(Ink::Strong, text, columns),
+        Block::Banner(banner) => banner_lines(banner, columns),
+        Block::Text(text) => paragraph(Ink::Plain, text, columns),
+        Block::Table(table) => table::lines(table, columns),
+        Block::Chart(chart) => spark::lines(chart, columns),
+        Block::Facts(facts) => facts_lines(facts, columns),
+        Block::List(list) => list_lines(list, columns),
+        Block::Grid(grid) => grid::lines(grid, columns),
+        Block::Dots(dots) => dots::lines(dots, columns),
+        Block::Columns(beside) => {
+            beside.iter().flat_map(|column| blocks_lines(column, columns)).skip(1).collect()
         }
         Block::Folded(folded) => {
             let title = format!("{}: {}", folded.title, folded.said);
-            let title = TextLine::painted(Ink::Strong, fit(&title, WIDTH));
-            [title].into_iter().chain(blocks_lines(&folded.blocks).into_iter().skip(1)).collect()
+            let blocks = blocks_lines(&folded.blocks, columns).into_iter().skip(1);
+            painted(Ink::Strong, &title, columns).into_iter().chain(blocks).collect()
         }
         // Too large for a terminal; the tables have the main figures.
         Block::Flame(_) => Vec::new(),
     }
 }
 
-fn paragraph(ink: Ink, text: &str) -> Vec<TextLine> {
+/// A text without a margin.
+fn painted(ink: Ink, text: &str, columns: usize) -> Vec<TextLine> {
+    wrap(text, columns).into_iter().map(|text| TextLine::painted(ink, text)).collect()
+}
+
+fn paragraph(ink: Ink, text: &str, columns: usize) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let line = |text: String| TextLine::painted(ink, format!("{margin}{text}"));
-    wrap_at_most(text, WIDTH - MARGIN, LINES_MAX).into_iter().map(line).collect()
+    wrap(text, columns - MARGIN).into_iter().map(line).collect()
 }
 
 /// A bar at the left sets the verdict apart, with and without colour.
-fn banner_lines(banner: &Banner) -> Vec<TextLine> {
+fn banner_lines(banner: &Banner, columns: usize) -> Vec<TextLine> {
     let ink = match banner.tone {
         Tone::Good => Ink::Good,
         Tone::Neutral => Ink::Strong,
@@ -222,24 +259,24 @@ fn banner_lines(banner: &Banner) -> Vec<TextLine> {
     };
     let bar = "▌ ";
     let mut lines = Vec::new();
-    for text in wrap_at_most(&banner.text, WIDTH - width(bar), LINES_MAX) {
+    for text in wrap(&banner.text, columns - width(bar)) {
         lines.push(TextLine::painted(ink, format!("{bar}{text}")));
     }
     for sentence in &banner.lines {
-        for text in wrap_at_most(sentence, WIDTH - width(bar), LINES_MAX) {
+        for text in wrap(sentence, columns - width(bar)) {
             lines.push(TextLine::painted(ink, bar.to_string()).then(Ink::Plain, text));
         }
     }
     lines
 }
 
-fn facts_lines(facts: &[Fact]) -> Vec<TextLine> {
+fn facts_lines(facts: &[Fact], columns: usize) -> Vec<TextLine> {
     let names = facts.iter().map(|fact| width(&fact.name)).max().unwrap_or(0).min(24);
     let indent = MARGIN + names + 2;
     let mut lines = Vec::new();
     for fact in facts {
         let mut name = fit(&fact.name, names);
-        for text in wrap_at_most(&fact.value, WIDTH - indent, LINES_MAX) {
+        for text in wrap_at_most(&fact.value, columns - indent, LINES_MAX) {
             let label = format!("{}{}", " ".repeat(MARGIN), crate::wrap::left(&name, names + 2));
             lines.push(TextLine::painted(Ink::Faint, label).then(Ink::Plain, text));
             name = String::new();
@@ -248,10 +285,10 @@ fn facts_lines(facts: &[Fact]) -> Vec<TextLine> {
     lines
 }
 
-fn list_lines(list: &List) -> Vec<TextLine> {
+fn list_lines(list: &List, columns: usize) -> Vec<TextLine> {
     let mut lines = Vec::new();
     if !list.lead.is_empty() {
-        lines.extend(paragraph(Ink::Plain, &list.lead));
+        lines.extend(paragraph(Ink::Plain, &list.lead, columns));
     }
     for (index, item) in list.items.iter().enumerate() {
         let (bullet, ink) = match list.kind {
@@ -259,7 +296,7 @@ fn list_lines(list: &List) -> Vec<TextLine> {
             ListKind::Commands => (format!("{}. ", index + 1), Ink::Command),
         };
         let indent = MARGIN + width(&bullet);
-        for (number, text) in wrap(item, WIDTH - indent).into_iter().enumerate() {
+        for (number, text) in wrap(item, columns - indent).into_iter().enumerate() {
             let before = if number == 0 { bullet.as_str() } else { "" };
             let before =
                 format!("{}{}", " ".repeat(MARGIN), crate::wrap::left(before, width(&bullet)));
@@ -279,14 +316,45 @@ mod tests {
     const DETAILS: [Detail; 4] =
         [Detail::Summary, Detail::Latency, Detail::Evidence, Detail::Setup];
 
-    /// A command is not broken inside words, so that it can be pasted; the terminal wraps it.
+    /// The rest is in the next line. A word of a command is not broken, so that it can be pasted.
     #[test]
-    fn no_line_is_wider_than_a_terminal() {
-        for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
-            for detail in DETAILS {
-                for line in text(&run, detail, Style::Plain).lines() {
-                    assert!(width(line) <= WIDTH, "{name}: {} in '{line}'", width(line));
+    fn nothing_is_cut_and_no_line_is_wider_than_the_screen() {
+        let run = |columns: usize| {
+            for (name, run) in fixtures::all() {
+                let style = Style { columns, ..Style::PLAIN };
+                let drawn = text(&run, Detail::Summary, style);
+                assert!(!drawn.contains('…'), "{name} in {columns} columns:\n{drawn}");
+                for line in drawn.lines() {
+                    let word = line.trim_start().trim_end_matches(" \\");
+                    let is_word = !word.contains(' ') || word.starts_with('-');
+                    assert!(width(line) <= columns || is_word, "{name}, {columns}: '{line}'");
                 }
+            }
+        };
+        (40..=100).chain((105..=200).step_by(5)).for_each(run);
+    }
+
+    #[test]
+    fn tables_and_charts_fit_too() {
+        for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
+            for (detail, columns) in DETAILS.into_iter().flat_map(|of| [(of, 60), (of, 80)]) {
+                let style = Style { columns, ..Style::PLAIN };
+                for line in text(&run, detail, style).lines() {
+                    assert!(width(line) <= columns, "{name}: {} in '{line}'", width(line));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_screen_without_other_letters_gets_ascii_of_the_same_width() {
+        let style = Style { letters: Letters::Ascii, ..Style::PLAIN };
+        for (name, run) in fixtures::all() {
+            let (plain, ascii) =
+                (text(&run, Detail::Setup, Style::PLAIN), text(&run, Detail::Setup, style));
+            assert!(ascii.is_ascii(), "{name}");
+            for (line, other) in plain.lines().zip(ascii.lines()) {
+                assert_eq!(width(line), width(other), "{name}: {line}");
             }
         }
     }
@@ -294,17 +362,39 @@ mod tests {
     #[test]
     fn the_result_fits_on_a_screen_and_its_verdict_is_first_and_last() {
         for (name, run) in fixtures::all() {
-            let text = text(&run, Detail::Summary, Style::Plain);
+            let text = text(&run, Detail::Summary, Style::PLAIN);
             let most = match run.record.points.len() {
-                0 | 1 => brief::LINES,
-                levels => brief::LINES_BESIDE_LEVELS + levels,
+                0 | 1 => 24,
+                levels => 16 + levels,
             };
             let lines: Vec<&str> = text.lines().collect();
-            assert!(lines.len() <= most, "{name}: {} of {most} lines:\n{text}", lines.len());
-            let last = lines[lines.len() - 1].trim_end_matches('…');
-            assert!(lines[0].starts_with("▌ "), "{name}: {}", lines[0]);
-            assert!(last.starts_with(lines[0]), "{name}: {last}");
+            let is_hostile = name == "hostile";
+            assert!(lines.len() <= most || is_hostile, "{name}: {} lines:\n{text}", lines.len());
+            let verdict: Vec<_> = lines.iter().take_while(|line| line.starts_with("▌ ")).collect();
+            let last: Vec<_> = lines[lines.len() - verdict.len()..].iter().collect();
+            assert_eq!(last, verdict, "{name}");
         }
+    }
+
+    /// The reason, the number, the fix, and only then a command.
+    #[test]
+    fn every_named_wall_has_its_fix_before_the_next_command() {
+        let mut run = fixtures::load_limited();
+        let command = "ceiling ramp http://127.0.0.1:8080/ -c 1..8".to_string();
+        run.record.verdict.next = vec![command];
+        for (wall, _) in model::wall::WallId::ALL {
+            run.record.verdict.wall = model::verdict::Named::Wall(*wall);
+            let said = text(&run, Detail::Summary, Style::PLAIN);
+            let whole = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            let places =
+                [format!("Wall {}: throttled", wall.reason()), format!("Fix {}", wall.fix())];
+            let mut at = places.map(|text| whole.find(&text).expect(&text)).to_vec();
+            at.push(whole.find(&format!("({wall}, probable) Next")).expect("the code is last"));
+            assert!(at.is_sorted(), "{said}");
+        }
+        run.record.verdict.fix = Some("give it 8 places".to_string());
+        let said = text(&run, Detail::Summary, Style::PLAIN);
+        assert!(said.contains("Fix        give it 8 places (A10, probable)"), "{said}");
     }
 
     /// The id of a wall follows its name and is never alone.
@@ -312,14 +402,15 @@ mod tests {
     fn codes_of_walls_never_stand_alone() {
         for (name, run) in fixtures::all().into_iter().filter(|(name, _)| *name != "hostile") {
             for detail in DETAILS {
-                let text = text(&run, detail, Style::Plain);
+                let text = text(&run, detail, Style::PLAIN);
                 for (id, _) in model::wall::WallId::ALL {
                     let places = text.match_indices(id.id());
                     for (at, _) in places {
                         let (before, after) = (&text[..at], &text[at + id.id().len()..]);
                         let is_word = !before.ends_with(|c: char| c.is_ascii_alphanumeric())
                             && !after.starts_with(|c: char| c.is_ascii_alphanumeric());
-                        assert!(!is_word || before.ends_with('('), "{name}: {id}\n{text}");
+                        let is_code = before.ends_with('(') || before.ends_with(" and ");
+                        assert!(!is_word || is_code, "{name}: {id}\n{text}");
                     }
                 }
             }
@@ -329,8 +420,8 @@ mod tests {
     #[test]
     fn colour_changes_no_character() {
         for (name, run) in fixtures::all() {
-            let plain = text(&run, Detail::Setup, Style::Plain);
-            let coloured = text(&run, Detail::Setup, Style::Colour);
+            let plain = text(&run, Detail::Setup, Style::PLAIN);
+            let coloured = text(&run, Detail::Setup, Style::COLOUR);
             assert!(!plain.contains('\x1b'), "{name}");
             assert_eq!(without_escapes(&coloured), plain, "{name}");
         }
@@ -353,17 +444,17 @@ mod tests {
             for (detail, said) in
                 [(Detail::Summary, "default"), (Detail::Evidence, "v"), (Detail::Setup, "vv")]
             {
-                insta::assert_snapshot!(format!("{name}_{said}"), text(&run, detail, Style::Plain));
+                insta::assert_snapshot!(format!("{name}_{said}"), text(&run, detail, Style::PLAIN));
             }
         }
         let run = fixtures::load_unwatched();
-        insta::assert_snapshot!("load_latency", text(&run, Detail::Latency, Style::Plain));
+        insta::assert_snapshot!("load_latency", text(&run, Detail::Latency, Style::PLAIN));
         let run = fixtures::ramp_quota();
         insta::assert_snapshot!(
             "ramp_everything",
-            draw(&page_of(&run, Detail::Everything), Style::Plain)
+            draw(&page_of(&run, Detail::Everything), Style::PLAIN)
         );
-        insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::Colour));
+        insta::assert_snapshot!("ramp_colour", text(&run, Detail::Summary, Style::COLOUR));
     }
 
     #[test]
@@ -378,8 +469,8 @@ mod tests {
             ("without_readings", without),
         ];
         for (name, run) in runs {
-            let said = text_hosts(&run, Style::Plain);
-            assert!(said.lines().all(|line| width(line) <= WIDTH), "{said}");
+            let said = text_hosts(&run, Style::PLAIN);
+            assert!(said.lines().all(|line| width(line) <= Style::PLAIN.columns), "{said}");
             insta::assert_snapshot!(format!("hosts_{name}"), said);
         }
     }
@@ -388,11 +479,11 @@ mod tests {
     fn several_runs_read_well() {
         let runs = [fixtures::ramp_quota(), fixtures::load_open(), fixtures::ramp_invalid()];
         for (name, count) in [("two", 2), ("three", 3)] {
-            let said = text_beside(&runs[..count], Detail::Summary, Style::Plain);
+            let said = text_beside(&runs[..count], Detail::Summary, Style::PLAIN);
             fits(&said, 2 * count + 7);
             insta::assert_snapshot!(format!("beside_{name}_default"), said);
         }
-        let said = text_beside(&runs, Detail::Evidence, Style::Plain);
+        let said = text_beside(&runs, Detail::Evidence, Style::PLAIN);
         insta::assert_snapshot!("beside_three_v", said);
     }
 
@@ -400,26 +491,26 @@ mod tests {
     fn a_size_reads_well() {
         let run = fixtures::ramp_quota();
         let mut of = fixtures::sizing();
-        let said = text_sizing(&of, &run, Detail::Summary, Style::Plain);
+        let said = text_sizing(&of, &run, Detail::Summary, Style::PLAIN);
         insta::assert_snapshot!("sizing_default", said);
-        let said = text_sizing(&of, &run, Detail::Evidence, Style::Plain);
+        let said = text_sizing(&of, &run, Detail::Evidence, Style::PLAIN);
         insta::assert_snapshot!("sizing_v", said);
         of.cautions = vec![of.cautions[0].repeat(3); 9];
-        fits(&text_sizing(&of, &run, Detail::Summary, Style::Plain), brief::LINES);
+        fits(&text_sizing(&of, &run, Detail::Summary, Style::PLAIN), 80);
     }
 
     /// At most this many lines, the last equal to the first.
     fn fits(text: &str, most: usize) {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() <= most, "{} of {most} lines:\n{text}", lines.len());
-        assert!(lines.iter().all(|line| width(line) <= WIDTH), "{text}");
+        assert!(lines.iter().all(|line| width(line) <= Style::PLAIN.columns), "{text}");
         assert_eq!(lines.first(), lines.last());
     }
 
     #[test]
     fn what_confirm_found_is_a_row() {
         let mut run = fixtures::ramp_quota();
-        let drawn = |run: &Run| text(run, Detail::Summary, Style::Plain);
+        let drawn = |run: &Run| text(run, Detail::Summary, Style::PLAIN);
         assert!(!drawn(&run).contains("Tested"), "nothing was asked");
         run.record.trial.confirm = Some(Confirm {
             touch: Touch::ClientOnly,
@@ -431,12 +522,62 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_closes_after_each_response_is_told() {
+        let mut run = fixtures::load_unwatched();
+        let said = |run: &Run| {
+            let said = text(run, Detail::Summary, Style { columns: 200, ..Style::PLAIN });
+            said.lines().find(|line| line.starts_with("  Keep-alive")).map(str::to_string)
+        };
+        assert_eq!(said(&run), None);
+        let point = &mut run.record.points[0];
+        point.connections.reopened = point.requests.completed + point.unmeasured.completed;
+        let row = said(&run).unwrap();
+        assert!(row.contains("off: the server closes after each response"), "{row}");
+        assert!(row.ends_with("let the server keep connections open"), "{row}");
+        run.record.points[0].connections.reopened /= 10;
+        assert!(said(&run).unwrap().contains("after about every 10 responses"));
+        let close = ("connection".to_string(), "Close".to_string());
+        run.record.trial.requests[0].headers.push(close);
+        assert!(said(&run).unwrap().ends_with("(Connection: close)"));
+        let reopened = run.record.points[0].connections.reopened;
+        run.record.points[0].errors.insert("timeout".to_string(), reopened);
+        assert_eq!(said(&run), None, "those that failed");
+    }
+
+    #[test]
+    fn targets_functions_and_second_visits_are_in_the_result() {
+        let said = |run: &Run| text(run, Detail::Summary, Style::PLAIN);
+        let mix = fixtures::load_mix();
+        let drawn = said(&mix);
+        for target in &mix.record.points[0].targets {
+            let path = target.name.split(' ').next_back().unwrap();
+            assert!(drawn.contains(path), "{path}: {drawn}");
+        }
+        assert!(drawn.contains("failed a check"), "{drawn}");
+        let drawn = said(&fixtures::load_profiled());
+        assert!(drawn.contains("linux.Syscall6") && drawn.contains("runtime.memmove"), "{drawn}");
+        assert!(said(&fixtures::ramp_quota()).contains("2000#2: visit 2 of that level"));
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let mut run = fixtures::load_unwatched();
+        run.record.points[0].requests.sent = 1;
+        let drawn = text(&run, Detail::Summary, Style::PLAIN);
+        assert!(drawn.contains("Total      1 request in"), "{drawn}");
+        let ceiling = run.record.verdict.ceiling.as_mut().unwrap();
+        (ceiling.low, ceiling.high) = (Some(ceiling.rate * 0.99999), Some(ceiling.rate));
+        let drawn = text(&run, Detail::Summary, Style::PLAIN);
+        assert!(!drawn.contains(" to 4"), "an interval without width: {drawn}");
+    }
+
+    #[test]
     fn a_ramp_without_a_good_response_has_no_ceiling() {
         let mut run = fixtures::ramp_quota();
         for point in &mut run.record.points {
             (point.rate, point.requests.completed) = (0.0, 0);
         }
-        let drawn = text(&run, Detail::Summary, Style::Plain);
+        let drawn = text(&run, Detail::Summary, Style::PLAIN);
         assert!(drawn.contains("NO GOOD RESPONSE to"), "{drawn}");
         assert!(!drawn.contains("CEILING"), "{drawn}");
     }
@@ -444,7 +585,7 @@ mod tests {
     #[test]
     fn bytes_of_a_warm_up_are_not_in_the_rate_of_bytes() {
         let mut run = fixtures::ramp_quota();
-        let drawn = |run: &Run| text(run, Detail::Summary, Style::Plain);
+        let drawn = |run: &Run| text(run, Detail::Summary, Style::PLAIN);
         let before = drawn(&run);
         assert!(before.contains("received"), "{before}");
         run.record.points.iter_mut().for_each(|point| point.client_loop.socket_bytes *= 50);

@@ -1,7 +1,7 @@
 //! Charts in a terminal: one line of bars per series, with the smallest and the largest value.
 
+use super::MARGIN;
 use super::line::{Ink, TextLine};
-use super::{MARGIN, WIDTH};
 use crate::axis::shown;
 use crate::page::{Chart, Scale, Series};
 use crate::wrap::{fit, left, width};
@@ -26,7 +26,7 @@ pub(super) fn step(share: f64) -> char {
 }
 
 /// The view that a chart shows first.
-pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
+pub(super) fn lines(chart: &Chart, columns: usize) -> Vec<TextLine> {
     let margin = " ".repeat(MARGIN);
     let Some(view) = chart.views.get(chart.selected) else { return Vec::new() };
     let span = match (view.x.first(), view.x.last()) {
@@ -40,13 +40,13 @@ pub(super) fn lines(chart: &Chart) -> Vec<TextLine> {
         "" => format!("{margin}{}", chart.title),
         label => format!("{margin}{}: {label}, {span}", chart.title),
     };
-    let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, WIDTH))];
+    let mut lines = vec![TextLine::painted(Ink::Strong, fit(&title, columns))];
     let names = view.series.iter().map(|series| width(&series.label)).max().unwrap_or(0).min(20);
     for series in &view.series {
         let name = left(&fit(&series.label, names), names);
         let bars = left(&bars(chart, series), BARS_MAX.min(view.x.len().max(1)));
         let text = format!("{margin}{name}  {bars}  {}", extent(chart, series));
-        lines.push(TextLine::painted(Ink::Plain, fit(&text, WIDTH)));
+        lines.push(TextLine::painted(Ink::Plain, fit(&text, columns)));
     }
     lines
 }

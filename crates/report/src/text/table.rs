@@ -1,7 +1,7 @@
 //! Tables in columns of a terminal.
 
+use super::MARGIN;
 use super::line::{Ink, TextLine};
-use super::{MARGIN, WIDTH};
 use crate::page::{Align, Column, Mark, Row, Table};
 use crate::printable::printable;
 use crate::wrap::{left, right, width, wrap, wrap_at_most};
@@ -25,18 +25,18 @@ struct Layout {
 }
 
 /// Heading and rows only.
-pub(super) fn bare_lines(table: &Table) -> Vec<TextLine> {
-    let layout = layout(table);
+pub(super) fn bare_lines(table: &Table, columns: usize) -> Vec<TextLine> {
+    let layout = layout(table, columns);
     let rows = table.rows.iter().flat_map(|row| row_lines(table, &layout, row));
     heading(table, &layout).into_iter().chain(rows).collect()
 }
 
 /// Caption, heading, rows, what was left out, notes.
-pub(super) fn lines(table: &Table) -> Vec<TextLine> {
-    let layout = layout(table);
+pub(super) fn lines(table: &Table, columns: usize) -> Vec<TextLine> {
+    let layout = layout(table, columns);
     let mut lines = Vec::new();
     if !table.caption.is_empty() {
-        let caption = wrap(&table.caption, WIDTH - MARGIN).into_iter();
+        let caption = wrap(&table.caption, columns - MARGIN).into_iter();
         let indent = " ".repeat(MARGIN);
         lines.extend(caption.map(|text| TextLine::painted(Ink::Strong, format!("{indent}{text}"))));
     }
@@ -45,13 +45,13 @@ pub(super) fn lines(table: &Table) -> Vec<TextLine> {
         lines.extend(row_lines(table, &layout, row));
     }
     for note in left_out(table, &layout).iter().chain(&table.notes) {
-        lines.extend(note_lines(note));
+        lines.extend(note_lines(note, columns));
     }
     lines
 }
 
 /// A note that starts with the symbol of a mark is as visible as the rows that it explains.
-fn note_lines(note: &str) -> Vec<TextLine> {
+fn note_lines(note: &str, columns: usize) -> Vec<TextLine> {
     let ink = match note.split(' ').next() {
         Some(first) if first == Mark::Broken.symbol() => Ink::Bad,
         Some(first) if first == Mark::Caution.symbol() => Ink::Caution,
@@ -60,7 +60,7 @@ fn note_lines(note: &str) -> Vec<TextLine> {
     let marked = ink != Ink::Faint;
     let indent = if marked { 0 } else { MARGIN };
     let hanging = " ".repeat(MARGIN);
-    let lines = wrap_at_most(note, WIDTH - MARGIN, CELL_LINES_MAX).into_iter().enumerate();
+    let lines = wrap(note, columns - MARGIN).into_iter().enumerate();
     let indented = |(number, text): (usize, String)| {
         let before = if number == 0 { " ".repeat(indent) } else { hanging.clone() };
         TextLine::painted(ink, format!("{before}{text}"))
@@ -93,12 +93,12 @@ fn longest_word(text: &str) -> usize {
 }
 
 /// Wide gaps without the spare columns, else narrow gaps with as many columns as fit.
-fn layout(table: &Table) -> Layout {
+fn layout(table: &Table, columns: usize) -> Layout {
     let all: Vec<usize> = (0..table.columns.len()).collect();
     let needed: Vec<usize> =
         all.iter().filter(|i| table.columns[**i].rank < RANK_OF_SPARE).copied().collect();
     for (shown, gap) in [(&all, 2), (&needed, 2), (&all, 1)] {
-        if let Some(layout) = laid_out(table, shown, gap) {
+        if let Some(layout) = laid_out(table, shown, gap, columns) {
             return layout;
         }
     }
@@ -108,23 +108,23 @@ fn layout(table: &Table) -> Layout {
         let last = droppable.max_by_key(|index| (table.columns[**index].rank, **index)).copied();
         match last {
             Some(index) => shown.retain(|other| *other != index),
-            None => return squeezed(table, shown),
+            None => return squeezed(table, shown, columns),
         }
-        if let Some(layout) = laid_out(table, &shown, 1) {
+        if let Some(layout) = laid_out(table, &shown, 1, columns) {
             return layout;
         }
     }
 }
 
 /// The layout with these columns and gaps, if it fits.
-fn laid_out(table: &Table, shown: &[usize], gap: usize) -> Option<Layout> {
+fn laid_out(table: &Table, shown: &[usize], gap: usize, columns: usize) -> Option<Layout> {
     let natural: Vec<usize> = shown.iter().map(|index| natural_width(table, *index)).collect();
     let least = |(index, natural): (&usize, &usize)| match table.columns[*index].align {
         Align::Left => (*natural).min(WORDS_MIN),
         Align::Right => *natural,
     };
     let least: Vec<usize> = shown.iter().zip(&natural).map(least).collect();
-    let room = (WIDTH - MARGIN).checked_sub(shown.len().saturating_sub(1) * gap)?;
+    let room = (columns - MARGIN).checked_sub(shown.len().saturating_sub(1) * gap)?;
     (least.iter().sum::<usize>() <= room).then(|| Layout {
         shown: shown.to_vec(),
         widths: share(share(least, &whole_words(table, shown), room), &natural, room),
@@ -155,9 +155,9 @@ fn share(mut widths: Vec<usize>, wanted: &[usize], room: usize) -> Vec<usize> {
 }
 
 /// The last resort where no layout fits: the widest columns shrink.
-fn squeezed(table: &Table, shown: Vec<usize>) -> Layout {
+fn squeezed(table: &Table, shown: Vec<usize>, columns: usize) -> Layout {
     let mut widths: Vec<usize> = shown.iter().map(|i| natural_width(table, *i)).collect();
-    let room = WIDTH - MARGIN - shown.len().saturating_sub(1);
+    let room = columns - MARGIN - shown.len().saturating_sub(1);
     while widths.iter().sum::<usize>() > room {
         let Some(widest) = widths.iter_mut().max() else { break };
         *widest = widest.saturating_sub(1);
@@ -227,8 +227,8 @@ mod tests {
 
     fn drawn(table: &Table) -> String {
         let mut text = String::new();
-        for line in lines(table) {
-            line.write(Style::Plain, &mut text);
+        for line in lines(table, Style::PLAIN.columns) {
+            line.write(Style::PLAIN, &mut text);
         }
         text
     }
@@ -248,7 +248,7 @@ mod tests {
         table.push(Mark::None, vec!["1234567".to_string(); 12]);
         let text = drawn(&table);
         assert!(text.contains("lack of room: column9, column10, column11."), "{text}");
-        assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| width(line) <= Style::PLAIN.columns), "{text}");
     }
 
     #[test]
@@ -274,13 +274,13 @@ mod tests {
         table.push(Mark::None, vec![long.clone(), "123456789".to_string(), long]);
         let text = drawn(&table);
         assert!(text.contains("123456789"), "{text}");
-        assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| width(line) <= Style::PLAIN.columns), "{text}");
     }
 
     #[test]
     fn a_table_that_cannot_fit_is_cut_and_not_overlong() {
         let mut table = Table::new(vec![Column::numbers("n"); 30]);
         table.push(Mark::None, vec!["123456789".to_string(); 30]);
-        assert!(drawn(&table).lines().all(|line| width(line) <= WIDTH));
+        assert!(drawn(&table).lines().all(|line| width(line) <= Style::PLAIN.columns));
     }
 }

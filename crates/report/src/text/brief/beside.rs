@@ -4,46 +4,44 @@
 //! Never: whether a difference is real; `ceiling compare` says more about two runs.
 
 use super::super::line::{Ink, TextLine};
-use super::super::{WIDTH, banner_lines, table};
+use super::super::{banner_lines, painted, table};
 use super::rows::figure_of;
 use super::tables::failed;
-use super::{Row, drawn, title};
+use super::{MARGIN, NAMES, Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
 use crate::wording::{
     best_point, connect_time, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark,
 };
-use crate::wrap::fit;
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::standing::{Figure, Standing};
 use model::units::show_count;
 
 /// The fastest, the table, what each run was, and a command.
-pub(super) fn lines(runs: &[Run]) -> Vec<TextLine> {
-    let mut lines = banner_lines(&verdict(runs));
+pub(super) fn lines(runs: &[Run], columns: usize) -> Vec<TextLine> {
+    let mut lines = last(runs, columns);
     let ids: Vec<&str> = runs.iter().map(|run| run.record.id.as_str()).collect();
-    let asked = fit(&format!("ceiling show {}", ids.join(" ")), WIDTH);
-    lines.push(TextLine::painted(Ink::Faint, asked));
-    lines.extend(table::bare_lines(&rows(runs)));
+    let asked = format!("ceiling show {}", ids.join(" "));
+    lines.extend(painted(Ink::Faint, &asked, columns));
+    lines.extend(table::bare_lines(&rows(runs), columns));
     lines.push(TextLine::default());
     let what = |(at, run): (usize, &Run)| {
-        let title = title(run);
+        let title = title(run, columns - MARGIN - NAMES);
         Row::new(&format!("Run {}", at + 1), title.strip_prefix("ceiling ").unwrap_or(&title))
     };
     let what: Vec<Row> = runs.iter().enumerate().map(what).collect();
-    lines.extend(drawn(&what, runs.len()));
+    lines.extend(drawn(&what, columns));
     let next = match ids.as_slice() {
         [a, b] => format!("ceiling compare {a} {b}"),
         ids => format!("ceiling show {} -o runs.html", ids.join(" ")),
     };
-    lines.extend(drawn(&[Row::inked("Next", Ink::Command, next)], 1));
+    lines.extend(drawn(&[Row::inked("Next", Ink::Command, next)], columns));
     lines
 }
 
-/// The verdict again, in one line.
-pub(super) fn last(runs: &[Run]) -> Vec<TextLine> {
-    let verdict = verdict(runs);
-    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+/// The verdict again.
+pub(super) fn last(runs: &[Run], columns: usize) -> Vec<TextLine> {
+    banner_lines(&verdict(runs), columns)
 }
 
 /// The best point of a run, unless it has only connections without requests.

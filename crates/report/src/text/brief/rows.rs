@@ -1,16 +1,15 @@
-//! The rows of figures, each on one line where possible.
+//! The rows of figures.
 
 use super::super::line::Ink;
-use super::super::{MARGIN, WIDTH};
-use super::{NAMES, Row};
+use super::{NAMES, Row, histogram, tables};
 use crate::sections::turnover::is_held;
-use crate::sections::{confirmation, network, samples, summary, tool};
+use crate::sections::{confirmation, network, profile, samples, summary, tool};
 use crate::wording::{
     self, attempts_phrase, best_point, connect_time, count, failures_phrase, interval, is_partial,
-    ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, sentence, share,
-    statuses, struck_phrases, unsent_phrase, wall_phrase, with_names,
+    ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase,
+    sentence, share, statuses, struck_phrases, unsent_phrase, wall_code, with_names,
 };
-use crate::wrap::width;
+use crate::wrap::{together, width};
 use model::claim::Claim;
 use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;
@@ -20,7 +19,7 @@ use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
-use model::verdict::{Evidence, Gate, GateId, Named, Verdict};
+use model::verdict::{Gate, GateId, Named, Verdict};
 use model::wall::Side;
 
 /// The percentiles that are always shown.
@@ -32,30 +31,96 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
     ("max", Figure::Max),
 ];
 
-/// One level: the rows above its latency, and the rows below.
-pub(super) fn of_one(run: &Run, point: &Point) -> (Vec<Row>, Vec<Row>) {
-    let above = vec![Row::new("Rate", rate(run, point))];
-    let mut below = responses(run, point);
-    below.push(total(point));
-    below.push(Row::new("CPU", summary::cost_phrase(run, point)));
-    below.extend(link(run, point));
-    below.extend(ending(run, Some(point)));
-    (above, below)
+/// One level.
+pub(super) fn of_one(run: &Run, point: &Point, columns: usize) -> Vec<Row> {
+    let mut rows = vec![Row::new("Rate", rate(run, point))];
+    rows.extend(latency("Latency", point));
+    rows.extend(histogram::spread(run, point, columns).map(|text| Row::new("Spread", text)));
+    rows.extend(of_point(run, point));
+    rows
 }
 
 /// Several levels: the figures of the best point.
 pub(super) fn of_levels(run: &Run) -> Vec<Row> {
-    let Some((_, point)) = best_point(run) else { return ending(run, None) };
+    let mut rows: Vec<Row> = again(run).map(|text| Row::new("", text)).into_iter().collect();
+    let Some((_, point)) = best_point(run) else {
+        rows.extend(ending(run, None));
+        return rows;
+    };
     let mark = format!("At {}", point_mark(point));
-    let name = if width(&mark) < NAMES { mark } else { "Best".to_string() };
-    let mut rows: Vec<Row> =
-        latency(point).into_iter().map(|row| Row { name: name.clone(), ..row }).collect();
-    rows.extend(responses(run, point));
+    let name = if width(&mark) < NAMES { mark.as_str() } else { "Best" };
+    rows.extend(latency(name, point));
+    rows.extend(of_point(run, point));
+    rows
+}
+
+/// What is said below the latency of a point.
+fn of_point(run: &Run, point: &Point) -> Vec<Row> {
+    let mut rows = responses(run, point);
+    rows.extend(tables::targets(point).map(Row::Table));
+    rows.extend(closes(run, point));
     rows.push(total(point));
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
+    rows.extend(profile::first(run).map(Row::Table));
     rows.extend(link(run, point));
     rows.extend(ending(run, Some(point)));
     rows
+}
+
+/// What `#2` in the first column means.
+fn again(run: &Run) -> Option<String> {
+    let last = run.record.points.iter().rev().find(|point| point.attempt > 1)?;
+    let why = match run.record.trial.visits {
+        0 | 1 => "because its rate was not steady",
+        _ => "as --visits asks",
+    };
+    let load = count(u64::from(last.load.connections));
+    Some(format!("{load}#{}: visit {} of that level, {why}", last.attempt, last.attempt))
+}
+
+/// Share of the responses after which a connection ends, from which it is said.
+const CLOSES_MIN: f64 = 0.01;
+/// From here on it is every response.
+const CLOSES_ALL: f64 = 0.9;
+
+/// Connections that end although the load does not end them, and what opening others costs.
+fn closes(run: &Run, point: &Point) -> Option<Row> {
+    let is_asked = point.load.life.is_some_and(|l| l.requests.is_some() || l.hold.is_some());
+    // The count is of the whole level, so the responses must be too.
+    let responses = point.requests.completed + point.unmeasured.completed;
+    // A request that failed may have taken its connection with it.
+    let failed: u64 = point.errors.values().sum();
+    let closed = point.connections.reopened.saturating_sub(failed);
+    let reopened = closed as f64 / responses.max(1) as f64;
+    if is_asked || point.is_churn() || responses == 0 || reopened < CLOSES_MIN {
+        return None;
+    }
+    let mean_ns = |of: &Summary| of.mean.unwrap_or(0) as f64;
+    let opening_ns = mean_ns(&point.connections.connect_ns);
+    let part =
+        opening_ns * reopened / (opening_ns * reopened + mean_ns(&point.service_ns)).max(1.0);
+    let asks_close = |(name, value): &(String, String)| {
+        name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
+    };
+    let mut headers = run.record.trial.requests.iter().flat_map(|request| &request.headers);
+    let advice = match headers.any(asks_close) {
+        true => "the request asks for it (Connection: close)",
+        false => "let the server keep connections open",
+    };
+    let after = match reopened {
+        share if share >= CLOSES_ALL => "each response".to_string(),
+        share => format!("about every {:.0} responses", 1.0 / share),
+    };
+    Some(Row::inked(
+        "Keep-alive",
+        Ink::Caution,
+        format!(
+            "off: the server closes after {after}, and opening the next connection takes {}, {} % \
+             of the time of a request; {advice}",
+            show_ns(opening_ns),
+            percent(100.0 * part)
+        ),
+    ))
 }
 
 /// Utilisation of the links whose limits are known.
@@ -81,7 +146,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
         false => connect_time(turnover, figure),
     };
     let shown = PERCENTILES.iter().map(|(name, figure)| format!("{name} {}", time(*figure)));
-    rows.push(Row::new("Connect", shown.collect::<Vec<_>>().join("  ")));
+    rows.push(Row::new("Connect", listed(shown)));
     let opened = if is_held { point.connections.opened } else { turnover.established };
     let closed = match is_held {
         true => format!("{} lost", count(turnover.closed_by_peer)),
@@ -173,9 +238,9 @@ pub(super) fn of_nothing(run: &Run) -> Vec<Row> {
 }
 
 /// Percentiles in one row; nothing when no response was good.
-pub(super) fn latency(point: &Point) -> Option<Row> {
+fn latency(name: &str, point: &Point) -> Option<Row> {
     let good = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
-    (good.count > 0).then(|| Row::new("Latency", percentiles(point)))
+    (good.count > 0).then(|| Row::new(name, percentiles(point)))
 }
 
 /// A percentile; `failed` where it falls among requests without a good response.
@@ -196,7 +261,12 @@ pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
 
 fn percentiles(point: &Point) -> String {
     let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", figure_of(point, *of)));
-    shown.collect::<Vec<_>>().join("  ")
+    listed(shown)
+}
+
+/// Figures with their names, none broken between the two.
+fn listed(figures: impl Iterator<Item = String>) -> String {
+    figures.map(|one| together(&one)).collect::<Vec<_>>().join("  ")
 }
 
 /// The rate with its interval; in an open loop also the asked rate.
@@ -216,16 +286,8 @@ fn rate(run: &Run, point: &Point) -> String {
 /// Statuses and failures.
 fn responses(run: &Run, point: &Point) -> Vec<Row> {
     let all: u64 = point.status.values().sum();
-    let room = WIDTH - MARGIN - NAMES;
-    let mut text = String::new();
-    for (name, number) in statuses(point) {
-        let one = format!("{name} {} %", share(number, all));
-        let gap = if text.is_empty() { "" } else { "  " };
-        if width(&text) + width(gap) + width(&one) > room {
-            break;
-        }
-        text.push_str(&format!("{gap}{one}"));
-    }
+    let shares = statuses(point).into_iter();
+    let text = listed(shares.map(|(name, number)| format!("{name} {} %", share(number, all))));
     let failures = failures(point);
     let none_failed = if failures.is_none() { "; none failed" } else { "" };
     let text = if text.is_empty() { "none".to_string() } else { text + none_failed };
@@ -270,9 +332,10 @@ fn failures(point: &Point) -> Option<Row> {
 fn total(point: &Point) -> Row {
     let duration_s = point.load.duration_s.max(f64::MIN_POSITIVE);
     let each_second = |bytes: u64| show_bytes(bytes as f64 / duration_s);
-    let (sent, took) = (count(point.requests.sent), show_ns(point.load.duration_s * 1e9));
+    let took = show_ns(point.load.duration_s * 1e9);
     let text = format!(
-        "{sent} requests in {took}; {}/s received, {}/s sent",
+        "{} in {took}; {}/s received, {}/s sent",
+        plural(point.requests.sent, "request"),
         each_second(point.bytes.received),
         each_second(point.bytes.sent)
     );
@@ -288,8 +351,10 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     rows.extend(experiments(run));
     let notes = reservations(run, point);
     rows.extend((!notes.is_empty()).then(|| Row::inked("Note", Ink::Caution, notes.join("; "))));
-    rows.push(Row::new("Wall", wall(&run.record.verdict)));
-    rows.extend(next(&run.record.verdict).map(|text| Row::inked("Next", Ink::Command, text)));
+    let verdict = &run.record.verdict;
+    rows.push(Row::new("Wall", wall(verdict)));
+    rows.extend(fix(verdict).map(|text| Row::new("Fix", text)));
+    rows.extend(next(verdict).map(|text| Row::inked("Next", Ink::Command, text)));
     rows
 }
 
@@ -344,39 +409,29 @@ fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
     notes
 }
 
-/// The wall and its confidence, with the first piece of evidence.
+/// The reason in plain words, with the figure that shows it best.
 fn wall(verdict: &Verdict) -> String {
-    let text = match verdict.wall {
-        Named::Wall(_) => wall_phrase(verdict),
-        Named::None => return with_names(&sentence(verdict.name.trim_end_matches('.'))),
+    match verdict.wall {
+        Named::Wall(_) => reason_phrase(verdict),
+        Named::None => with_names(&sentence(verdict.name.trim_end_matches('.'))),
         Named::Unknown => {
             let knee = verdict.ceiling.as_ref().and_then(|ceiling| ceiling.knee_in_flight);
             let knee = knee.filter(|_| verdict.side == Side::Server);
             let above = knee.map(|knee| format!("above {knee} in flight "));
             let what = with_names(verdict.name.trim_end_matches('.'));
-            return format!("unknown: {}{what}", above.unwrap_or_default());
+            format!("unknown: {}{what}", above.unwrap_or_default())
         }
-    };
-    match verdict.evidence.first() {
-        Some(first) if first.field == Evidence::FINDING => format!("{text}: {}", first.value),
-        Some(first) => format!("{text}: {}", paired(&first.field, &first.value)),
-        None => text,
     }
 }
 
-/// Field and value of evidence; of several, each field with its value.
-fn paired(field: &str, value: &str) -> String {
-    let (fields, values): (Vec<_>, Vec<_>) =
-        (field.split("; ").collect(), value.split("; ").collect());
-    if fields.len() != values.len() {
-        return format!("{field} {value}");
-    }
-    let pairs = fields.iter().zip(values).map(|(field, value)| format!("{field} {value}"));
-    pairs.collect::<Vec<_>>().join(", ")
+/// What moves the wall, and its code.
+fn fix(verdict: &Verdict) -> Option<String> {
+    Some(format!("{} ({})", verdict.fix()?, wall_code(verdict)))
 }
 
-/// The first command, or the first other step.
+/// The first command; without a wall to move, else the first other step.
 fn next(verdict: &Verdict) -> Option<&str> {
     let command = verdict.next.iter().find(|next| next.starts_with("ceiling "));
-    command.or(verdict.next.first()).map(String::as_str)
+    let other = || verdict.next.first().filter(|_| verdict.fix().is_none());
+    command.or_else(other).map(String::as_str)
 }

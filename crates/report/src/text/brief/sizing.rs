@@ -1,26 +1,25 @@
 //! How many client machines: the number, and its derivation.
 //!
-//! In: the arithmetic of a run. Out: at most 18 lines; with `-v`, each product as well. Never:
+//! In: the arithmetic of a run. Out: about 15 lines; with `-v`, each product as well. Never:
 //! figures that are not in the document.
 
 use super::super::line::{Ink, TextLine};
-use super::super::{WIDTH, banner_lines, facts_lines};
-use super::{LINES, Row, drawn};
+use super::super::{banner_lines, facts_lines, painted};
+use super::{Row, drawn};
 use crate::page::{Banner, Fact, Tone};
 use crate::wording::plural;
-use crate::wrap::fit;
 use model::ramp_fit::Estimate;
 use model::run::Run;
 use model::size::{FleetFit, Machines, Sizing};
 use model::units::show_count;
 
 /// The number, its parts and its reservations.
-pub(super) fn lines(of: &Sizing, run: &Run) -> Vec<TextLine> {
-    let mut lines = banner_lines(&verdict(of));
+pub(super) fn lines(of: &Sizing, run: &Run, columns: usize) -> Vec<TextLine> {
+    let mut lines = last(of, columns);
     let rate = run.record.points.get(of.point).map_or(0.0, |point| point.rate);
     let asked =
         format!("ceiling size {}; cost of a request at {}/s", run.record.id, show_count(rate));
-    lines.push(TextLine::painted(Ink::Faint, fit(&asked, WIDTH)));
+    lines.extend(painted(Ink::Faint, &asked, columns));
     lines.push(TextLine::default());
     let mut rows = vec![Row::new("Clients", clients(of)), Row::new("Link", link(of))];
     rows.extend(of.fleet.as_ref().map(|fit| Row::new("Fleet", fleet(fit))));
@@ -29,24 +28,22 @@ pub(super) fn lines(of: &Sizing, run: &Run) -> Vec<TextLine> {
     for caution in &of.cautions {
         rows.push(Row::inked(std::mem::take(&mut name), Ink::Caution, caution));
     }
-    let room = LINES.saturating_sub(lines.len() + 2);
-    lines.extend(drawn(&rows, room));
+    lines.extend(drawn(&rows, columns));
     lines.push(TextLine::default());
     lines
 }
 
 /// Each product.
-pub(super) fn steps(of: &Sizing) -> Vec<TextLine> {
+pub(super) fn steps(of: &Sizing, columns: usize) -> Vec<TextLine> {
     let fact = |step: &model::size::Step| Fact::new(&step.what, step.arithmetic.clone());
-    let mut lines = facts_lines(&of.steps.iter().map(fact).collect::<Vec<_>>());
+    let mut lines = facts_lines(&of.steps.iter().map(fact).collect::<Vec<_>>(), columns);
     lines.push(TextLine::default());
     lines
 }
 
-/// The number again, in one line.
-pub(super) fn last(of: &Sizing) -> Vec<TextLine> {
-    let verdict = verdict(of);
-    banner_lines(&Banner { text: fit(&verdict.text, WIDTH - 2), ..verdict })
+/// The number again.
+pub(super) fn last(of: &Sizing, columns: usize) -> Vec<TextLine> {
+    banner_lines(&verdict(of), columns)
 }
 
 fn verdict(of: &Sizing) -> Banner {

@@ -1,12 +1,11 @@
 //! The verdict in one line: the rate, the share of failures, the wall, and its confidence.
 
-use super::super::WIDTH;
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
 use crate::sections::turnover;
 use crate::wording::{
-    best_point, connect_time, count, delivery_cell, failed_share, named_wall, per_second, plural,
-    point_phrase, rate_cell, rate_of, share, wall_name,
+    best_point, connect_time, count, delivery_cell, ends, failed_share, named_wall, per_second,
+    plural, point_phrase, rate_cell, rate_of, share, wall_name,
 };
 use crate::wrap::width;
 use model::claim::Claim;
@@ -38,7 +37,7 @@ fn more(rank: u8, text: impl Into<String>) -> Clause {
 const SHARE_MIN: f64 = 0.0005;
 
 /// The verdict, in one line where possible.
-pub(super) fn verdict(run: &Run) -> Banner {
+pub(super) fn verdict(run: &Run, columns: usize) -> Banner {
     let (tone, claim) = claim(run);
     let (ended, met) = (ended(run), expectations(run));
     let tone = match (&ended, &met) {
@@ -49,11 +48,11 @@ pub(super) fn verdict(run: &Run) -> Banner {
     let mut clauses: Vec<Clause> = ended.into_iter().collect();
     clauses.extend(met.map(|(_, clause)| clause));
     clauses.extend(claim);
-    Banner { tone, text: joined(clauses), lines: Vec::new() }
+    Banner { tone, text: joined(clauses, columns - 2), lines: Vec::new() }
 }
 
-/// As many clauses as fit.
-fn joined(mut clauses: Vec<Clause>) -> String {
+/// As many clauses as fit into `room` columns, and at least those of rank 0.
+fn joined(mut clauses: Vec<Clause>, room: usize) -> String {
     loop {
         let mut text = String::new();
         for clause in &clauses {
@@ -61,7 +60,7 @@ fn joined(mut clauses: Vec<Clause>) -> String {
             text.push_str(&format!("{joint}{}", clause.text));
         }
         let last = clauses.iter().map(|clause| clause.rank).max().unwrap_or(0);
-        if width(&text) <= WIDTH - 2 || last == 0 {
+        if width(&text) <= room || last == 0 {
             return text;
         }
         clauses.retain(|clause| clause.rank != last);
@@ -199,10 +198,7 @@ fn ceiling(run: &Run) -> Vec<Clause> {
         CeilingKind::Ceiling => "CEILING",
         CeilingKind::AtLeast => "AT LEAST",
     };
-    let within = match (ceiling.low, ceiling.high) {
-        (Some(low), Some(high)) => Some(format!("({} to {})", show_count(low), show_count(high))),
-        _ => None,
-    };
+    let within = ends(ceiling).map(|(low, high)| format!("({low} to {high})"));
     let unit = if points.iter().all(Point::is_churn) { " connections/s" } else { "/s" };
     let rate = clause(0, format!("{kind} {}{unit}", show_count(ceiling.rate)));
     std::iter::once(rate).chain(within.map(|within| more(2, within))).collect()
