@@ -178,8 +178,8 @@ pub struct Point {
     /// it good.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// The first response with each status that is not 2xx, and of each check that failed; of the
-    /// warm-up too.
+    /// The first response with each status that is not 2xx, of each check that failed, and the first
+    /// of what was no response, by [`Fault`]; of the warm-up too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<ResponseSample>,
     /// Responses with a good status that failed another check, and those with status 2xx or 3xx
@@ -304,10 +304,15 @@ impl Point {
         arrived && self.requests.completed == 0 && self.rate == 0.0 && !has_stream
     }
 
-    /// Where bytes came and none of them was a whole response: what was wrong with most of them.
+    /// Where no response was whole and most requests failed for what came: what was wrong with it.
     pub fn only_fault(&self) -> Option<Fault> {
         let (fault, _) = fault::worst(&self.connections.faults).filter(|_| self.is_silent())?;
-        Some(fault)
+        let of = |class: ErrorClass| self.errors_of(class).unwrap_or(0);
+        let all: u64 =
+            ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests()).map(of).sum();
+        let late = if fault == Fault::Stalled { of(ErrorClass::Timeout) } else { 0 };
+        let faulty = of(ErrorClass::Parse) + of(ErrorClass::Unsolicited) + late;
+        (2 * faulty >= all).then_some(fault)
     }
 
     /// The main rate, per second: completed requests, connections of devices, or events.

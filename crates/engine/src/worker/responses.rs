@@ -85,6 +85,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tally: &mut self.tally,
             samples: &mut self.samples,
             tick: &mut self.recorder.tick,
+            offered: input.len(),
         };
         let mut cause = None;
         while !input.is_empty() && cause.is_none() {
@@ -138,6 +139,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     tally: &mut self.tally,
                     samples: &mut self.samples,
                     tick: &mut self.recorder.tick,
+                    offered: 0,
                 };
                 let mut streak = books.ledger.streak(stamp_of(&batch));
                 let place = (slot, state.responses - 1);
@@ -175,6 +177,8 @@ struct Books<'a, S: Session> {
     tally: &'a mut Tally,
     samples: &'a mut Samples,
     tick: &'a mut Tick,
+    /// Bytes of the read.
+    offered: usize,
 }
 
 impl<S: Session> Books<'_, S> {

@@ -40,7 +40,8 @@ impl Early {
 
 impl<S: Session> Books<'_, S> {
     /// The session refused what came: `at` is where in `input`. `before` describes the request of
-    /// the response before it, if there was one on this connection.
+    /// the response before it, if there was one on this connection. What came in the same read as
+    /// that response is more of it; what came later may be the response that is due, and garbled.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
@@ -53,7 +54,9 @@ impl<S: Session> Books<'_, S> {
         let begin = input[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let line = &input[begin..];
         let is_behind = error == ProtocolError::NotHttp && !line.starts_with(b"HTTP/");
+        let is_later = input.len() == self.offered;
         let unasked = before.filter(|_| is_behind).and_then(|before| session.unasked(line, before));
+        let unasked = unasked.filter(|fault| *fault != ProtocolError::LongBody || !is_later);
         let fault = unasked.unwrap_or(error);
         let progress = session.progress();
         self.samples.fault(self.tick, at_ns, (fault, progress), (input, at));
