@@ -15,7 +15,7 @@ import { createInterface } from "node:readline";
 import { findMarks, marks, rampMarks } from "./behaviours/judge.mjs";
 import { FIND, ROWS, SECONDS } from "./behaviours/rows.mjs";
 import { page } from "./behaviours/table.mjs";
-import { OURS, PEERS, headline, readPoint } from "./behaviours/tools.mjs";
+import { OURS, PEERS, UPLOAD, headline, readPoint } from "./behaviours/tools.mjs";
 import { between, parseLog, wholeRun } from "./behaviours/truth.mjs";
 
 const OUT = "out/behaviours";
@@ -152,6 +152,9 @@ function verdictMarks(command, result, row, behaviour) {
     const isRight = row.exits === result.exit;
     return isRight ? [] : [`exit ${result.exit}, and the server died`];
   }
+  if (row.breaks !== undefined) {
+    return result.broken.includes(row.breaks) ? [] : ["calls its figures right"];
+  }
   const isGivenUp = [4, 5].includes(result.exit);
   const refused = isGivenUp ? [`exit ${result.exit}: ${result.broken.join(", ")}`] : [];
   if (command === "find") {
@@ -198,6 +201,7 @@ if (asked !== behaviours.map((behaviour) => behaviour.name).join()) {
 }
 
 mkdirSync(OUT, { recursive: true });
+writeFileSync(UPLOAD.file, Buffer.alloc(UPLOAD.bytes));
 const results = existsSync(RESULTS) ? JSON.parse(readFileSync(RESULTS, "utf8")) : {};
 const [only, tools] = [chosen("ONLY"), chosen("TOOLS")];
 const peers = PEERS.map((tool) => ({ tool, found: locate(tool) }));

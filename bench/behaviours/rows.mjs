@@ -24,6 +24,9 @@ export const ROWS = [
   { ...usual, name: "resetting", finds: NONE },
   { ...usual, name: "closing", finds: TOP },
   { ...usual, name: "stray-bytes", finds: TOP },
+  // Right is to say so: a response may be that to another request, or to a part of one.
+  { ...usual, name: "double-answer", finds: NONE, breaks: "bytes" },
+  { ...usual, name: "early-answer", finds: NONE, breaks: "early", rate: 100 },
   { ...usual, name: "chunked", finds: TOP },
   { ...usual, name: "no-content", finds: TOP },
   { ...usual, name: "head", finds: TOP },

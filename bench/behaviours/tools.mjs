@@ -2,6 +2,10 @@
 // is the one that the tool prints as its rate.
 import { CONNECTIONS, FIND, RAMP, SECONDS } from "./rows.mjs";
 
+// The body of a POST, which the bench writes: more than the kernel takes at once.
+export const UPLOAD = { file: "out/behaviours/upload", bytes: 8 << 20 };
+const upload = (method, words) => (method === "POST" ? words : []);
+
 // What a tool reported. A figure that it does not report is null.
 const silent = { rate: null, failedShare: null, success: null, p50: null, p99: null, mean: null };
 
@@ -78,15 +82,17 @@ export const headline = (text) => {
 };
 
 const wrk = (row, url, method) => ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "--latency",
-  ...(method === "HEAD" ? ["-s", "bench/behaviours/head.lua"] : []), url];
+  ...(method === "HEAD" ? ["-s", "bench/behaviours/head.lua"] : []),
+  ...upload(method, ["-s", "bench/behaviours/upload.lua"]), url];
 const oha = (row, url, method) => ["--no-tui", "--output-format", "json", "-m", method,
-  "-c", `${CONNECTIONS}`, "-z", `${SECONDS}s`, url];
+  "-c", `${CONNECTIONS}`, "-z", `${SECONDS}s`, ...upload(method, ["-D", UPLOAD.file]), url];
 const h2load = (row, url, method) => ["--h1", "-t", "1", "-c", `${CONNECTIONS}`,
-  "-D", `${SECONDS}`, ...(method === "HEAD" ? ["-H", ":method: HEAD"] : []), url];
+  "-D", `${SECONDS}`, ...(method === "HEAD" ? ["-H", ":method: HEAD"] : []),
+  ...upload(method, ["-d", UPLOAD.file]), url];
 
 const ours = (command, more) => (row, url, method, file) => [command, url, "-X", method, "-t", "1",
   "--cpus", "1", "--warmup", "500ms", "--runs", "none", "--no-color", "--seed", "1",
-  "-o", file, ...more(row)];
+  "-o", file, ...upload(method, ["-f", UPLOAD.file]), ...more(row)];
 
 export const PEERS = [
   { name: "wrk", program: "wrk", version: ["-v"], words: wrk, read: readWrk },

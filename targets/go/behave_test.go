@@ -326,6 +326,40 @@ func TestStrayBytesAreReallySent(t *testing.T) {
 	}
 }
 
+func TestEveryResponseOfOneBehaviourIsSentTwice(t *testing.T) {
+	server := misbehave(t, "double-answer")
+	socket, in := server.dial(t)
+	_, err := fmt.Fprint(socket, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	check(t, err)
+	for range 2 {
+		response, err := http.ReadResponse(in, nil)
+		check(t, err)
+		body, err := io.ReadAll(response.Body)
+		check(t, err)
+		if response.StatusCode != http.StatusOK || string(body) != `{"message":"hi"}` {
+			t.Errorf("%s %q", response.Status, body)
+		}
+	}
+	if summary, _ := server.stop(t); summary.Requests != 1 || summary.Good != 1 {
+		t.Errorf("%+v", summary)
+	}
+}
+
+func TestAnUploadThatIsNotReadHasItsResponseAndIsNotGood(t *testing.T) {
+	server := misbehave(t, "early-answer")
+	socket, in := server.dial(t)
+	_, err := fmt.Fprint(socket, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+	check(t, err)
+	response, err := http.ReadResponse(in, nil)
+	check(t, err)
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("%s", response.Status)
+	}
+	if summary, _ := server.stop(t); summary.Requests != 1 || summary.Good != 0 {
+		t.Errorf("%+v", summary)
+	}
+}
+
 func TestResponsesHaveTheirShapes(t *testing.T) {
 	cases := []struct {
 		name, method  string

@@ -7,7 +7,7 @@
 //! Hot: runs for every response.
 
 use model::check::Check;
-use model::tick::{Counters, ErrorClass, Tick};
+use model::tick::{Counters, ErrorClass, Tick, class_of};
 use wire::response::Response;
 
 /// Number of a part of the load; 0 is no part.
@@ -116,6 +116,15 @@ impl Ledger {
         tick.measured.sent += count;
         tick.measured.bytes_sent += bytes;
         self.window.epoch
+    }
+
+    /// The counters of a part, while its level goes on.
+    pub fn counters<'a>(&self, tick: &'a mut Tick, epoch: Epoch) -> Option<&'a mut Counters> {
+        match epoch {
+            _ if !self.is_open(epoch) => None,
+            _ if self.is_window(epoch) => Some(&mut tick.measured),
+            _ => Some(&mut tick.unmeasured),
+        }
     }
 
     /// Takes requests out of flight and returns the counters they belong to, if any.
@@ -257,12 +266,6 @@ impl Ledger {
             counters.bytes_received += bytes;
         }
     }
-}
-
-/// Index of a status in [`Counters::status`].
-#[inline]
-fn class_of(status: u16) -> usize {
-    usize::from(status / 100 - 2)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The first response of each kind that a user may want to read: failures and redirects.
 //!
-//! For: statuses and checks that failed, and status 3xx. One response of each kind per worker and
-//! level goes along with the current tick.
+//! For: statuses and checks that failed, status 3xx, and bytes that are no response. One of each
+//! kind per worker and level goes along with the current tick.
 //! In: the bytes of those responses, and the first pieces of responses that arrive in pieces.
 //! Out: entries of [`Tick::caught`], which has memory for them from the start.
 //! Never: bytes of any other response; parsing (the control plane does that).
@@ -15,12 +15,10 @@
 
 use crate::driver::SlotId;
 use model::check::Check;
-use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
+use model::fault::Fault;
+use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught, Kind, LINE_BYTES_MAX};
 use model::tick::Tick;
-use wire::response::Response;
-
-/// Samples with the same kind are duplicates.
-type Kind = (u16, Option<Check>);
+use wire::response::{Progress, Response};
 
 /// A response: its connection, and how many responses that connection had before.
 pub type Place = (SlotId, u64);
@@ -100,8 +98,8 @@ impl Samples {
         (response, check): (Response, Option<Check>),
         bytes: &[u8],
     ) {
-        let kind = (response.status, check);
-        if self.caught.len() == CAUGHT_MAX || self.caught.contains(&kind) {
+        let kind = (response.status, check, None);
+        if !self.is_wanted(kind) {
             return self.leave(place.0);
         }
         let mut caught = Caught::new(kind, at_ns, response.bytes);
@@ -122,6 +120,58 @@ impl Samples {
         self.caught.push(kind);
         tick.caught.push(caught);
     }
+
+    fn is_wanted(&self, kind: Kind) -> bool {
+        self.caught.len() < CAUGHT_MAX && !self.caught.contains(&kind)
+    }
+
+    /// A connection is given up for `fault`. `input` is what was read, up to the byte at `at` that
+    /// shows it; nothing for what did not come.
+    #[cold]
+    pub fn fault(
+        &mut self,
+        tick: &mut Tick,
+        at_ns: u64,
+        (fault, progress): (Fault, Progress),
+        (input, at): (&[u8], usize),
+    ) {
+        tick.faults.add(fault, 1);
+        let kind = (progress.status, None, Some(fault));
+        if !self.is_wanted(kind) || tick.caught.len() == tick.caught.capacity() {
+            return;
+        }
+        let mut caught = Caught::new(kind, at_ns, progress.came_bytes);
+        caught.body_bytes = progress.body_bytes;
+        let mut add = |line: &[u8]| {
+            if !caught.bytes().is_empty() {
+                caught.append(b"\r\n");
+            }
+            caught.append(&line[..line.len().min(LINE_BYTES_MAX)]);
+        };
+        match fault {
+            Fault::BadLength => lengths(&input[..at]).for_each(add),
+            _ => add(line_at(input, at)),
+        }
+        self.caught.push(kind);
+        tick.caught.push(caught);
+    }
+}
+
+/// The line that contains the byte at `at`, as far as it is in `input`.
+fn line_at(input: &[u8], at: usize) -> &[u8] {
+    let at = at.min(input.len());
+    let begin = input[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
+    let end = input[at..].iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+    input[begin..end.map_or(input.len(), |end| at + end)].trim_ascii_end()
+}
+
+/// The lines of a head that say how long the body is.
+fn lengths(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_length = |line: &&[u8]| {
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(b"content-length")
+    };
+    head.split(|byte| *byte == b'\n').filter(is_length).map(<[u8]>::trim_ascii_end)
 }
 
 #[cfg(test)]

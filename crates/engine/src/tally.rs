@@ -8,7 +8,7 @@
 
 use crate::flight::Batch;
 use model::load::TARGETS_REPORTED_MAX;
-use model::tick::{ErrorClass, TargetTally};
+use model::tick::{ErrorClass, TargetTally, class_of};
 use std::sync::Arc;
 use wire::response::Response;
 use wire::rules::Fate;
@@ -103,7 +103,7 @@ impl Tally {
     /// Books the response to the oldest request of a measured batch.
     pub fn response(&mut self, batch: &Batch, at_ns: u64, response: Response, fate: Fate) {
         let TargetTally { counters, latency } = &mut self.board[place(&self.tape, batch.position)];
-        counters.status[usize::from(response.status / 100 - 2)] += 1;
+        counters.status[class_of(response.status)] += 1;
         counters.bytes_received += response.bytes;
         match fate {
             Fate::Good => {

@@ -26,7 +26,7 @@ use crate::checks::Checks;
 use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
 use crate::flight::{Batch, Flights};
 use crate::job::{Job, Order, Pace};
-use crate::ledger::Ledger;
+use crate::ledger::{Epoch, Ledger};
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
@@ -70,6 +70,11 @@ enum Cause {
 struct Requester<S> {
     /// The kernel has not taken the whole send yet.
     sending: bool,
+    /// The part that this send belongs to.
+    sent_in: Epoch,
+    /// Responses to requests of this send that the kernel had not taken whole, and good ones among
+    /// them.
+    early: (u32, u32),
     /// It is closed as soon as nothing is in flight.
     is_ending: bool,
     /// The peer closed the connection.
@@ -93,6 +98,8 @@ impl<S: Session> Requester<S> {
     fn new(position: u32) -> Self {
         Self {
             sending: false,
+            sent_in: 0,
+            early: (0, 0),
             is_ending: false,
             peer_ended: false,
             sends_left: 0,
@@ -142,6 +149,8 @@ pub struct Worker<D, S: Session = Http1> {
     window_end_ns: u64,
     /// How many of the requests that were due by then it was still to send, at most.
     unsent_max: u64,
+    /// Sends under way of which a request has its response already.
+    early_sends: u32,
     /// The window has a budget, so it lasts until the last response.
     ends_with_responses: bool,
     ledger: Ledger,
@@ -202,6 +211,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             window: None,
             window_end_ns: 0,
             unsent_max: 0,
+            early_sends: 0,
             ends_with_responses: false,
             ledger: Ledger::default(),
             turn_begin_ns: now_ns,
@@ -399,6 +409,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             Event::Sent { slot, at_ns } => {
                 self.count_in_flight(at_ns);
                 self.pool.state(slot).sending = false;
+                self.rest_is_sent(slot);
                 self.top_up(slot, at_ns);
             }
             Event::Opened { slot, at_ns } => {
@@ -477,7 +488,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         self.flights.push(slot, batch);
         let sending = self.driver.send(slot, span, ahead);
-        self.pool.state(slot).sending = sending == Sending::Underway;
+        if sending == Sending::Underway {
+            let state = self.pool.state(slot);
+            (state.sending, state.sent_in, state.early) = (true, epoch, (0, 0));
+        }
         sending
     }
 
@@ -526,9 +540,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         // Requests behind a response that announced the end are lost as well.
         let class = match cause {
             Cause::Order | Cause::Planned => ErrorClass::Closed,
-            Cause::Unsolicited => ErrorClass::Parse,
+            Cause::Unsolicited => ErrorClass::Unsolicited,
             Cause::Failure(class) => class,
         };
+        self.leave_unsent(slot);
+        if cause == Cause::Unsolicited {
+            self.pool.counts_mut().unsolicited += 1;
+        }
         self.places.remove(slot);
         self.samples.leave(slot);
         while let Some(batch) = self.flights.pop_batch(slot) {
@@ -594,6 +612,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 Found::Open => {
                     let since_ns = self.waits_since(slot, now_ns);
                     if now_ns.saturating_sub(since_ns) > self.timeout_ns {
+                        self.note_stalled(slot, now_ns);
                         self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
                     }
                 }

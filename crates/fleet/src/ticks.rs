@@ -14,6 +14,7 @@ pub use codec::{PHASES, TICK_BYTES_MAX, decode, encode, parts};
 pub use sum::TickSum;
 
 use model::fanout::{EventCounts, Subscription};
+use model::fault::Faults;
 use model::histogram::Histogram;
 use model::histogram::sparse::Sparse;
 use model::sample::Caught;
@@ -75,6 +76,8 @@ pub struct Counts {
     pub turnover: Turnover,
     /// Connections that were due.
     pub starts: Starts,
+    /// Connections that were given up for what came on them.
+    pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
     /// How the loops spent the interval.
@@ -129,6 +132,7 @@ impl SparseTick {
                 connections: tick.connections,
                 turnover: tick.turnover,
                 starts: tick.starts,
+                faults: tick.faults,
                 tls: tick.tls,
                 accounting: tick.accounting,
                 events: tick.events,
@@ -165,6 +169,7 @@ impl SparseTick {
         tick.unmeasured += &counts.unmeasured;
         tick.turnover += &counts.turnover;
         tick.starts += &counts.starts;
+        tick.faults += &counts.faults;
         tick.tls += &counts.tls;
         tick.accounting += &counts.accounting;
         tick.events += &counts.events;

@@ -13,6 +13,7 @@ mod connections;
 mod conservation;
 pub(crate) mod cpu_states;
 mod delivery;
+mod early;
 mod littles_law;
 mod percentiles;
 pub(crate) mod release;
@@ -216,6 +217,30 @@ pub const GATES: &[Listed] = &[
         &[Figure::Rate, Figure::Ceiling],
         Leaves::Bound(start::leaves, "the rate without and with both edges of the window"),
     ),
+    gate(
+        GateId::Early,
+        WallId::M4,
+        early::check,
+        &[
+            Figure::Rate,
+            Figure::Mean,
+            Figure::P50,
+            Figure::P75,
+            Figure::P90,
+            Figure::P95,
+            Figure::P99,
+            Figure::P99_9,
+            Figure::P99_99,
+            Figure::Max,
+            Figure::ServerCpu,
+            Figure::Ceiling,
+        ],
+        Leaves::Bound(
+            early::leaves,
+            "the rate without and with such responses; nothing of the \
+             rest",
+        ),
+    ),
 ];
 
 /// Gates of points with subscribers; others do not have them.
@@ -235,6 +260,7 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         GateId::Tuning => tuning::is_asked(case),
         GateId::Release => case.is_open() || case.point.starts().is_some(),
         GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
+        GateId::Early => case.point.requests.early > 0,
         GateId::Window => matches!(case.trial.stop, Stop::AfterNs(_)),
         GateId::Steadiness => case.point.load.curve.is_none(),
         id if OF_AGENTS.contains(&id) => !case.point.agents.is_empty(),

@@ -11,6 +11,7 @@ use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{fleet, gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::{ClockOffset, HostFacts};
+use model::fault::Fault;
 use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -80,12 +81,16 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
     // A target that sends no response looks like a fault of the measurement.
+    let faults: Vec<Fault> = points.iter().filter_map(Point::only_fault).collect();
+    let fault = faults.first().filter(|_| faults.len() == points.len());
+    let words = fault.map(|fault| match fault {
+        Fault::NotHttp => "what the server sends is not HTTP/1.1".to_string(),
+        fault => format!("the server {}", fault.words()),
+    });
     let why = match context.outcome {
         _ if is_counted => None,
+        Outcome::Complete | Outcome::TargetLost if words.is_some() => words.as_deref(),
         Outcome::TargetLost => Some("the target stopped answering"),
-        Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_not_http) => {
-            Some("what the server sends is not HTTP/1.1")
-        }
         Outcome::Complete if !points.is_empty() && points.iter().all(Point::is_silent) => {
             Some("no request got a response")
         }
@@ -98,7 +103,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let look = "check the server: is it alive, and what does its log say".to_string();
     let curl = format!("curl -v {}", context.trial.url);
-    let responds = points.iter().any(|point| point.is_refused() || point.is_not_http());
+    let responds = fault.is_some() || points.iter().any(Point::is_refused);
     let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }
 }

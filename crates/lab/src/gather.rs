@@ -2,6 +2,7 @@
 
 use crate::openings::Openings;
 use model::fanout::{EventCounts, Subscription};
+use model::fault::Faults;
 use model::histogram::Histogram;
 use model::order::OrderBy as _;
 use model::run::count_codes;
@@ -72,6 +73,8 @@ pub struct Gathered {
     pub tenths_established: Vec<u64>,
     /// Time of TLS handshakes.
     pub handshake: Histogram,
+    /// Connections that were given up for what came on them.
+    pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
     /// Responses to measured requests per connection.
@@ -217,6 +220,7 @@ impl Gathered {
         let fastest = self.warmup_fastest_ns.into_iter().chain(tick.warmup_fastest_ns).min();
         self.warmup_fastest_ns = fastest;
         self.level_loop += &tick.accounting;
+        self.faults += &tick.faults;
         self.tls += &tick.tls;
         self.events += &tick.events;
         self.starts += &tick.starts;
@@ -278,8 +282,7 @@ impl Gathered {
 
     /// Keeps the first response of each kind of failure over all workers.
     fn catch(&mut self, caught: &Caught) {
-        let is_alike =
-            |other: &&mut Caught| (other.status, other.check) == (caught.status, caught.check);
+        let is_alike = |other: &&mut Caught| other.kind() == caught.kind();
         let is_full = self.caught.len() == CAUGHT_MAX;
         match self.caught.iter_mut().find(is_alike) {
             Some(other) if caught.at_ns < other.at_ns => other.clone_from(caught),
@@ -326,7 +329,8 @@ impl Gathered {
         for counters in [&tick.measured, &tick.unmeasured] {
             sum.status.iter_mut().zip(counters.status).for_each(|(sum, part)| *sum += part);
             sum.bytes_received += counters.bytes_received;
-            sum.bytes_sent += counters.bytes_sent;
+            sum.bytes_sent =
+                (sum.bytes_sent + counters.bytes_sent).saturating_sub(counters.bytes_untaken);
         }
         sum.codes.merge(&tick.codes);
         sum.measured_2xx += tick.measured.status[0];

@@ -65,7 +65,7 @@ pub(crate) fn make(
         errors: count_errors(&gathered.measured),
         rate,
         bytes: Bytes {
-            sent: gathered.measured.bytes_sent,
+            sent: gathered.measured.bytes_taken(),
             received: gathered.measured.bytes_received,
         },
         service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
@@ -227,6 +227,7 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         failed: connections.failed,
         reopened: connections.reopened,
         unsolicited: connections.unsolicited,
+        faults: gathered.faults.counted(),
         connect_ns: gathered.connect.summary(0),
         handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),

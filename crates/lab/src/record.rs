@@ -18,6 +18,7 @@ use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point};
 use model::event::Event;
 use model::facts::HostFacts;
+use model::fault::Fault;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
 use model::load::{Level, LoadModel, Stop, Trial};
@@ -26,6 +27,8 @@ use model::profile::ProfileRecord;
 use model::route::Route;
 use model::run::{EndUse, InFlight, Outcome, Point, Run, Target};
 use model::search::SearchRecord;
+use model::tick::Counters;
+use model::units::show_bytes;
 use remote::Far;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -207,9 +210,8 @@ impl<'a> RunBuilder<'a> {
             self.notice(ended_early(&crews.level, &visit), notify);
             return true;
         }
-        if let Some(text) = unsolicited(&crews.level, &visit) {
-            self.notice(text, notify);
-        }
+        let odd = [unsolicited(&crews.level, &visit), early(&crews.level, &visit)];
+        odd.into_iter().flatten().for_each(|text| self.notice(text, notify));
         let observed = self.observe(watch, window_ns);
         let span_ns = (visit.begin_ns, visit.begin_ns + visit.visit_ns);
         let openings = visit.gathered.openings.take().map_or_else(Vec::new, |openings| {
@@ -341,11 +343,40 @@ fn ended_early(level: &Level, visit: &Visit) -> String {
 /// The notice about bytes that no request asked for.
 fn unsolicited(level: &Level, visit: &Visit) -> Option<String> {
     let unsolicited = visit.gathered.connections().unsolicited;
+    let worst = Fault::ALL.into_iter().max_by_key(|fault| match fault.is_unasked() {
+        true => visit.gathered.faults.get(*fault),
+        false => 0,
+    });
+    let is_known = |fault: &Fault| visit.gathered.faults.get(*fault) > 0;
+    let (words, advice) = match worst.filter(is_known) {
+        Some(fault) if fault.is_unasked() => (fault.words(), fault.advice()),
+        _ => ("sent bytes that no request had asked for", Fault::NotHttp.advice()),
+    };
     (unsolicited > 0).then(|| {
         format!(
-            "{} connections: the server sent bytes that no request had asked for, and \
-             {unsolicited} connections were closed for that; compare its Content-Length with what \
-             it sends",
+            "{} connections: the server {words}, and {unsolicited} connections were closed for \
+             that; {advice}",
+            level.connections
+        )
+    })
+}
+
+/// The notice about responses that came before their request was out.
+fn early(level: &Level, visit: &Visit) -> Option<String> {
+    let Counters { early, bytes_sent, bytes_untaken, .. } = visit.gathered.measured;
+    let responses = visit.gathered.measured.responses();
+    let rest = match bytes_untaken {
+        0 => "it read the rest later, which their times do not include".to_string(),
+        _ => format!(
+            "it did not read all of it, and {} of {} were never sent",
+            show_bytes(bytes_untaken as f64),
+            show_bytes(bytes_sent as f64)
+        ),
+    };
+    (early > 0).then(|| {
+        format!(
+            "{} connections: {early} of {responses} responses came before the whole request was \
+             sent: the server responds before it reads; {rest}",
             level.connections
         )
     })

@@ -81,7 +81,7 @@ mod tests {
     fn caught() -> Caught {
         let text = b"HTTP/1.1 401 Unauthorized\r\nSet-Cookie: id=77\r\nX-For: acme-4711\r\n\
             Location: http://h/?token=abcd&n=1\r\n\r\nno: {\"pin\":4711} of acme-4711";
-        let mut caught = Caught::new((401, None), 5, text.len() as u64);
+        let mut caught = Caught::new((401, None, None), 5, text.len() as u64);
         caught.append(text);
         caught
     }

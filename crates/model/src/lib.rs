@@ -17,6 +17,7 @@ pub mod check;
 pub mod comparison;
 pub mod curve;
 pub mod fanout;
+pub mod fault;
 pub mod link;
 pub mod load;
 pub mod objective;

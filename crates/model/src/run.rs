@@ -8,6 +8,7 @@ use crate::check::Check;
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
+use crate::fault::{self, Fault};
 use crate::fingerprint::Fingerprint;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
@@ -177,8 +178,8 @@ pub struct Point {
     /// it good.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// The first response with each status that is not 2xx, and of each check that failed; of the
-    /// warm-up too.
+    /// The first response with each status that is not 2xx, of each check that failed, and the first
+    /// of what was no response, by [`Fault`]; of the warm-up too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<ResponseSample>,
     /// Responses with a good status that failed another check, and those with status 2xx or 3xx
@@ -303,15 +304,15 @@ impl Point {
         arrived && self.requests.completed == 0 && self.rate == 0.0 && !has_stream
     }
 
-    /// Whether bytes came, and all of them were something other than HTTP/1.1.
-    pub fn is_not_http(&self) -> bool {
-        let of = |class: &str| self.errors.get(class).copied().unwrap_or(0);
-        let all: u64 = ErrorClass::ALL
-            .iter()
-            .filter(|class| class.is_of_requests())
-            .map(|class| of(class.name()))
-            .sum();
-        self.is_silent() && all > 0 && of(ErrorClass::Parse.name()) == all
+    /// Where no response was whole and most requests failed for what came: what was wrong with it.
+    pub fn only_fault(&self) -> Option<Fault> {
+        let (fault, _) = fault::worst(&self.connections.faults).filter(|_| self.is_silent())?;
+        let of = |class: ErrorClass| self.errors_of(class).unwrap_or(0);
+        let all: u64 =
+            ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests()).map(of).sum();
+        let late = if fault == Fault::Stalled { of(ErrorClass::Timeout) } else { 0 };
+        let faulty = of(ErrorClass::Parse) + of(ErrorClass::Unsolicited) + late;
+        (2 * faulty >= all).then_some(fault)
     }
 
     /// The main rate, per second: completed requests, connections of devices, or events.
@@ -389,9 +390,12 @@ pub struct ConnectionInfo {
     pub failed: u64,
     /// Opened again after a close.
     pub reopened: u64,
-    /// Closed because bytes came that were no response to a request.
+    /// Closed because bytes came that no request had asked for.
     #[serde(default)]
     pub unsolicited: u64,
+    /// Given up for what came on them, by [`Fault`]; those in `unsolicited` are among them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, u64>,
     /// Time to connect, of all successful attempts of the level.
     pub connect_ns: Summary,
     /// TLS and tunnels.
@@ -546,6 +550,13 @@ pub struct RequestInfo {
     pub waited: u64,
     /// Without a response when the drain ended.
     pub unanswered: u64,
+    /// Had a response before the kernel had taken the whole request: the server did not read all of
+    /// it first. Part of `completed` and `failed`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub early: u64,
+    /// Those of them that count as completed although the rest was never sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: u64,
     /// Good responses that arrived in the window, whenever their requests were sent: what the rate
     /// counts. Absent in older records.
     #[serde(default)]
@@ -592,7 +603,7 @@ pub struct Fates {
 /// Bytes in both directions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
-    /// Of requests.
+    /// Of requests, as far as the kernel took them.
     pub sent: u64,
     /// Of complete responses: head, framing and body.
     pub received: u64,
@@ -723,6 +734,8 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         unsent: counters.unsent,
         waited: counters.waited,
         unanswered: counters.unanswered,
+        early: counters.early,
+        cut: counters.cut_good,
         ..RequestInfo::default()
     }
 }

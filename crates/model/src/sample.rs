@@ -1,4 +1,4 @@
-//! A response that failed, kept so that a person can read why.
+//! A response that failed, or bytes that are none, kept so that a person can read why.
 //!
 //! For: what the engine passes on about such a response, and what a record keeps of it.
 //! In: the bytes as they arrived. Out: the status line, header lines and, on request, the start of
@@ -6,6 +6,7 @@
 //! Never: a good response.
 
 use crate::check::Check;
+use crate::fault::Fault;
 use crate::secret;
 use serde::{Deserialize, Serialize};
 
@@ -15,27 +16,41 @@ pub const CAUGHT_MAX: usize = 8;
 pub const CAUGHT_BYTES_MAX: usize = 4096;
 /// Bytes of a body that a record keeps.
 pub const BODY_BYTES_MAX: usize = 1024;
+/// Bytes kept of a line that is not as it should be.
+pub const LINE_BYTES_MAX: usize = 120;
+
+/// Samples of the same kind are duplicates.
+pub type Kind = (u16, Option<Check>, Option<Fault>);
 
 /// The bytes of a response that failed.
 #[derive(Debug, Clone)]
 pub struct Caught {
-    /// Status code.
+    /// Status code; 0 when it was not read.
     pub status: u16,
-    /// The check that failed; nothing when the status is the failure.
+    /// The check that failed; nothing when the status or a fault is the failure.
     pub check: Option<Check>,
+    /// Why it is no response; its bytes are then the lines that show it.
+    pub fault: Option<Fault>,
     /// When it was complete, monotonic nanoseconds.
     pub at_ns: u64,
-    /// Bytes of the whole response.
+    /// Bytes of the whole response; with a fault those that had come.
     pub total_bytes: u64,
+    /// With a fault: the announced length of the body of which `total_bytes` had come.
+    pub body_bytes: Option<u64>,
     bytes: [u8; CAUGHT_BYTES_MAX],
     length: usize,
 }
 
 impl Caught {
     /// A response with none of its bytes yet.
-    pub fn new((status, check): (u16, Option<Check>), at_ns: u64, total_bytes: u64) -> Self {
-        let bytes = [0; CAUGHT_BYTES_MAX];
-        Self { status, check, at_ns, total_bytes, bytes, length: 0 }
+    pub fn new((status, check, fault): Kind, at_ns: u64, total_bytes: u64) -> Self {
+        let (body_bytes, bytes) = (None, [0; CAUGHT_BYTES_MAX]);
+        Self { status, check, fault, at_ns, total_bytes, body_bytes, bytes, length: 0 }
+    }
+
+    /// What makes it the same kind as another.
+    pub fn kind(&self) -> Kind {
+        (self.status, self.check, self.fault)
     }
 
     /// Adds bytes as far as there is room.
@@ -54,18 +69,25 @@ impl Caught {
 /// What a record keeps of the first response of a kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseSample {
-    /// Status code.
+    /// Status code; 0 when it was not read.
     pub status: u16,
-    /// The check that failed; absent when the status is the failure.
+    /// The check that failed; absent when the status or a fault is the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Status line and header lines; values of headers that hold secrets are masked.
+    /// Why it is no response, or not one that was asked for; absent for whole responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// Status line and header lines; values of headers that hold secrets are masked. With a fault:
+    /// the lines that show it, where a line does.
     pub head: Vec<String>,
     /// Start of the body as it was sent, with `--sample-failures`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Bytes of the whole response.
+    /// Bytes of the whole response; with a fault those that had come.
     pub bytes: u64,
+    /// With a fault inside a body of announced length: that length; `bytes` of it had come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<u64>,
 }
 
 /// Whether bodies of failed responses are kept.
@@ -83,16 +105,22 @@ impl ResponseSample {
     /// Reads what was caught.
     pub fn of(caught: &Caught, bodies: Bodies) -> Self {
         let bytes = caught.bytes();
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+        let is_whole = caught.fault.is_none();
+        let end = bytes.windows(4).position(|window| is_whole && window == b"\r\n\r\n");
         let head = &bytes[..end.unwrap_or(bytes.len())];
         let body = end.map(|end| &bytes[end + 4..]).filter(|_| bodies == Bodies::Kept);
         let kept = |body: &[u8]| secret::text(&decoded(&body[..body.len().min(BODY_BYTES_MAX)]));
         Self {
             status: caught.status,
             check: caught.check.map(|check| check.name().to_string()),
-            head: decoded(head).split("\r\n").map(masked).collect(),
+            fault: caught.fault,
+            head: match head {
+                [] => Vec::new(),
+                _ => decoded(head).split("\r\n").map(masked).collect(),
+            },
             body: body.map(kept),
             bytes: caught.total_bytes,
+            body_bytes: caught.body_bytes,
         }
     }
 

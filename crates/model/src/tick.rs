@@ -5,6 +5,7 @@
 
 use crate::check::Check;
 use crate::fanout::{EventCounts, Subscription};
+use crate::fault::Faults;
 use crate::histogram::Histogram;
 use crate::sample::Caught;
 use crate::tls::TlsTally;
@@ -24,8 +25,11 @@ crate::named! {
         Reset = "reset",
         /// The peer closed the connection while a response was due. Counts requests.
         Closed = "closed",
-        /// The response was not HTTP, truncated or oversized. Counts requests.
+        /// The response was not HTTP, truncated or oversized; [`Fault`](crate::fault::Fault) says
+        /// which. Counts requests.
         Parse = "parse",
+        /// Bytes that no request asked for came before the response. Counts requests.
+        Unsolicited = "unsolicited",
         /// A TLS handshake failed. Counts attempts.
         Tls = "tls",
         /// No local port was free (EADDRNOTAVAIL). Counts attempts.
@@ -40,7 +44,8 @@ crate::named! {
 impl ErrorClass {
     /// Whether it counts requests, not attempts to connect.
     pub fn is_of_requests(self) -> bool {
-        matches!(self, Self::Timeout | Self::Reset | Self::Closed | Self::Parse)
+        use ErrorClass::{Closed, Parse, Reset, Timeout, Unsolicited};
+        matches!(self, Timeout | Reset | Closed | Parse | Unsolicited)
     }
 }
 
@@ -82,7 +87,7 @@ impl Errors {
         self.0[class as usize]
     }
 
-    /// Requests that failed without a response: timeout, reset, closed and parse.
+    /// Requests that failed without a response: timeout, reset, closed, parse and unsolicited.
     pub fn requests(&self) -> u64 {
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
@@ -117,10 +122,10 @@ impl Mismatches {
 
 /// First code of [`StatusCodes`]: interim responses (1xx) are skipped.
 const FIRST_CODE: u16 = 200;
-/// Codes from 200 to 599.
-const CODES: usize = 400;
+/// Codes from 200 to 999: those above 599 are read as server errors (RFC 9110 section 15).
+const CODES: usize = 800;
 
-/// Responses by their status code, 200 to 599.
+/// Responses by their status code, 200 to 999.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCodes([u64; CODES]);
 
@@ -204,20 +209,38 @@ pub struct Counters {
     pub unsent: u64,
     /// Requests that were due while no connection had a free slot, and waited; open loop only.
     pub waited: u64,
-    /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx. Interim responses (1xx) do not
-    /// count.
+    /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx and above. Interim responses (1xx) do
+    /// not count.
     pub status: [u64; 4],
     /// Responses that failed a check, those with an error status left out: part of `failed`.
     pub mismatches: Mismatches,
+    /// Responses that came before the kernel had taken the whole request: the server did not read
+    /// all of it before it responded. Part of `completed` and `failed`.
+    pub early: u64,
+    /// Good ones among them whose request never left whole, because the connection ended.
+    pub cut_good: u64,
     /// Bytes of the requests sent.
     pub bytes_sent: u64,
+    /// Those of them that the kernel never took, because the connection ended before.
+    pub bytes_untaken: u64,
     /// Bytes of the complete responses, head, framing and body.
     pub bytes_received: u64,
     /// Why attempts and requests failed.
     pub errors: Errors,
 }
 
+/// Index of a status in [`Counters::status`].
+#[inline]
+pub fn class_of(status: u16) -> usize {
+    (usize::from(status / 100) - 2).min(3)
+}
+
 impl Counters {
+    /// Bytes of requests that the kernel took.
+    pub fn bytes_taken(&self) -> u64 {
+        self.bytes_sent.saturating_sub(self.bytes_untaken)
+    }
+
     /// Complete responses with any status.
     pub fn responses(&self) -> u64 {
         self.status.iter().sum()
@@ -238,7 +261,10 @@ impl AddAssign<&Counters> for Counters {
         for check in Check::ALL {
             self.mismatches.add(check, other.mismatches.get(check));
         }
+        self.early += other.early;
+        self.cut_good += other.cut_good;
         self.bytes_sent += other.bytes_sent;
+        self.bytes_untaken += other.bytes_untaken;
         self.bytes_received += other.bytes_received;
         for class in ErrorClass::ALL {
             self.errors.add(class, other.errors.get(class));
@@ -276,8 +302,7 @@ pub struct Connections {
     pub reopened: u64,
     /// Slots with at least one response to a measured request, with any status.
     pub served: u64,
-    /// Connections closed because bytes came, other than empty lines, while no request was in
-    /// flight.
+    /// Connections closed because bytes came, other than empty lines, that no request asked for.
     pub unsolicited: u64,
 }
 
@@ -432,6 +457,8 @@ pub struct Tick {
     pub turnover: Turnover,
     /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
+    /// Connections that were given up for what came on them, by reason; of the whole level.
+    pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
     /// How the loop spent the interval.
@@ -488,6 +515,7 @@ impl Tick {
         self.caught.clear();
         self.unmeasured = Counters::default();
         self.warmup_fastest_ns = None;
+        self.faults = Faults::default();
         self.tls = TlsTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();

@@ -33,7 +33,7 @@ gates! {
     // Its name in records from before figures had a standing.
     #[serde(alias = "errors")] Checks "checks",
     Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
-    Agents "agents", Start "start",
+    Agents "agents", Start "start", Early "early",
 }
 
 impl fmt::Display for GateId {

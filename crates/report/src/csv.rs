@@ -70,7 +70,28 @@ pub fn columns() -> Vec<Column> {
     columns.extend(traffic());
     columns.push(not_known());
     columns.extend(devices());
+    let is_later = |class: &ErrorClass| !FIRST_CLASSES.contains(class);
+    columns.extend(ErrorClass::ALL.into_iter().filter(is_later).map(errors_of));
     columns
+}
+
+/// The classes of errors that had columns before others came.
+const FIRST_CLASSES: [ErrorClass; 8] = [
+    ErrorClass::Connect,
+    ErrorClass::Timeout,
+    ErrorClass::Reset,
+    ErrorClass::Closed,
+    ErrorClass::Parse,
+    ErrorClass::Tls,
+    ErrorClass::Ports,
+    ErrorClass::Fds,
+];
+
+fn errors_of(class: ErrorClass) -> Column {
+    let meaning = format!("errors of class {}", class.name());
+    of_point(format!("errors_{}", class.name()), meaning, move |p| {
+        p.errors.get(class.name()).copied()
+    })
 }
 
 /// Quotes a cell where RFC 4180 requires it.
@@ -147,12 +168,7 @@ fn requests() -> Vec<Column> {
             p.status.get(class).copied()
         }));
     }
-    for class in ErrorClass::ALL {
-        let meaning = format!("errors of class {}", class.name());
-        columns.push(of_point(format!("errors_{}", class.name()), meaning, move |p| {
-            p.errors.get(class.name()).copied()
-        }));
-    }
+    columns.extend(FIRST_CLASSES.map(errors_of));
     columns.push(of_point("bytes_sent", "bytes of requests", |p| Some(p.bytes.sent)));
     columns.push(of_point(
         "bytes_received",

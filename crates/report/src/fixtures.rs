@@ -316,6 +316,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         failed: 0,
         reopened: 0,
         unsolicited: 0,
+        faults: BTreeMap::new(),
         connect_ns: distribution(92_000.0, number).summary(0),
         handshakes: Handshakes::default(),
         requests_each: Spread {

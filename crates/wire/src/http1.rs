@@ -1,5 +1,10 @@
 //! HTTP/1.1 responses on one connection (RFC 9112), from bytes in pieces of any size.
 //!
+//! It reads what the RFC asks a client to read, and what it lets a client read: lines that end with
+//! a line feed alone, folded header lines, blanks around names and within the status line, other
+//! minor versions, lists of equal lengths, Transfer-Encoding next to Content-Length, control
+//! characters in values. What it refuses has a [`ProtocolError`].
+//!
 //! There are two paths for a response. A response whose head has the shape of an earlier one is
 //! compared with it and measured in a few nanoseconds ([`Shapes`]). Any other goes byte by byte
 //! through a state machine that keeps no buffer: whatever it must remember of a head fits in this
@@ -8,7 +13,7 @@
 //!
 //! Hot: runs for every response.
 
-use crate::response::{Expect, ProtocolError, Response};
+use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::session::{Ending, Reply, RequestId, ResponseOrder, Session, Witness};
 use crate::shape::{HeadFacts, Shapes};
 
@@ -56,11 +61,11 @@ enum State {
     Reason,
     /// After a carriage return in the head; a line feed must follow.
     LineFeed,
-    /// At the start of a header line or of the empty line.
+    /// At the start of a header line, of its continuation, or of the empty line.
     Line,
     Name,
-    /// After the colon; spaces are skipped.
-    BeforeValue,
+    /// Blanks after a name; a colon must follow.
+    AfterName,
     Value,
     /// After the carriage return of the empty line.
     LastLineFeed,
@@ -109,7 +114,9 @@ struct HeadSoFar {
     name_length: u8,
     token: [u8; TOKEN_MAX],
     token_length: u8,
-    length: Option<u64>,
+    /// Blanks came after the token; only its end may follow.
+    is_token_over: bool,
+    length: Length,
     /// Digits of the current Content-Length value.
     digits: Digits,
     /// That value; in a chunked body, bytes of the current chunk line.
@@ -117,6 +124,17 @@ struct HeadSoFar {
     transfer: Transfer,
     says_close: bool,
     says_keep_alive: bool,
+}
+
+/// The value of all lines with Content-Length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Absent,
+    /// There are such lines, and no value in them.
+    Empty,
+    Known(u64),
+    /// A value that is no length, or another one than before.
+    Bad,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +145,7 @@ enum Digits {
     Over,
 }
 
-/// The last transfer coding seen.
+/// The last transfer coding seen; `identity`, which earlier versions of HTTP had, is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transfer {
     Absent,
@@ -143,7 +161,8 @@ const FRESH: HeadSoFar = HeadSoFar {
     name_length: 0,
     token: [0; TOKEN_MAX],
     token_length: 0,
-    length: None,
+    is_token_over: false,
+    length: Length::Absent,
     digits: Digits::None,
     value: 0,
     transfer: Transfer::Absent,
@@ -200,6 +219,43 @@ impl Session for Http1 {
         }
     }
 
+    fn progress(&self) -> Progress {
+        let (status, came_bytes) = (self.head.status, self.bytes);
+        match self.state {
+            // An interim response announces another; empty lines announce nothing.
+            State::Start | State::StartLineFeed if !matches!(status, 100..200) => {
+                Progress::default()
+            }
+            State::Start | State::StartLineFeed | State::Version(_) | State::Code(_) => {
+                Progress { status: 0, came_bytes, body_bytes: None }
+            }
+            State::Body => Progress {
+                status,
+                came_bytes: self.head.value - self.remaining,
+                body_bytes: Some(self.head.value),
+            },
+            _ => Progress { status, came_bytes, body_bytes: None },
+        }
+    }
+
+    // Cold: once for each connection that is given up.
+    fn unasked(&self, bytes: &[u8], before: Expect) -> Option<ProtocolError> {
+        let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+        let first = &bytes[start..];
+        // A head that is not over overwrites the status only behind its version.
+        let fault = match self.head.status {
+            0 => return None,
+            100..200 => ProtocolError::InterimBody,
+            _ if first.starts_with(&VERSION[..first.len().min(VERSION.len())]) => {
+                ProtocolError::ExtraResponse
+            }
+            _ if before == Expect::HeadOnly => ProtocolError::HeadBody,
+            204 | 304 => ProtocolError::NoContentBody,
+            _ => ProtocolError::LongBody,
+        };
+        Some(fault)
+    }
+
     // Cold: drivers without a server write once; simulations may allocate.
     fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
         let Reply { status, reason, fields, ending, body } = reply;
@@ -246,7 +302,8 @@ impl Http1 {
             }
             Framing::Length(length) => {
                 self.state = State::Body;
-                self.remaining = length;
+                // `value` is free to remember the length.
+                (self.remaining, self.head.value) = (length, length);
                 Ok(self.take_body(input, witness))
             }
             Framing::Chunked => {
@@ -366,10 +423,18 @@ impl Http1 {
     fn take_head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
         let start = *input;
         for (index, &byte) in start.iter().enumerate() {
-            if self.head_byte(byte)? {
-                *input = &start[index + 1..];
-                self.count_head(index as u64 + 1)?;
-                return Ok(true);
+            match self.head_byte(byte) {
+                Ok(false) => {}
+                Ok(true) => {
+                    *input = &start[index + 1..];
+                    self.count_head(index as u64 + 1)?;
+                    return Ok(true);
+                }
+                Err(error) => {
+                    // So that the line can be shown.
+                    *input = &start[index..];
+                    return Err(error);
+                }
             }
         }
         *input = &[];
@@ -384,54 +449,51 @@ impl Http1 {
 
     /// One byte of a head; true when it was the last.
     fn head_byte(&mut self, byte: u8) -> Result<bool, ProtocolError> {
-        use ProtocolError::{BadHeader, NotHttp};
+        use ProtocolError::{BadHeader, BadStatus, NotHttp};
         self.state = match (self.state, byte) {
             (State::Start, b'\n') => State::Start,
             (State::Start, b'\r') => State::StartLineFeed,
             (State::StartLineFeed, b'\n') => State::Start,
-            (State::Start, b'H') => {
-                self.head = FRESH;
-                State::Version(1)
-            }
+            (State::Start, b'H') => State::Version(1),
             (State::Version(at), _) => self.version_byte(at, byte)?,
             (State::Code(at), _) => self.code_byte(at, byte)?,
-            (State::AfterCode, b' ') => State::Reason,
+            (State::AfterCode, b' ' | b'\t' | 0x0b | 0x0c) => State::Reason,
             (State::AfterCode | State::Reason, b'\r') => State::LineFeed,
             (State::AfterCode | State::Reason, b'\n') => State::Line,
-            (State::Reason, _) if is_value_byte(byte) => State::Reason,
+            (State::Reason, 1..) => State::Reason,
             (State::LineFeed, b'\n') => State::Line,
+            (State::Line, b' ' | b'\t') => {
+                self.value_byte(b' ');
+                State::Value
+            }
             (State::Line, b'\r') => State::LastLineFeed,
-            (State::Line, b'\n') => return Ok(true),
-            (State::LastLineFeed, b'\n') => return Ok(true),
+            (State::Line | State::LastLineFeed, b'\n') => {
+                self.end_value();
+                return Ok(true);
+            }
             (State::Line, _) if crate::tape::is_token(byte) => {
+                self.end_value();
                 self.head.name_length = 0;
                 self.name_byte(byte);
                 State::Name
             }
-            (State::Name, b':') => {
+            (State::Name | State::AfterName, b':') => {
                 self.begin_value();
-                State::BeforeValue
+                State::Value
             }
+            (State::Name | State::AfterName, b' ' | b'\t') => State::AfterName,
             (State::Name, _) if crate::tape::is_token(byte) => {
                 self.name_byte(byte);
                 State::Name
             }
-            (State::BeforeValue, b' ' | b'\t') => State::BeforeValue,
-            (State::BeforeValue | State::Value, b'\r') => {
-                self.end_value()?;
-                State::LineFeed
-            }
-            (State::BeforeValue | State::Value, b'\n') => {
-                self.end_value()?;
-                State::Line
-            }
-            (State::BeforeValue | State::Value, _) if is_value_byte(byte) => {
-                self.value_byte(byte)?;
+            (State::Value, b'\r') => State::LineFeed,
+            (State::Value, b'\n') => State::Line,
+            (State::Value, 1..) => {
+                self.value_byte(byte);
                 State::Value
             }
-            (State::Start | State::StartLineFeed | State::AfterCode | State::Reason, _) => {
-                return Err(NotHttp);
-            }
+            (State::Start | State::StartLineFeed, _) => return Err(NotHttp),
+            (State::AfterCode | State::Reason, _) => return Err(BadStatus),
             _ => return Err(BadHeader),
         };
         Ok(false)
@@ -444,18 +506,21 @@ impl Http1 {
                 let next = State::Version(at as u8 + 1);
                 if byte == VERSION[at] { Ok(next) } else { Err(ProtocolError::NotHttp) }
             }
-            b'0' | b'1' if at == VERSION.len() => {
-                self.head.minor = byte - b'0';
+            // A higher minor version is read as the highest that is known (RFC 9110 section 2.5).
+            b'0'..=b'9' if at == VERSION.len() => {
+                self.head = HeadSoFar { minor: (byte - b'0').min(1), ..FRESH };
                 Ok(State::Version(at as u8 + 1))
             }
-            b' ' if at > VERSION.len() => Ok(State::Code(0)),
+            b' ' | b'\t' | 0x0b | 0x0c if at > VERSION.len() => Ok(State::Code(0)),
             _ => Err(ProtocolError::NotHttp),
         }
     }
 
     fn code_byte(&mut self, at: u8, byte: u8) -> Result<State, ProtocolError> {
-        if !byte.is_ascii_digit() {
-            return Err(ProtocolError::NotHttp);
+        match (at, byte) {
+            (0, b' ' | b'\t' | 0x0b | 0x0c) => return Ok(State::Code(0)),
+            (0, b'1'..=b'9') | (1.., b'0'..=b'9') => {}
+            _ => return Err(ProtocolError::BadStatus),
         }
         self.head.status = self.head.status * 10 + u16::from(byte - b'0');
         Ok(if at == 2 { State::AfterCode } else { State::Code(at + 1) })
@@ -474,51 +539,72 @@ impl Http1 {
         let head = &mut self.head;
         let length = head.name_length as usize;
         head.field = if length > NAME_MAX { Field::Other } else { Field::of(&head.name[..length]) };
-        (head.digits, head.value, head.token_length) = (Digits::None, 0, 0);
+        (head.digits, head.value) = (Digits::None, 0);
+        (head.token_length, head.is_token_over) = (0, false);
+        if head.field == Field::ContentLength && head.length == Length::Absent {
+            head.length = Length::Empty;
+        }
     }
 
-    fn value_byte(&mut self, byte: u8) -> Result<(), ProtocolError> {
-        match (self.head.field, byte) {
+    fn value_byte(&mut self, byte: u8) {
+        let head = &mut self.head;
+        match (head.field, byte) {
             (Field::Other, _) => {}
-            (Field::ContentLength, _) => self.length_byte(byte)?,
+            (Field::ContentLength, _) => self.length_byte(byte),
             (_, b',') => self.end_token(),
-            (_, b' ' | b'\t') => {}
+            (_, b' ' | b'\t') => head.is_token_over = head.token_length > 0,
             (_, _) => {
-                let at = self.head.token_length as usize;
+                let at = head.token_length as usize;
                 if at < TOKEN_MAX {
-                    self.head.token[at] = byte.to_ascii_lowercase();
+                    head.token[at] = byte.to_ascii_lowercase();
                 }
-                self.head.token_length = (at + 1).min(TOKEN_MAX + 1) as u8;
+                // Two words are none of the tokens that matter.
+                let at = if head.is_token_over { TOKEN_MAX } else { at };
+                head.token_length = (at + 1).min(TOKEN_MAX + 1) as u8;
             }
         }
-        Ok(())
     }
 
-    fn length_byte(&mut self, byte: u8) -> Result<(), ProtocolError> {
+    /// A list of lengths, which must be the same; empty places do not count (RFC 9110 section
+    /// 5.6.1).
+    fn length_byte(&mut self, byte: u8) {
         let head = &mut self.head;
         match (byte, head.digits) {
             (b'0'..=b'9', Digits::None | Digits::Some) => {
                 let digit = u64::from(byte - b'0');
                 let value = head.value.checked_mul(10).and_then(|value| value.checked_add(digit));
-                head.value = value.ok_or(ProtocolError::BadLength)?;
+                match value {
+                    Some(value) => head.value = value,
+                    None => head.length = Length::Bad,
+                }
                 head.digits = Digits::Some;
-                Ok(())
             }
-            (b' ' | b'\t', Digits::Some | Digits::Over) => {
-                head.digits = Digits::Over;
-                Ok(())
-            }
-            _ => Err(ProtocolError::BadLength),
+            (b' ' | b'\t', Digits::None) => {}
+            (b' ' | b'\t', _) => head.digits = Digits::Over,
+            (b',', _) => self.end_length(),
+            _ => head.length = Length::Bad,
         }
+    }
+
+    fn end_length(&mut self) {
+        let head = &mut self.head;
+        if head.digits != Digits::None {
+            head.length = match head.length {
+                Length::Absent | Length::Empty => Length::Known(head.value),
+                Length::Known(length) if length == head.value => Length::Known(length),
+                Length::Known(_) | Length::Bad => Length::Bad,
+            };
+        }
+        (head.digits, head.value) = (Digits::None, 0);
     }
 
     fn end_token(&mut self) {
         let head = &mut self.head;
         let length = head.token_length as usize;
-        head.token_length = 0;
+        (head.token_length, head.is_token_over) = (0, false);
         let token = head.token.get(..length).unwrap_or(b"?");
         match (head.field, token) {
-            (_, b"") => {}
+            (_, b"") | (Field::TransferEncoding, b"identity") => {}
             (Field::TransferEncoding, b"chunked") => head.transfer = Transfer::Chunked,
             (Field::TransferEncoding, _) => head.transfer = Transfer::Other,
             (Field::Connection, b"close") => head.says_close = true,
@@ -527,26 +613,17 @@ impl Http1 {
         }
     }
 
-    fn end_value(&mut self) -> Result<(), ProtocolError> {
+    /// A header line and its continuations are over.
+    fn end_value(&mut self) {
         match self.head.field {
-            Field::Other => Ok(()),
-            Field::ContentLength => {
-                let head = &mut self.head;
-                let same = head.length.is_none_or(|length| length == head.value);
-                if head.digits == Digits::None || !same {
-                    return Err(ProtocolError::BadLength);
-                }
-                head.length = Some(head.value);
-                Ok(())
-            }
-            Field::TransferEncoding | Field::Connection => {
-                self.end_token();
-                Ok(())
-            }
+            Field::Other => {}
+            Field::ContentLength => self.end_length(),
+            Field::TransferEncoding | Field::Connection => self.end_token(),
         }
     }
 
-    /// The head is complete: how its body ends, or `None` for an interim response.
+    /// The head is complete: how its body ends, or `None` for an interim response (RFC 9112 section
+    /// 6.3).
     fn end_of_head(&mut self, expect: Expect) -> Result<Option<Framing>, ProtocolError> {
         let head = &mut self.head;
         match head.status {
@@ -555,21 +632,24 @@ impl Http1 {
                 self.state = State::Start;
                 return Ok(None);
             }
-            200..600 => {}
-            _ => return Err(ProtocolError::BadStatus),
+            _ => {}
         }
-        if head.minor == 0 && !head.says_keep_alive {
+        // HTTP/1.0 has no transfer codings: after one the connection must not be used again.
+        if head.minor == 0 && (!head.says_keep_alive || head.transfer != Transfer::Absent) {
             head.says_close = true;
         }
+        if expect == Expect::HeadOnly || matches!(head.status, 204 | 304) {
+            return Ok(Some(Framing::Length(0)));
+        }
         let framing = match (head.transfer, head.length) {
-            (Transfer::Absent, Some(length)) => Framing::Length(length),
-            (Transfer::Absent, None) => Framing::UntilClose,
-            (_, Some(_)) => return Err(ProtocolError::BadLength),
-            (Transfer::Chunked, None) => Framing::Chunked,
-            (Transfer::Other, None) => Framing::UntilClose,
+            (Transfer::Chunked, _) => Framing::Chunked,
+            (Transfer::Other, _) | (Transfer::Absent, Length::Absent) => Framing::UntilClose,
+            (Transfer::Absent, Length::Known(length)) => Framing::Length(length),
+            (Transfer::Absent, Length::Empty | Length::Bad) => {
+                return Err(ProtocolError::BadLength);
+            }
         };
-        let bodiless = expect == Expect::HeadOnly || matches!(head.status, 204 | 304);
-        Ok(Some(if bodiless { Framing::Length(0) } else { framing }))
+        Ok(Some(framing))
     }
 
     /// Consumes framing bytes of a chunked body, at least one.
@@ -622,13 +702,13 @@ impl Http1 {
                 State::ChunkSize
             }
             (State::TrailerStart, b'\r') => State::TrailerLastLineFeed,
-            (State::TrailerLastLineFeed, b'\n') => return Ok(true),
-            (State::TrailerStart | State::Trailer, _) if is_value_byte(byte) => {
+            (State::TrailerStart | State::TrailerLastLineFeed, b'\n') => return Ok(true),
+            (State::Trailer, b'\r') => State::TrailerLineFeed,
+            (State::Trailer | State::TrailerLineFeed, b'\n') => State::TrailerStart,
+            (State::TrailerStart | State::Trailer, 1..) => {
                 self.trailer_byte()?;
                 State::Trailer
             }
-            (State::Trailer, b'\r') => State::TrailerLineFeed,
-            (State::TrailerLineFeed, b'\n') => State::TrailerStart,
             _ => return Err(ProtocolError::BadChunk),
         };
         Ok(false)

@@ -12,7 +12,7 @@
 //! [`Session::addressee`] returns which request the next bytes answer, the worker looks that up,
 //! and [`Session::receive`] consumes the bytes of its response.
 
-use crate::response::{Expect, ProtocolError, Response};
+use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::sse::StreamEvent;
 
 /// Which request of a connection.
@@ -58,6 +58,18 @@ pub trait Session: Default {
     /// The connection ended. A body that ends with the connection becomes the response to the
     /// oldest request.
     fn end(&mut self) -> Result<Option<Response>, ProtocolError>;
+
+    /// How far the response has come of which some bytes have arrived.
+    fn progress(&self) -> Progress {
+        Progress::default()
+    }
+
+    /// What the bytes are that follow a whole response and belong to none that was asked for, or
+    /// that are no response; `before` describes the request of the response before them. `None`
+    /// when nothing came before them.
+    fn unasked(&self, _bytes: &[u8], _before: Expect) -> Option<ProtocolError> {
+        None
+    }
 
     /// Appends a response as a server would write it: for drivers and simulations without a server.
     fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>);

@@ -116,13 +116,17 @@ impl Lines {
         while at < head.len() {
             let end = at + head[at..].iter().position(|&byte| byte == b'\n')?;
             let line = &head[at..end];
+            // A line that continues the one before it belongs to its header.
+            if matches!(line, [b' ' | b'\t', ..]) {
+                return None;
+            }
             if let Some(colon) = line.iter().position(|&byte| byte == b':') {
                 let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
                 let spaces = line[colon + 1..].iter().take_while(|byte| is_space(byte)).count();
                 let tail = line.iter().rev().take_while(|&&byte| byte == b'\r' || is_space(&byte));
                 let begin = at + colon + 1 + spaces;
                 let value = begin..(end - tail.count()).max(begin);
-                let name = line[..colon].to_ascii_lowercase();
+                let name = line[..colon].trim_ascii_end().to_ascii_lowercase();
                 match Field::of(&name) {
                     // A second Content-Length line stays fixed, and with it the first.
                     Field::ContentLength if lines.length.is_some() => return None,
@@ -229,7 +233,10 @@ impl Shape {
         }
         if let Some(range) = &self.length {
             let length = parse_digits(&input[range.start..range.end])?;
-            if has_body(self.expect, self.seen.status) {
+            // Transfer-Encoding overrides it, and some responses have no body.
+            if let Framing::Length(_) = self.seen.framing
+                && has_body(self.expect, self.seen.status)
+            {
                 self.seen.framing = Framing::Length(length);
             }
         }

@@ -12,7 +12,7 @@
 
 use crate::Shapes;
 use crate::http1::Http1;
-use crate::response::{Expect, ProtocolError, Response};
+use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::session::{Reply, RequestId, ResponseOrder, Session, Witness};
 
 /// One event, as far as it matters here.
@@ -69,6 +69,14 @@ impl Session for Events {
 
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
         self.http.end()
+    }
+
+    fn progress(&self) -> Progress {
+        self.http.progress()
+    }
+
+    fn unasked(&self, bytes: &[u8], before: Expect) -> Option<ProtocolError> {
+        self.http.unasked(bytes, before)
     }
 
     fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {

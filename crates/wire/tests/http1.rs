@@ -1,4 +1,4 @@
-//! The HTTP/1.1 session against examples of the RFC, random splits and an independent parser.
+//! The HTTP/1.1 session against examples of the RFC, random splits and another parser.
 
 use proptest::prelude::*;
 use wire::Shapes;
@@ -78,6 +78,14 @@ fn connections_are_reused_as_the_rfc_says() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: x, CLOSE\r\n\r\n", false),
         ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false),
         ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: a,\r\n\tclose\r\n\r\n", false),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: clo se\r\n\r\n", true),
+        // A transfer coding in HTTP/1.0: the framing is doubtful, so this is the last response.
+        (
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n\
+             0\r\n\r\n",
+            false,
+        ),
     ];
     for (text, reusable) in cases {
         assert_eq!(one(text).reusable, reusable, "{text:?}");
@@ -87,25 +95,27 @@ fn connections_are_reused_as_the_rfc_says() {
 #[test]
 fn what_is_not_an_answer_is_an_error() {
     use ProtocolError::{BadChunk, BadHeader, BadLength, BadStatus, NotHttp, Truncated};
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let cases = [
         ("SSH-2.0-OpenSSH_9.2\r\n", NotHttp),
         ("HTTP/2.0 200 OK\r\n\r\n", NotHttp),
-        ("HTTP/1.1 20x OK\r\n\r\n", NotHttp),
+        ("http/1.1 200 OK\r\n\r\n", NotHttp),
+        ("HTTP/1.1200 OK\r\n\r\n", NotHttp),
+        ("HTTP/1.1 20x OK\r\n\r\n", BadStatus),
         ("\rHTTP/1.1 200 OK\r\n\r\n", NotHttp),
-        ("HTTP/1.1 999 No\r\n\r\n", BadStatus),
+        ("HTTP/1.1 2000 OK\r\n\r\n", BadStatus),
+        ("HTTP/1.1 099 No\r\n\r\n", BadStatus),
         ("HTTP/1.1 200 OK\r\nNo colon\r\n\r\n", BadHeader),
-        ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", BadHeader),
-        ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", BadHeader),
+        ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", BadHeader),
+        ("HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", BadHeader),
         ("HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n", BadHeader),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello", BadLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello", BadLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello", BadLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: ,\r\n\r\n", BadLength),
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", BadLength),
         ("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", BadLength),
         ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", BadLength),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", BadLength),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello",
-            BadLength,
-        ),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", Truncated),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", BadChunk),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", BadChunk),
@@ -116,6 +126,124 @@ fn what_is_not_an_answer_is_an_error() {
     ];
     for (text, error) in cases {
         assert_eq!(whole(text), Err(error), "{text:?}");
+    }
+    for body in ["5\nhello\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "+5\r\nhello\r\n0\r\n\r\n"] {
+        assert_eq!(whole(&format!("{chunked}{body}")), Err(BadChunk), "{body:?}");
+    }
+}
+
+/// Each with a body of five bytes, after which nothing may be left.
+#[test]
+fn what_the_rfc_lets_a_client_read_is_read() {
+    let length = "Content-Length: 5";
+    let fixed = [
+        format!("HTTP/1.1 200 OK\r\nX: a;\r\n  b=c;\r\n\td: close\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 200 OK\r\n dropped: 7\r\n{length}\r\n\r\n"),
+        "HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\n\r\n".to_string(),
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n".to_string(),
+        "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n".to_string(),
+        "HTTP/1.1 200 OK\r\nContent-Length: ,05 , 5,\r\nContent-Length: 5\r\n\r\n".to_string(),
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 200 OK\n{length}\nA: b\n\n"),
+        format!("HTTP/1.1  200\t\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 200\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.9 200 OK\r\n{length}\r\n\r\n"),
+        format!("\r\n\nHTTP/1.1 200 OK\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 200 \u{1b}[1mOK\r\nX: \u{1}\u{7f}\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 600 Odd\r\n{length}\r\n\r\n"),
+        format!("HTTP/1.1 999 Odd\r\n{length}\r\n\r\n"),
+    ];
+    let chunked = [
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, Chunked\r\n\r\n",
+        // Transfer-Encoding overrides Content-Length, whatever that says.
+        "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: none\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ];
+    let bodies = ["5 \r\nhello\r\n0\r\n\r\n", "05;a=\"b\"\r\nhello\r\n0\r\nX: 1\n folded\r\n\n"];
+    let fixed = fixed.iter().map(|head| format!("{head}hello"));
+    let chunked = chunked.iter().flat_map(|head| bodies.map(|body| format!("{head}{body}")));
+    for text in fixed.chain(chunked) {
+        let twice = whole(&text.repeat(2)).unwrap_or_else(|error| panic!("{error:?}: {text:?}"));
+        let expected: u16 = if text.contains(" Odd") { text[9..12].parse().unwrap() } else { 200 };
+        let seen: Vec<_> = twice.iter().map(|one| (one.status, one.bytes, one.reusable)).collect();
+        assert_eq!(seen, [(expected, text.len() as u64, true); 2], "{text:?}");
+    }
+}
+
+/// A head that has been seen must not lend its meaning to one that only looks like it.
+#[test]
+fn a_shape_is_not_taken_for_a_head_that_means_something_else() {
+    let chunk = "5\r\nhello\r\n0\r\n\r\n";
+    let both = |length: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}"
+        )
+    };
+    let folded = |end: &str| {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: a,\r\n b:{end}\r\n\r\nhello")
+    };
+    let blank = |length: &str, body: &str| {
+        format!("HTTP/1.1 200 OK\r\nContent-Length : {length}\r\n\r\n{body}")
+    };
+    for texts in [
+        [both("10"), both("20"), both("30")],
+        [folded("x,close"), folded("y,close"), folded("zzzzzzz")],
+        [blank("5", "hello"), blank("6", "hello!"), blank("7", "hello!!")],
+    ] {
+        let mut shapes = Shapes::new();
+        for text in &texts {
+            let alone = whole(text);
+            let seen = responses(text.as_bytes(), &[], Expect::Body, &mut shapes);
+            assert_eq!(seen, alone, "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_not_asked_for_has_a_name() {
+    use ProtocolError::{ExtraResponse, HeadBody, InterimBody, LongBody, NoContentBody};
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let named = |text: &str, expect: Expect, more: &[u8]| {
+        let (mut session, mut rest) = (Http1::new(), text.as_bytes());
+        let _ = session.receive(&mut rest, expect, &mut Shapes::new(), &mut ());
+        session.unasked(more, expect)
+    };
+    let no_content = "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let interim = "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n";
+    let cases = [
+        (ok, Expect::Body, "!", Some(LongBody)),
+        (ok, Expect::Body, "\r\nHTTP/1.1 200", Some(ExtraResponse)),
+        (ok, Expect::Body, "HT", Some(ExtraResponse)),
+        (ok, Expect::Body, "Hello", Some(LongBody)),
+        (no_content, Expect::Body, "hello", Some(NoContentBody)),
+        (head, Expect::HeadOnly, "hello", Some(HeadBody)),
+        (interim, Expect::Body, "hello", Some(InterimBody)),
+        (ok, Expect::Body, "\r\n", None),
+        ("", Expect::Body, "SSH-2.0", None),
+    ];
+    for (text, expect, more, name) in cases {
+        assert_eq!(named(text, expect, more.as_bytes()), name, "{text:?} {more:?}");
+    }
+}
+
+#[test]
+fn a_response_in_the_middle_says_how_much_has_come() {
+    let progress = |text: &str| {
+        let (mut session, mut rest) = (Http1::new(), text.as_bytes());
+        let _ = session.receive(&mut rest, Expect::Body, &mut Shapes::new(), &mut ());
+        let progress = session.progress();
+        (progress.status, progress.came_bytes, progress.body_bytes)
+    };
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n";
+    assert_eq!(progress(&format!("{head}hello, world\n")), (200, 13, Some(15)));
+    assert_eq!(progress("HTTP/1.1 2"), (0, 10, None));
+    assert_eq!(progress(head.split_at(20).0), (200, 20, None));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel";
+    assert_eq!(progress(chunked), (200, chunked.len() as u64, None));
+    for nothing in ["", "\r\n", &format!("{head}hello, world\n!!")] {
+        assert_eq!(progress(nothing), (0, 0, None), "{nothing:?}");
     }
 }
 
@@ -244,44 +372,20 @@ proptest! {
     }
 }
 
-/// Compares head acceptance and status with httparse.
+/// What httparse reads, which is less than the RFC allows, is read here, with the same status. The
+/// crate `claims` has a parser that allows as much as the RFC.
 fn wire_oracle(input: &[u8]) -> Result<(), TestCaseError> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
-    let theirs = response.parse(input);
-    let ours = responses(input, &[], Expect::Body, &mut Shapes::new());
-    let head_errors = [ProtocolError::NotHttp, ProtocolError::BadHeader];
-    match (theirs, &ours) {
-        (Ok(httparse::Status::Complete(_)), Err(error)) => {
-            // Beyond syntax we also check status, length and chunk rules, and later responses.
-            let first_head_only = ours_head(input);
-            prop_assert!(!head_errors.contains(error) || first_head_only, "{ours:?}");
-        }
-        (Ok(httparse::Status::Complete(_)), Ok(responses)) => {
-            let status = response.code.unwrap_or(0);
-            prop_assert!(status < 200 || responses[0].status == status);
-        }
-        (Ok(httparse::Status::Partial), _) => {
-            // A length is checked with its line, even in a head without an end.
-            let expected = [Err(ProtocolError::Truncated), Err(ProtocolError::BadLength)];
-            prop_assert!(expected.contains(&ours) || input_is_blank(input), "{ours:?}");
-        }
-        (Err(_), _) => prop_assert!(ours.is_err(), "{theirs:?} {ours:?}"),
+    let Ok(httparse::Status::Complete(length)) = response.parse(input) else { return Ok(()) };
+    let status = response.code.unwrap_or(0);
+    let head = responses(&input[..length], &[], Expect::HeadOnly, &mut Shapes::new());
+    match head {
+        Ok(responses) => prop_assert!(responses[0].status == status),
+        Err(ProtocolError::BadStatus) => prop_assert!(status < 100),
+        // Of an interim response, another one is still to come.
+        Err(ProtocolError::Truncated | ProtocolError::Switched) => prop_assert!(status < 200),
+        Err(error) => prop_assert!(false, "{error:?}"),
     }
     Ok(())
-}
-
-/// Whether our parser accepts the first head alone, so that an error must come after it.
-fn ours_head(input: &[u8]) -> bool {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let Ok(httparse::Status::Complete(length)) = httparse::Response::new(&mut headers).parse(input)
-    else {
-        return false;
-    };
-    let head = responses(&input[..length], &[], Expect::HeadOnly, &mut Shapes::new());
-    !matches!(head, Err(ProtocolError::NotHttp | ProtocolError::BadHeader))
-}
-
-fn input_is_blank(input: &[u8]) -> bool {
-    input.iter().all(|byte| b"\r\n".contains(byte))
 }

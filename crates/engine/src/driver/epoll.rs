@@ -355,6 +355,10 @@ impl Driver for Epoll {
         self.push(slot)
     }
 
+    fn untaken(&self, slot: SlotId) -> usize {
+        self.connections[slot as usize].unsent.len()
+    }
+
     fn close(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         connection.socket = None;

@@ -153,6 +153,13 @@ pub trait Driver {
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending;
 
+    /// Bytes of the send under way on a slot that the kernel has not taken, as far as is known: at
+    /// most so many. Inside TLS it is counted by the encrypted bytes.
+    // Cold: while a send is under way, when a response comes before or the slot is closed.
+    fn untaken(&self, _slot: SlotId) -> usize {
+        0
+    }
+
     /// Closes a slot in any state. No event of it follows.
     fn close(&mut self, slot: SlotId);
 

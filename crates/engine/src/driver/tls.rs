@@ -254,6 +254,10 @@ impl<D: Carrier> Driver for Tls<D> {
         sending
     }
 
+    fn untaken(&self, slot: SlotId) -> usize {
+        self.slots[slot as usize].plain.len() + self.inner.untaken(slot)
+    }
+
     fn close(&mut self, slot: SlotId) {
         if self.feed.is_some_and(|feed| feed.slot == slot) {
             self.end_feed();

@@ -138,6 +138,10 @@ impl<D: Carrier> Driver for Tunnel<D> {
         self.inner.send(slot, span, ahead)
     }
 
+    fn untaken(&self, slot: SlotId) -> usize {
+        self.inner.untaken(slot)
+    }
+
     fn close(&mut self, slot: SlotId) {
         self.passages[slot as usize].stage = TunnelState::Closed;
         self.inner.close(slot);

@@ -53,7 +53,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             }
             (Stage::Drain { until_ns }, _)
                 if now_ns >= until_ns
-                    || self.ledger.window_in_flight() == 0 && !self.is_winding_down(now_ns) =>
+                    || self.ledger.window_in_flight() == 0
+                        && self.early_sends == 0
+                        && !self.is_winding_down(now_ns) =>
             {
                 self.stage = Stage::Closing;
                 self.change_stage(now_ns);
@@ -184,8 +186,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn finish(&mut self, now_ns: u64) {
         self.end_schedule();
         self.close_starts();
-        let tick = &mut self.recorder.tick;
         for slot in self.pool.all() {
+            self.count_untaken(slot);
+            let tick = &mut self.recorder.tick;
             let batches =
                 self.flights.batches(slot).filter(|batch| self.ledger.is_window(batch.epoch));
             for batch in batches {
@@ -193,6 +196,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 tick.at_least.record_n(waited_ns, u64::from(batch.count));
             }
         }
+        let tick = &mut self.recorder.tick;
         self.ledger.close(tick, now_ns);
         self.tally.close(&mut tick.targets);
         for state in self.pool.wanted_states() {

@@ -12,6 +12,9 @@
 //!
 //! Hot: runs for every response.
 
+mod odd;
+
+use self::odd::Early;
 use super::{Cause, Requester, Worker};
 use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
@@ -19,11 +22,10 @@ use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::samples::{Place, Samples};
 use crate::tally::{self, Tally};
-use model::tick::{Connections, ErrorClass, Tick};
+use model::tick::{ErrorClass, Tick};
 use wire::response::{ProtocolError, Response};
 use wire::rules::Fate;
-use wire::session::RequestId::Oldest;
-use wire::session::Session;
+use wire::session::{RequestId, Session};
 use wire::tape::Tape;
 
 /// The kind of requests that are sent, as far as responses depend on it.
@@ -74,6 +76,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     ) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
         let state = self.pool.state(slot);
+        let early = state.sending.then(|| Early::begin(&self.recorder.tick, state.responses));
         let mut books = Books {
             tape: &self.tape,
             memories: &mut self.memories,
@@ -82,6 +85,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tally: &mut self.tally,
             samples: &mut self.samples,
             tick: &mut self.recorder.tick,
+            offered: input.len(),
         };
         let mut cause = None;
         while !input.is_empty() && cause.is_none() {
@@ -103,7 +107,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.flights.land(slot, request, landed, batch.position);
         }
         if cause.is_none() && !input.is_empty() {
-            cause = unasked(input, &mut self.recorder.tick, self.pool.counts_mut());
+            cause = books.unasked(state, input, at_ns);
+        }
+        if let Some(early) = early {
+            self.count_early(slot, early);
         }
         cause
     }
@@ -116,12 +123,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         };
         let state = self.pool.state(slot);
         state.peer_ended = true;
+        let early = state.sending.then(|| Early::begin(&self.recorder.tick, state.responses));
         let Some(&batch) = self.flights.oldest(slot) else {
             return self.abandon(slot, Cause::Order, at_ns);
         };
         match state.session.end() {
             Ok(Some(response)) if end == End::Closed => {
-                self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
+                self.flights.land(slot, RequestId::Oldest, 1, self.tape.advance(batch.position, 1));
                 state.responses += 1;
                 let mut books = Books::<S> {
                     tape: &self.tape,
@@ -131,15 +139,20 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     tally: &mut self.tally,
                     samples: &mut self.samples,
                     tick: &mut self.recorder.tick,
+                    offered: 0,
                 };
                 let mut streak = books.ledger.streak(stamp_of(&batch));
                 let place = (slot, state.responses - 1);
                 let read = (response, &[][..]);
                 state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &batch, read);
                 books.ledger.settle(books.tick, streak, at_ns);
+                if let Some(early) = early {
+                    self.count_early(slot, early);
+                }
                 self.abandon(slot, Cause::Order, at_ns);
             }
             Err(ProtocolError::Truncated) if end == End::Closed => {
+                self.note_progress(slot, ProtocolError::Truncated, at_ns);
                 self.fail_one(slot, ErrorClass::Parse, at_ns);
                 self.abandon(slot, Cause::Failure(class), at_ns);
             }
@@ -150,7 +163,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// The oldest request of a connection failed.
     fn fail_one(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         let Some(&batch) = self.flights.oldest(slot) else { return };
-        self.flights.land(slot, Oldest, 1, self.tape.advance(batch.position, 1));
+        self.flights.land(slot, RequestId::Oldest, 1, self.tape.advance(batch.position, 1));
         self.fail(Batch { count: 1, ..batch }, class, at_ns);
     }
 }
@@ -164,6 +177,8 @@ struct Books<'a, S: Session> {
     tally: &'a mut Tally,
     samples: &'a mut Samples,
     tick: &'a mut Tick,
+    /// Bytes of the read.
+    offered: usize,
 }
 
 impl<S: Session> Books<'_, S> {
@@ -204,8 +219,12 @@ impl<S: Session> Books<'_, S> {
                     }
                     break;
                 }
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
+                Err(error) => {
+                    let at = before.len() - input.len();
+                    let is_first = state.responses + u64::from(landed) == 0;
+                    let last = (!is_first).then(|| self.before(batch.position));
+                    let read = (before, at);
+                    cause = Some(self.refuse((&state.session, last), error, read, at_ns));
                     break;
                 }
             }
@@ -285,20 +304,6 @@ impl<S: Session> Books<'_, S> {
         }
         self.ledger.bad(self.tick, at_ns, batch.epoch, response, check)
     }
-}
-
-/// Bytes came while no request was in flight on their connection. Empty lines are skipped, as the
-/// session skips them before a response (RFC 9112, 2.2); any other bytes answer no request, so the
-/// position in the stream is lost and the connection is no longer usable.
-#[cold]
-#[inline(never)]
-fn unasked(input: &[u8], tick: &mut Tick, connections: &mut Connections) -> Option<Cause> {
-    tick.accounting.stray_bytes += input.len() as u64;
-    if input.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
-        return None;
-    }
-    connections.unsolicited += 1;
-    Some(Cause::Unsolicited)
 }
 
 #[inline]

@@ -9,6 +9,7 @@ use crate::ITEM_BYTES_MAX;
 use crate::bytes::{Malformed, Reader, Writer};
 use model::check::Check;
 use model::fanout::Subscription;
+use model::fault::Fault;
 use model::histogram::sparse::{BUCKET_LAST, Sparse, values_of};
 use model::load::TARGETS_REPORTED_MAX;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
@@ -37,10 +38,15 @@ pub const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phas
 
 /// Calls `show` with every number of some counters.
 pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u64)) {
-    let Counters { sent, completed, failed, unanswered, unsent, waited, .. } = counters;
-    [sent, completed, failed, unanswered, unsent, waited].into_iter().for_each(&mut *show);
+    let Counters { sent, completed, failed, unanswered, unsent, waited, early, cut_good, .. } =
+        counters;
+    [sent, completed, failed, unanswered, unsent, waited, early, cut_good]
+        .into_iter()
+        .for_each(&mut *show);
     counters.status.iter_mut().for_each(&mut *show);
-    [&mut counters.bytes_sent, &mut counters.bytes_received].into_iter().for_each(&mut *show);
+    [&mut counters.bytes_sent, &mut counters.bytes_untaken, &mut counters.bytes_received]
+        .into_iter()
+        .for_each(&mut *show);
     for check in Check::ALL {
         let mut count = counters.mismatches.get(check);
         show(&mut count);
@@ -55,7 +61,7 @@ pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u
 
 /// Calls `show` with every other number of a tick.
 pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
-    let Counts { connections, turnover, starts, tls, accounting, events, .. } = counts;
+    let Counts { connections, turnover, starts, faults, tls, accounting, events, .. } = counts;
     let numbers = [
         &mut connections.open,
         &mut connections.opening,
@@ -95,6 +101,7 @@ pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
     ];
     numbers.into_iter().for_each(&mut *show);
     tls.failures.iter_mut().for_each(&mut *show);
+    faults.each_mut().for_each(&mut *show);
 }
 
 /// A tick as bytes. A tick of more than [`TICK_BYTES_MAX`] is sent in [`parts`].
@@ -214,8 +221,8 @@ fn put_codes(writer: &mut Writer, codes: &StatusCodes) {
 
 fn take_codes(reader: &mut Reader<'_>) -> Result<StatusCodes, Malformed> {
     let (mut codes, mut before) = (StatusCodes::default(), 0);
-    for _ in 0..reader.count(400, "codes")? {
-        let code = reader.up_to(599, "a code")?;
+    for _ in 0..reader.count(800, "codes")? {
+        let code = reader.up_to(999, "a code")?;
         if code < 200 || code <= before {
             return Err(Malformed::Range("a code"));
         }
@@ -282,25 +289,40 @@ fn take_histogram(reader: &mut Reader<'_>) -> Result<Sparse, Malformed> {
 fn put_caught(writer: &mut Writer, caught: &Caught) {
     writer.number(u64::from(caught.status));
     writer.byte(caught.check.map_or(0, |check| check as u8 + 1));
+    writer.byte(caught.fault.map_or(0, |fault| fault as u8 + 1));
     writer.number(caught.at_ns);
     writer.number(caught.total_bytes);
+    writer.byte(u8::from(caught.body_bytes.is_some()));
+    caught.body_bytes.into_iter().for_each(|bytes| writer.number(bytes));
     writer.bytes(caught.bytes());
 }
 
 fn take_caught(reader: &mut Reader<'_>) -> Result<Caught, Malformed> {
     let status = reader.up_to(u64::from(u16::MAX), "a status")? as u16;
-    let check: Option<Check> = match reader.byte()? {
-        0 => None,
-        place => {
-            let check = Check::ALL.get(usize::from(place) - 1);
-            Some(*check.ok_or(Malformed::Range("a check"))?)
-        }
-    };
+    let check = take_place(reader, &Check::ALL, "a check")?;
+    let fault = take_place(reader, &Fault::ALL, "a fault")?;
     let at_ns = reader.up_to(INSTANT_MAX_NS, "an instant")?;
     let total_bytes = reader.up_to(COUNT_MAX, "a length")?;
-    let mut caught = Caught::new((status, check), at_ns, total_bytes);
+    let mut caught = Caught::new((status, check, fault), at_ns, total_bytes);
+    caught.body_bytes = match reader.byte()? {
+        0 => None,
+        1 => Some(reader.number()?),
+        _ => return Err(Malformed::Range("a mark")),
+    };
     caught.append(reader.bytes(CAUGHT_BYTES_MAX, "a response")?);
     Ok(caught)
+}
+
+/// One of `all`, or none.
+fn take_place<T: Copy>(
+    reader: &mut Reader<'_>,
+    all: &[T],
+    what: &'static str,
+) -> Result<Option<T>, Malformed> {
+    match reader.byte()? {
+        0 => Ok(None),
+        place => Ok(Some(*all.get(usize::from(place) - 1).ok_or(Malformed::Range(what))?)),
+    }
 }
 
 fn put_subscription(writer: &mut Writer, one: &Subscription) {

@@ -60,7 +60,10 @@ impl TickSum {
 
 /// Keeps only the first response of each kind of failure, up to a limit.
 fn keep_first_of_each_kind(caught: &mut Vec<Caught>) {
-    let kind = |one: &Caught| (one.status, one.check.map(|check| check as u8));
+    let kind = |one: &Caught| {
+        let (status, check, fault) = one.kind();
+        (status, check.map(|check| check as u8), fault.map(|fault| fault as u8))
+    };
     caught.order_by_key(|one| (kind(one), one.at_ns));
     caught.dedup_by_key(|one| kind(one));
     caught.order_by_key(|one| one.at_ns);

@@ -1,19 +1,26 @@
-//! At least 98 % of the bytes read from sockets belong to responses.
+//! At least 98 % of the bytes read from sockets belong to responses, and no response is one that no
+//! request asked for.
 //!
 //! Bytes that arrive while no request is in flight are counted separately, and so are late
-//! responses to an earlier level. Empty lines after a response are skipped; after anything else the
-//! worker closes the connection and counts the bytes as unsolicited. Bytes of responses that were
+//! responses to an earlier level. Empty lines after a response are skipped; after anything else that
+//! is not the response to a request the worker closes the connection and counts it as unsolicited.
+//! With one request in flight per connection, bytes that are no response (a body of 204 or HEAD, one
+//! longer than announced) come after a response that was booked rightly. In a pipeline, and where
+//! the bytes are a whole response, those before may have been booked with the wrong requests: the
+//! gate breaks. Bytes of responses that were
 //! cut off, came too late or were not HTTP belong to no response. Each request that failed or got
 //! no response may explain two mean responses. A larger difference breaks the gate: the parser may
 //! have lost its place.
 
 use super::Checked;
 use crate::case::Case;
+use model::fault::{self, Fault};
 use model::run::Point;
 use model::tick::ErrorClass;
 use model::units::show_bytes;
 
 const BOUND: &str = "at most 2 % apart, beyond what failed requests explain";
+const BOUND_UNASKED: &str = "no response that no request asked for; in a pipeline no such byte";
 /// Mean responses that a request without a response may explain.
 const EXPLAINED: f64 = 2.0;
 
@@ -23,6 +30,9 @@ pub fn check(case: &Case<'_>) -> Checked {
     let read = point.client_loop.socket_bytes.saturating_sub(stray);
     if read == 0 {
         return Checked::unchecked(BOUND, "no bytes were read");
+    }
+    if let Some(shifted) = shifted(point) {
+        return shifted;
     }
     let in_responses = point.bytes.received + point.unmeasured.bytes_received;
     let excess = (read as f64 - in_responses as f64 - explained(case.point, in_responses)).max(0.0);
@@ -34,6 +44,31 @@ pub fn check(case: &Case<'_>) -> Checked {
         why += &format!(", and {} that answer no request of this level", show_bytes(stray as f64));
     }
     Checked::share(apart, 0.02, BOUND, why)
+}
+
+/// Responses may be booked with requests that they do not answer: where several requests were in
+/// flight on a connection, or a whole response came that no request asked for.
+fn shifted(point: &Point) -> Option<Checked> {
+    let faults = &point.connections.faults;
+    let extra = faults.get(Fault::ExtraResponse.name()).copied().unwrap_or(0);
+    let unsolicited = point.connections.unsolicited;
+    let doubtful = if point.load.depth > 1 { unsolicited } else { extra };
+    let unasked = faults
+        .iter()
+        .filter(|(name, _)| Fault::parse(name).is_some_and(|fault| fault.is_unasked()));
+    let unasked = unasked.map(|(name, count)| (name.clone(), *count)).collect();
+    let words = match fault::worst(&unasked) {
+        _ if doubtful == 0 => return None,
+        Some((_, 1..)) if extra > 0 => Fault::ExtraResponse.words(),
+        Some((fault, _)) => fault.words(),
+        None => "sent bytes that no request had asked for",
+    };
+    let why = format!(
+        "on {doubtful} connections the server {words}: responses before that may be booked with \
+         requests that they do not answer"
+    );
+    let (ok, measured) = (Some(false), Some(doubtful as f64));
+    Some(Checked { ok, measured, bound: BOUND_UNASKED.to_string(), why })
 }
 
 /// Bytes that requests without a whole response may have read.
@@ -62,5 +97,26 @@ mod tests {
         assert_eq!(super::check(&fixture.case()).ok, Some(true));
         fixture.point.client_loop.socket_bytes = received / 2;
         assert_eq!(super::check(&fixture.case()).ok, Some(false), "more than was read");
+    }
+
+    #[test]
+    fn responses_that_no_request_asked_for_break_it_at_any_depth_and_other_bytes_in_a_pipeline() {
+        for (depth, name, ok) in [
+            (1, "body-of-204", Some(true)),
+            (1, "beyond-length", Some(true)),
+            (1, "extra-response", Some(false)),
+            (8, "body-of-204", Some(false)),
+            (8, "body-of-head", Some(false)),
+            (8, "extra-response", Some(false)),
+        ] {
+            let mut fixture = Fixture::good();
+            fixture.point.load.depth = depth;
+            fixture.point.connections.unsolicited = 3;
+            fixture.point.connections.faults.insert(name.to_string(), 3);
+            let checked = super::check(&fixture.case());
+            assert_eq!(checked.ok, ok, "{depth} {name}");
+            let fault = model::fault::Fault::parse(name).unwrap();
+            assert!(ok == Some(true) || checked.why.contains(fault.words()), "{checked:?}");
+        }
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn foot(shown: &Shown<'_>) -> String {
         format!("  {requests} requests in {seconds:.2}s, {} read\n", binary(bytes as f64));
     let lost = [
         shown.errors(&["connect"]),
-        shown.errors(&["reset", "parse"]),
+        shown.errors(&["reset", "parse", "unsolicited"]),
         0,
         shown.errors(&["timeout"]),
     ];

@@ -1,7 +1,9 @@
-//! The first response of each kind of failure, and the first redirect, verbatim.
+//! The first response of each kind of failure, the first redirect, and the first lines of what was
+//! no response, verbatim.
 
 use crate::page::{Block, List, ListKind};
-use crate::wording::point_phrase;
+use crate::wording::{plural, point_phrase};
+use model::fault::Fault;
 use model::run::{Point, Run};
 use model::sample::ResponseSample;
 
@@ -9,13 +11,21 @@ use model::sample::ResponseSample;
 pub fn samples(run: &Run) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (point, sample) in first_of_each(run) {
-        let failed = match &sample.check {
-            Some(check) => format!("The first that failed the check '{check}'"),
-            None => format!("The first with status {}", sample.status),
+        let failed = match (&sample.check, sample.fault) {
+            (Some(check), _) => format!("The first that failed the check '{check}'"),
+            (_, Some(fault)) => {
+                let connections = point.connections.faults.get(fault.name()).copied();
+                let connections = plural(connections.unwrap_or(1), "connection");
+                format!("{connections} given up: the server {}. The first", fault.words())
+            }
+            (None, None) => format!("The first with status {}", sample.status),
         };
         let hint = hint(sample).map_or(String::new(), |hint| format!(" {hint}"));
         let at = point_phrase(point);
-        let lead = format!("{failed}, {at}, {} bytes.{hint}", sample.bytes);
+        let lead = match sample.fault {
+            Some(_) => format!("{failed}: {at}.{hint}"),
+            None => format!("{failed}, {at}, {} bytes.{hint}", sample.bytes),
+        };
         let mut items = sample.head.clone();
         items.extend(sample.body.iter().flat_map(|body| body.lines()).map(str::to_string));
         blocks.push(Block::List(List { lead, kind: ListKind::Sentences, items }));
@@ -29,7 +39,8 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
     for point in &run.record.points {
         for sample in &point.samples {
             let is_alike = |(_, other): &(&Point, &ResponseSample)| {
-                (other.status, &other.check) == (sample.status, &sample.check)
+                let kind = |one: &ResponseSample| (one.status, one.check.clone(), one.fault);
+                kind(other) == kind(sample)
             };
             if !first.iter().any(is_alike) {
                 first.push((point, sample));
@@ -43,6 +54,12 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
 pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
     if sample.check.is_some() {
         return None;
+    }
+    if let Some(fault) = sample.fault {
+        let came = came(sample).map_or(String::new(), |came| format!(": {came}"));
+        let shown = sample.head.iter().map(|line| format!(": '{line}'"));
+        let shown = shown.chain((!came.is_empty()).then_some(came)).next().unwrap_or_default();
+        return Some(format!("The server {}{shown}; {}.", fault.words(), fault.advice()));
     }
     let header = |name| sample.header(name);
     let hint = match sample.status {
@@ -75,6 +92,20 @@ pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
     Some(hint)
 }
 
+/// How much of a response had come that remained incomplete.
+fn came(sample: &ResponseSample) -> Option<String> {
+    let came = sample.bytes;
+    match (sample.fault?, sample.body_bytes) {
+        (Fault::Truncated | Fault::Stalled, Some(all)) => {
+            Some(format!("{came} of {all} bytes of the body had come"))
+        }
+        (Fault::Truncated | Fault::Stalled, None) => {
+            Some(format!("{} had come, and not the end", plural(came, "byte")))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,9 +115,11 @@ mod tests {
         let sample = |status: u16, line: &str, header: &str| ResponseSample {
             status,
             check: None,
+            fault: None,
             head: vec![line.to_string(), header.to_string()],
             body: Some("<b>moved</b>\nsee there".to_string()),
             bytes: 120,
+            body_bytes: None,
         };
         let mut run = fixtures::load_mix();
         run.record.points[0].samples = vec![
@@ -103,6 +136,21 @@ mod tests {
         let expected =
             "The server redirects to /new. Redirects are not followed: measure that URL.";
         assert_eq!(hint, expected);
+    }
+
+    #[test]
+    fn a_fault_says_its_line_or_how_much_had_come() {
+        let mut run = run();
+        let sample = &mut run.record.points[0].samples[0];
+        (sample.fault, sample.head) = (Some(Fault::BadHeader), vec!["X-A b".to_string()]);
+        assert_eq!(
+            hint(sample).unwrap(),
+            "The server sent a malformed header line: 'X-A b'; compare with `curl -v`."
+        );
+        (sample.fault, sample.head) = (Some(Fault::Stalled), Vec::new());
+        (sample.bytes, sample.body_bytes) = (13, Some(15));
+        let said = hint(sample).unwrap();
+        assert!(said.contains("13 of 15 bytes of the body had come"), "{said}");
     }
 
     #[test]

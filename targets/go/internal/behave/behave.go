@@ -51,6 +51,8 @@ const (
 	closes
 	// resets sends a reset instead of a response.
 	resets
+	// leaves closes after the response without reading the rest of the request.
+	leaves
 )
 
 // shape is how the bytes of a response are sent.

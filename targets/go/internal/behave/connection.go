@@ -37,7 +37,7 @@ func (c *connection) serve() {
 	defer c.socket.Close()
 	in := bufio.NewReader(c.socket)
 	for taken := uint64(1); ; taken++ {
-		asked, err := read(in)
+		asked, err := read(in, c.server.behaviour.Method)
 		if errors.Is(err, errUnfit) {
 			c.refuse()
 		}
@@ -50,8 +50,9 @@ func (c *connection) serve() {
 	}
 }
 
-// read reads the head of a request. This server accepts no bodies.
-func read(in *bufio.Reader) (asked, error) {
+// read reads the head of a request. This server reads no bodies, and accepts them only where its
+// behaviour is to leave them.
+func read(in *bufio.Reader, wanted string) (asked, error) {
 	first, err := in.ReadString('\n')
 	if err != nil {
 		return asked{}, err
@@ -73,7 +74,7 @@ func read(in *bufio.Reader) (asked, error) {
 		name, value, _ := strings.Cut(strings.ToLower(field), ":")
 		value = strings.TrimSpace(value)
 		hasBody := name == "transfer-encoding" || (name == "content-length" && value != "0")
-		if hasBody {
+		if hasBody && wanted != http.MethodPost {
 			return asked{}, errUnfit
 		}
 		if name == "connection" {
@@ -110,6 +111,9 @@ func (c *connection) answer(asked asked, taken uint64) ending {
 		entry.status, entry.stray, entry.fate = plan.status, len(plan.stray), Answered
 		if err := c.send(asked.method, plan); err != nil {
 			entry.fate, plan.ending = c.whoLeft(), resets
+		}
+		if plan.ending == leaves {
+			entry.fate = Unread
 		}
 	}
 	entry.done = now()

@@ -2,6 +2,7 @@ package behave
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"net/http"
 	"time"
@@ -43,6 +44,10 @@ var All = []Behaviour{
 		Method: http.MethodGet, begin: closing},
 	{Name: "stray-bytes", What: "10 ms; every tenth response is followed by stray bytes",
 		Method: http.MethodGet, begin: strayBytes},
+	{Name: doubleAnswer, What: "10 ms; every response is sent twice",
+		Method: http.MethodGet, begin: answerTwice},
+	{Name: earlyAnswer, What: "200 from the head of an upload, whose body is not read",
+		Method: http.MethodPost, begin: answerEarly},
 	{Name: "chunked", What: "5 ms, then 1 KiB in chunks", Method: http.MethodGet,
 		begin: shaped(5*time.Millisecond, http.StatusOK, chunked, page)},
 	{Name: "no-content", What: "5 ms, then 204 without a body", Method: http.MethodGet,
@@ -69,6 +74,9 @@ var All = []Behaviour{
 
 // dead is the behaviour that the server itself implements.
 const (
+	doubleAnswer = "double-answer"
+	earlyAnswer  = "early-answer"
+
 	dead      = "dead"
 	deadAfter = 2 * time.Second
 )
@@ -177,6 +185,23 @@ func strayBytes(uint64) planner {
 		if request.number%10 == 0 {
 			answer.stray = stray
 		}
+		return answer
+	}
+}
+
+func answerTwice(uint64) planner {
+	again := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(small), small)
+	return func(request request) plan {
+		answer := good(request, 10*time.Millisecond)
+		answer.stray = again
+		return answer
+	}
+}
+
+func answerEarly(uint64) planner {
+	return func(request request) plan {
+		answer := good(request, 0)
+		answer.ending = leaves
 		return answer
 	}
 }

@@ -24,6 +24,8 @@ const (
 	Stopped Fate = "stopped"
 	// Gone means that the client left first.
 	Gone Fate = "gone"
+	// Unread means that the request had its response before it was read.
+	Unread Fate = "unread"
 	// Refused means that the bytes were not a request that this server accepts.
 	Refused Fate = "refused"
 )

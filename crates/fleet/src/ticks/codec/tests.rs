@@ -27,7 +27,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     plain.counts.tls.refused_status = random.between(0, 999) as u16;
     tick.connections = plain.counts.connections;
     plain.add_counts_to(&mut tick);
-    for code in [200, 204, 404, 599] {
+    for code in [200, 204, 404, 599, 999] {
         tick.codes.add(code, random.between(0, largest));
         tick.error_codes.add(code, random.between(0, 2));
     }
@@ -48,7 +48,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     tick.opened_on = (0..random.between(0, 4)).map(|_| random.between(0, largest)).collect();
     for _ in 0..random.between(0, 3) {
         let mut caught =
-            Caught::new((503, Some(Check::ALL[1])), random.between(0, 1 << 50), 12_345);
+            Caught::new((503, Some(Check::ALL[1]), None), random.between(0, 1 << 50), 12_345);
         caught.append(b"HTTP/1.1 503 Sorry\r\n\r\n");
         tick.caught.push(caught);
     }

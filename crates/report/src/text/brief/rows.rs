@@ -11,6 +11,7 @@ use crate::wording::{
 };
 use crate::wrap::{together, width};
 use model::claim::Claim;
+use model::fault;
 use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
@@ -292,7 +293,8 @@ fn responses(run: &Run, point: &Point) -> Vec<Row> {
     let none_failed = if failures.is_none() { "; none failed" } else { "" };
     let text = if text.is_empty() { "none".to_string() } else { text + none_failed };
     let hint = hint(run, point).map(|text| Row::inked("Hint", Ink::Caution, text));
-    std::iter::once(Row::new("Responses", text)).chain(failures).chain(hint).collect()
+    let rows = std::iter::once(Row::new("Responses", text)).chain(early(point));
+    rows.chain(failures).chain(hint).collect()
 }
 
 /// Share of the responses from which a status gets a hint.
@@ -302,6 +304,9 @@ const HINT_MIN: f64 = 0.01;
 fn hint(run: &Run, point: &Point) -> Option<String> {
     if run.record.target.speaks_tls {
         return Some("The server speaks TLS on this port: use https:// in the URL.".to_string());
+    }
+    if let Some(hint) = fault_hint(point) {
+        return Some(hint);
     }
     let all: u64 = point.status.values().sum();
     let frequent =
@@ -315,6 +320,29 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
         samples::hint(point.samples.iter().find(is_it).filter(|_| !is_wanted)?)
     };
     frequent.filter_map(hint_of).next()
+}
+
+/// What was wrong with most connections that were given up for what came on them, if they are many.
+fn fault_hint(point: &Point) -> Option<String> {
+    let (fault, connections) = fault::worst(&point.connections.faults)?;
+    let (responses, _) = point.responses();
+    let first = point.samples.iter().find(|sample| sample.fault == Some(fault));
+    first.filter(|_| connections as f64 >= HINT_MIN * responses as f64).and_then(samples::hint)
+}
+
+/// Responses that came before their request was out.
+fn early(point: &Point) -> Option<Row> {
+    let (requests, (responses, _)) = (&point.requests, point.responses());
+    let cut = match requests.cut {
+        0 => String::new(),
+        cut => format!("; {} good ones to requests that never left whole", count(cut)),
+    };
+    let text = format!(
+        "{} of {} came before their request was out{cut}",
+        count(requests.early),
+        plural(responses, "response")
+    );
+    (requests.early > 0).then(|| Row::inked("Early", Ink::Caution, text))
 }
 
 /// Failures by class, and requests that were never sent. Attempts to connect are not requests and
