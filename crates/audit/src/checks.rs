@@ -14,6 +14,7 @@ mod littles_law;
 mod omission;
 mod order;
 mod pace;
+mod possible;
 mod resolution;
 mod spread;
 mod support;
@@ -21,6 +22,7 @@ mod survivors;
 mod together;
 mod window;
 
+pub(crate) use possible::rest;
 pub(crate) use together::check as together;
 
 use crate::bounds::Range;
@@ -40,8 +42,9 @@ pub struct Listed {
     pub check: fn(&Foreign, &Given) -> Vec<Finding>,
 }
 
-/// Every check.
+/// Every check. The others do not see what the first one refutes.
 pub const CHECKS: &[Listed] = &[
+    possible::LISTED,
     defects::LISTED,
     littles_law::LISTED,
     conservation::LISTED,

@@ -150,6 +150,23 @@ pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
     by_person(&mut told.depth, given.depth);
 }
 
+/// The depth that a line of prose or of a script states with the command of a tool; within, none if
+/// it is not known from there. Without its flag only a line that is nothing but a command tells it.
+pub(crate) fn depth_typed(line: &str) -> Option<Option<Figure>> {
+    let words = shell::words(line.trim_start_matches(['$', '#', '>', ' ']));
+    let first = words.first()?;
+    let of = |flags: &Flags| {
+        let own = started(flags.tool, &words, WORDS_MAX)?;
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let is_flagged = value(&own, flags.depth, |_| true).is_some();
+        let is_command = is_program(flags.tool, first) && is_typed(words.iter().skip(1));
+        let mut told = Foreign::default();
+        from_flags(&mut told, flags, &own);
+        (is_flagged || is_command).then_some(told.depth)
+    };
+    FLAGS.iter().find_map(of)
+}
+
 /// The words of a command line that are the tool's own. None if it does not name the tool: the
 /// flags of another program, such as a script, say nothing about the load.
 fn own_words(tool: &str, typed: &str) -> Option<Vec<String>> {
@@ -304,7 +321,10 @@ fn from_flags(told: &mut Foreign, flags: &Flags, words: &[&str]) {
         Some(figure) => Some(figure),
         None => go_duration(&text, 0).or_else(|| rounded(&text, 0)),
     };
-    let default = flags.connections_default.map(|value| Figure::exact(value, 0));
+    // What is typed and not a number, such as `$CONNECTIONS`, is not the default either.
+    let unless =
+        |names: &[&str], default: f64| value(names).is_none().then(|| Figure::exact(default, 0));
+    let default = flags.connections_default.and_then(|one| unless(flags.connections, one));
     let is_staged = value(flags.staged).is_some();
     if !is_staged {
         told.connections = told.connections.take().or(number(flags.connections)).or(default);
@@ -315,7 +335,7 @@ fn from_flags(told: &mut Foreign, flags: &Flags, words: &[&str]) {
     }
     told.target_rate = told.target_rate.take().or(number(flags.rate));
     if !flags.is_scripted && !has(flags.hides_depth) {
-        let depth = number(flags.depth).or(Some(Figure::exact(1.0, 0)));
+        let depth = number(flags.depth).or_else(|| unless(flags.depth, 1.0));
         told.depth = told.depth.take().or(depth);
     }
 }
@@ -366,6 +386,32 @@ mod tests {
         let told = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
         assert_eq!((figures(&told)[0], told.asked_s.unwrap().value), (Some(200.0), 30.0));
         assert_eq!(figures(&completed("wrk", "wrk -c 8 -spipeline.lua http://h/"))[2], None);
+    }
+
+    #[test]
+    fn a_flag_whose_value_is_no_number_is_not_the_default() {
+        let told = completed("autocannon", "autocannon -c $C -p \"$DEPTH\" -d 20 http://h/");
+        assert_eq!(figures(&told), [None, None, None, None]);
+        assert_eq!(
+            figures(&completed("wrk", "wrk -c ${C} http://h/")),
+            [None, None, Some(1.0), None]
+        );
+    }
+
+    #[test]
+    fn a_line_of_a_text_states_a_depth_with_the_command_of_a_tool() {
+        let depth = |line: &str| depth_typed(line).map(|of| of.map(|figure| figure.value));
+        assert_eq!(
+            depth("autocannon -m GET --connections 1000 --pipelining 100"),
+            Some(Some(100.0))
+        );
+        assert_eq!(depth("  autocannon -c $CONN -w 30 -d 20 http://h/"), Some(Some(1.0)));
+        assert_eq!(depth("$ wrk -t2 -s pipeline.lua http://h/"), Some(None));
+        assert_eq!(depth("We switched to autocannon with --pipelining 50."), Some(Some(50.0)));
+        assert_eq!(depth("h2load -m $M -c 8 http://h/"), Some(None));
+        for line in ["We switched to autocannon with --workers 30.", "wrk is a tool", "", "-c 5"] {
+            assert_eq!(depth(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! JSON of a tool, with the lines and the digits of its numbers.
 
-use crate::printed::{digits, scaled};
+use crate::printed::{Digits, digits, scaled};
 use model::audit::Figure;
 use model::maps::IntoMap;
 use serde_json::Deserializer;
@@ -61,18 +61,24 @@ impl<'a> Node<'a> {
 
     /// A number in a unit, rounded to its digits.
     pub fn scaled(self, scale: f64) -> Option<Figure> {
-        let digits = digits(self.text).filter(|digits| digits.rest.is_empty())?;
-        Some(scaled(digits, scale, self.line(), self.text))
+        Some(scaled(self.digits()?, scale, self.line(), self.text))
     }
 
     /// A number: exact if it is whole, otherwise rounded to its digits.
     pub fn count(self) -> Option<Figure> {
-        let digits = digits(self.text).filter(|digits| digits.rest.is_empty())?;
+        let digits = self.digits()?;
         if digits.is_whole {
             Some(Figure::exact(digits.value, self.line()))
         } else {
             self.scaled(1.0)
         }
+    }
+
+    /// Its digits, if it is a number, or what is none in quotes: Java writes `"NaN"`.
+    fn digits(self) -> Option<Digits<'a>> {
+        let quoted = || self.text.strip_prefix('"')?.strip_suffix('"');
+        let unreal = || digits(quoted()?).filter(|digits| !digits.value.is_finite());
+        digits(self.text).or_else(unreal).filter(|digits| digits.rest.is_empty())
     }
 
     /// Number of its line, from 1.
@@ -81,6 +87,25 @@ impl<'a> Node<'a> {
         let before = self.root.as_bytes().get(..at).unwrap_or_default();
         1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
     }
+}
+
+/// A text in which what JSON has no word for is in quotes: Python writes `NaN`, `-Infinity`.
+pub fn with_quotes(text: &str) -> Option<String> {
+    let (mut quoted, mut rest, mut is_changed) = (String::new(), text, false);
+    while let Some(at) = ["NaN", "Infinity", "-Infinity"].iter().filter_map(|w| rest.find(w)).min()
+    {
+        let end = rest[at..].find(|char: char| !(char.is_alphabetic() || char == '-'));
+        let end = at + end.unwrap_or(rest.len() - at);
+        let is_value = rest[..at].trim_end().ends_with([':', ',', '[']);
+        quoted.push_str(&rest[..at]);
+        match is_value {
+            true => quoted.extend(["\"", &rest[at..end], "\""]),
+            false => quoted.push_str(&rest[at..end]),
+        }
+        (rest, is_changed) = (&rest[end..], is_changed || is_value);
+    }
+    quoted.push_str(rest);
+    is_changed.then_some(quoted)
 }
 
 /// The most characters of a text that are kept.
@@ -144,6 +169,16 @@ mod tests {
         assert_eq!(root.words("b").as_deref(), Some("x"));
         assert_eq!(root.get("c").unwrap().list().len(), 2);
         assert!(root.scaled("b", 1.0).is_none() && root.object("c").is_none());
+    }
+
+    #[test]
+    fn what_json_has_no_word_for_is_read() {
+        let text = with_quotes("{\"a\": NaN, \"b\": [-Infinity, 1], \"c\": \"a NaN\"}").unwrap();
+        let root = Node::root(&text).unwrap().object().unwrap();
+        assert!(root.scaled("a", 1e-3).unwrap().value.is_nan());
+        assert_eq!(root.get("b").unwrap().list()[0].count().unwrap().value, f64::NEG_INFINITY);
+        assert_eq!(root.words("c").as_deref(), Some("a NaN"));
+        assert_eq!(with_quotes("{\"a\": \"NaN\"}"), None);
     }
 
     #[test]

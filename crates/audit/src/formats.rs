@@ -22,17 +22,20 @@ mod k6_rows;
 mod k6_text;
 mod oha_json;
 mod oha_text;
+mod refused;
 mod vegeta_json;
 mod vegeta_text;
 mod wrk;
 mod wrk2;
 
+pub use refused::REFUSED;
+
 use crate::document::Object;
-use crate::page::Page;
-use crate::page::Spot;
+use crate::page::{Page, Spot};
 use crate::printed::count;
+use crate::read::Unread;
 use model::audit::{Figure, Foreign, Tally};
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
 /// A format as listed.
 pub struct Format {
@@ -46,6 +49,10 @@ pub struct Format {
     pub example: &'static str,
     /// How it is recognised and read.
     pub reader: Reader,
+    /// The figures it reads, by the names of their claims, and the fields of a file that hold them.
+    pub reads: &'static [(&'static str, &'static str)],
+    /// Without what, or with what else, it is refused.
+    pub needs: &'static str,
 }
 
 /// What the tool reported, or the name of a missing figure that the format always has.
@@ -58,7 +65,7 @@ pub enum Reader {
     /// One JSON object.
     Document(fn(&Object<'_>) -> bool, fn(&Object<'_>) -> Told),
     /// Any number of rows, recognised by the first of them.
-    Rows(fn(Page<'_>) -> bool, fn(&mut dyn BufRead) -> io::Result<Told>),
+    Rows(fn(Page<'_>) -> bool, fn(&mut dyn BufRead) -> Result<Told, Unread>),
 }
 
 /// Every format. A format that contains another's marks comes before it.

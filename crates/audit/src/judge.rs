@@ -1,6 +1,6 @@
 //! What all checks say about each figure.
 
-use crate::checks::{self, CHECKS};
+use crate::checks::{self, CHECKS, Listed};
 use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA, Unit};
 use model::order::OrderBy as _;
 
@@ -14,13 +14,15 @@ pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
 
 /// Audits one account.
 pub fn account(file: String, name: String, foreign: Foreign, given: &Given) -> Account {
-    let findings: Vec<Finding> = CHECKS
-        .iter()
-        .flat_map(|listed| {
-            let said = (listed.check)(&foreign, given);
-            said.into_iter().map(|finding| Finding { check: listed.id.into(), ..finding })
-        })
-        .collect();
+    let said = |listed: &Listed, told: &Foreign| -> Vec<Finding> {
+        let said = (listed.check)(told, given).into_iter();
+        said.map(|finding| Finding { check: listed.id.into(), ..finding }).collect()
+    };
+    let (first, others) = (&CHECKS[0], &CHECKS[1..]);
+    let impossible = said(first, &foreign);
+    let rest = checks::rest(&foreign, &impossible);
+    let findings = others.iter().flat_map(|listed| said(listed, &rest));
+    let findings: Vec<Finding> = impossible.iter().cloned().chain(findings).collect();
     let figures = foreign.figures();
     let claims =
         figures.into_iter().map(|(name, unit, figure)| claim(name, unit, figure, &findings));

@@ -11,13 +11,14 @@
 mod printed;
 
 mod document;
+mod instant;
 mod page;
 mod rows;
 
 mod command;
 mod formats;
 mod read;
-pub use formats::{FORMATS, Format};
+pub use formats::{FORMATS, Format, REFUSED, Reader};
 pub use read::{SIZE_MAX, Unread, read};
 
 mod text;

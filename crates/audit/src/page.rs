@@ -20,6 +20,12 @@ impl<'a> Page<'a> {
         (1..).zip(self.0.lines()).map(move |(line, text)| Spot { text: seen(text), line })
     }
 
+    /// The first line that is neither blank nor a command after a prompt.
+    pub fn first(self) -> &'a str {
+        let is_row = |spot: &Spot<'_>| !spot.text.trim().is_empty() && !spot.text.starts_with("$ ");
+        self.lines().find(is_row).map_or("", |spot| spot.text)
+    }
+
     /// Whether a text occurs.
     pub fn holds(self, text: &str) -> bool {
         self.0.contains(text)

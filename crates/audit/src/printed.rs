@@ -2,12 +2,15 @@
 //!
 //! Tools round and truncate in different ways, so a printed number stands for values from one unit
 //! of its last digit below it to one above it. Whole numbers without a unit are counts and stand
-//! for themselves.
+//! for themselves. What no measurement gives is a number here as well, so that it is refuted and not
+//! left out: one below zero, `NaN`, `inf`.
 
 use model::audit::Figure;
 
 /// The most digits of a printed number that are kept.
 const PRINTED_MAX: usize = 40;
+/// A number with a larger power of ten is zero, or has no end.
+const POWER_MAX: i32 = 400;
 /// From this many digits on, a number counts as printed in full.
 const FULL_DIGITS: usize = 15;
 
@@ -25,8 +28,11 @@ pub struct Digits<'a> {
 }
 
 /// Reads a number at the start of a text: `1,234.5`, `12`, `.85`, `1e-5`; with a decimal comma
-/// `1.234,5` and `1,23`. None if its separators have no reading, as in `1,2,3`.
+/// `1.234,5` and `1,23`; `NaN` and `-inf`. None if its separators have no reading, as in `1,2,3`.
 pub fn digits(text: &str) -> Option<Digits<'_>> {
+    if let Some((value, rest)) = unreal(text) {
+        return Some(Digits { value, step: 0.0, is_whole: false, rest });
+    }
     let sign = usize::from(text.starts_with('-'));
     let (groups, separators, length) = groups(&text[sign..]);
     let decimals = match is_decimal(&groups, &separators)? {
@@ -47,7 +53,22 @@ pub fn digits(text: &str) -> Option<Digits<'_>> {
     let value = value * 10_f64.powi(power);
     let step = if significant >= FULL_DIGITS { 0.0 } else { 10_f64.powi(power - decimals) };
     let is_whole = decimals == 0 && exponent.is_none();
-    value.is_finite().then_some(Digits { value, step, is_whole, rest })
+    Some(Digits { value, step, is_whole, rest })
+}
+
+/// `NaN`, `-nan`, `+Inf`, `Infinity`, as C, Go and JavaScript print them, alone or before a unit of
+/// time (wrk prints `-nanus`).
+fn unreal(text: &str) -> Option<(f64, &str)> {
+    let bare = text.trim_start_matches(['-', '+']);
+    let named = |(name, value): (&str, f64)| {
+        let rest = bare.get(name.len()..).filter(|_| bare[..name.len()].eq_ignore_ascii_case(name));
+        let end = |rest: &str| rest.find(|char: char| !char.is_alphabetic()).unwrap_or(rest.len());
+        let ends = |rest: &&str| end(rest) == 0 || second_unit(&rest[..end(rest)]).is_some();
+        Some((value, rest.filter(ends)?))
+    };
+    let of = [("nan", f64::NAN), ("infinity", f64::INFINITY), ("inf", f64::INFINITY)];
+    let (value, rest) = of.into_iter().find_map(named)?;
+    Some((if text.starts_with('-') { -value } else { value }, rest))
 }
 
 /// Runs of digits, what separates them, and the length of all. Points and commas always separate;
@@ -122,7 +143,7 @@ fn exponent(bytes: &[u8]) -> Option<(i32, usize)> {
     let length = bytes[1 + signed..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let text = std::str::from_utf8(&bytes[1..1 + signed + length]).ok()?;
     let power: i32 = text.parse().ok()?;
-    (-300..=300).contains(&power).then_some((power, 1 + signed + length))
+    Some((power.clamp(-POWER_MAX, POWER_MAX), 1 + signed + length))
 }
 
 /// A figure from digits in a unit, each unit being `scale` units of the figure.
@@ -130,13 +151,13 @@ pub fn scaled(digits: Digits<'_>, scale: f64, line: u64, printed: &str) -> Figur
     let (value, step) = (digits.value * scale, digits.step * scale);
     // The last bits of a product carry no information.
     let noise = value.abs() * 1e-12;
-    Figure {
-        value,
-        low: if value >= 0.0 { (value - step - noise).max(0.0) } else { value - step },
-        high: value + step + noise,
-        line,
-        printed: printed.trim().chars().take(PRINTED_MAX).collect(),
-    }
+    let (low, high) = match value {
+        value if !value.is_finite() => (value, value),
+        value if value < 0.0 => (value - step - noise, value + step + noise),
+        value => ((value - step - noise).max(0.0), value + step + noise),
+    };
+    let printed = printed.trim().chars().take(PRINTED_MAX).collect();
+    Figure { value, low, high, line, printed }
 }
 
 /// A count: exact if it is whole and has no suffix, else rounded to its digits (`19765k`).
@@ -201,7 +222,8 @@ pub fn second_unit(unit: &str) -> Option<f64> {
 /// A duration in several parts as Go prints it: `1m30.5s`, `2.5ms`.
 pub fn go_duration(text: &str, line: u64) -> Option<Figure> {
     let text = text.trim();
-    let (mut rest, mut sum, mut step) = (text, 0.0, 0.0);
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    let (mut rest, mut sum, mut step) = (text.trim_start_matches('-'), 0.0, 0.0);
     let mut parts = 0;
     while !rest.is_empty() {
         let part = digits(rest)?;
@@ -213,7 +235,7 @@ pub fn go_duration(text: &str, line: u64) -> Option<Figure> {
             return None;
         }
     }
-    let whole = Digits { value: sum, step, is_whole: false, rest: "" };
+    let whole = Digits { value: sign * sum, step, is_whole: false, rest: "" };
     (parts > 0).then(|| scaled(whole, 1.0, line, text))
 }
 
@@ -321,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in ["", "-", "abc", ".", "1e", "µ", "NaN", "inf"] {
+        for text in ["", "-", "abc", ".", "1e", "µ", "nanny", "info", "none", "i", "in"] {
             let read = digits(text).filter(|digits| digits.rest.is_empty());
             assert!(read.is_none(), "{text}: {read:?}");
         }
@@ -333,6 +355,22 @@ mod tests {
             assert_eq!(digits(text), None, "{text}");
         }
         assert_eq!(digits("5. of").unwrap().rest, ". of");
+    }
+
+    /// As wrk, hey (Go), JMeter (Java) and JavaScript print what is no measurement.
+    #[test]
+    fn what_no_measurement_gives_is_read_and_not_left_out() {
+        for text in ["NaN secs", "-nan", "nan%", "NaN", "-nanus", "+NaN ms"] {
+            assert!(digits(text).expect(text).value.is_nan(), "{text}");
+        }
+        for text in ["inf", "+Inf", "Infinity ms", "infs", "1e999", "9e400 ms"] {
+            assert_eq!(digits(text).expect(text).value, f64::INFINITY, "{text}");
+        }
+        assert_eq!(seconds("-inf ms", 1).unwrap().value, f64::NEG_INFINITY);
+        assert_eq!(range(seconds("-3.1102 secs", 1)), (-3.1102, -3.1103, -3.1101));
+        assert!(seconds("-nanus", 1).unwrap().low.is_nan());
+        assert_eq!(count("-9223372036854775808", 1).unwrap().value, -9.223_372_036_854_776e18);
+        assert_eq!(digits("1e-999").unwrap().value, 0.0);
     }
 
     #[test]

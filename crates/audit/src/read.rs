@@ -1,8 +1,8 @@
 //! Turns the bytes of a file into what they report.
 
 use crate::command;
-use crate::document::{Node, Object};
-use crate::formats::{self, FORMATS, Format, Reader};
+use crate::document::{Node, Object, with_quotes};
+use crate::formats::{self, FORMATS, Format, REFUSED, Reader};
 use crate::page::{Page, without_colours};
 use crate::printed::{has_decimal_comma, is_ambiguous};
 use model::audit::{Foreign, Given};
@@ -63,6 +63,29 @@ pub enum Unread {
         /// The number.
         printed: String,
     },
+    /// It is known and not read.
+    #[error("{form}, which the audit does not read; {instead}")]
+    Known {
+        /// What it is.
+        form: &'static str,
+        /// What to use instead.
+        instead: &'static str,
+    },
+    /// It holds nothing.
+    #[error("empty; for example {}", formats::EXAMPLE)]
+    Empty,
+    /// A row with a cell that cannot be read.
+    #[error("line {line}, {column}: `{printed}` is not {accepted}")]
+    Row {
+        /// Line of the file, from 1.
+        line: u64,
+        /// The name of the column or field.
+        column: &'static str,
+        /// The beginning of what is there.
+        printed: String,
+        /// What is accepted.
+        accepted: &'static str,
+    },
     /// A text without a rate or a latency.
     #[error(
         "no rate and no latency in this text; expected are sentences such as `1.2M requests/s \
@@ -78,8 +101,12 @@ pub enum Unread {
 pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
     let mut head = Vec::new();
     source.take(HEAD_SIZE as u64).read_to_end(&mut head)?;
-    let shown = without_colours(&String::from_utf8_lossy(&head));
     let is_all = head.len() < HEAD_SIZE;
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
+    let shown = without_colours(&String::from_utf8_lossy(&head));
+    refused(&head, &shown)?;
     let rows = FORMATS.iter().find(|format| match format.reader {
         Reader::Rows(is, _) => is(Page(&shown)),
         _ => false,
@@ -105,6 +132,28 @@ pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
     Ok(foreign)
 }
 
+/// What some editors put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
+/// Refuses what is known and not read, by its beginning.
+fn refused(head: &[u8], shown: &str) -> Result<(), Unread> {
+    if shown.trim().is_empty() {
+        return Err(Unread::Empty);
+    }
+    match REFUSED.iter().find(|one| (one.is)(head, Page(shown))) {
+        Some(one) => Err(Unread::Known { form: one.about, instead: one.instead }),
+        None => Ok(()),
+    }
+}
+
+impl Unread {
+    /// A cell that cannot be read, with the beginning of it.
+    pub(crate) fn row(line: u64, column: &'static str, cell: &str, accepted: &'static str) -> Self {
+        let printed: String = cell.chars().take(60).collect();
+        Self::Row { line, column, printed, accepted }
+    }
+}
+
 /// Where some numbers of a file have a decimal comma, one with two readings has none.
 pub(crate) fn clear(told: &[Foreign]) -> Result<(), Unread> {
     let figures = || told.iter().flat_map(Foreign::figures).map(|(_, _, figure)| figure);
@@ -125,7 +174,9 @@ fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<
 fn whole(text: &str) -> Result<Foreign, Unread> {
     let document = document(text);
     let all = outputs(text, document.as_ref());
-    let Some((&first, others)) = all.split_first() else { return Err(Unread::Unknown) };
+    let Some((&first, others)) = all.split_first() else {
+        return with_quotes(text).map_or(Err(Unread::Unknown), |text| whole(&text));
+    };
     apart(first, others)?;
     let told = match (&first.reader, &document) {
         (Reader::Document(_, read), Some(document)) => read(&document.object),
@@ -170,6 +221,22 @@ fn may_agree(one: &Foreign, other: &Foreign) -> bool {
     ];
     let mut both = all.into_iter().flatten().peekable();
     both.peek().is_some() && both.all(|(one, other)| one.low <= other.high && other.low <= one.high)
+}
+
+/// What tools printed among the sentences of a text, of each tool at most one output.
+pub(crate) fn printed_in(text: &str) -> Vec<Foreign> {
+    let of_text = of_lines(text);
+    let is_whole = |format: &&&'static Format| {
+        let others = || of_text.iter().filter(|other| other.id != format.id);
+        !others().any(|other| formats::is_part(format, other))
+    };
+    let read = |format: &&'static Format| match format.reader {
+        Reader::Text(is, read) if !is_several(format, is, text) => {
+            read(Page(text)).ok().map(|told| named(format, told))
+        }
+        _ => None,
+    };
+    of_text.iter().filter(is_whole).filter_map(read).collect()
 }
 
 /// The formats of all outputs in a text: of its documents, of its lines, and of rows among them.
@@ -320,6 +387,14 @@ mod tests {
         }
         let of_two = read_all(&[fortio[0].1, fortio[1].0]);
         assert!(matches!(of_two, Err(Unread::Mixed { .. })), "of two runs: {of_two:?}");
+    }
+
+    #[test]
+    fn a_document_with_what_is_no_number_is_read() {
+        let line = OHA.lines().find(|line| line.contains("\"average\"")).unwrap();
+        let broken = OHA.replace(line, "    \"average\": NaN,");
+        let told = read_all(&[&broken]).unwrap();
+        assert!(told.latencies[0].mean.as_ref().unwrap().value.is_nan());
     }
 
     #[test]

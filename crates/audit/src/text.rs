@@ -1,18 +1,21 @@
 //! Figures in text that people wrote: sentences and tables of a page.
 //!
-//! Each row of a table, and each sentence, is one account. A sentence with two values of one figure
+//! Each row of a table, each sentence, and the output of a tool in it is one account. A sentence with two values of one figure
 //! does not say which belongs to what, so each value is an account of its own. Latencies count from
 //! the send, unless the text says that it measured in open loop; then Little's law does not apply
-//! to them.
+//! to them. Where a text states one depth and no other, in a sentence or in a command of a tool, it
+//! is that of every account. Lines with figures that no account has are told, so that a verdict is
+//! not taken for one about them.
 
 mod prose;
 mod table;
 
 use crate::command;
-use crate::page::Page;
+use crate::page::{Page, Spot};
 use crate::read::{SIZE_MAX, Unread, clear};
 use model::audit::{Figure, Foreign, Given, Latencies, Meaning, Percentile, Since};
 use model::order::OrderBy as _;
+use std::collections::BTreeSet;
 use std::io::Read;
 
 /// Accounts of one text.
@@ -50,25 +53,72 @@ pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Fo
     let since = if is_of_a_plan { Since::Unknown } else { Since::Send };
     let page = Page(&text);
     let (rows, in_tables) = table::rows(page);
+    let about = prose::About::of(&small);
     let sentences = page.lines().filter(|spot| !in_tables.contains(&spot.line));
-    let mut told: Vec<(u64, Vec<Told>)> =
-        rows.into_iter().chain(sentences.flat_map(prose::sentences)).take(ACCOUNTS_MAX).collect();
-    told.order_by_key(|(line, _)| *line);
-    let accounts: Vec<Foreign> =
-        told.into_iter().filter_map(|(_, figures)| foreign(&figures, since)).collect();
+    let sentences = sentences.flat_map(|spot| prose::sentences(spot, about));
+    let told = rows.into_iter().chain(sentences).take(ACCOUNTS_MAX);
+    let accounts = told.filter_map(|(_, figures)| foreign(&figures, since));
+    let mut accounts: Vec<Foreign> = accounts.chain(printed(&text)).collect();
+    accounts.order_by_key(line);
     if accounts.is_empty() {
         return Err(Unread::NoFigure);
     }
     clear(&accounts)?;
-    Ok(named(accounts, given))
+    let read: BTreeSet<u64> = accounts.iter().flat_map(lines).collect();
+    let has_figure = |spot: &Spot<'_>| prose::has_figure(spot.text, about);
+    let is_unread = |spot: &Spot<'_>| !read.contains(&spot.line) && has_figure(spot);
+    accounts[0].unread = page.lines().filter(is_unread).map(|spot| spot.line).collect();
+    Ok(named(accounts, given, depth(page).as_ref()))
 }
 
+/// The line of an account's first figure.
+fn line(of: &Foreign) -> u64 {
+    lines(of).min().unwrap_or(0)
+}
+
+/// The lines of an account's figures.
+fn lines(of: &Foreign) -> impl Iterator<Item = u64> + use<> {
+    let figures = of.figures().into_iter().map(|(_, _, figure)| figure.line);
+    let facts = [&of.connections, &of.depth, &of.asked_s].into_iter().flatten();
+    let facts = facts.map(|figure| figure.line);
+    figures.chain(facts).filter(|line| *line > 0).collect::<Vec<_>>().into_iter()
+}
+
+/// The outputs of tools in a text, of each tool one. Of several nothing tells where one ends.
+fn printed(text: &str) -> Vec<Foreign> {
+    crate::read::printed_in(text)
+}
+
+/// The depth that every statement of a text agrees on. A command may go on over several lines.
+fn depth(page: Page<'_>) -> Option<Figure> {
+    let mut stated: Vec<Option<Figure>> = page.lines().filter_map(prose::depth).collect();
+    let (mut command, mut begin) = (String::new(), 0);
+    for spot in page.lines() {
+        begin = if command.is_empty() { spot.line } else { begin };
+        command += spot.text.trim_end();
+        if command.ends_with('\\') && command.len() < COMMAND_MAX {
+            command.pop();
+            continue;
+        }
+        let typed = command::depth_typed(&command);
+        stated.extend(typed.map(|depth| depth.map(|depth| Figure { line: begin, ..depth })));
+        command.clear();
+    }
+    let first = stated.first()?.clone()?;
+    let is_same = |one: &Option<Figure>| one.as_ref().is_some_and(|one| one.value == first.value);
+    stated.iter().all(is_same).then_some(first)
+}
+
+/// The most characters of a command.
+const COMMAND_MAX: usize = 4000;
+
 /// Names accounts by their line, so that adding one below does not change any name.
-fn named(accounts: Vec<Foreign>, given: &Given) -> Vec<(String, Foreign)> {
+fn named(accounts: Vec<Foreign>, given: &Given, depth: Option<&Figure>) -> Vec<(String, Foreign)> {
     let (mut before, mut same) = (0, 0);
     let name = |mut foreign: Foreign| {
+        let line = line(&foreign);
         command::complete(&mut foreign, given, Page(""));
-        let line = foreign.figures().first().map_or(0, |(_, _, figure)| figure.line);
+        foreign.depth = foreign.depth.take().or(depth.cloned());
         same = if line == before { same + 1 } else { 1 };
         before = line;
         let part = if same == 1 { format!("line{line}") } else { format!("line{line}_{same}") };
@@ -236,6 +286,66 @@ mod tests {
         assert_eq!(figures, [1234.5, 0.001_23]);
         let error = read_text(&mut "1.234 req/s, p99 1,23 ms".as_bytes(), &Given::default());
         assert!(matches!(error, Err(Unread::Ambiguous { line: 1, .. })), "{error:?}");
+    }
+
+    /// As copied from a page: the command of the run, and a table without gaps between its cells.
+    const STEERED: &str = "\
+Apply RPS and RFS (receive flow steering).
+
+autocannon -m GET \\
+  --connections 2000 \\
+  --pipelining 100 http://h/
+
+RunConfigAvg RPSP50
+1No RPS542,9041,050,623163ms0.81% usr
+2RPS only601,2341,214,463155ms1.14% usr
+3 RPS + RFS
+
+approach connections RPS p50 latency
+no workers 2000 4,913,152 1225ms
+";
+
+    #[test]
+    fn the_depth_of_a_command_is_that_of_the_text_unless_another_one_is_there() {
+        let of = audited(STEERED, &Given::default());
+        assert_eq!(of.len(), 1, "no rate of 2/s: {of:?}");
+        assert_eq!(outcomes(&of[0]), "rate cannot be, p50 cannot be");
+        assert_eq!(of[0].foreign.unread, [8, 9], "the glued rows");
+        for other in
+            ["Then without pipelining.", "Pipelining 1→50 stays flat.", "wrk -t2 http://h/"]
+        {
+            let of = audited(&format!("{STEERED}\n{other}\n"), &Given::default());
+            assert_eq!(outcomes(&of[0]), "rate cannot be told, p50 cannot be told", "{other}");
+        }
+        let given = Given { depth: Some(1000), ..Given::default() };
+        let of = audited(STEERED, &given);
+        assert_eq!(outcomes(&of[0]), "rate holds, p50 holds", "what a person states goes first");
+    }
+
+    #[test]
+    fn small_numbers_before_rps_are_rates_in_texts_about_nothing_else() {
+        let rate = |text: &str| {
+            let told = read_text(&mut text.as_bytes(), &Given::default()).ok()?;
+            Some(told[0].1.rate.as_ref()?.value)
+        };
+        assert_eq!(rate("It did 2 RPS, and 3ms p99.\n"), Some(2.0));
+        assert_eq!(rate("With RFS it did 790k RPS at 3ms p99.\n"), Some(790e3));
+        assert_eq!(rate("RFS on: 16 RPS queues, 3ms p99.\n"), None);
+    }
+
+    /// The output of a tool among sentences is read by the reader of that tool.
+    #[test]
+    fn an_output_of_a_tool_in_a_text_is_an_account() {
+        let wrk = include_str!("../../../bench/fixtures/wrk.txt");
+        let text = format!("# A page\n\nWe measured:\n\n{wrk}\nThat is 3ms p99 over the link.\n");
+        let told = read_text(&mut text.as_bytes(), &Given::default()).unwrap();
+        let tools: Vec<&str> = told.iter().map(|(_, told)| told.tool.as_str()).collect();
+        assert_eq!(tools, ["wrk", "text"]);
+        assert_eq!(told[0].1.rate.as_ref().unwrap().printed, "175225.20");
+        let twice = format!("{text}{wrk}");
+        let told = read_text(&mut twice.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(told.len(), 1, "two outputs of one tool");
+        assert!(!told[0].1.unread.is_empty());
     }
 
     #[test]

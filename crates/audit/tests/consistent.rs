@@ -287,6 +287,7 @@ proptest! {
                 command: Some(format!("{tool} http://h/ -c {connections}")),
                 link_bits_per_s: Some(1e12),
                 client_cpus: Some(64),
+                now_s: Some(1.8e9),
             };
             let told = read(&mut printed.as_bytes(), &given).unwrap();
             prop_assert_eq!(&told.tool, tool);

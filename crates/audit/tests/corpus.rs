@@ -239,3 +239,63 @@ fn lost_requests_and_bad_responses_of_autocannon_add_up() {
     let both = failed(&format!("{bad}\n{lost}"));
     assert_eq!(both, Some((5000.0 + low, 6000.0, 5000.0 + high)));
 }
+
+/// The names under which a format lists a claim: `status.404` is one of `status.*`.
+fn listed_as(claim: &str) -> String {
+    let is_rank = |name: &str| {
+        name.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    match claim.split_once('.') {
+        Some((class, _)) => format!("{class}.*"),
+        None if is_rank(claim) => "pN".into(),
+        None => claim.into(),
+    }
+}
+
+fn names(format: &audit::Format) -> BTreeSet<&'static str> {
+    format.reads.iter().flat_map(|(names, _)| names.split(", ")).collect()
+}
+
+/// Formats of which the corpus has no output.
+const NOT_THERE: [&str; 1] = ["jmeter-json"];
+
+#[test]
+fn every_figure_that_is_read_from_a_real_output_is_listed_by_its_format() {
+    let mut read = std::collections::BTreeMap::<String, BTreeSet<String>>::new();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/fixtures");
+    for folder in [folder(), fixtures] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let Ok(of) = audited(&entry.unwrap().path(), &Given::default()) else { continue };
+            let claims = of.claims.iter().map(|claim| listed_as(&claim.name));
+            read.entry(of.foreign.format.clone()).or_default().extend(claims);
+        }
+    }
+    for format in audit::FORMATS {
+        let listed = names(format);
+        let found = read.remove(format.id).unwrap_or_default();
+        assert!(!found.is_empty() || NOT_THERE.contains(&format.id), "{}", format.id);
+        let missing: Vec<_> = found.iter().filter(|name| !listed.contains(name.as_str())).collect();
+        assert!(missing.is_empty(), "{}: {missing:?} are read and not listed", format.id);
+    }
+    assert!(read.is_empty(), "{read:?}");
+}
+
+/// The tables of docs/audit.md: what each format reads and needs, and what is refused.
+#[test]
+fn the_docs_have_what_each_format_reads_and_what_makes_it_refuse() {
+    let mut made = String::new();
+    for format in audit::FORMATS {
+        made += &format!("**{}**\n\n| figures | where |\n|---|---|\n", format.about);
+        for (names, fields) in format.reads {
+            made += &format!("| {names} | {fields} |\n");
+        }
+        made += &format!("| refused without | {} |\n\n", format.needs);
+    }
+    made += "**Not read**\n\n";
+    for one in audit::REFUSED {
+        made += &format!("- {}: {}\n", one.about, one.instead);
+    }
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    assert!(docs.contains(&made), "docs/audit.md has other tables; these are the ones:\n{made}");
+}

@@ -3,7 +3,7 @@
 //! Names in this file are the schema `ceiling.audit/1`. Adding a field is free.
 
 use crate::order::OrderBy as _;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The schema of this document.
 pub const SCHEMA: &str = "ceiling.audit/1";
@@ -35,6 +35,10 @@ pub struct Given {
     pub link_bits_per_s: Option<f64>,
     /// CPUs of the client's host.
     pub client_cpus: Option<u64>,
+    /// When the audit is made, seconds since 1970; no tool measured for longer than it exists.
+    /// Left out of the document, so that the same files give the same document.
+    #[serde(skip)]
+    pub now_s: Option<f64>,
 }
 
 /// One account of one load: what was reported, and what can be said about each figure.
@@ -118,14 +122,18 @@ pub enum Unit {
     Share,
 }
 
-/// A number as printed. The value before rounding lies between `low` and `high`.
+/// A number as printed. The value before rounding lies between `low` and `high`. Tools also print
+/// what is no number (`NaN`) or has no end (`inf`); in a document these are null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The number, in its unit.
+    #[serde(deserialize_with = "or_nan")]
     pub value: f64,
     /// Least value that can have been printed like this.
+    #[serde(deserialize_with = "or_nan")]
     pub low: f64,
     /// Largest value that can have been printed like this.
+    #[serde(deserialize_with = "or_nan")]
     pub high: f64,
     /// Line of the file, from 1; 0 when it is a sum over many lines.
     pub line: u64,
@@ -138,6 +146,11 @@ impl Figure {
     pub fn exact(value: f64, line: u64) -> Self {
         Self { value, low: value, high: value, line, printed: format!("{value}") }
     }
+}
+
+/// A number, or NaN for null.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// A number of things of one kind.
@@ -173,6 +186,9 @@ pub struct Foreign {
     pub asked_s: Option<Figure>,
     /// Measured duration, seconds.
     pub duration_s: Option<Figure>,
+    /// From the end of `duration_s`, at the last send, to the last response, seconds; where the tool
+    /// reports it, `good_rate` is over both.
+    pub wait_s: Option<Figure>,
     /// What [`Meaning::counts`] says.
     pub requests: Option<Figure>,
     /// Good responses: 2xx and 3xx.
@@ -202,6 +218,9 @@ pub struct Foreign {
     /// Thresholds that the tool itself marks as crossed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub crossed: Vec<String>,
+    /// Lines with figures that are in no account; with the first account of a text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<u64>,
     /// Sums that must hold by the tool's own way of counting.
     pub sums: Vec<Sum>,
     /// What the figures of this tool mean.
@@ -345,6 +364,31 @@ impl Foreign {
         self.latencies.first()
     }
 
+    /// Leaves out the figures of some claims.
+    pub fn remove(&mut self, is_out: impl Fn(&str) -> bool) {
+        let plain = [
+            ("rate", &mut self.rate),
+            ("good_rate", &mut self.good_rate),
+            ("target_rate", &mut self.target_rate),
+            ("requests", &mut self.requests),
+            ("good", &mut self.good),
+            ("errors", &mut self.failed),
+            ("dropped", &mut self.dropped),
+            ("success", &mut self.success),
+            ("duration", &mut self.duration_s),
+            ("wait", &mut self.wait_s),
+            ("bytes", &mut self.bytes),
+            ("bytes_rate", &mut self.bytes_rate),
+        ];
+        for (_, figure) in plain.into_iter().filter(|(name, _)| is_out(name)) {
+            *figure = None;
+        }
+        self.statuses.retain(|one| !is_out(&format!("status.{}", word(&one.name))));
+        self.errors.retain(|one| !is_out(&format!("errors.{}", word(&one.name))));
+        self.sums.retain(|sum| !sum.claims.iter().any(|claim| is_out(claim)));
+        self.latencies.iter_mut().for_each(|latency| latency.remove(&is_out));
+    }
+
     /// Every figure that is audited, by the name of its claim.
     pub fn figures(&self) -> Vec<(String, Unit, &Figure)> {
         let plain = [
@@ -357,6 +401,7 @@ impl Foreign {
             ("dropped", Unit::Count, &self.dropped),
             ("success", Unit::Share, &self.success),
             ("duration", Unit::Seconds, &self.duration_s),
+            ("wait", Unit::Seconds, &self.wait_s),
             ("bytes", Unit::Bytes, &self.bytes),
             ("bytes_rate", Unit::BytesPerSecond, &self.bytes_rate),
         ];
@@ -377,6 +422,19 @@ impl Latencies {
     /// The name of a claim of this distribution.
     pub fn claim(&self, figure: &str) -> String {
         if self.name.is_empty() { figure.into() } else { format!("{}.{figure}", self.name) }
+    }
+
+    /// Leaves out the figures of some claims.
+    fn remove(&mut self, is_out: &impl Fn(&str) -> bool) {
+        let out = |figure: &str| is_out(&self.claim(figure));
+        let outs = ["mean", "stdev", "min", "max"].map(out);
+        let ranks: Vec<bool> = self.percentiles.iter().map(|one| !out(&one.name())).collect();
+        let moments = [&mut self.mean, &mut self.stdev, &mut self.min, &mut self.max];
+        for (figure, _) in moments.into_iter().zip(outs).filter(|(_, is_out)| *is_out) {
+            *figure = None;
+        }
+        let mut kept = ranks.into_iter();
+        self.percentiles.retain(|_| kept.next() == Some(true));
     }
 
     /// Every figure with the name of its claim, ordered by size.
@@ -436,5 +494,56 @@ mod tests {
         let names: Vec<_> = foreign.figures().into_iter().map(|(name, ..)| name).collect();
         assert_eq!(names, ["rate", "errors.dial_tcp__refused"]);
         assert_eq!(foreign.latencies[0].claim("p99"), "raw.p99");
+    }
+
+    /// What `remove` and `figures` name is the same.
+    #[test]
+    fn every_figure_can_be_left_out_by_its_name() {
+        let one = || Some(Figure::exact(1.0, 1));
+        let tally = |name: &str| Tally { name: name.into(), count: Figure::exact(1.0, 1) };
+        let full = Foreign {
+            rate: one(),
+            good_rate: one(),
+            target_rate: one(),
+            requests: one(),
+            good: one(),
+            failed: one(),
+            dropped: one(),
+            success: one(),
+            duration_s: one(),
+            wait_s: one(),
+            bytes: one(),
+            bytes_rate: one(),
+            statuses: vec![tally("200"), tally("not 2xx")],
+            errors: vec![tally("Dial tcp: refused")],
+            latencies: vec![Latencies {
+                name: "connect".into(),
+                mean: one(),
+                stdev: one(),
+                min: one(),
+                max: one(),
+                percentiles: vec![Percentile { share: 0.5, value: Figure::exact(1.0, 1) }],
+                ..Latencies::default()
+            }],
+            ..Foreign::default()
+        };
+        let names: Vec<_> = full.figures().into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names.len(), 20);
+        for name in &names {
+            let mut rest = full.clone();
+            rest.remove(|other| other == name);
+            let left: Vec<_> = rest.figures().into_iter().map(|(name, ..)| name).collect();
+            assert_eq!(left.len(), names.len() - 1, "{name}");
+            assert!(!left.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_null_in_a_document_and_again_none() {
+        let figure = Figure { printed: "NaN".into(), ..Figure::exact(f64::NAN, 1) };
+        let text = serde_json::to_string(&figure).unwrap();
+        assert!(text.contains("\"value\":null"), "{text}");
+        let again: Figure = serde_json::from_str(&text).unwrap();
+        assert!(again.value.is_nan() && again.printed == "NaN");
     }
 }

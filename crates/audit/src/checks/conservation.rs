@@ -18,7 +18,7 @@ const CLOCKS: f64 = 0.001;
 const WINDOWS: f64 = 0.01;
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    told.sums.iter().map(of_sum).chain(of_rate(told)).collect()
+    told.sums.iter().map(of_sum).chain(of_rate(told)).chain(of_good_rate(told)).collect()
 }
 
 fn of_sum(sum: &Sum) -> Finding {
@@ -75,4 +75,23 @@ fn of_rate(told: &Foreign) -> Option<Finding> {
         requests.printed
     );
     Some(compared(product, Range::read(requests), &["rate", "requests", "duration"], words))
+}
+
+/// Good responses over the time in which requests were sent and the wait for the last response.
+fn of_good_rate(told: &Foreign) -> Option<Finding> {
+    let (per_second, good) = (told.good_rate.as_ref()?, told.good.as_ref()?);
+    let (sent, wait) = (told.duration_s.as_ref()?, told.wait_s.as_ref()?);
+    let all = Range::read(sent) + Range::read(wait);
+    let product = (Range::read(per_second) * all).wider(CLOCKS);
+    let words = format!(
+        "{} x ({} + {}) = {}, and {} are good",
+        rate(per_second.value),
+        time(sent.value),
+        time(wait.value),
+        number(per_second.value * (sent.value + wait.value)),
+        good.printed
+    );
+    // Where no time passed, it is the number itself.
+    let is_timed = all.low > 0.0;
+    is_timed.then(|| compared(product, Range::read(good), &["good_rate", "good", "wait"], words))
 }

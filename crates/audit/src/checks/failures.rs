@@ -65,6 +65,9 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
 
 /// Whether any request got a response of any status, as far as the tool reports it.
 pub(super) fn has_response(told: &Foreign) -> bool {
+    if told.requests.as_ref().is_some_and(|requests| requests.high == 0.0) {
+        return false;
+    }
     let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
     let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);
     let of_responses = |name: &str| !name.starts_with('0') && name != "KO";

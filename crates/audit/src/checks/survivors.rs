@@ -4,7 +4,6 @@
 //! share of requests with a response do not exist. A response that sheds a request is often the
 //! fastest.
 
-use super::failures::has_response;
 use super::{Listed, open};
 use crate::say::{number, percent};
 use model::audit::{Counts, Finding, Foreign, Given, Latencies, Outcome, Since};
@@ -26,9 +25,6 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let is_asked = |one: &&Latencies| one.since != Since::Other;
     let lost: f64 = told.errors.iter().map(|class| class.count.value).sum();
     let good = told.good.as_ref().map(|good| good.value);
-    if !has_response(told) && requests.value >= 1.0 {
-        return told.latencies.iter().filter(is_asked).map(of_nothing).collect();
-    }
     // If the count is of responses, it does not include lost requests.
     let outside = if told.meaning.counts == Counts::Requests { 0.0 } else { lost };
     let all = (requests.value + outside).max(1.0);
@@ -45,15 +41,6 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
         [missing, mixed]
     };
     told.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
-}
-
-/// Times of requests without a response are not latencies, and zeros are not times.
-fn of_nothing(latency: &Latencies) -> Finding {
-    let claims: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
-    let is_time = latency.max.as_ref().is_some_and(|max| max.value > 0.0);
-    let outcome = if is_time { Outcome::CannotBe } else { Outcome::CannotTell };
-    let words = "no request got a response: these are not times of responses".to_string();
-    open(outcome, &claims, words, SETTLE)
 }
 
 fn finding(latency: &Latencies, of: (f64, f64), words: &str, share_max: f64) -> Option<Finding> {

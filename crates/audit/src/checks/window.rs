@@ -1,12 +1,14 @@
-//! Whether rate and latencies cover the requested time.
+//! Whether rate and latencies cover the requested time, and whether the time can hold them: no
+//! response of a run took longer than the run.
 
-use super::{Listed, open, percentiles};
+use super::{AGAIN, Listed, open, percentiles};
+use crate::bounds::kept;
 use crate::say::{number, percent, time};
-use model::audit::{Finding, Foreign, Given, Latencies, Outcome, Since};
+use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
 pub(super) const LISTED: Listed = Listed {
     id: "window",
-    asks: "Do the figures cover all requests, and the whole requested time?",
+    asks: "Do the figures cover all requests and the whole time, and can it hold the longest one?",
     source: "wrk2 wrk.c leaves out its first ten seconds; the others as they print",
     check,
 };
@@ -22,7 +24,34 @@ const SETTLE: &str = "measure longer, and compare with a tool that reports its w
 
 fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| of_part(told, latency);
-    told.latencies.iter().filter_map(of).chain(of_time(told)).collect()
+    let held = told.latencies.iter().filter_map(|latency| of_longest(told, latency));
+    told.latencies.iter().filter_map(of).chain(of_time(told)).chain(held).collect()
+}
+
+/// Clocks of a run differ by this share.
+const CLOCKS: f64 = 0.01;
+
+/// A latency that is longer than the run it is of.
+fn of_longest(told: &Foreign, latency: &Latencies) -> Option<Finding> {
+    let duration = told.duration_s.as_ref().filter(|_| latency.since != Since::Other)?;
+    // A response may come after the last send, or have been sent before the clock began.
+    let around_s = told.wait_s.as_ref().map(|wait| wait.high).or(told.meaning.edge_s)?;
+    let most_s = (duration.high + around_s) * (1.0 + CLOCKS);
+    let is_of_size = |name: &str| !name.ends_with("stdev");
+    let figures = latency.figures().into_iter().filter(|(name, ..)| is_of_size(name));
+    let longer: Vec<(String, &Figure)> = figures
+        .filter(|(_, _, figure)| kept(latency, figure).low > most_s)
+        .map(|(name, _, figure)| (name, figure))
+        .collect();
+    let (_, longest) = longer.last()?;
+    let words = format!(
+        "{} measured cannot hold a latency of {}: these cannot both be",
+        time(duration.value + told.wait_s.as_ref().map_or(0.0, |wait| wait.value)),
+        time(longest.value)
+    );
+    let names = longer.iter().map(|(name, _)| name.as_str());
+    let claims: Vec<&str> = names.chain(["duration"]).collect();
+    Some(open(Outcome::CannotBe, &claims, words, AGAIN))
 }
 
 fn of_part(told: &Foreign, latency: &Latencies) -> Option<Finding> {

@@ -20,6 +20,17 @@ pub(super) const FORMAT: Format = Format {
     about: "text of ab",
     example: "ab -k -t 30 -c 64 URL > ab.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, good", "`Complete requests:`, less `Non-2xx responses:` and lost ones"),
+        ("rate", "`Requests per second:`"),
+        ("duration", "`Time taken for tests:`"),
+        ("errors, errors.*", "`Failed requests:`, and the reasons below it but `Length`"),
+        ("status.*", "`Non-2xx responses:`"),
+        ("bytes, bytes_rate", "`Total transferred:`, `Transfer rate:`"),
+        ("min, mean, stdev, max", "row `Total:` of the times"),
+        ("pN", "`Percentage of the requests served ..`"),
+    ],
+    needs: "`Complete requests:`",
 };
 
 fn is(page: Page<'_>) -> bool {

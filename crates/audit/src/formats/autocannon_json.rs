@@ -21,6 +21,15 @@ pub(super) const FORMAT: Format = Format {
     about: "JSON of autocannon",
     example: "autocannon -c 64 -d 30 -j URL > autocannon.json",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, rate", "`requests.total`, `requests.average`"),
+        ("good, status.*", "`1xx` to `5xx`"),
+        ("errors, errors.*", "`errors`, `requests.sent`"),
+        ("duration", "`duration`"),
+        ("bytes, bytes_rate", "`throughput`"),
+        ("mean, stdev, min, max, pN", "`latency`"),
+    ],
+    needs: "`requests.total`, `latency`",
 };
 
 pub(super) const STEP_S: f64 = 1e-3;
@@ -42,13 +51,19 @@ fn read(root: &Object<'_>) -> Told {
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
     let all = requests.count("total").ok_or("requests.total")?;
     let lost = total(&errors).value;
+    // What was sent and not answered failed, unless it was in flight at the end.
+    let sent = requests.count("sent").map_or(0.0, |sent| sent.value);
+    let failed = Figure::exact((all.value - good.value).max(0.0) + lost, all.line);
+    let failed = Figure { high: failed.high.max(sent - good.value), ..failed };
+    let is_unanswered = all.value + lost == 0.0 && sent > 0.0;
+    let failed = if is_unanswered { Figure::exact(sent, all.line) } else { failed };
     let of_latency = root.object("latency").ok_or("latency")?;
     let latency = latencies(&of_latency, &all);
     let kept = of_latency.count("totalCount");
     let defects = [min_without_zeros(&latency), more_added(&latency, kept, &all)];
     Ok(Foreign {
         url: root.words("url"),
-        connections: root.count("connections"),
+        connections: sockets(root.count("connections"), root.count("workers").as_ref()),
         depth: root.count("pipelining"),
         threads: root.count("workers"),
         // Rounded to two digits; JSON omits trailing zeros.
@@ -60,7 +75,7 @@ fn read(root: &Object<'_>) -> Told {
         rate: requests.scaled("average", 1.0),
         bytes: throughput.as_ref().and_then(|of| of.count("total")),
         bytes_rate: throughput.as_ref().and_then(|of| of.scaled("average", 1.0)),
-        failed: Some(Figure::exact((all.value - good.value).max(0.0) + lost, all.line)),
+        failed: Some(failed),
         sums: vec![Sum {
             claims: vec!["requests".into(), "good".into()],
             whole_is: "requests".into(),
@@ -106,6 +121,19 @@ fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option
     );
     let settle = "run it with -C, which adds no times, or use `ceiling load -R RATE`";
     Some(open(Outcome::CannotBe, &claims, arithmetic, settle))
+}
+
+/// Each worker opens the same whole number of connections (`lib/manager.js`): of 1000 over 120
+/// workers, 960.
+pub(super) fn sockets(asked: Option<Figure>, workers: Option<&Figure>) -> Option<Figure> {
+    let (asked, workers) = (asked?, workers.map_or(0.0, |workers| workers.value));
+    let opened = (asked.value / workers).floor().max(1.0) * workers;
+    let is_other = workers >= 1.0 && opened != asked.value;
+    let printed = format!("{} over {workers} workers", asked.printed);
+    Some(match is_other {
+        true => Figure { printed, ..Figure::exact(opened, asked.line) },
+        false => asked,
+    })
 }
 
 pub(super) fn meaning() -> Meaning {

@@ -5,11 +5,15 @@
 //! columns that autocannon prints by default. Rates are printed as the user's language writes them
 //! (`1.266,34`), and those of the percentiles are whole numbers.
 
-use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning};
+use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning, sockets};
 use super::{Format, Reader, Told};
+use crate::checks::open;
 use crate::page::{Page, Spot};
 use crate::printed::{bytes, count, has_decimal_comma, is_ambiguous, rounded, seconds};
-use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Tally};
+use crate::say::{number, rate as show_rate, time};
+use model::audit::{
+    Figure, Finding, Foreign, Latencies, Meaning, Outcome, Percentile, Since, Tally,
+};
 
 pub(super) const FORMAT: Format = Format {
     id: "autocannon-text",
@@ -17,6 +21,13 @@ pub(super) const FORMAT: Format = Format {
     about: "tables of autocannon",
     example: "autocannon -c 64 -d 30 URL 2> autocannon.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("rate", "`Avg` of row `Req/Sec`"),
+        ("duration, bytes", "`N requests in T, B read`"),
+        ("errors, status.*, errors.*", "`N non 2xx responses`, `N errors (..)`"),
+        ("mean, stdev, max, pN", "row `Latency`"),
+    ],
+    needs: "`Avg` of row `Req/Sec`",
 };
 
 const LATENCY_COLUMNS: [&str; 7] = ["2.5%", "50%", "97.5%", "99%", "Avg", "Stdev", "Max"];
@@ -75,24 +86,26 @@ fn mean_rate(page: Page<'_>) -> Option<Figure> {
 }
 
 fn read(page: Page<'_>) -> Told {
-    let time = |name: &str| {
+    let ms = |name: &str| {
         let (text, line) = cell(page, "Latency", name, &LATENCY_COLUMNS)?;
         seconds(text, line)
     };
     let shares = [("2.5%", 0.025), ("50%", 0.5), ("97.5%", 0.975), ("99%", 0.99)];
-    let rank = |(name, share): (&str, f64)| Some(Percentile { share, value: time(name)? });
+    let rank = |(name, share): (&str, f64)| Some(Percentile { share, value: ms(name)? });
     let latency = Latencies {
         since: Since::Send,
-        mean: time("Avg"),
-        stdev: time("Stdev"),
-        max: time("Max"),
+        mean: ms("Avg"),
+        stdev: ms("Stdev"),
+        max: ms("Max"),
         percentiles: shares.into_iter().filter_map(rank).collect(),
         step_s: STEP_S,
         error_share: ERROR_SHARE,
         ..Latencies::default()
     };
     let total = page.lines().find(|spot| spot.text.contains(" requests in "));
+    let workers = before(page, " workers");
     let connections = page.before(" connections").and_then(|spot| spot.read(count));
+    let connections = sockets(connections, workers.as_ref());
     let depth =
         before(page, " pipelining factor").or(connections.as_ref().map(|_| Figure::exact(1.0, 0)));
     let bad = before(page, " non 2xx responses");
@@ -107,25 +120,63 @@ fn read(page: Page<'_>) -> Told {
         }),
         _ => bad.clone().or(lost.clone()),
     };
+    let duration_s = total.and_then(|spot| spot.after(" requests in ")?.read(seconds));
+    let rate = mean_rate(page).ok_or("average of Req/Sec")?;
+    let sent = before(page, " requests in ");
+    let in_flight = connections.as_ref().zip(depth.as_ref()).map(|(a, b)| a.high * b.high);
+    let lost_high = failed.as_ref().map_or(0.0, |failed| failed.high);
+    let around = in_flight.map(|in_flight| in_flight + lost_high);
+    let more = more_sent(&rate, duration_s.as_ref(), sent.as_ref(), around);
     let read_bytes =
         total.and_then(|spot| spot.after(", ")?.read(|text, line| bytes(text, 1e3, line)));
     Ok(Foreign {
         url: page.after(" test @ ").map(|spot| spot.text.chars().take(500).collect()),
         connections,
         depth,
-        threads: before(page, " workers"),
+        threads: workers,
         asked_s: page.starting("Running ").and_then(|spot| spot.read(seconds)),
-        duration_s: total.and_then(|spot| spot.after(" requests in ")?.read(seconds)),
-        rate: Some(mean_rate(page).ok_or("average of Req/Sec")?),
+        duration_s,
+        rate: Some(rate),
         bytes: read_bytes,
         failed,
         statuses: bad.map(|count| Tally { name: "not 2xx".into(), count }).into_iter().collect(),
         errors: lost.map(|count| Tally { name: "errors".into(), count }).into_iter().collect(),
         latencies: vec![latency],
-        meaning: meaning(),
+        meaning: Meaning { defects: more.into_iter().collect(), ..meaning() },
         ..Foreign::default()
     })
 }
+
+/// Requests that were sent beyond what the printed rate answered: what can be in flight or have
+/// failed at the end is less. The rate is the mean of the seconds that were sampled. With a planned
+/// rate, which is not printed, requests count as sent that were not.
+fn more_sent(
+    rate: &Figure,
+    duration: Option<&Figure>,
+    sent: Option<&Figure>,
+    around: Option<f64>,
+) -> Option<Finding> {
+    let (duration, sent, around) = (duration?, sent?, around?);
+    let answered = rate.high * duration.high;
+    if sent.low - answered <= around + ANSWERED_MORE * sent.low {
+        return None;
+    }
+    let arithmetic = format!(
+        "{} sent in {} are {}, and the mean of its seconds is {}; at most {} were in flight or failed",
+        sent.printed,
+        time(duration.value),
+        show_rate(sent.value / duration.value),
+        show_rate(rate.value),
+        number(around)
+    );
+    let settle = "run it with -j: its JSON counts the responses";
+    let finding = open(Outcome::CannotTell, &["rate"], arithmetic, settle);
+    let bound = ((sent.low - around) / duration.high, sent.high / duration.low);
+    Some(Finding { bound: Some((Some(bound.0), Some(bound.1))), ..finding })
+}
+
+/// A share of the requests by which both may differ and say the same to a reader.
+const ANSWERED_MORE: f64 = 0.01;
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,13 @@ pub(super) const FORMAT: Format = Format {
     about: "JSON of fortio",
     example: "fortio load -c 64 -qps 0 -t 30s -json fortio.json URL",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, mean, stdev, min, max, pN", "`DurationHistogram`"),
+        ("rate, target_rate", "`ActualQPS`, `RequestedQPS`"),
+        ("duration", "`ActualDuration`"),
+        ("good, errors, status.*", "`RetCodes`"),
+    ],
+    needs: "`DurationHistogram.Count`",
 };
 
 fn is(root: &Object<'_>) -> bool {

@@ -14,6 +14,14 @@ pub(super) const FORMAT: Format = Format {
     about: "text of fortio",
     example: "fortio load -c 64 -qps 0 -t 30s URL 2>&1 | tee fortio.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, mean, stdev, min, max", "`Aggregated Function Time : count ..`"),
+        ("pN", "`# target N%`"),
+        ("rate, duration", "`Ended after T : .. qps=`"),
+        ("target_rate", "`running at N queries per second`"),
+        ("good, errors, status.*", "`Code N : ..`"),
+    ],
+    needs: "`Ended after ..`, number of calls",
 };
 
 const HISTOGRAM: &str = "Aggregated Function Time : count";

@@ -14,6 +14,15 @@ pub(super) const FORMAT: Format = Format {
     about: "stats.json of Gatling",
     example: "results/SIMULATION/js/stats.json",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, good, errors", "`numberOfRequests`"),
+        ("rate", "`meanNumberOfRequestsPerSecond.total`"),
+        (
+            "mean, stdev, min, max, pN",
+            "`meanResponseTime`, `standardDeviation`, `minResponseTime`, `maxResponseTime`, `percentiles1` to `4`",
+        ),
+    ],
+    needs: "`numberOfRequests.total`",
 };
 
 fn stats<'a>(root: &Object<'a>) -> Object<'a> {

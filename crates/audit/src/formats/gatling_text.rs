@@ -14,6 +14,15 @@ pub(super) const FORMAT: Format = Format {
     about: "text of Gatling",
     example: "mvn gatling:test > gatling.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, good, errors", "`> request count`"),
+        ("rate", "`> mean requests/sec`, `> mean throughput (rps)`"),
+        (
+            "mean, stdev, min, max, pN",
+            "`> .. response time`, `> .. std deviation`, `> response time Nth percentile`",
+        ),
+    ],
+    needs: "`> request count`",
 };
 
 fn is(page: Page<'_>) -> bool {

@@ -18,6 +18,18 @@ pub(super) const FORMAT: Format = Format {
     about: "text of h2load",
     example: "h2load --h1 -c 64 -D 30 URL > h2load.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        (
+            "rate, duration, bytes_rate",
+            "`finished in T, N req/s, B/s`, or the duration that was asked for",
+        ),
+        ("requests, good, errors, errors.*", "`requests: ..`"),
+        ("status.*", "`status codes: ..`"),
+        ("bytes", "`traffic: ..`"),
+        ("mean, stdev, min, max, pN", "row `time for request:`"),
+        ("connect.*, ttfb.*", "rows `time for connect:`, `time to 1st byte:`"),
+    ],
+    needs: "`finished in`, `requests:` with `done` and `failed`, `status codes:`",
 };
 
 const EDGE_S: f64 = 0.05;
@@ -56,12 +68,12 @@ fn read(page: Page<'_>) -> Told {
     traffic(&mut told, page, finished);
     told.sums = sums((&done, &failed, errored, started), &told.good, &statuses);
     told.statuses = statuses;
-    let is_warm = warmup.is_some_and(|warmup| warmup.value > 0.0);
+    let warmup_s = warmup.map_or(0.0, |warmup| warmup.high);
     told.meaning = Meaning {
         load: Loop::Closed,
         counts: Counts::Responses,
         rate_is: RateIs::Quotient,
-        edge_s: (!is_warm).then_some(EDGE_S),
+        edge_s: Some(EDGE_S + warmup_s),
         ..Meaning::default()
     };
     Ok(told)
@@ -159,7 +171,9 @@ fn latencies(page: Page<'_>, done: &Figure) -> Vec<Latencies> {
             ..Latencies::default()
         })
     };
-    // Without a response the row consists of zeros that were not measured.
-    let is_told = |latency: &Latencies| latency.max.as_ref().is_some_and(|max| max.value > 0.0);
+    // Without a connection the row consists of zeros that were not measured.
+    let is_told = |latency: &Latencies| {
+        latency.name.is_empty() || latency.max.as_ref().is_some_and(|max| max.value != 0.0)
+    };
     names.into_iter().filter_map(row).filter(is_told).collect()
 }

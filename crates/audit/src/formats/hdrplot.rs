@@ -14,6 +14,8 @@ pub(super) const FORMAT: Format = Format {
     about: "table of percentiles of an HdrHistogram",
     example: "vegeta report -type hdrplot results.bin > vegeta.hdr",
     reader: Reader::Text(is, read),
+    reads: &[("requests, pN, max", "columns `Value` (ms), `Percentile`, `TotalCount`")],
+    needs: "row of the table",
 };
 
 const SHARES: [f64; 6] = [0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];

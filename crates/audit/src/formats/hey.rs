@@ -21,6 +21,17 @@ pub(super) const FORMAT: Format = Format {
     about: "text of hey",
     example: "hey -z 30s -c 64 URL > hey.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("rate, duration", "`Requests/sec:`, `Total:`"),
+        (
+            "requests, good, errors, status.*, errors.*",
+            "`Status code distribution:`, `Error distribution:`",
+        ),
+        ("bytes", "`Total data:`"),
+        ("mean, min, max", "`Average:`, `Fastest:`, `Slowest:`"),
+        ("pN", "`Latency distribution:`"),
+    ],
+    needs: "`Requests/sec`",
 };
 
 /// Responses that hey keeps.

@@ -14,6 +14,15 @@ pub(super) const FORMAT: Format = Format {
     about: "statistics.json of JMeter",
     example: "jmeter -n -t plan.jmx -l samples.jtl -e -o dashboard",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, good, errors", "`Total.sampleCount`, `errorCount`"),
+        ("rate, bytes_rate", "`throughput`, `receivedKBytesPerSec`"),
+        (
+            "mean, min, max, pN",
+            "`meanResTime`, `minResTime`, `maxResTime`, `medianResTime`, `pct1ResTime` to `3`",
+        ),
+    ],
+    needs: "`Total.sampleCount`",
 };
 
 fn is(root: &Object<'_>) -> bool {

@@ -16,6 +16,12 @@ pub(super) const FORMAT: Format = Format {
     about: "summary lines of JMeter",
     example: "jmeter -n -t plan.jmx > jmeter.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, rate, duration", "last `summary = N in T = R/s`"),
+        ("good, errors", "`Err:`"),
+        ("mean, min, max", "`Avg:`, `Min:`, `Max:`"),
+    ],
+    needs: "number of samples",
 };
 
 /// What one test prints once.
@@ -76,15 +82,9 @@ fn clock(spot: Spot<'_>) -> Option<Figure> {
         [seconds] => seconds,
         _ => return None,
     };
-    let is_sound = value.is_finite() && value >= 0.0;
-    let (low, high) = ((value - 1.0).max(0.0), value + 1.0);
-    is_sound.then(|| Figure {
-        value,
-        low,
-        high,
-        line: spot.line,
-        printed: word.chars().take(20).collect(),
-    })
+    let low = if value < 0.0 { value - 1.0 } else { (value - 1.0).max(0.0) };
+    let printed = word.chars().take(20).collect();
+    Some(Figure { value, low, high: value + 1.0, line: spot.line, printed })
 }
 
 #[cfg(test)]

@@ -19,6 +19,14 @@ pub(super) const FORMAT: Format = Format {
     about: "summary of k6 as JSON",
     example: "k6 run --summary-export k6.json script.js",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, rate", "`http_reqs`"),
+        ("good, errors", "`http_req_failed`"),
+        ("dropped", "`dropped_iterations` x requests of an iteration"),
+        ("bytes, bytes_rate", "`data_received`"),
+        ("mean, min, max, pN", "`http_req_duration`"),
+    ],
+    needs: "`http_reqs` with `count`",
 };
 
 type Metrics<'a> = BTreeMap<String, Object<'a>>;

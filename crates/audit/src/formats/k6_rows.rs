@@ -5,12 +5,13 @@
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
-use crate::rows::{Said, Sampled, lines};
+use crate::read::Unread;
+use crate::rows::{Line, Said, Sampled, lines};
 use jiff::Timestamp;
 use model::audit::{Counts, Figure, Foreign, Loop, Meaning, RateIs, Since};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
 pub(super) const FORMAT: Format = Format {
     id: "k6-rows",
@@ -18,10 +19,17 @@ pub(super) const FORMAT: Format = Format {
     about: "JSON lines of k6",
     example: "k6 run --out json=k6.jsonl script.js",
     reader: Reader::Rows(is, read),
+    reads: &[
+        ("requests, good, errors, status.*", "points of `http_req_duration`, by `status`"),
+        ("duration, rate", "first start, last end of these"),
+        ("dropped, bytes", "points of `dropped_iterations`, `data_received`"),
+        ("mean, stdev, min, max, pN", "points of `http_req_duration`"),
+    ],
+    needs: "point of `http_reqs`; with an object that is no point",
 };
 
 fn is(head: Page<'_>) -> bool {
-    let first = head.lines().next().map_or("", |spot| spot.text);
+    let first = head.first();
     let marks = ["\"type\":\"", "\"metric\":\""];
     first.starts_with('{') && marks.iter().all(|mark| first.contains(mark))
 }
@@ -53,32 +61,47 @@ struct Sums {
     received: f64,
 }
 
-fn read(source: &mut dyn BufRead) -> io::Result<Told> {
+fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
     let mut sums = Sums::default();
     lines(source, |line| {
-        let Ok(row) = serde_json::from_str::<Row>(line) else { return };
-        if row.kind == "Point" {
-            sums.add(&row.metric, &row.data);
+        // Lines of a log may be among them.
+        if !line.text.starts_with('{') {
+            return Ok(());
+        }
+        match serde_json::from_str::<Row>(line.text) {
+            Ok(row) if row.kind == "Point" => sums.add(&row.metric, &row.data, line),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Unread::row(line.number, "row", line.text, "a point of k6 as JSON")),
         }
     })?;
     Ok(sums.told())
 }
 
 impl Sums {
-    fn add(&mut self, metric: &str, data: &Data) {
-        let Some(value) = data.value.filter(|value| value.is_finite() && *value >= 0.0) else {
-            return;
-        };
+    fn add(&mut self, metric: &str, data: &Data, line: &Line<'_>) -> Result<(), Unread> {
+        let Some(value) = data.value else { return Ok(()) };
         match metric {
             "http_req_duration" => {
-                let at = data.time.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+                let instant = |time: &str| {
+                    let refused = || {
+                        Unread::row(
+                            line.number,
+                            "time",
+                            time,
+                            "a time such as 2026-01-31T12:00:00Z",
+                        )
+                    };
+                    time.parse::<Timestamp>().map_err(|_| refused())
+                };
+                let at = data.time.as_deref().map(instant).transpose()?;
                 let end_s = at.map(|at| at.as_nanosecond() as f64 / 1e9);
                 let tags = data.tags.as_ref();
                 let status = tags.and_then(|tags| tags.get("status")).map_or("0", String::as_str);
                 let start_s = end_s.map(|end| end - value / 1e3);
                 let span = start_s.zip(end_s);
                 let is_good = super::is_good(status);
-                self.sampled.add(value / 1e3, span, &Said { status, is_good });
+                let said = Said { status, is_good, line: line.number };
+                self.sampled.add(value / 1e3, span, &said);
             }
             "http_reqs" => self.requests += value,
             "iterations" => self.iterations += value,
@@ -87,6 +110,7 @@ impl Sums {
             "data_received" => self.received += value,
             _ => {}
         }
+        Ok(())
     }
 
     fn told(self) -> Told {

@@ -17,6 +17,17 @@ pub(super) const FORMAT: Format = Format {
     about: "summary of k6 as text",
     example: "k6 run script.js > k6.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, rate", "row `http_reqs`"),
+        ("good, errors", "row `http_req_failed`"),
+        (
+            "target_rate, dropped",
+            "head `N iterations/s`, row `dropped_iterations`, both x requests of an iteration",
+        ),
+        ("bytes", "row `data_received`"),
+        ("mean, min, max, pN", "row `http_req_duration`"),
+    ],
+    needs: "count of `http_reqs`",
 };
 
 /// What a newer version prints once, above the rows of the whole test. With `--summary-mode=full`

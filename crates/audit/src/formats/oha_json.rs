@@ -15,6 +15,17 @@ pub(super) const FORMAT: Format = Format {
     about: "JSON of oha",
     example: "oha -z 30s -c 64 --no-tui --output-format json URL > oha.json",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("rate, success, duration", "`summary.requestsPerSec`, `successRate`, `total`"),
+        ("bytes, bytes_rate", "`summary.totalData`, `sizePerSec`"),
+        (
+            "requests, good, errors, status.*, errors.*",
+            "`statusCodeDistribution`, `errorDistribution`",
+        ),
+        ("mean, min, max", "`summary.average`, `fastest`, `slowest`"),
+        ("pN", "`latencyPercentiles`"),
+    ],
+    needs: "`summary.requestsPerSec`",
 };
 
 fn is(root: &Object<'_>) -> bool {

@@ -15,6 +15,17 @@ pub(super) const FORMAT: Format = Format {
     about: "text of oha",
     example: "oha -z 30s -c 64 --no-tui URL > oha.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("rate, success, duration", "`Requests/sec:`, `Success rate:`, `Total:`"),
+        ("bytes, bytes_rate", "`Total data:`, `Size/sec:`"),
+        (
+            "requests, good, errors, status.*, errors.*",
+            "`Status code distribution:`, `Error distribution:`",
+        ),
+        ("mean, min, max", "`Average:`, `Fastest:`, `Slowest:`"),
+        ("pN", "`Response time distribution:`"),
+    ],
+    needs: "`Requests/sec`",
 };
 
 fn is(page: Page<'_>) -> bool {

@@ -1,9 +1,9 @@
 //! vegeta, `report -type json`.
 //!
 //! Source: vegeta 12 `lib/metrics.go`, `lib/attack.go`. `rate` is requests over the time in which
-//! they were sent, `throughput` good responses over that time plus the wait for the last.
-//! Percentiles are from a t-digest. A latency counts from when a worker took the request. With
-//! `-max-workers` the load waits for responses.
+//! they were sent, `throughput` (from 2019 on) good responses over that time plus the wait for the
+//! last. Percentiles are from a t-digest, before 2018 from another sketch. A latency counts from when
+//! a worker took the request. With `-max-workers` the load waits for responses.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;
@@ -17,13 +17,21 @@ pub(super) const FORMAT: Format = Format {
     about: "JSON of vegeta report",
     example: "vegeta report -type json results.bin > vegeta.json",
     reader: Reader::Document(is, read),
+    reads: &[
+        ("requests, rate, good_rate, success", "`requests`, `rate`, `throughput`, `success`"),
+        ("good, errors, status.*", "`status_codes`"),
+        ("duration, wait", "`duration`, `wait`"),
+        ("bytes", "`bytes_in.total`"),
+        ("mean, min, max, pN", "`latencies`"),
+    ],
+    needs: "`requests`",
 };
 
 /// What a t-digest may be off by, as a share of the ranks.
 pub(super) const DIGEST_RANK: f64 = 0.02;
 
 fn is(root: &Object<'_>) -> bool {
-    root.has(&["latencies", "throughput", "success", "status_codes"])
+    root.has(&["latencies", "bytes_in", "success", "status_codes"])
 }
 
 fn read(root: &Object<'_>) -> Told {
@@ -33,6 +41,7 @@ fn read(root: &Object<'_>) -> Told {
     let bytes = root.object("bytes_in").and_then(|bytes| bytes.count("total"));
     let mut told = Foreign {
         duration_s: root.scaled("duration", 1e-9),
+        wait_s: root.scaled("wait", 1e-9),
         rate: root.scaled("rate", 1.0),
         good_rate: root.scaled("throughput", 1.0),
         success: root.scaled("success", 1.0),

@@ -20,6 +20,15 @@ pub(super) const FORMAT: Format = Format {
     about: "text of wrk",
     example: "wrk -t2 -c64 -d30s --latency URL > wrk.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, duration, bytes", "`N requests in T, B read`"),
+        ("rate, bytes_rate", "`Requests/sec:`, `Transfer/sec:`"),
+        ("good, errors, status.*", "`Non-2xx or 3xx responses:`"),
+        ("errors.*", "`Socket errors: ..`"),
+        ("mean, stdev, max", "row `Latency`"),
+        ("pN", "`Latency Distribution`"),
+    ],
+    needs: "number in `.. requests in ..`",
 };
 
 /// Connections start before the clock of the run does, while threads are started.

@@ -17,6 +17,16 @@ pub(super) const FORMAT: Format = Format {
     about: "text of wrk2",
     example: "wrk2 -t2 -c64 -d30s -R2000 --latency URL > wrk2.txt",
     reader: Reader::Text(is, read),
+    reads: &[
+        ("requests, duration, bytes", "`N requests in T, B read`"),
+        ("rate, bytes_rate", "`Requests/sec:`, `Transfer/sec:`"),
+        ("good, errors, status.*", "`Non-2xx or 3xx responses:`"),
+        ("errors.*", "`Socket errors: ..`"),
+        ("mean, stdev, max", "row `Latency`"),
+        ("pN", "`HdrHistogram - Recorded Latency`"),
+        ("uncorrected.*", "`HdrHistogram - Uncorrected Latency`"),
+    ],
+    needs: "number in `.. requests in ..`",
 };
 
 const RECORDED: &str = "HdrHistogram - Recorded Latency";
@@ -36,18 +46,22 @@ fn read(page: Page<'_>) -> Told {
     let mut latency = spectrum(page, RECORDED).unwrap_or_default();
     let row = moments(page).unwrap_or_default();
     latency.since = Since::Plan;
-    latency.stdev = latency.stdev.or(row.stdev);
-    latency.mean = latency.mean.or(row.mean);
-    latency.max = latency.max.or(row.max);
+    latency.stdev = both(latency.stdev, row.stdev);
+    latency.mean = both(latency.mean, row.mean);
+    latency.max = both(latency.max, row.max);
     told.latencies.push(latency);
     if let Some(raw) = spectrum(page, UNCORRECTED) {
         let name = "uncorrected".to_string();
         told.latencies.push(Latencies { name, since: Since::Send, ..raw });
     }
     told.meaning.load = Loop::Open;
-    // Latencies of requests that started in the first ten seconds are in no distribution.
-    told.meaning.edge_s = None;
     Ok(told)
+}
+
+/// Of a figure that is printed twice the first, or the one that no measurement gives.
+fn both(first: Option<Figure>, second: Option<Figure>) -> Option<Figure> {
+    let is_unreal = |of: &Figure| !of.value.is_finite() || of.value < 0.0;
+    second.clone().filter(is_unreal).or(first).or(second)
 }
 
 /// A block of eight percentiles and its footer.

@@ -23,15 +23,102 @@ const RATES: [&str; 12] = [
     "r/s",
 ];
 
-/// Every sentence of a line, with the figures that belong together.
-pub(super) fn sentences(spot: Spot<'_>) -> Vec<(u64, Vec<Told>)> {
+/// Every sentence of a line, with the figures that belong together. Where a text is about packet
+/// steering, `RPS` after a small number is not a rate.
+pub(super) fn sentences(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<Told>)> {
+    if is_glued(spot.text) {
+        return Vec::new();
+    }
     let parts = spot.text.split(". ").take(200);
-    parts.flat_map(|text| of_sentence(Spot { text, ..spot })).collect()
+    parts.flat_map(|text| of_sentence(Spot { text, ..spot }, about)).collect()
 }
 
-fn of_sentence(spot: Spot<'_>) -> Vec<(u64, Vec<Told>)> {
+/// What `RPS` means in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// Requests per second.
+    Requests,
+    /// Requests per second, and receive packet steering.
+    Steering,
+}
+
+impl About {
+    /// By the words of a text, in lower case.
+    pub(super) fn of(small: &str) -> Self {
+        let is_between = |char: char| !(char.is_alphanumeric() || char == '_');
+        let is_setting = |word: &str| ["rfs", "rps_cpus", "rps_sock_flow_entries"].contains(&word);
+        let is_named = small.contains("packet steering");
+        match is_named || small.split(is_between).any(is_setting) {
+            true => Self::Steering,
+            false => Self::Requests,
+        }
+    }
+}
+
+/// The least number before `RPS` that is a rate in a text about packet steering: such settings are
+/// numbered, and counted by CPUs and queues.
+const RATE_MIN: f64 = 1000.0;
+
+/// Whether columns of a table stand in a line without anything between them, as copied pages have
+/// it: `only601,2341,214,463155ms`.
+pub(super) fn is_glued(line: &str) -> bool {
+    let is_number = |char: char| char.is_ascii_digit() || char == ',';
+    let runs = line.split(|char| !is_number(char)).map(|run| run.trim_matches(','));
+    runs.filter(|run| run.matches(',').count() > 1).any(|run| {
+        let groups: Vec<usize> = run.split(',').skip(1).map(str::len).collect();
+        groups.contains(&3) && groups.iter().any(|length| *length > 3)
+    })
+}
+
+/// Whether a figure is in a line: a rate, a time or bytes per second, also of a link or of a CPU.
+pub(super) fn has_figure(line: &str, about: About) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(WORDS_MAX).collect();
+    let is_figure = |at: usize| {
+        let word = words[at].trim_start_matches(|char: char| !char.is_ascii_digit());
+        let number = digits(word).filter(|number| number.value.is_finite());
+        number.is_some_and(|number| {
+            let (unit, _) = unit(number.rest, &words, at);
+            let bare = unit.trim_start_matches(['k', 'm']);
+            second_unit(&unit).is_some()
+                || (is_rate(bare) && (about == About::Requests || number.value >= RATE_MIN))
+                || bytes_unit(number, words.get(at + 1)).is_some()
+        })
+    };
+    is_glued(line) || (0..words.len()).any(is_figure)
+}
+
+/// What a line says of the depth: none where it says nothing, and within none where it is not one
+/// depth, as in `1→50`.
+pub(super) fn depth(spot: Spot<'_>) -> Option<Option<Figure>> {
     let words: Vec<&str> = spot.text.split_whitespace().take(WORDS_MAX).collect();
-    let told: Vec<Told> = (0..words.len()).filter_map(|at| figure(&words, at, spot.line)).collect();
+    let named = ["pipelining", "depth"];
+    (1..words.len()).find_map(|at| match plain(words[at - 1]).as_str() {
+        "without" | "no" if plain(words[at]) == "pipelining" => {
+            Some(Some(Figure::exact(1.0, spot.line)))
+        }
+        before if named.contains(&before) => {
+            digits(words[at])?;
+            Some(depth_of(words[at], spot.line))
+        }
+        _ => None,
+    })
+}
+
+/// A whole number with nothing behind it but the end of a sentence.
+fn depth_of(word: &str, line: u64) -> Option<Figure> {
+    let number = digits(word).filter(|number| number.is_whole && number.value >= 1.0)?;
+    let is_end = |char: char| ".,;:)`*\"".contains(char);
+    number.rest.chars().all(is_end).then(|| Figure::exact(number.value, line))
+}
+
+fn of_sentence(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<Told>)> {
+    let words: Vec<&str> = spot.text.split_whitespace().take(WORDS_MAX).collect();
+    let told = (0..words.len()).filter_map(|at| figure(&words, at, spot.line));
+    let is_rate = |told: &Told| match (about, told) {
+        (About::Steering, Told::Rate(rate)) => rate.value >= RATE_MIN,
+        _ => true,
+    };
+    let told: Vec<Told> = told.filter(is_rate).collect();
     let kind = std::mem::discriminant::<Told>;
     let is_same = |a: &Told, b: &Told| match (a, b) {
         (Told::Rank(a, _), Told::Rank(b, _)) => a == b,
@@ -70,7 +157,9 @@ fn figure(words: &[&str], at: usize, line: u64) -> Option<Told> {
         "connections" | "connection" | "conns" => Some(Told::Connections(counted()?)),
         "requests" if before(1) != "per" => Some(Told::Requests(counted()?)),
         "in-flight" => Some(Told::InFlight(counted()?)),
-        _ if before(1) == "pipelining" || before(1) == "depth" => Some(Told::Depth(counted()?)),
+        _ if before(1) == "pipelining" || before(1) == "depth" => {
+            Some(Told::Depth(depth_of(word, line)?))
+        }
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
 use audit::Unread;
 use clap::Args;
+use jiff::Timestamp;
 use model::audit::{Foreign, Given, Outcome};
 use model::secret;
 use plan::Colour;
@@ -80,6 +81,7 @@ impl Beside {
             depth: self.depth.as_ref().map(|depth| u64::from(depth.0)),
             link_bits_per_s: self.link.as_ref().map(|link| link.0),
             client_cpus: self.client_cpus.as_ref().map(|count| count.0),
+            now_s: Some(Timestamp::now().as_second() as f64),
         }
     }
 

@@ -7,8 +7,8 @@ use model::units::{show_bytes, show_count, show_ns};
 
 /// The page of an audit: one section for each account.
 pub fn audit(of: &Audit) -> Page {
-    let claims: Vec<&Claim> = of.accounts.iter().flat_map(|one| &one.claims).collect();
-    let mut blocks = vec![Block::Banner(banner(&claims))];
+    let claims = of.accounts.iter().map(|one| one.claims.len() as u64).sum();
+    let mut blocks = vec![Block::Banner(banner(&of.accounts))];
     for account in &of.accounts {
         blocks.extend(account_blocks(account));
     }
@@ -17,7 +17,7 @@ pub fn audit(of: &Audit) -> Page {
         blocks.push(Block::Table(rows_of(of.together.iter().map(together_row))));
         blocks.extend(to_settle(of.together.iter()));
     }
-    let (files, figures) = (of.accounts.len() as u64, claims.len() as u64);
+    let (files, figures): (u64, u64) = (of.accounts.len() as u64, claims);
     Page {
         title: "ceiling audit".into(),
         subtitle: format!("{}, {}", plural(files, "account"), plural(figures, "figure")),
@@ -25,28 +25,33 @@ pub fn audit(of: &Audit) -> Page {
     }
 }
 
-fn banner(claims: &[&Claim]) -> Banner {
+fn banner(accounts: &[Account]) -> Banner {
+    let claims: Vec<&Claim> = accounts.iter().flat_map(|one| &one.claims).collect();
     let asked: Vec<&&Claim> = claims.iter().filter(|claim| !claim.findings.is_empty()).collect();
     let many = |outcome| asked.iter().filter(|claim| claim.outcome == outcome).count() as u64;
-    let (wrong, open) = (many(Outcome::CannotBe), many(Outcome::CannotTell));
-    let (tone, text) = match (wrong, open) {
-        (0, 0) => (Tone::Good, "EVERY FIGURE AGREES WITH THE OTHERS.".to_string()),
-        (0, open) => (
-            Tone::Caution,
-            format!("NOTHING IS REFUTED; {} cannot be told.", plural(open, "figure")),
-        ),
-        (wrong, open) => {
-            let open = plural(open, "figure");
-            (
-                Tone::Bad,
-                format!(
-                    "{} CANNOT BE; {open} cannot be told.",
-                    plural(wrong, "figure").to_uppercase()
-                ),
-            )
-        }
+    let (wrong, open, held) =
+        (many(Outcome::CannotBe), many(Outcome::CannotTell), many(Outcome::Holds));
+    let unread: u64 = accounts.iter().map(|one| one.foreign.unread.len() as u64).sum();
+    let tone = match (wrong, open) {
+        (0, 0) if unread == 0 && held > 0 => Tone::Good,
+        (0, _) => Tone::Caution,
+        _ => Tone::Bad,
     };
-    Banner { tone, text, lines: vec![] }
+    let refuted = match wrong {
+        0 => "NOTHING IS REFUTED".to_string(),
+        wrong => format!("{} CANNOT BE", plural(wrong, "figure").to_uppercase()),
+    };
+    let unasked = (claims.len() - asked.len()) as u64;
+    let others = [
+        (open, "cannot be told"),
+        (held, if held == 1 { "agrees with others" } else { "agree with others" }),
+        (unasked, if unasked == 1 { "has no check" } else { "have no check" }),
+    ];
+    let others = others.into_iter().filter(|(many, _)| *many > 0);
+    let others = others.map(|(many, words)| format!("{many} {words}"));
+    let unread = (unread > 0).then(|| format!("{} with figures not read", plural(unread, "line")));
+    let others: Vec<String> = others.chain(unread).collect();
+    Banner { tone, text: format!("{refuted}; {}.", others.join(", ")), lines: vec![] }
 }
 
 fn account_blocks(account: &Account) -> Vec<Block> {
@@ -54,6 +59,13 @@ fn account_blocks(account: &Account) -> Vec<Block> {
     let mut blocks =
         vec![Block::Heading(format!("{}{part}: {}", account.file, account.foreign.format))];
     blocks.extend(of_account(account));
+    let unread: Vec<String> = account.foreign.unread.iter().map(u64::to_string).collect();
+    if !unread.is_empty() {
+        let lines = unread.join(", ");
+        blocks.push(Block::Text(format!(
+            "Lines with figures that were not read, so nothing is said about them: {lines}."
+        )));
+    }
     blocks
 }
 
@@ -145,6 +157,9 @@ fn together_row(finding: &Finding) -> Cells {
 
 fn value(claim: &Claim) -> String {
     let value = claim.figure.value;
+    if !value.is_finite() {
+        return claim.figure.printed.clone();
+    }
     match claim.unit {
         Unit::Count => show_count(value),
         Unit::PerSecond => format!("{}/s", show_count(value)),
