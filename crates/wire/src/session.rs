@@ -14,6 +14,7 @@
 
 use crate::response::{Expect, ProtocolError, Response};
 use crate::sse::StreamEvent;
+use model::tick::Parts;
 
 /// Which request of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,13 @@ pub trait Session: Default {
     /// The connection ended. A body that ends with the connection becomes the response to the
     /// oldest request.
     fn end(&mut self) -> Result<Option<Response>, ProtocolError>;
+
+    /// What the response consists of that was complete last; nothing for a session that does not
+    /// tell.
+    #[inline]
+    fn parts(&self) -> Parts {
+        Parts::default()
+    }
 
     /// Appends a response as a server would write it: for drivers and simulations without a server.
     fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>);

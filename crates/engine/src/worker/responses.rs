@@ -19,7 +19,7 @@ use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::samples::{Place, Samples};
 use crate::tally::{self, Tally};
-use model::tick::{Connections, ErrorClass, Tick};
+use model::tick::{Connections, ErrorClass, Parts, Tick};
 use wire::response::{ProtocolError, Response};
 use wire::rules::Fate;
 use wire::session::RequestId::Oldest;
@@ -137,6 +137,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 let read = (response, &[][..]);
                 state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &batch, read);
                 books.ledger.settle(books.tick, streak, at_ns);
+                books.ledger.consist(books.tick, batch.epoch, &state.session.parts());
                 self.abandon(slot, Cause::Order, at_ns);
             }
             Err(ProtocolError::Truncated) if end == End::Closed => {
@@ -181,7 +182,7 @@ impl<S: Session> Books<'_, S> {
     ) -> (u32, Option<Cause>) {
         let mut streak = self.ledger.streak(stamp_of(batch));
         let offered = input.len();
-        let (mut landed, mut cause) = (0, None);
+        let (mut landed, mut cause, mut parts) = (0, None, Parts::default());
         while landed < batch.count && !input.is_empty() {
             let before = *input;
             match self.receive::<K>((slot, &mut state.session), input, batch.position) {
@@ -191,6 +192,7 @@ impl<S: Session> Books<'_, S> {
                     let read = (response, read);
                     state.served += self.book::<K>(&mut streak, (place, at_ns), batch, read);
                     landed += 1;
+                    parts += &state.session.parts();
                     batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
                         cause = Some(Cause::Order);
@@ -211,6 +213,7 @@ impl<S: Session> Books<'_, S> {
             }
         }
         self.ledger.settle(self.tick, streak, at_ns);
+        self.ledger.consist(self.tick, batch.epoch, &parts);
         if !self.ledger.is_open(batch.epoch) {
             // An earlier level was over before this response. What is left after a failure is not
             // read.
