@@ -7,7 +7,7 @@
 //! Hot: runs for every response.
 
 use model::check::Check;
-use model::tick::{Counters, ErrorClass, Tick, class_of};
+use model::tick::{Counters, ErrorClass, Parts, Tick, class_of};
 use wire::response::Response;
 
 /// Number of a part of the load; 0 is no part.
@@ -236,6 +236,16 @@ impl Ledger {
             }
         }
         u64::from(is_measured)
+    }
+
+    /// Books what complete responses to requests of a part consist of.
+    #[inline]
+    pub fn consist(&self, tick: &mut Tick, epoch: Epoch, parts: &Parts) {
+        if self.is_window(epoch) {
+            tick.measured.parts += parts;
+        } else if self.is_open(epoch) {
+            tick.unmeasured.parts += parts;
+        }
     }
 
     /// Books the good responses gathered so far, which were complete at `at_ns`.

@@ -160,7 +160,7 @@ impl Fixture {
             errors: BTreeMap::new(),
             rate,
             offered_rate: None,
-            bytes: Bytes { sent: completed * 50, received: completed * 130 },
+            bytes: Bytes { sent: completed * 50, received: completed * 130, ..Bytes::default() },
             latency_ns: latency(completed, mean_ns),
             latency_good_ns: Some(latency(completed, mean_ns)),
             service_ns: latency(completed, mean_ns),

@@ -175,7 +175,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         errors: BTreeMap::new(),
         rate: run.rate.unwrap_or(0.0),
         offered_rate,
-        bytes: Bytes { sent: 0, received: count(&told.bytes) },
+        bytes: Bytes { sent: 0, received: count(&told.bytes), ..Bytes::default() },
         service_ns: latency.clone(),
         latency_good_ns: None,
         latency_ns: latency,

@@ -498,7 +498,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].bytes",
         "Of the requests sent in the window what the kernel took, so without the rest of those that \
          were cut off; and whole responses to them: head, framing and body. \
-         No TLS records, no TCP, IP or Ethernet headers.",
+         No TLS records, no TCP, IP or Ethernet headers. arrived: of the responses that arrived in \
+         the window (cpu.answers); body: their bodies without the marks of chunks; announced: the \
+         bodies with a Content-Length; fields: names and values of header fields, without trailers.",
     ),
     (
         "points[].cpu.answers",
@@ -543,6 +545,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
          first and the last fifth of the window; null for a window under half a second. In open \
          loop above the capacity of the server, last exceeds first, or requests.unsent grows: the \
          requests that were due and still waited when the window ended.",
+    ),
+    (
+        "points[].client_loop.worker_rates",
+        "Responses per second of one worker in one tick of a tenth of a second, over the ticks of \
+         the window in which some arrived; of one agent in a fleet. stdev is that of the sample, \
+         within the share of the ticks at most one stdev from the mean.",
     ),
     (
         "points[].client_loop.turn_max_ns",

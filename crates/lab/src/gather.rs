@@ -9,7 +9,7 @@ use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::tick::{
-    Connections, Counters, ErrorClass, Loop, Phase, Starts, StatusCodes, TargetTally, Tick,
+    Connections, Counters, ErrorClass, Loop, Parts, Phase, Starts, StatusCodes, TargetTally, Tick,
     Turnover,
 };
 use model::tls::TlsTally;
@@ -19,6 +19,9 @@ use std::collections::VecDeque;
 const TENTHS: usize = 10;
 /// Length of a tenth, nanoseconds.
 const TENTH_NS: u64 = 100_000_000;
+
+/// Most rates of workers that are kept.
+const RATES_MAX: usize = 1 << 16;
 
 /// The sum of all ticks of one level so far.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +42,11 @@ pub struct Gathered {
     pub arrived: u64,
     /// Whole responses that arrived in the window, with any status, whenever they were requested.
     pub answered: u64,
+    /// Their bytes, and what these consist of.
+    pub answered_bytes: (u64, Parts),
+    /// Responses per second, of each worker in each of its ticks in which some arrived; the first
+    /// [`RATES_MAX`].
+    pub worker_rates: Vec<f64>,
     /// Loops of the window.
     pub window_loop: Loop,
     /// Loops of the whole level.
@@ -267,7 +275,7 @@ impl Gathered {
         };
         if is_inside {
             self.arrived += arrived(tick);
-            self.answered += tick.measured.responses() + tick.unmeasured.responses();
+            self.count_answered(tick);
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
             self.count_open(tick, before.open);
@@ -277,6 +285,20 @@ impl Gathered {
             *ended_ns = tick.end_ns.max(*ended_ns);
             self.spin_ns[tick.worker as usize] += tick.accounting.spin_ns;
             self.add_to_series(tick);
+        }
+    }
+
+    fn count_answered(&mut self, tick: &Tick) {
+        let mut answered = 0;
+        for counters in [&tick.measured, &tick.unmeasured] {
+            answered += counters.responses();
+            self.answered_bytes.0 += counters.bytes_received;
+            self.answered_bytes.1 += &counters.parts;
+        }
+        self.answered += answered;
+        let length_ns = tick.end_ns.saturating_sub(tick.begin_ns);
+        if answered > 0 && length_ns > 0 && self.worker_rates.len() < RATES_MAX {
+            self.worker_rates.push(answered as f64 * 1e9 / length_ns as f64);
         }
     }
 

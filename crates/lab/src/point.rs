@@ -11,13 +11,13 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
-    RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches, count_requests,
+    Arrived, Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
+    Point, RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches, count_requests,
     count_status,
 };
-use model::series::Second;
+use model::series::{Moments, Second};
 use model::standing::Standings;
-use model::tick::ErrorClass;
+use model::tick::{ErrorClass, Parts};
 use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
 
@@ -64,10 +64,7 @@ pub(crate) fn make(
         mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
         rate,
-        bytes: Bytes {
-            sent: gathered.measured.bytes_taken(),
-            received: gathered.measured.bytes_received,
-        },
+        bytes: bytes(gathered),
         service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
         latency_ns,
         latency_good_ns: Some(gathered.latency.summary(0)),
@@ -95,6 +92,16 @@ pub(crate) fn make(
         fingerprints: Vec::new(),
         // Until the judge has decided.
         verdict: judge::undecided(),
+    }
+}
+
+fn bytes(gathered: &Gathered) -> Bytes {
+    let (counters, (received, parts)) = (&gathered.measured, gathered.answered_bytes);
+    let Parts { body, fields, unannounced } = parts;
+    Bytes {
+        sent: counters.bytes_taken(),
+        received: counters.bytes_received,
+        arrived: Some(Arrived { received, body, announced: body - unannounced, fields }),
     }
 }
 
@@ -291,6 +298,7 @@ fn loop_info(trial: &Trial, level: &Level, gathered: &Gathered, duration_s: f64)
         turns_per_s: per_second(window.turns as f64, duration_s),
         turn_mean_ns: (window.turns > 0).then(|| window.turn_sum_ns as f64 / window.turns as f64),
         turn_max_ns: window.turn_max_ns,
+        worker_rates: Moments::of(&gathered.worker_rates),
         socket_bytes: gathered.level_loop.socket_bytes,
         stray_bytes: gathered.level_loop.stray_bytes,
     }

@@ -23,7 +23,7 @@ use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
-use crate::series::{Opening, Second, Spread};
+use crate::series::{Moments, Opening, Second, Spread};
 use crate::standing::{Figure, Standing, Standings};
 use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
@@ -607,6 +607,24 @@ pub struct Bytes {
     pub sent: u64,
     /// Of complete responses: head, framing and body.
     pub received: u64,
+    /// Of the responses that arrived in the window, whenever their requests were sent. Absent in
+    /// older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<Arrived>,
+}
+
+/// Bytes of the responses that arrived in the window, whenever their requests were sent;
+/// `cpu.answers` of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// All of them: head, framing and body.
+    pub received: u64,
+    /// Of their bodies, without the marks of chunks.
+    pub body: u64,
+    /// Of the bodies whose length a Content-Length announced.
+    pub announced: u64,
+    /// Of the names and values of their header fields.
+    pub fields: u64,
 }
 
 /// Requests in flight.
@@ -668,6 +686,10 @@ pub struct LoopInfo {
     /// Longest such time: the most a stamp can be late while the thread runs. A wait that itself
     /// returned late is in `unseen_ns`.
     pub turn_max_ns: u64,
+    /// Responses per second of a worker, over its ticks of a tenth of a second in which some
+    /// arrived; of an agent in a fleet. Absent in older records, and without responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_rates: Option<Moments>,
     /// Share of the workers' time spent polling the clock for the next planned instant; open loop
     /// only.
     #[serde(default)]

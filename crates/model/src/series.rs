@@ -65,3 +65,29 @@ pub struct Spread {
     /// Most.
     pub max: Option<u64>,
 }
+
+/// Moments of some values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moments {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the sample; 0 for one value.
+    pub stdev: f64,
+    /// Most.
+    pub max: f64,
+    /// Share of the values within one standard deviation of the mean, 0 to 1.
+    pub within: f64,
+}
+
+impl Moments {
+    /// Of these values; nothing when there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        let max = values.iter().copied().reduce(f64::max)?;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let stdev = (squares / (count - 1.0).max(1.0)).sqrt();
+        let within = values.iter().filter(|value| (**value - mean).abs() <= stdev).count();
+        Some(Self { mean, stdev, max, within: within as f64 / count })
+    }
+}

@@ -225,6 +225,8 @@ pub struct Counters {
     pub bytes_untaken: u64,
     /// Bytes of the complete responses, head, framing and body.
     pub bytes_received: u64,
+    /// What they consist of.
+    pub parts: Parts,
     /// Why attempts and requests failed.
     pub errors: Errors,
 }
@@ -266,9 +268,30 @@ impl AddAssign<&Counters> for Counters {
         self.bytes_sent += other.bytes_sent;
         self.bytes_untaken += other.bytes_untaken;
         self.bytes_received += other.bytes_received;
+        self.parts += &other.parts;
         for class in ErrorClass::ALL {
             self.errors.add(class, other.errors.get(class));
         }
+    }
+}
+
+/// What the bytes of complete responses consist of, besides status lines and marks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Bytes of bodies.
+    pub body: u64,
+    /// Bytes of the names and values of header fields; those of interim responses and those after
+    /// a chunked body are left out.
+    pub fields: u64,
+    /// Those of `body` whose number no Content-Length announced.
+    pub unannounced: u64,
+}
+
+impl AddAssign<&Parts> for Parts {
+    fn add_assign(&mut self, other: &Parts) {
+        self.body += other.body;
+        self.fields += other.fields;
+        self.unannounced += other.unannounced;
     }
 }
 

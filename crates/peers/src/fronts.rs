@@ -7,9 +7,12 @@ mod wrk;
 mod wrk2;
 
 use crate::typed::{Typed, TypedOption};
-use model::histogram::Histogram;
-use model::run::{Point, Run};
+use model::histogram::{Histogram, Summary};
+use model::load::Stop;
+use model::run::{Arrived, Point, Run};
+use model::tick::ErrorClass;
 use model::tool::Tool;
+use std::collections::BTreeMap;
 
 /// A front end as listed.
 #[derive(Debug)]
@@ -22,6 +25,11 @@ pub struct Front {
     pub options: &'static [TypedOption],
     /// Options of ours, by all their names, with the tool's default value.
     pub defaults: &'static [(&'static [&'static str], &'static str)],
+    /// A header that the tool sends by itself, and its option that leaves it out.
+    pub adds: Option<(&'static str, &'static str)>,
+    /// What the tool makes of options that must fit each other, in our words: it may refuse them,
+    /// leave one out, or round one.
+    pub settle: fn(&mut Typed) -> Result<(), String>,
     /// Whether the tool accepts any certificate without being told to.
     pub trusts_any: bool,
     /// An option without which the tool's load would be one that ours cannot be, and why.
@@ -55,20 +63,43 @@ pub fn front(tool: Tool) -> Option<&'static Front> {
 const TIME: &[&str] = &["-d", "-n"];
 const COUNT: &[&str] = &["-n", "-d"];
 
-impl Shown<'_> {
+/// These tools measure from the first request on, unless they are told to wait.
+const COLD: (&[&str], &str) = (&["--warmup"], "0");
+
+impl<'a> Shown<'a> {
     /// Whether an option about the layout was typed.
     fn has(&self, name: &str) -> bool {
         self.typed.layout.contains_key(name)
     }
 
-    /// The whole distribution of latency.
+    /// How long the load was to last; nothing for a number of requests.
+    fn asked_s(&self) -> Option<f64> {
+        match self.run.record.trial.stop {
+            Stop::AfterNs(ns) => Some(ns as f64 / 1e9),
+            Stop::AfterRequests(_) => None,
+        }
+    }
+
+    /// The whole distribution of latency, of good responses.
     fn latency(&self) -> Option<&Histogram> {
         self.run.latencies.last().filter(|whole| !whole.is_empty())
     }
 
+    /// Its moments and its ends.
+    fn times(&self) -> &'a Summary {
+        let point = self.point;
+        point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns)
+    }
+
+    /// Why there are no times although responses came.
+    fn untimed(&self) -> &'static str {
+        let is_so = self.latency().is_none() && self.responses() > 0;
+        if is_so { "  (no good response; others are not timed)" } else { "" }
+    }
+
     /// Share of the values within one standard deviation of the mean, 0 to 1.
     fn within_stdev(&self) -> Option<f64> {
-        let (mean, stdev) = (self.point.latency_ns.mean?, self.point.latency_ns.stdev?);
+        let (mean, stdev) = (self.times().mean?, self.times().stdev?);
         let whole = self.latency()?;
         let below = whole.count_up_to(mean.saturating_sub(stdev).saturating_sub(1));
         let within = whole.count_up_to(mean.saturating_add(stdev)) - below;
@@ -81,21 +112,96 @@ impl Shown<'_> {
         self.latency()?.quantile_ns(share).map(|ns| ns as f64)
     }
 
-    /// Responses with any status.
+    /// Responses with any status that arrived while the load lasted: what these tools count.
     fn responses(&self) -> u64 {
-        self.point.status.values().sum()
+        let measured = || self.point.status.values().sum();
+        self.point.cpu.responses.unwrap_or_else(measured)
     }
 
-    /// Requests that failed with an error of any of these classes.
-    fn errors(&self, classes: &[&str]) -> u64 {
-        let of = |class: &&str| self.point.errors.get(*class).copied().unwrap_or(0);
-        classes.iter().map(of).sum()
+    /// Per second of the load.
+    fn per_second(&self, count: u64) -> f64 {
+        let duration_s = self.point.load.duration_s;
+        if duration_s > 0.0 { count as f64 / duration_s } else { 0.0 }
     }
 
-    /// Responses by code, in order.
-    fn codes(&self) -> impl Iterator<Item = (&String, &u64)> {
-        self.point.status_codes.iter().filter(|(_, count)| **count > 0)
+    /// Their bytes.
+    fn arrived(&self) -> Arrived {
+        self.point.bytes.arrived.clone().unwrap_or_default()
     }
+
+    /// Those responses by class: 2xx, 3xx, 4xx, 5xx.
+    fn classes(&self) -> [u64; 4] {
+        let mut sum = [0; 4];
+        for status in self.point.series.iter().filter_map(|second| second.status) {
+            sum.iter_mut().zip(status).for_each(|(sum, part)| *sum += part);
+        }
+        sum
+    }
+
+    /// Those responses by code.
+    fn codes(&self) -> BTreeMap<&'a str, u64> {
+        let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
+        for codes in self.point.series.iter().filter_map(|second| second.status_codes.as_ref()) {
+            codes.iter().for_each(|(code, count)| *sum.entry(code).or_default() += count);
+        }
+        sum
+    }
+
+    /// Requests without a response, or attempts to connect, that failed for any of these reasons.
+    fn errors(&self, is_one: impl Fn(ErrorClass) -> bool) -> u64 {
+        self.lost().into_iter().filter(|(class, _)| is_one(*class)).map(|(_, count)| count).sum()
+    }
+
+    /// What failed without a response, by class.
+    fn lost(&self) -> Vec<(ErrorClass, u64)> {
+        let count = |class: ErrorClass| (class, self.point.errors_of(class).unwrap_or(0));
+        ErrorClass::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The same as the tools that count each request count it: one that was never sent because no
+    /// connection could be opened is an error, and a second attempt to connect is none.
+    fn errors_of_requests(&self) -> Vec<(String, u64)> {
+        let unsent = self.point.requests.unsent;
+        let is_counted = |class: ErrorClass| class.is_of_requests() || unsent == 0;
+        let lost = self.lost().into_iter().filter(|(class, _)| is_counted(*class));
+        let mut lost: Vec<_> =
+            lost.map(|(class, count)| (class.name().to_string(), count)).collect();
+        if unsent > 0 {
+            lost.push(("no connection could be opened".to_string(), unsent));
+        }
+        lost
+    }
+
+    /// Whether the host of the URL is an address, so that no name was looked up.
+    fn is_address(&self) -> bool {
+        let url = &self.run.record.target.url;
+        let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        host.starts_with('[') || host.split(':').next().is_some_and(is_ipv4)
+    }
+
+    /// Mean, shortest and longest time to open a connection, its TLS handshake included, and how
+    /// many there were. The ends are not known with TLS.
+    fn dialup_ns(&self) -> ([Option<f64>; 3], u64) {
+        let connections = &self.point.connections;
+        let connect = &connections.connect_ns;
+        let of = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let Some(handshake) = &connections.handshakes.handshake_ns else {
+            return ([of(connect.mean), of(connect.min), of(connect.max)], connect.count);
+        };
+        let mean = of(connect.mean).zip(of(handshake.mean)).map(|(one, other)| one + other);
+        ([mean, None, None], connect.count)
+    }
+}
+
+fn is_ipv4(host: &str) -> bool {
+    host.parse::<std::net::Ipv4Addr>().is_ok()
+}
+
+/// Nothing to settle.
+fn settled(_: &mut Typed) -> Result<(), String> {
+    Ok(())
 }
 
 /// A figure that may be absent, drawn by `show`.
@@ -105,9 +211,8 @@ fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 
 /// One row of a histogram of ten even steps: its upper end in nanoseconds, and its values.
 fn steps(shown: &Shown<'_>) -> Vec<(f64, u64)> {
-    let (Some(whole), Some(min), Some(max)) =
-        (shown.latency(), shown.point.latency_ns.min, shown.point.latency_ns.max)
-    else {
+    let times = shown.times();
+    let (Some(whole), Some(min), Some(max)) = (shown.latency(), times.min, times.max) else {
         return Vec::new();
     };
     let width = (max.saturating_sub(min)) as f64 / 10.0;
@@ -121,9 +226,4 @@ fn steps(shown: &Shown<'_>) -> Vec<(f64, u64)> {
             (end, own)
         })
         .collect()
-}
-
-/// A bar of up to 40 blocks, as hey draws it, or of up to 32 for oha.
-fn bar(count: u64, most: u64, blocks: u64) -> String {
-    "\u{25a0}".repeat((count * blocks).checked_div(most).unwrap_or(0) as usize)
 }

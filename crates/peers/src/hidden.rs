@@ -20,7 +20,10 @@ const WIDTH: usize = 80;
 pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
     let mut rows = vec![("loop", of_loop(point)), ("generator", generator(run, point))];
     rows.extend(omitted(point).map(|text| ("omitted", text)));
+    rows.extend(added(tool, run, point).map(|text| ("added", text)));
     rows.extend(failures(point).map(|text| ("failures", text)));
+    rows.extend(timed(tool, point).map(|text| ("times", text)));
+    rows.extend(redirects(tool, point).map(|text| ("redirects", text)));
     rows.push(("checks", checks(point)));
     rows.extend(bounds(point).into_iter().map(|text| ("bounded", text)));
     rows.push(("wall", wall(run)));
@@ -75,6 +78,46 @@ fn omitted(point: &Point) -> Option<String> {
     })
 }
 
+/// After its load wrk adds times to those that it measured.
+fn added(tool: Tool, run: &Run, point: &Point) -> Option<String> {
+    let whole = run.latencies.last().filter(|_| tool == Tool::Wrk)?;
+    let each = f64::from(point.load.connections) * 1e9 / point.answered_rate();
+    let slow = whole.count() - whole.count_up_to((2.0 * each).min(u64::MAX as f64) as u64);
+    (slow > 0).then(|| {
+        format!(
+            "{} responses took more than twice {}, the mean time between those of a connection; \
+             for each of them wrk adds shorter times that it did not measure, and this layout does \
+             not",
+            show_count(slow as f64),
+            show_ns(each)
+        )
+    })
+}
+
+/// Our times are those of good responses.
+fn timed(tool: Tool, point: &Point) -> Option<String> {
+    let (responses, good) = point.responses();
+    (0 < good && good < responses).then(|| {
+        format!(
+            "of the {} good responses; those of {} are of all {}",
+            show_count(good as f64),
+            tool.name(),
+            show_count(responses as f64)
+        )
+    })
+}
+
+/// hey follows redirects unless it is told not to.
+fn redirects(tool: Tool, point: &Point) -> Option<String> {
+    let redirected = point.status.get("3xx").copied().filter(|count| *count > 0)?;
+    (tool == Tool::Hey).then(|| {
+        format!(
+            "{} responses were redirects; hey follows them without -disable-redirects",
+            show_count(redirected as f64)
+        )
+    })
+}
+
 fn generator(run: &Run, point: &Point) -> String {
     let used = point.cpu.client_cpus.map_or(String::new(), |cpus| {
         let threads = point.load.threads;
@@ -122,20 +165,27 @@ fn checks(point: &Point) -> String {
     }
 }
 
-/// Figures that are printed above and are only bounded, or not known.
+/// Figures that are only bounded, or not known; those with the same reason in one row.
 fn bounds(point: &Point) -> Vec<String> {
-    let said = |figure: &Figure| match point.standing.of(*figure) {
-        Standing::Sound => None,
-        Standing::Bounded { low, high, .. } => {
-            let (name, low) = (figure.name(), figure.show(*low));
-            Some(match high {
-                Some(high) => format!("{name}: {low} to {}", figure.show(*high)),
-                None => format!("{name}: at least {low}"),
-            })
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for figure in Figure::ALL {
+        let name = figure.name();
+        let said = match point.standing.of(figure) {
+            Standing::Sound => continue,
+            Standing::Bounded { low, high: Some(high), .. } => {
+                format!("{} to {}", figure.show(*low), figure.show(*high))
+            }
+            Standing::Bounded { low, high: None, .. } => format!("at least {}", figure.show(*low)),
+            Standing::NotKnown { why } => {
+                format!("not known: {}", why.trim_start_matches(&format!("{name} ")))
+            }
+        };
+        match rows.iter_mut().find(|(_, other)| *other == said) {
+            Some((names, _)) => *names += &format!(", {name}"),
+            None => rows.push((name.to_string(), said)),
         }
-        Standing::NotKnown { why } => Some(format!("{}: not known: {why}", figure.name())),
-    };
-    Figure::ALL.iter().filter_map(said).collect()
+    }
+    rows.into_iter().map(|(names, said)| format!("{names}: {said}")).collect()
 }
 
 fn wall(run: &Run) -> String {

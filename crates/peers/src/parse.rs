@@ -52,13 +52,21 @@ pub fn parse(front: &Front, typed: &[String]) -> Result<Typed, String> {
     if front.trusts_any && is_secured {
         words.push("-k".to_string());
     }
+    if let Some((header, without)) = front.adds
+        && !given.contains(&without)
+        && !has_header(&words, header)
+    {
+        words.extend(["-H".to_string(), header.to_string()]);
+    }
     for (ours, value) in front.defaults {
         if !words.iter().any(|word| ours.contains(&word.as_str())) {
             words.extend([ours[0].to_string(), value.to_string()]);
         }
     }
     let words = [vec!["load".to_string(), url], words].concat();
-    Ok(Typed { words, layout })
+    let mut typed = Typed { words, layout };
+    (front.settle)(&mut typed)?;
+    Ok(typed)
 }
 
 /// The option of a word, and the value that is in the word itself: `-c50`, `--duration=3s`.
@@ -76,6 +84,13 @@ fn found<'a>(front: &'a Front, word: &str) -> Option<(&'a TypedOption, Option<St
     let (name, value) = is_short.then(|| word.split_at(2))?;
     let option = named(name).filter(|option| option.asks.takes_value())?;
     Some((option, Some(value.to_string())))
+}
+
+/// Whether a header of this name was typed.
+fn has_header(words: &[String], header: &str) -> bool {
+    let name_of = |header: &str| header.split(':').next().unwrap_or("").trim().to_ascii_lowercase();
+    let mut pairs = words.windows(2);
+    pairs.any(|pair| pair[0] == "-H" && name_of(&pair[1]) == name_of(header))
 }
 
 fn known(front: &Front) -> String {
@@ -143,6 +158,11 @@ mod tests {
             (Tool::H2load, "--h1 http://h/"),
             (Tool::Wrk, "-c4 https://h/"),
             (Tool::Oha, "-c 4 https://h/"),
+            (Tool::Wrk, "-t3 -c10 http://h/"),
+            (Tool::Hey, "-n 10 -c 4 -disable-compression http://h/"),
+            (Tool::Hey, "-z 3s -n 5 -H accept-encoding:br http://h/"),
+            (Tool::H2load, "--h1 -D 3 -n 1 -c 4 http://h/"),
+            (Tool::Oha, "--disable-keepalive --no-color -A text/html http://h/"),
         ];
         let shown = |(tool, line): (Tool, &str)| {
             let made = made(tool, line).unwrap_or_else(|why| format!("refused: {why}"));
@@ -165,6 +185,11 @@ mod tests {
             (Tool::Hey, "-h2 http://h/"),
             (Tool::Hey, "-q x http://h/"),
             (Tool::H2load, "-c 5 http://h/"),
+            (Tool::Wrk, "-t8 -c4 http://h/"),
+            (Tool::Hey, "-n 3 -c 4 http://h/"),
+            (Tool::H2load, "--h1 -n 3 -c 8 http://h/"),
+            (Tool::Hey, "-o csv http://h/"),
+            (Tool::Oha, "--output-format json http://h/"),
         ];
         let shown = |(tool, line): (Tool, &str)| {
             let why = made(tool, line).map_or_else(|why| why, |made| format!("MADE {made}"));

@@ -245,7 +245,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         errors,
         rate,
         offered_rate: None,
-        bytes: Bytes { sent: completed * 61, received: completed * 133 },
+        bytes: Bytes { sent: completed * 61, received: completed * 133, ..Bytes::default() },
         latency_ns: summary.clone(),
         latency_good_ns: Some(summary.clone()),
         service_ns: summary.clone(),

@@ -16,6 +16,7 @@
 use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::session::{Ending, Reply, RequestId, ResponseOrder, Session, Witness};
 use crate::shape::{HeadFacts, Shapes};
+use model::tick::Parts;
 
 /// Longest head that is accepted, interim responses included, bytes.
 pub const HEAD_BYTES_MAX: u64 = 64 * 1024;
@@ -34,6 +35,10 @@ pub struct Http1 {
     bytes: u64,
     /// Bytes of body or chunk still to come.
     remaining: u64,
+    /// Those of `bytes` that are not of the body.
+    framing: u64,
+    /// Of the response that was complete last.
+    parts: Parts,
 }
 
 /// How the body of a response ends (RFC 9112 section 6.3).
@@ -124,6 +129,10 @@ struct HeadSoFar {
     transfer: Transfer,
     says_close: bool,
     says_keep_alive: bool,
+    /// Bytes of the names and values of all fields.
+    fields: u32,
+    /// Whether the current value has begun: blanks before it do not count.
+    has_value: bool,
 }
 
 /// The value of all lines with Content-Length.
@@ -168,6 +177,8 @@ const FRESH: HeadSoFar = HeadSoFar {
     transfer: Transfer::Absent,
     says_close: false,
     says_keep_alive: false,
+    fields: 0,
+    has_value: false,
 };
 
 const VERSION: &[u8] = b"HTTP/1.";
@@ -201,6 +212,7 @@ impl Session for Http1 {
             self.bytes = seen.bytes as u64;
             self.head.status = seen.status;
             self.head.says_close = seen.closes;
+            self.head.fields = seen.fields;
             *input = &input[seen.bytes..];
             let response = self.begin_body(seen.framing, input, witness)?;
             if response.is_some() || input.is_empty() {
@@ -256,6 +268,11 @@ impl Session for Http1 {
         Some(fault)
     }
 
+    #[inline]
+    fn parts(&self) -> Parts {
+        self.parts
+    }
+
     // Cold: drivers without a server write once; simulations may allocate.
     fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
         let Reply { status, reason, fields, ending, body } = reply;
@@ -280,7 +297,8 @@ impl Session for Http1 {
 impl Http1 {
     /// A session on a fresh connection.
     pub fn new() -> Self {
-        Self { state: State::Start, head: FRESH, bytes: 0, remaining: 0 }
+        let (state, head, parts) = (State::Start, FRESH, Parts::default());
+        Self { state, head, bytes: 0, remaining: 0, framing: 0, parts }
     }
 
     /// Starts the body; finishes the response when the body is already in `input`.
@@ -292,6 +310,7 @@ impl Http1 {
         witness: &mut W,
     ) -> Result<Option<Response>, ProtocolError> {
         witness.head(self.head.status);
+        self.framing = self.bytes;
         match framing {
             Framing::Length(length) if length <= input.len() as u64 => {
                 let (body, rest) = input.split_at(length as usize);
@@ -347,6 +366,10 @@ impl Http1 {
     fn finish(&mut self) -> Response {
         let reusable = !self.head.says_close;
         let response = Response { status: self.head.status, bytes: self.bytes, reusable };
+        let is_announced = !matches!(self.state, State::TrailerLastLineFeed | State::UntilClose);
+        let body = self.bytes - self.framing;
+        let unannounced = if is_announced { 0 } else { body };
+        self.parts = Parts { body, fields: u64::from(self.head.fields), unannounced };
         self.state = State::Start;
         self.bytes = 0;
         response
@@ -404,10 +427,11 @@ impl Http1 {
                     if let Some(start) = whole_head.take() {
                         let bytes = &start[..start.len() - input.len()];
                         let (status, closes) = (self.head.status, self.head.says_close);
+                        let fields = self.head.fields;
                         shapes.learn(
                             bytes,
                             expect,
-                            HeadFacts { bytes: bytes.len(), status, framing, closes },
+                            HeadFacts { bytes: bytes.len(), status, framing, closes, fields },
                         );
                     }
                     if let Some(response) = self.begin_body(framing, input, witness)? {
@@ -527,6 +551,7 @@ impl Http1 {
     }
 
     fn name_byte(&mut self, byte: u8) {
+        self.head.fields += 1;
         let at = self.head.name_length as usize;
         if at < NAME_MAX {
             self.head.name[at] = byte.to_ascii_lowercase();
@@ -541,6 +566,7 @@ impl Http1 {
         head.field = if length > NAME_MAX { Field::Other } else { Field::of(&head.name[..length]) };
         (head.digits, head.value) = (Digits::None, 0);
         (head.token_length, head.is_token_over) = (0, false);
+        head.has_value = false;
         if head.field == Field::ContentLength && head.length == Length::Absent {
             head.length = Length::Empty;
         }
@@ -548,6 +574,8 @@ impl Http1 {
 
     fn value_byte(&mut self, byte: u8) {
         let head = &mut self.head;
+        head.has_value |= !matches!(byte, b' ' | b'\t');
+        head.fields += u32::from(head.has_value);
         match (head.field, byte) {
             (Field::Other, _) => {}
             (Field::ContentLength, _) => self.length_byte(byte),
@@ -657,6 +685,7 @@ impl Http1 {
         while let Some((&byte, rest)) = input.split_first() {
             *input = rest;
             self.bytes += 1;
+            self.framing += 1;
             if self.chunk_byte(byte)? {
                 return Ok(Some(self.finish()));
             }

@@ -14,6 +14,7 @@
 
 use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::sse::StreamEvent;
+use model::tick::Parts;
 
 /// Which request of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,13 @@ pub trait Session: Default {
     /// when nothing came before them.
     fn unasked(&self, _bytes: &[u8], _before: Expect) -> Option<ProtocolError> {
         None
+    }
+
+    /// What the response consists of that was complete last; nothing for a session that does not
+    /// tell.
+    #[inline]
+    fn parts(&self) -> Parts {
+        Parts::default()
     }
 
     /// Appends a response as a server would write it: for drivers and simulations without a server.

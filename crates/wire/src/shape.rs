@@ -31,6 +31,8 @@ pub(crate) struct HeadFacts {
     pub framing: Framing,
     /// Whether the connection ends after the response.
     pub closes: bool,
+    /// Bytes of the names and values of its fields, which are as long in all heads of a shape.
+    pub fields: u32,
 }
 
 /// The shapes learned on one route.
@@ -315,6 +317,7 @@ mod tests {
             status: 200,
             framing: Framing::Length(length),
             closes: false,
+            fields: 0,
         }
     }
 

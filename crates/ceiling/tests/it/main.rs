@@ -19,6 +19,7 @@ mod failures;
 mod fanout;
 mod find;
 mod fleet;
+mod fronts;
 mod journal;
 mod journal_pack;
 mod levels;

@@ -13,7 +13,7 @@ use model::fault::Fault;
 use model::histogram::sparse::{BUCKET_LAST, Sparse, values_of};
 use model::load::TARGETS_REPORTED_MAX;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
-use model::tick::{Counters, ErrorClass, Phase, StatusCodes, ThreadKind};
+use model::tick::{Counters, ErrorClass, Parts, Phase, StatusCodes, ThreadKind};
 
 /// Size limit of a tick in bytes.
 pub const TICK_BYTES_MAX: usize = ITEM_BYTES_MAX - 64;
@@ -47,6 +47,8 @@ pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u
     [&mut counters.bytes_sent, &mut counters.bytes_untaken, &mut counters.bytes_received]
         .into_iter()
         .for_each(&mut *show);
+    let Parts { body, fields, unannounced } = &mut counters.parts;
+    [body, fields, unannounced].into_iter().for_each(&mut *show);
     for check in Check::ALL {
         let mut count = counters.mismatches.get(check);
         show(&mut count);

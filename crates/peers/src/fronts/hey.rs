@@ -1,7 +1,7 @@
-//! `ceiling hey ..`: the command line and the layout of hey.
+//! `ceiling hey ..`: the command line and the layout of hey 0.1.5.
 
-use super::{COUNT, Front, Shown, bar, or_dash, steps};
-use crate::typed::{Asks, TypedOption, seconds};
+use super::{COLD, COUNT, Front, Shown, or_dash, steps};
+use crate::typed::{Asks, Typed, TypedOption, enough_requests, seconds};
 use model::tool::Tool;
 
 pub(super) const FRONT: Front = Front {
@@ -9,12 +9,17 @@ pub(super) const FRONT: Front = Front {
     example: "ceiling hey -z 10s -c 50 http://127.0.0.1:8083/read",
     options: OPTIONS,
     // A body does not make it a POST.
-    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "20s"), (&["-X"], "GET")],
+    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "20s"), (&["-X"], "GET"), COLD],
+    adds: Some(("Accept-Encoding: gzip", "-disable-compression")),
+    settle,
     trusts_any: true,
     needs: None,
     has_long_dash: true,
     layout,
 };
+
+/// Most blocks of a bar.
+const BAR: u64 = 40;
 
 const OPTIONS: &[TypedOption] = &[
     TypedOption {
@@ -61,57 +66,135 @@ const OPTIONS: &[TypedOption] = &[
         about: "a connection for each request",
     },
     TypedOption {
-        names: &["-disable-compression", "-disable-redirects"],
+        names: &["-disable-compression"],
         asks: Asks::Words(&[]),
-        about: "neither is done here",
+        about: "ask for no compressed bodies",
+    },
+    TypedOption {
+        names: &["-disable-redirects"],
+        asks: Asks::Words(&[]),
+        about: "follow none, as is always so here",
     },
     TypedOption { names: &["-x"], asks: Asks::Option("-x"), about: "proxy" },
+    TypedOption {
+        names: &["-U"],
+        asks: Asks::Made(|value| Ok(vec!["-H".into(), format!("User-Agent: {value}")])),
+        about: "User-Agent",
+    },
+    TypedOption {
+        names: &["-a"],
+        asks: Asks::NoValue("give the header; for example -H 'Authorization: Basic dTpw'"),
+        about: "user and password",
+    },
+    TypedOption {
+        names: &["-o"],
+        asks: Asks::NoValue("the summary is printed; ceiling load has -o run.json and -o run.csv"),
+        about: "an output other than the summary",
+    },
 ];
 
-fn layout(shown: &Shown<'_>) -> String {
-    let Shown { point, .. } = shown;
-    let seconds_of = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64), secs);
-    let (responses, total_s) = (shown.responses(), point.load.duration_s);
-    let rate = if total_s > 0.0 { responses as f64 / total_s } else { 0.0 };
-    let latency = &point.latency_ns;
-    let mut text = format!(
-        "\nSummary:\n  Total:\t{total_s:.4} secs\n  Slowest:\t{} secs\n  Fastest:\t{} secs\n  \
-         Average:\t{} secs\n  Requests/sec:\t{rate:.4}\n  \n",
-        seconds_of(latency.max),
-        seconds_of(latency.min),
-        seconds_of(latency.mean),
-    );
-    let bytes = point.bytes.received;
-    if let Some(each) = bytes.checked_div(responses) {
-        text += &format!("  Total data:\t{bytes} bytes\n  Size/request:\t{each} bytes\n\n");
+/// It gives each worker the same number of requests, and does not send the rest.
+fn settle(typed: &mut Typed) -> Result<(), String> {
+    enough_requests(typed)?;
+    if let (Some(requests), Some(workers @ 1..)) = (typed.count("-n"), typed.count("-c")) {
+        typed.put("-n", requests / workers * workers);
     }
-    text += "Response time histogram:\n";
+    Ok(())
+}
+
+fn layout(shown: &Shown<'_>) -> String {
+    summary(shown)
+        + "\n\nResponse time histogram:\n"
+        + &histogram(shown)
+        + "\n\nLatency distribution:\n"
+        + &distribution(shown)
+        + "\n"
+        + &details(shown)
+        + "\n"
+        + &outcomes(shown)
+}
+
+/// `Requests/sec` counts requests that failed too. The data are the bodies whose length the head
+/// announced: a chunked body counts as nothing.
+fn summary(shown: &Shown<'_>) -> String {
+    let time = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64), secs);
+    let (responses, times) = (shown.responses(), shown.times());
+    let lost: u64 = shown.errors_of_requests().into_iter().map(|(_, count)| count).sum();
+    let mut text = format!(
+        "\nSummary:\n  Total:\t{:.4} secs\n  Slowest:\t{} secs\n  Fastest:\t{} secs\n  \
+         Average:\t{} secs{}\n  Requests/sec:\t{:.4}\n  ",
+        shown.point.load.duration_s,
+        time(times.max),
+        time(times.min),
+        time(times.mean),
+        shown.untimed(),
+        shown.per_second(responses + lost),
+    );
+    let bytes = shown.arrived().announced;
+    if let Some(each) = bytes.checked_div(responses).filter(|_| bytes > 0) {
+        text += &format!("\n  Total data:\t{bytes} bytes\n  Size/request:\t{each} bytes");
+    }
+    text
+}
+
+fn histogram(shown: &Shown<'_>) -> String {
     let rows = steps(shown);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    for (end_ns, count) in rows {
-        text += &format!("  {} [{count}]\t|{}\n", &secs3(end_ns), bar(count, most, 40));
-    }
-    text += "\n\nLatency distribution:\n";
-    for share in [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99] {
+    let row = |(end_ns, count): (f64, u64)| {
+        let blocks = (count * BAR + most / 2).checked_div(most).unwrap_or(0) as usize;
+        format!("  {:.3} [{count}]\t|{}\n", end_ns / 1e9, "\u{25a0}".repeat(blocks))
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn distribution(shown: &Shown<'_>) -> String {
+    let line = |share: f64| {
         let value = or_dash(shown.quantile_ns(share), secs);
-        text += &format!("  {:.0}% in {value} secs\n", share * 100.0);
-    }
-    text += "\nStatus code distribution:\n";
+        // hey 0.1.5 prints two signs.
+        format!("  {:.0}%% in {value} secs\n", share * 100.0)
+    };
+    [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99].map(line).concat()
+}
+
+/// The time to get a connection is 0 for each request on one that is open already.
+fn details(shown: &Shown<'_>) -> String {
+    let responses = shown.responses();
+    let ([mean, min, max], opened) = shown.dialup_ns();
+    let each = mean.map(|mean| mean * opened as f64 / responses.max(1) as f64);
+    let fastest = if responses > opened { Some(0.0) } else { min };
+    let row = |name: &str, values: [Option<f64>; 3], why: &str| {
+        let cells = values.map(|value| format!("{} secs", or_dash(value, secs)));
+        format!("  {name}:\t{}{why}\n", cells.join(", "))
+    };
+    let (dialup_why, is_cut) = ("  (the longest with its handshake is not known)", max.is_none());
+    let lookup = match shown.is_address() {
+        true => row("DNS-lookup", [Some(0.0); 3], ""),
+        false => row("DNS-lookup", [None; 3], "  (names are looked up before the load)"),
+    };
+    let untold = |name: &str| row(name, [None; 3], "  (a response is timed as a whole)");
+    format!(
+        "Details (average, fastest, slowest):\n{}{lookup}{}{}{}",
+        row("DNS+dialup", [each, fastest, max], if is_cut && opened > 0 { dialup_why } else { "" }),
+        untold("req write"),
+        untold("resp wait"),
+        untold("resp read"),
+    )
+}
+
+fn outcomes(shown: &Shown<'_>) -> String {
+    let mut text = String::from("Status code distribution:\n");
     for (code, count) in shown.codes() {
         text += &format!("  [{code}]\t{count} responses\n");
     }
-    let lost: Vec<_> = point.errors.iter().filter(|(_, count)| **count > 0).collect();
+    text += "\n";
+    let lost = shown.errors_of_requests();
     if !lost.is_empty() {
-        text += "\nError distribution:\n";
-        lost.iter().for_each(|(class, count)| text += &format!("  [{count}]\t{class}\n"));
+        text += "Error distribution:\n";
+        lost.iter().for_each(|(name, count)| text += &format!("  [{count}]\t{name}\n"));
     }
-    text + "\n"
+    text + "\n\n"
 }
 
 fn secs(ns: f64) -> String {
     format!("{:.4}", ns / 1e9)
-}
-
-fn secs3(ns: f64) -> String {
-    format!("{:.3}", ns / 1e9)
 }

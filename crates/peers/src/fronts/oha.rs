@@ -1,17 +1,20 @@
-//! `ceiling oha ..`: the command line and the layout of oha.
+//! `ceiling oha ..`: the command line and the layout of oha 1.16.
 
-use super::{COUNT, Front, Shown, bar, or_dash, steps};
+use super::{COLD, COUNT, Front, Shown, or_dash, settled, steps};
 use crate::typed::{Asks, TypedOption, seconds};
-use model::run::Point;
+use model::order::OrderBy as _;
+use model::tick::ErrorClass;
 use model::tool::Tool;
-use model::units::show_bytes;
+use std::cmp::Reverse;
 
 pub(super) const FRONT: Front = Front {
     tool: Tool::Oha,
     example: "ceiling oha -z 10s -c 50 http://127.0.0.1:8083/read",
     options: OPTIONS,
     // A body does not make it a POST.
-    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "60s"), (&["-X"], "GET")],
+    defaults: &[(&["-c"], "50"), (COUNT, "200"), (&["-T"], "60s"), (&["-X"], "GET"), COLD],
+    adds: Some(("Accept-Encoding: gzip, compress, deflate, br", "--disable-compression")),
+    settle: settled,
     trusts_any: false,
     needs: None,
     has_long_dash: false,
@@ -46,6 +49,27 @@ const OPTIONS: &[TypedOption] = &[
         asks: Asks::Made(|value| Ok(vec!["-T".into(), seconds(value)?])),
         about: "a response later than this is a failure, 60s when not given (oha waits for ever)",
     },
+    TypedOption {
+        names: &["-A"],
+        asks: Asks::Made(|value| Ok(vec!["-H".into(), format!("Accept: {value}")])),
+        about: "Accept",
+    },
+    TypedOption {
+        names: &["--host"],
+        asks: Asks::Made(|value| Ok(vec!["-H".into(), format!("Host: {value}")])),
+        about: "Host header",
+    },
+    TypedOption { names: &["-x"], asks: Asks::Option("-x"), about: "proxy" },
+    TypedOption {
+        names: &["--disable-keepalive"],
+        asks: Asks::Words(&["--requests-per-conn", "1"]),
+        about: "a connection for each request",
+    },
+    TypedOption {
+        names: &["--no-color", "--disable-color"],
+        asks: Asks::Words(&[]),
+        about: "nothing has a colour here",
+    },
     TypedOption { names: &["--insecure"], asks: Asks::Words(&["-k"]), about: "any certificate" },
     TypedOption {
         names: &["--no-tui"],
@@ -55,7 +79,7 @@ const OPTIONS: &[TypedOption] = &[
     TypedOption {
         names: &["--disable-compression"],
         asks: Asks::Words(&[]),
-        about: "no compressed body is asked for here",
+        about: "ask for no compressed bodies",
     },
     TypedOption {
         names: &["-r", "--redirect"],
@@ -78,81 +102,146 @@ const OPTIONS: &[TypedOption] = &[
     },
 ];
 
+/// Most blocks of a bar.
+const BAR: u64 = 32;
+
 fn layout(shown: &Shown<'_>) -> String {
-    let Shown { point, .. } = shown;
-    let time = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64), ms);
-    let (requests, seconds) = (ended(shown), point.load.duration_s);
-    let share = |of: u64| if requests > 0 { of as f64 / requests as f64 } else { 0.0 };
-    let rate = if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
-    let latency = &point.latency_ns;
-    let each = point.bytes.received.checked_div(shown.responses()).unwrap_or(0);
-    let mut text = format!(
-        "Summary:\n  Success rate:\t{:.2}%\n  Total:\t{}\n  Slowest:\t{}\n  Fastest:\t{}\n  \
-         Average:\t{}\n  Requests/sec:\t{rate:.4}\n\n  Total data:\t{}\n  Size/request:\t{}\n  \
-         Size/sec:\t{}\n\n",
-        share(shown.responses()) * 100.0,
-        ms(seconds * 1e9),
-        time(latency.max),
-        time(latency.min),
-        time(latency.mean),
-        show_bytes(point.bytes.received as f64),
-        show_bytes(each as f64),
-        show_bytes(point.bytes.received as f64 / seconds.max(f64::MIN_POSITIVE)),
-    );
-    text += &histogram(shown);
-    text += "Response time distribution:\n";
-    for share in [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999] {
-        let value = or_dash(shown.quantile_ns(share), ms);
-        text += &format!("  {:.2}% in {value}\n", share * 100.0);
-    }
-    text + "\n\n" + &details(point) + &distributions(shown)
-}
-
-/// Requests that ended, with or without a response.
-fn ended(shown: &Shown<'_>) -> u64 {
-    let point = shown.point;
-    point.requests.completed + point.requests.failed + point.requests.unanswered
-}
-
-fn histogram(shown: &Shown<'_>) -> String {
-    let rows = steps(shown);
-    let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    let mut text = String::from("Response time histogram:\n");
-    for (end_ns, count) in rows {
-        let count_cell = format!("[{count}]");
-        text += &format!("  {:>10} {count_cell:<8} |{}\n", ms(end_ns), bar(count, most, 32));
-    }
-    text + "\n"
-}
-
-fn details(point: &Point) -> String {
-    let connect = &point.connections.connect_ns;
-    let time = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64), ms);
+    let scale = Scale::of(shown);
+    let codes: u64 = shown.codes().values().sum();
+    let cut = cut(shown);
+    let lost: u64 = shown.errors_of_requests().into_iter().map(|(_, count)| count).sum();
+    let time = |ns: Option<u64>| scale.show(ns.map(|ns| ns as f64));
+    let (times, bytes) = (shown.times(), shown.arrived().body);
+    let rate = or_dash((codes + lost > 0).then(|| codes as f64 / (codes + lost) as f64), |share| {
+        format!("{:.2}%", share * 100.0)
+    });
+    let each = bytes.checked_div(shown.responses()).map(|each| each as f64);
     format!(
-        "Details (average, fastest, slowest):\n  DNS+dialup:\t{}, {}, {}\n\n",
-        time(connect.mean),
-        time(connect.min),
-        time(connect.max)
+        "Summary:\n  Success rate:\t{rate}\n  Total:\t{}\n  Slowest:\t{}\n  Fastest:\t{}\n  \
+         Average:\t{}{}\n  Requests/sec:\t{:.4}\n\n  Total data:\t{}\n  Size/request:\t{}\n  \
+         Size/sec:\t{}\n\nResponse time histogram:\n{}\nResponse time distribution:\n{}\n\n{}\n{}",
+        scale.show(Some(shown.point.load.duration_s * 1e9)),
+        time(times.max),
+        time(times.min),
+        time(times.mean),
+        shown.untimed(),
+        shown.per_second(codes + lost + cut),
+        binary(bytes as f64),
+        or_dash(each, binary),
+        binary(shown.per_second(bytes).floor()),
+        histogram(shown, &scale),
+        distribution(shown, &scale),
+        details(shown, &scale),
+        outcomes(shown, cut)
     )
 }
 
-fn distributions(shown: &Shown<'_>) -> String {
+/// Requests in flight when the time was over, which oha cuts off and counts in the rate.
+fn cut(shown: &Shown<'_>) -> u64 {
+    let requests = &shown.point.requests;
+    let lost = shown.errors(ErrorClass::is_of_requests);
+    let ended = shown.codes().values().sum::<u64>() + lost;
+    shown.asked_s().map_or(0, |_| requests.sent.saturating_sub(ended))
+}
+
+fn histogram(shown: &Shown<'_>, scale: &Scale) -> String {
+    let rows = steps(shown);
+    let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let digits = most.to_string().len() + 2;
+    let whole = |end_ns: f64| (end_ns / scale.ns).trunc().to_string().len();
+    let width = rows.iter().map(|(end_ns, _)| whole(*end_ns)).max().unwrap_or(0) + 4;
+    let row = |(end_ns, count): (f64, u64)| {
+        let blocks = (count * BAR).checked_div(most).unwrap_or(0) as usize;
+        let (cell, bar) = (format!("[{count}]"), "\u{25a0}".repeat(blocks));
+        format!("  {:>width$.3} {} {cell:digits$} |{bar}\n", end_ns / scale.ns, scale.unit)
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn distribution(shown: &Shown<'_>, scale: &Scale) -> String {
+    let line = |share: f64| {
+        format!("  {:.2}% in {}\n", share * 100.0, scale.show(shown.quantile_ns(share)))
+    };
+    [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(line).concat()
+}
+
+/// Of requests that opened a connection.
+fn details(shown: &Shown<'_>, scale: &Scale) -> String {
+    let (dialup, opened) = shown.dialup_ns();
+    let cells = |values: [Option<f64>; 3]| values.map(|value| scale.show(value)).join(", ");
+    let is_cut = opened > 0 && dialup[1].is_none();
+    let why = if is_cut { "  (the ends with a handshake are not known)" } else { "" };
+    format!(
+        "Details (average, fastest, slowest):\n  DNS+dialup:\t{}{why}\n  DNS-lookup:\t{}  \
+         (names are looked up before the load)\n",
+        cells(dialup),
+        cells([None; 3])
+    )
+}
+
+fn outcomes(shown: &Shown<'_>, cut: u64) -> String {
     let mut text = String::from("Status code distribution:\n");
-    for (code, count) in shown.codes() {
+    let mut codes: Vec<_> = shown.codes().into_iter().collect();
+    codes.order_by_key(|(_, count)| Reverse(*count));
+    for (code, count) in codes {
         text += &format!("  [{code}] {count} responses\n");
     }
-    let lost: Vec<_> = shown.point.errors.iter().filter(|(_, count)| **count > 0).collect();
-    let unanswered = shown.point.requests.unanswered;
-    if !lost.is_empty() || unanswered > 0 {
+    let mut lost = shown.errors_of_requests();
+    lost.extend((cut > 0).then(|| ("aborted due to deadline".to_string(), cut)));
+    lost.order_by_key(|(_, count)| Reverse(*count));
+    if !lost.is_empty() {
         text += "\nError distribution:\n";
-        lost.iter().for_each(|(class, count)| text += &format!("  [{count}] {class}\n"));
-        if unanswered > 0 {
-            text += &format!("  [{unanswered}] without a response when the drain ended\n");
-        }
+        lost.iter().for_each(|(name, count)| text += &format!("  [{count}] {name}\n"));
     }
     text
 }
 
-fn ms(ns: f64) -> String {
-    format!("{:.4} ms", ns / 1e6)
+/// The one unit in which all times are printed.
+struct Scale {
+    ns: f64,
+    unit: &'static str,
+}
+
+impl Scale {
+    /// The largest below the slowest response.
+    fn of(shown: &Shown<'_>) -> Self {
+        let units = [
+            (3600e9, "hr"),
+            (600e9, "10 min"),
+            (60e9, "min"),
+            (10e9, "10 sec"),
+            (1e9, "sec"),
+            (1e6, "ms"),
+            (1e3, "us"),
+        ];
+        let slowest_ns = shown.times().max.unwrap_or(0) as f64;
+        let (ns, unit) = units.into_iter().find(|(ns, _)| slowest_ns > *ns).unwrap_or((1.0, "ns"));
+        Self { ns, unit }
+    }
+
+    fn show(&self, ns: Option<f64>) -> String {
+        let value = or_dash(ns, |ns| format!("{:.4}", ns / self.ns));
+        format!("{value} {}", self.unit)
+    }
+}
+
+/// Bytes as oha prints them.
+fn binary(bytes: f64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let found = units.into_iter().find(|(_, bits)| bytes >= f64::from(1 << bits));
+    found.map_or_else(
+        || format!("{bytes:.0} B"),
+        |(unit, bits)| format!("{:.2} {unit}", bytes / f64::from(1 << bits)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_written_as_oha_writes_them() {
+        let sizes = [0.0, 16.0, 1023.0, 307_568.0, 3.0 * 1024.0 * 1024.0].map(binary);
+        assert_eq!(sizes, ["0 B", "16 B", "1023 B", "300.36 KiB", "3.00 MiB"]);
+    }
 }

@@ -1,7 +1,9 @@
-//! `ceiling wrk ..`: the command line and the layout of wrk.
+//! `ceiling wrk ..`: the command line and the layout of wrk 4.2.
 
-use super::{Front, Shown, TIME, or_dash};
-use crate::typed::{Asks, HEADER, TypedOption, seconds};
+use super::{COLD, Front, Shown, TIME, or_dash};
+use crate::typed::{Asks, HEADER, Typed, TypedOption, seconds};
+use model::series::Moments;
+use model::tick::ErrorClass;
 use model::tool::Tool;
 
 pub(super) const FRONT: Front = Front {
@@ -9,6 +11,8 @@ pub(super) const FRONT: Front = Front {
     example: "ceiling wrk -t2 -c100 -d30s --latency http://127.0.0.1:8083/read",
     options: OPTIONS,
     defaults: DEFAULTS,
+    adds: None,
+    settle,
     trusts_any: true,
     needs: None,
     has_long_dash: false,
@@ -17,7 +21,7 @@ pub(super) const FRONT: Front = Front {
 
 /// What wrk does when nothing is typed.
 pub(super) const DEFAULTS: &[(&[&str], &str)] =
-    &[(&["-t"], "2"), (&["-c"], "10"), (TIME, "10s"), (&["-T"], "2s")];
+    &[(&["-t"], "2"), (&["-c"], "10"), (TIME, "10s"), (&["-T"], "2s"), COLD];
 
 const OPTIONS: &[TypedOption] = &[CONNECTIONS, THREADS, DURATION, LATENCY, TIMEOUT, HEADER, SCRIPT];
 
@@ -52,13 +56,31 @@ pub(super) const SCRIPT: TypedOption = TypedOption {
     about: "a script",
 };
 
+/// Each thread opens as many connections as the others: what is left over is not opened, and it is
+/// printed as it was typed.
+pub(super) fn settle(typed: &mut Typed) -> Result<(), String> {
+    let (Some(connections), Some(threads)) = (typed.count("-c"), typed.count("-t")) else {
+        return Ok(());
+    };
+    if connections < threads {
+        return Err(format!(
+            "-c {connections} with -t {threads}: every thread needs a connection; for example -t \
+             {connections} -c {connections}"
+        ));
+    }
+    if threads > 0 && !connections.is_multiple_of(threads) {
+        typed.layout.insert("-c", connections.to_string());
+        typed.put("-c", connections / threads * threads);
+    }
+    Ok(())
+}
+
 fn layout(shown: &Shown<'_>) -> String {
     let mut text = head(shown) + &moments(shown);
     if shown.has("--latency") {
         text += "  Latency Distribution\n";
         for share in [0.5, 0.75, 0.9, 0.99] {
-            let value = or_dash(shown.quantile_ns(share), |ns| time(ns / 1e3));
-            text += &format!("{:>7.0}% {value:>9}\n", share * 100.0);
+            text += &format!("{:>7.0}%{}\n", share * 100.0, quantile(shown, share));
         }
     }
     text + &foot(shown)
@@ -67,116 +89,108 @@ fn layout(shown: &Shown<'_>) -> String {
 /// `Running 10s test @ http://..` and what was requested.
 pub(super) fn head(shown: &Shown<'_>) -> String {
     let load = &shown.point.load;
+    let asked_s = shown.asked_s().unwrap_or(load.duration_s).round();
+    let connections = shown.typed.layout.get("-c").cloned();
     format!(
-        "Running {}s test @ {}\n  {} threads and {} connections\n",
-        load.duration_s.round(),
+        "Running {} test @ {}\n  {} threads and {} connections\n",
+        scaled(asked_s, 60.0, &["s", "m"], 0),
         shown.run.record.target.url,
         load.threads,
-        load.connections
+        connections.unwrap_or_else(|| load.connections.to_string())
     )
 }
 
-/// The rows of latency and rate. The rate is of one thread, in tenths of a second.
+/// The rows of latency and rate. The rate is that of one thread in a tenth of a second.
 pub(super) fn moments(shown: &Shown<'_>) -> String {
-    let latency = &shown.point.latency_ns;
+    let times = shown.times();
     let time_of = |ns: Option<u64>| or_dash(ns.map(|ns| ns as f64 / 1e3), time);
-    let within = or_dash(shown.within_stdev(), |share| format!("{:.2}%", share * 100.0));
-    let each = 10.0 / f64::from(shown.point.load.threads.max(1));
-    let rates: Vec<f64> = shown.point.per_100ms.iter().map(|count| *count as f64 * each).collect();
-    let spread = Spread::of(&rates);
-    let rate = |pick: fn(&Spread) -> f64| or_dash(spread.as_ref().map(pick), metric);
-    let inside =
-        or_dash(spread.as_ref().map(|one| one.within), |share| format!("{:.2}%", share * 100.0));
+    let row = |name: &str, [mean, stdev, max]: [String; 3], within: Option<f64>| {
+        let within = or_dash(within, |share| format!("{:.2}%", share * 100.0));
+        let cells = [aligned(&mean, 8), aligned(&stdev, 10), aligned(&max, 9)];
+        format!("    {name:10}{}{within:>9}", cells.concat())
+    };
+    let rates = shown.point.client_loop.worker_rates;
+    let rate = |pick: fn(&Moments) -> f64| or_dash(rates.as_ref().map(pick), metric);
     format!(
-        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n\
-         {:>11} {:>9} {:>9} {:>8} {within:>8}\n{:>11} {:>9} {:>9} {:>8} {inside:>8}\n",
-        "Latency",
-        time_of(latency.mean),
-        time_of(latency.stdev),
-        time_of(latency.max),
-        "Req/Sec",
-        rate(|one| one.mean),
-        rate(|one| one.stdev),
-        rate(|one| one.max),
+        "  Thread Stats{:>6}{:>11}{:>8}{:>12}\n{}{}\n{}\n",
+        "Avg",
+        "Stdev",
+        "Max",
+        "+/- Stdev",
+        row("Latency", [times.mean, times.stdev, times.max].map(time_of), shown.within_stdev()),
+        shown.untimed(),
+        row(
+            "Req/Sec",
+            [rate(|one| one.mean), rate(|one| one.stdev), rate(|one| one.max)],
+            rates.map(|one| one.within)
+        )
     )
 }
 
-/// Totals, errors and rates.
+/// A percentile, with the spaces of its column.
+pub(super) fn quantile(shown: &Shown<'_>, share: f64) -> String {
+    let value = or_dash(shown.quantile_ns(share), |ns| time(ns / 1e3));
+    aligned(&value, 10).trim_end().to_string()
+}
+
+/// Totals, errors and rates. The bytes are those of whole responses: head, framing and body.
 pub(super) fn foot(shown: &Shown<'_>) -> String {
-    let point = shown.point;
-    let seconds = point.load.duration_s;
-    let (requests, bytes) = (shown.responses(), point.bytes.received);
-    let mut text =
-        format!("  {requests} requests in {seconds:.2}s, {} read\n", binary(bytes as f64));
-    let lost = [
-        shown.errors(&["connect"]),
-        shown.errors(&["reset", "parse", "unsolicited"]),
-        0,
-        shown.errors(&["timeout"]),
-    ];
-    if lost.iter().any(|count| *count > 0) {
-        let [connect, read, write, timeout] = lost;
+    let (requests, bytes) = (shown.responses(), shown.arrived().received);
+    let duration = time(shown.point.load.duration_s * 1e6);
+    let mut text = format!("  {requests} requests in {duration}, {} read\n", binary(bytes as f64));
+    let is_timeout = |class| class == ErrorClass::Timeout;
+    let connect = shown.errors(|class| !class.is_of_requests());
+    let read = shown.errors(|class| class.is_of_requests() && !is_timeout(class));
+    let timeout = shown.errors(is_timeout);
+    if connect + read + timeout > 0 {
         text += &format!(
-            "  Socket errors: connect {connect}, read {read}, write {write}, timeout {timeout}\n"
+            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n"
         );
     }
-    let bad: u64 = ["4xx", "5xx"].iter().filter_map(|class| point.status.get(*class)).sum();
-    if bad > 0 {
-        text += &format!("  Non-2xx or 3xx responses: {bad}\n");
+    let [_, _, bad_4xx, bad_5xx] = shown.classes();
+    if bad_4xx + bad_5xx > 0 {
+        text += &format!("  Non-2xx or 3xx responses: {}\n", bad_4xx + bad_5xx);
     }
-    let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     text + &format!(
-        "Requests/sec: {:>10.2}\nTransfer/sec: {:>12}\n",
-        per_second(requests as f64),
-        binary(per_second(bytes as f64))
+        "Requests/sec: {:>9.2}\nTransfer/sec: {:>11}\n",
+        shown.per_second(requests),
+        binary(shown.per_second(bytes))
     )
 }
 
-/// Moments of some rates.
-struct Spread {
-    mean: f64,
-    stdev: f64,
-    max: f64,
-    within: f64,
-}
-
-impl Spread {
-    fn of(rates: &[f64]) -> Option<Self> {
-        if rates.is_empty() {
-            return None;
-        }
-        let count = rates.len() as f64;
-        let mean = rates.iter().sum::<f64>() / count;
-        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / count;
-        let (stdev, max) = (variance.sqrt(), rates.iter().copied().fold(0.0, f64::max));
-        let within = rates.iter().filter(|rate| (**rate - mean).abs() <= stdev).count();
-        Some(Self { mean, stdev, max, within: within as f64 / count })
-    }
+/// A figure in a column of `width`, aligned by its digits: two places are for the unit.
+fn aligned(figure: &str, width: usize) -> String {
+    let letters = figure.bytes().rev().take(2).filter(u8::is_ascii_alphabetic).count();
+    let width = width - 2 + letters;
+    format!("{figure:>width$}{}", " ".repeat(2 - letters))
 }
 
 /// Microseconds as wrk prints a time.
 pub(super) fn time(us: f64) -> String {
-    scaled(us, &[("us", 1e3), ("ms", 1e3), ("s", 60.0), ("m", 60.0), ("h", f64::INFINITY)])
+    match us {
+        us if us >= 1e6 => scaled(us / 1e6, 60.0, &["s", "m"], 2),
+        us => scaled(us, 1e3, &["us", "ms"], 2),
+    }
 }
 
 /// A number as wrk prints it.
 fn metric(value: f64) -> String {
-    scaled(value, &[("", 1e3), ("k", 1e3), ("M", 1e3), ("G", f64::INFINITY)])
+    scaled(value, 1e3, &["", "k", "M", "G", "T"], 2)
 }
 
 /// Bytes as wrk prints them.
 fn binary(bytes: f64) -> String {
-    scaled(bytes, &[("B", 1024.0), ("KB", 1024.0), ("MB", 1024.0), ("GB", f64::INFINITY)])
+    scaled(bytes, 1024.0, &["B", "KB", "MB", "GB", "TB"], 2)
 }
 
-fn scaled(mut value: f64, units: &[(&str, f64)]) -> String {
-    for (unit, next) in units {
-        if value < *next {
-            return format!("{value:.2}{unit}");
-        }
-        value /= next;
+/// wrk takes the next unit from 85 % of it on, and none after the last of these.
+fn scaled(mut value: f64, scale: f64, units: &[&str], digits: usize) -> String {
+    let mut unit = 0;
+    while unit + 1 < units.len() && value >= scale * 0.85 {
+        value /= scale;
+        unit += 1;
     }
-    format!("{value:.2}")
+    format!("{value:.digits$}{}", units[unit])
 }
 
 #[cfg(test)]
@@ -185,8 +199,18 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_wrk_writes_them() {
-        assert_eq!([time(635.91), time(1010.0), time(2.5e6)], ["635.91us", "1.01ms", "2.50s"]);
-        assert_eq!([metric(56_200.0), metric(351.5)], ["56.20k", "351.50"]);
-        assert_eq!([binary(91_249.0), binary(12.0)], ["89.11KB", "12.00B"]);
+        let times = [635.91, 1010.0, 900_000.0, 2.5e6, 120e6].map(time);
+        assert_eq!(times, ["635.91us", "1.01ms", "900.00ms", "2.50s", "2.00m"]);
+        assert_eq!([metric(56_200.0), metric(351.5), metric(960.0)], ["56.20k", "351.50", "0.96k"]);
+        let sizes = [91_249.0, 12.0, 900.0, 3.0 * 1024f64.powi(5)].map(binary);
+        assert_eq!(sizes, ["89.11KB", "12.00B", "0.88KB", "3072.00TB"]);
+        let durations = [10.0, 50.0, 60.0, 3600.0].map(|s| scaled(s, 60.0, &["s", "m"], 0));
+        assert_eq!(durations, ["10s", "50s", "1m", "60m"]);
+    }
+
+    #[test]
+    fn columns_are_aligned_by_digits() {
+        let cells = ["4.30ms", "635.91us", "1.20", "56.20k", "-"].map(|one| aligned(one, 10));
+        assert_eq!(cells, ["    4.30ms", "  635.91us", "    1.20  ", "   56.20k ", "       -  "]);
     }
 }
