@@ -353,7 +353,7 @@ mod tests {
     /// What a shell does with one command of an export; the interrupts are those of a made-up host.
     fn is_run(shell: &str, command: &str, made: &MadeUp) -> bool {
         let below = made.host().root.path(INTERRUPTS);
-        let command = command.replace(INTERRUPTS, &format!("{}/", below.display()));
+        let command = command.replace(INTERRUPTS, &format!("'{}'/", below.display()));
         let run = std::process::Command::new(shell).args(["-c", &command]).output().unwrap();
         let error = String::from_utf8_lossy(&run.stderr).into_owned();
         assert_eq!(run.status.success(), error.is_empty(), "{shell}: {error}");

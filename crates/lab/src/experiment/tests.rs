@@ -158,7 +158,7 @@ fn a_service_that_dies_fails_its_cell_also_with_a_kept_server() {
     for design in ["", "[design]\nblocks = 1\nrestart = \"block\"\norder = \"plan\"\n"] {
         let scratch = Scratch::new();
         let number = scratch.0.join("number");
-        let service = format!("echo $$ > {}\n{}", number.display(), faithful());
+        let service = format!("echo $$ > \"{}\"\n{}", number.display(), faithful());
         let targets = targets(&faithful(), &service);
         let cell = |name: &str| format!("[[cell]]\nname = \"{name}\"\nserver.services = [\"s\"]\n");
         let plan = plan(&format!("{}{}{design}", cell("a"), cell("b")), &targets);
@@ -246,7 +246,7 @@ fn a_server_and_the_neighbours_of_the_generator_are_where_the_plan_says() {
 #[test]
 fn a_service_is_shared_by_cells_and_its_address_is_filled_in() {
     let scratch = Scratch::new();
-    let service = format!("echo begun >> {}/begun\n{}", scratch.0.display(), faithful());
+    let service = format!("echo begun >> \"{}/begun\"\n{}", scratch.0.display(), faithful());
     let targets = targets(&faithful(), &service);
     let plan = plan(
         "[[cell]]\nname = \"a\"\nserver = { target = \"t\", services = [\"s\"], args = \

@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn its_files_are_there_and_its_output_is_read() {
         let folder = Folder::make("test").unwrap();
-        let script = format!("cat {}/note; echo wrong >&2; exit 3", folder.path().display());
+        let script = format!("cat '{}/note'; echo wrong >&2; exit 3", folder.path().display());
         let ended = end(started(&script, &folder));
         assert_eq!((ended.code, ended.how().as_str()), (Some(3), "exit code 3"));
         let order = Order::of(Vec::new());
