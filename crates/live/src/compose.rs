@@ -7,6 +7,9 @@ use report::page::{Block, Tone};
 use report::progress::{LevelInfo, Pace, level_words, point_line};
 use std::time::Instant;
 
+/// Columns of the line of a level: pages wrap it.
+const COLUMNS: usize = 200;
+
 /// Makes messages, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Composer {
@@ -44,7 +47,7 @@ impl Composer {
             Event::Notice(text) => Message::Notice { text: text.clone() },
             Event::Point(point) => {
                 let pace = Pace { elapsed_s: t_s, ..Pace::default() };
-                let line = |info: &LevelInfo| point_line(info, &pace, point);
+                let line = |info: &LevelInfo| point_line(info, &pace, point, COLUMNS);
                 Message::Point { text: self.level.as_ref().map(line)?, t_s }
             }
             Event::Present(run) => Message::Present { t_s, conclusion: conclusion(run) },

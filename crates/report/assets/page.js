@@ -35,7 +35,8 @@
   unfold();
 
   // A region that scrolls sideways also says so in words, until its end has been seen.
-  const regions = "section > .scroll, section > details > .scroll, section > details > details > .scroll";
+  const places = ["section", "section > details", "section > details > details"];
+  const regions = places.map((place) => `${place} > .scroll`).join(", ");
   for (const region of document.querySelectorAll(regions)) {
     const more = document.createElement("p");
     more.className = "more";

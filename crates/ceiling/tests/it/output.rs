@@ -34,12 +34,12 @@ fn a_load_is_less_than_a_screen_whatever_the_server_does() {
         let url = server.url("/a/path?with=a&query");
         let load = [&["load", url.as_str()][..], &FEW].concat();
         let said = run(&load);
-        assert_brief(&said, 18);
+        assert_brief(&said, 24);
         for word in ["Rate ", "Responses ", "Total ", "CPU ", "Wall "] {
             assert!(said.stdout.contains(word), "{word} in {}", said.stdout);
         }
         let verbose = run(&[&load[..], &["-v"]].concat());
-        assert!(verbose.stdout.contains("\nEvidence\n"), "{}", verbose.stdout);
+        assert!(verbose.stdout.contains("\nLevels\n"), "{}", verbose.stdout);
         assert!(!verbose.stdout.contains("\nSetup\n"), "{}", verbose.stdout);
         assert!(run(&[&load[..], &["-vv"]].concat()).stdout.contains("\nSetup\n"));
     }
@@ -81,7 +81,7 @@ fn a_log_has_one_line_for_each_level_that_has_ended() {
     // A level that is not steady is visited again.
     assert!((3..=6).contains(&levels.count()), "{}", said.stderr);
     assert!(!said.stderr.contains(['\r', '\x1b']), "nothing is drawn over: {}", said.stderr);
-    assert_brief(&said, 12 + said.stderr.lines().count());
+    assert_brief(&said, 17 + said.stderr.lines().count());
 }
 
 /// The commands that a run proposes, pasted into a POSIX shell, send the same requests.

@@ -1,6 +1,7 @@
 //! A8: the server closes connections after few requests, and each new connection costs a handshake.
 //!
-//! Signals: connections opened again per response, connections in the accept queue, time to connect.
+//! Signals: connections opened again per response, connections in the accept queue, time to
+//! connect.
 //! Rule: more than one connection was reopened per 100 responses although the load closes none and
 //! none of these was given up for bytes that were no response or not asked for,
 //! both sides have CPU to spare, and connecting takes the time: the accept queue holds on average
