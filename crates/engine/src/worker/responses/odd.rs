@@ -40,8 +40,8 @@ impl Early {
 
 impl<S: Session> Books<'_, S> {
     /// The session refused what came: `at` is where in `input`. `before` describes the request of
-    /// the response before it, if there was one. What came in the same read as
-    /// that response is more of it; what came later may be the response that is due, and garbled.
+    /// the response before it, if there was one. What came in the same read as that response is
+    /// more of it; what came later may be the response that is due, and garbled.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
