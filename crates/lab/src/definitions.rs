@@ -143,25 +143,27 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "points[].requests",
         "Requests sent in the measured window and their outcome, in it or later: sent = completed \
          + failed + unanswered. completed: whole response with status 2xx or 3xx and no failed \
-         check. failed: whole response with another status or a failed check, or an error of class \
-         timeout, reset, closed, parse or unsolicited. unanswered: no whole response when the drain ended. The \
-         drain lasts at most as long as the time-out (-T) and ends when nothing is in flight, so \
-         there are unanswered requests only where it was cut short: the run was interrupted, or \
-         they could not change the result of a trial of a search. planned: the number requested \
-         (-n), or in open loop the number due in the window; else null. unsent: planned and never \
-         sent, so that planned = sent + unsent. waited: sent, but without a free slot when they \
-         were due. arrived: good responses that arrived in the window, those to requests of the \
-         warm-up included: the count behind rate, series and per_100ms; null in older records. early: \
-         had a response, with any status, before the kernel had taken the whole request; their \
-         service time ends before the request does. cut: those of them that are completed although \
-         the connection ended before the rest was sent. Both are absent when zero.",
+         check. failed: whole response with another status or a failed check, or an error of \
+         class timeout, reset, closed, parse or unsolicited. unanswered: no whole response when \
+         the drain ended. The drain lasts at most as long as the time-out (-T) and ends when \
+         nothing is in flight, so there are unanswered requests only where it was cut short: the \
+         run was interrupted, or they could not change the result of a trial of a search. \
+         planned: the number requested (-n), or in open loop the number due in the window; else \
+         null. unsent: planned and never sent, so that planned = sent + unsent. waited: sent, but \
+         without a free slot when they were due. arrived: good responses that arrived in the \
+         window, those to requests of the warm-up included: the count behind rate, series and \
+         per_100ms; null in older records. early: had a response, with any status, before the \
+         kernel had taken the whole request; their service time ends before the request does. \
+         cut: those of them that are completed although the connection ended before the rest was \
+         sent. Both are absent when zero.",
     ),
     (
         "points[].errors",
         "Classes timeout, reset, closed, parse and unsolicited count requests and are part of \
          requests.failed. unsolicited: bytes came before their response that no request had asked \
-         for; those behind a malformed response have its class, parse. Classes connect, tls, ports and fds count connection attempts since \
-         the level was ordered and are not requests.",
+         for; those behind a malformed response have its class, parse. Classes connect, tls, \
+         ports and fds count connection attempts since the level was ordered and are not \
+         requests.",
     ),
     (
         "points[].status",
@@ -249,8 +251,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].service_ns",
-        "From the instant the first byte of the request was passed to the kernel to the last byte of \
-         its response, which may come before the rest of the request is sent (requests.early). \
+        "From the instant the first byte of the request was passed to the kernel to the last byte \
+         of its response, which may come before the rest of the request is sent (requests.early). \
          In closed loop the same as latency_ns. censored: as in latency_ns, without unsent \
          requests.",
     ),
@@ -287,13 +289,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].status_codes",
-        "Complete responses to requests of the window by status code, from 200 to 999; codes above \
-         599 count in status as 5xx (RFC 9110, section 15).",
+        "Complete responses to requests of the window by status code, from 200 to 999; codes \
+         above 599 count in status as 5xx (RFC 9110, section 15).",
     ),
     (
         "points[].error_codes",
-        "Those of status_codes that failed by their status: 400 and above, unless --check-status or a \
-         check of the target calls the status good.",
+        "Those of status_codes that failed by their status: 400 and above, unless --check-status \
+         or a check of the target calls the status good.",
     ),
     (
         "points[].unseen_ns",
@@ -329,17 +331,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].connections",
-        "unsolicited: connections that were closed because bytes arrived that no request had asked \
-         for, other than empty lines, which are ignored; requests in flight on them fail with class \
-         unsolicited. faults: connections that were given up for what came on them, by reason, \
-         warm-up included: not-http, bad-status, bad-header, head-too-long, bad-length, bad-chunk, \
-         switched, truncated (class parse), stalled (class timeout, part of a response had come), \
-         and for unsolicited bytes extra-response, body-of-head, body-of-204 (or 304), body-of-1xx \
-         and beyond-length; absent when there are none. The first of each is in samples. asked: \
-         slots of the level. opened: slots that were open at least once. served: slots that got at \
-         least one response of the window, with any status. failed: slots whose every attempt failed. reopened: further successful \
-         attempts. connect_ns: time from connect() to established, successful attempts since the \
-         level was ordered; with a proxy until it agreed to the tunnel, without the TLS handshake.",
+        "unsolicited: connections that were closed because bytes arrived that no request had \
+         asked for, other than empty lines, which are ignored; requests in flight on them fail \
+         with class unsolicited. faults: connections that were given up for what came on them, by \
+         reason, warm-up included: not-http, bad-status, bad-header, head-too-long, bad-length, \
+         bad-chunk, switched, truncated (class parse), stalled (class timeout, part of a response \
+         had come), and for unsolicited bytes extra-response, body-of-head, body-of-204 (or 304), \
+         body-of-1xx and beyond-length; absent when there are none. The first of each is in \
+         samples. asked: slots of the level. opened: slots that were open at least once. served: \
+         slots that got at least one response of the window, with any status. failed: slots whose \
+         every attempt failed. reopened: further successful attempts. connect_ns: time from \
+         connect() to established, successful attempts since the level was ordered; with a proxy \
+         until it agreed to the tunnel, without the TLS handshake.",
     ),
     (
         "points[].connections.handshakes",
@@ -496,11 +499,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].bytes",
-        "Of the requests sent in the window what the kernel took, so without the rest of those that \
-         were cut off; and whole responses to them: head, framing and body. \
-         No TLS records, no TCP, IP or Ethernet headers. arrived: of the responses that arrived in \
-         the window (cpu.answers); body: their bodies without the marks of chunks; announced: the \
-         bodies with a Content-Length; fields: names and values of header fields, without trailers.",
+        "Of the requests sent in the window what the kernel took, so without the rest of those \
+         that were cut off; and whole responses to them: head, framing and body. No TLS records, \
+         no TCP, IP or Ethernet headers. arrived: of the responses that arrived in the window \
+         (cpu.answers); body: their bodies without the marks of chunks; announced: the bodies with \
+         a Content-Length; fields: names and values of header fields, without trailers.",
     ),
     (
         "points[].cpu.answers",

@@ -178,8 +178,8 @@ pub struct Point {
     /// it good.
     #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
-    /// The first response with each status that is not 2xx, of each check that failed, and the first
-    /// of what was no response, by [`Fault`]; of the warm-up too.
+    /// The first response with each status that is not 2xx, of each check that failed, and the
+    /// first of what was no response, by [`Fault`]; of the warm-up too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<ResponseSample>,
     /// Responses with a good status that failed another check, and those with status 2xx or 3xx

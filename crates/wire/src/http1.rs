@@ -366,7 +366,10 @@ impl Http1 {
     fn finish(&mut self) -> Response {
         let reusable = !self.head.says_close;
         let response = Response { status: self.head.status, bytes: self.bytes, reusable };
-        let is_announced = !matches!(self.state, State::TrailerLastLineFeed | State::UntilClose);
+        let is_announced = !matches!(
+            self.state,
+            State::TrailerStart | State::TrailerLastLineFeed | State::UntilClose
+        );
         let body = self.bytes - self.framing;
         let unannounced = if is_announced { 0 } else { body };
         self.parts = Parts { body, fields: u64::from(self.head.fields), unannounced };

@@ -176,9 +176,8 @@ fn what_the_rfc_lets_a_client_read_is_read() {
 fn a_shape_is_not_taken_for_a_head_that_means_something_else() {
     let chunk = "5\r\nhello\r\n0\r\n\r\n";
     let both = |length: &str| {
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}"
-        )
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n");
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunk}")
     };
     let folded = |end: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: a,\r\n b:{end}\r\n\r\nhello")

@@ -349,8 +349,8 @@ impl Uring {
         };
         let bytes = &bytes[connection.sending.start..connection.sending.end];
         let tag = Operation::Send.tag(slot, connection.generation);
-        // Without a completion the kernel must go on by itself. With one, each part that it takes is
-        // known, so that what it never took is known too.
+        // Without a completion the kernel must go on by itself. With one, each part that it takes
+        // is known, so that what it never took is known too.
         let is_quiet = flags.contains(squeue::Flags::SKIP_SUCCESS);
         let more = if is_quiet { libc::MSG_WAITALL } else { 0 };
         let entry = opcode::Send::new(Fixed(slot), bytes.as_ptr(), bytes.len() as u32)

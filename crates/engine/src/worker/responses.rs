@@ -222,10 +222,8 @@ impl<S: Session> Books<'_, S> {
                     break;
                 }
                 Err(error) => {
-                    let at = before.len() - input.len();
-                    let is_first = state.responses + u64::from(landed) == 0;
-                    let last = (!is_first).then(|| self.before(batch.position));
-                    let read = (before, at);
+                    let read = (before, before.len() - input.len());
+                    let last = self.before(batch.position);
                     cause = Some(self.refuse((&state.session, last), error, read, at_ns));
                     break;
                 }

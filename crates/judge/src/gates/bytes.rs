@@ -1,16 +1,15 @@
-//! At least 98 % of the bytes read from sockets belong to responses, and no response is one that no
-//! request asked for.
+//! At least 98 % of the bytes read from sockets belong to responses, and no response is one that
+//! no request asked for.
 //!
 //! Bytes that arrive while no request is in flight are counted separately, and so are late
-//! responses to an earlier level. Empty lines after a response are skipped; after anything else that
-//! is not the response to a request the worker closes the connection and counts it as unsolicited.
-//! With one request in flight per connection, bytes that are no response (a body of 204 or HEAD, one
+//! responses to an earlier level. Empty lines after a response are skipped; after anything else
+//! that no request asked for the worker closes the connection and counts it as unsolicited. With
+//! one request in flight per connection, bytes that are no response (a body of 204 or HEAD, one
 //! longer than announced) come after a response that was booked rightly. In a pipeline, and where
 //! the bytes are a whole response, those before may have been booked with the wrong requests: the
-//! gate breaks. Bytes of responses that were
-//! cut off, came too late or were not HTTP belong to no response. Each request that failed or got
-//! no response may explain two mean responses. A larger difference breaks the gate: the parser may
-//! have lost its place.
+//! gate breaks. Bytes of responses that were cut off, came too late or were not HTTP belong to no
+//! response. Each request that failed or got no response may explain two mean responses. A larger
+//! difference breaks the gate: the parser may have lost its place.
 
 use super::Checked;
 use crate::case::Case;

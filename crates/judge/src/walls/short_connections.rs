@@ -3,12 +3,12 @@
 //! Signals: connections opened again per response, connections in the accept queue, time to
 //! connect.
 //! Rule: more than one connection was reopened per 100 responses although the load closes none and
-//! none of these was given up for bytes that were no response or not asked for,
-//! both sides have CPU to spare, and connecting takes the time: the accept queue holds on average
-//! more than 10 % as many connections as there are requests in flight, or connecting takes over 10
-//! % of the life of a connection. There must be free places to serve: if all threads are at work, a
-//! pool of workers is full (A2), or most requests are at another service, a connection waits for a
-//! place and not for its handshake.
+//! none of these was given up for bytes that were no response or not asked for, both sides have CPU
+//! to spare, and connecting takes the time: the accept queue holds on average more than 10 % as
+//! many connections as there are requests in flight, or connecting takes over 10 % of the life of a
+//! connection. There must be free places to serve: if all threads are at work, a pool of workers is
+//! full (A2), or most requests are at another service, a connection waits for a place and not for
+//! its handshake.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
 //! mentions this one), A2 (requests on connections that are not accepted yet also wait unread), K1,
 //! K2, C7 (walls that short connections lead to; looked at first), a server that fails and closes

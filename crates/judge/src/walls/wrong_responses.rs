@@ -2,9 +2,10 @@
 //!
 //! Signals: responses with a status 2xx or 3xx that failed a check (--check-*), or that came before
 //! their request was out and ended it.
-//! Rule: the gate `checks` breaks: more than 0.1 % of them; or the gate `early`: more than 1 %. Such responses are failures and not
-//! part of the rate, but a server that serves something else is not at its ceiling. It is the
-//! verdict only if no other cause is known. Error statuses, resets and timeouts are results.
+//! Rule: the gate `checks` breaks: more than 0.1 % of them; or the gate `early`: more than 1 %.
+//! Such responses are failures and not part of the rate, or answer only a part of a request; a
+//! server that serves something else is not at its ceiling. It is the verdict only if no other
+//! cause is known. Error statuses, resets and timeouts are results.
 //! Mimics: a check that is wrong; a login page or a maintenance page; a truncated body.
 //! Confirm: look at one response.
 //! Source: RFC 9110 section 15.

@@ -40,13 +40,13 @@ impl Early {
 
 impl<S: Session> Books<'_, S> {
     /// The session refused what came: `at` is where in `input`. `before` describes the request of
-    /// the response before it, if there was one on this connection. What came in the same read as
-    /// that response is more of it; what came later may be the response that is due, and garbled.
+    /// the response before it, if there was one. What came in the same read as that response is
+    /// more of it; what came later may be the response that is due, and garbled.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
         &mut self,
-        (session, before): (&S, Option<Expect>),
+        (session, before): (&S, Expect),
         error: ProtocolError,
         (input, at): (&[u8], usize),
         at_ns: u64,
@@ -55,7 +55,7 @@ impl<S: Session> Books<'_, S> {
         let line = &input[begin..];
         let is_behind = error == ProtocolError::NotHttp && !line.starts_with(b"HTTP/");
         let is_later = input.len() == self.offered;
-        let unasked = before.filter(|_| is_behind).and_then(|before| session.unasked(line, before));
+        let unasked = if is_behind { session.unasked(line, before) } else { None };
         let unasked = unasked.filter(|fault| *fault != ProtocolError::LongBody || !is_later);
         let fault = unasked.unwrap_or(error);
         let progress = session.progress();

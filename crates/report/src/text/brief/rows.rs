@@ -313,7 +313,8 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
         statuses(point).into_iter().filter(|(_, count)| *count as f64 >= HINT_MIN * all as f64);
     let hint_of = |(status, _): (String, u64)| {
         let is_it = |sample: &&ResponseSample| {
-            sample.check.is_none() && sample.status.to_string() == status
+            let is_whole = sample.check.is_none() && sample.fault.is_none();
+            is_whole && sample.status.to_string() == status
         };
         // An error status that a check asks for is what was expected.
         let is_wanted = status.as_str() >= "400" && !point.error_codes.contains_key(&status);
