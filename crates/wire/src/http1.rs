@@ -364,12 +364,10 @@ impl Http1 {
 
     #[inline]
     fn finish(&mut self) -> Response {
+        use State::{TrailerLastLineFeed, TrailerStart, UntilClose};
         let reusable = !self.head.says_close;
         let response = Response { status: self.head.status, bytes: self.bytes, reusable };
-        let is_announced = !matches!(
-            self.state,
-            State::TrailerStart | State::TrailerLastLineFeed | State::UntilClose
-        );
+        let is_announced = !matches!(self.state, TrailerStart | TrailerLastLineFeed | UntilClose);
         let body = self.bytes - self.framing;
         let unannounced = if is_announced { 0 } else { body };
         self.parts = Parts { body, fields: u64::from(self.head.fields), unannounced };

@@ -48,6 +48,8 @@ fn a_body_counts_without_its_marks_and_fields_without_theirs() {
         Expect::Body,
         &[of(31, 24, 31), one, of(31, 24, 31)],
     );
+    let bare = "HTTP/1.1 200 OK\nTransfer-Encoding:\tchunked\n\n5\r\nhello\r\n0\r\n\n";
+    check(bare, Expect::Body, &[of(5, 24, 5)]);
     check("HTTP/1.1 200 OK\r\nA: b c\r\n\r\nuntil the end", Expect::Body, &[of(13, 4, 13)]);
 }
 

@@ -61,6 +61,7 @@ fn of_word(nth: usize, word: &str) -> String {
         "ns" | "us" | "ms" | "sec" => word.replace(bare, "T"),
         "B" | "KiB" | "MiB" | "GiB" => word.replace(bare, "B"),
         _ if word.starts_with('|') => "|".to_string(),
+        _ if word.starts_with("http://") => "URL".to_string(),
         _ if is_number || is_none => word.replace(bare, "#"),
         _ => word.to_string(),
     }
@@ -90,12 +91,20 @@ fn the_front_of_h2load_prints_its_lines_and_the_same_counts() {
         (&["--close-after", "1"], "/simple", &["--h1", "-n", "12", "-c", "2"]),
         (&["--close-after", "5"], "/bytes/0", &["--h1", "-n", "40", "-c", "4"]),
     ] {
+        let closes = !server.is_empty();
         let server = Server::start("target-sink", &[&["--threads", "1"], server].concat());
         let url = server.url(path);
         let (real, ours) = (of_tool("h2load", words, &url), of_front("h2load", words, &url));
         let what = format!("h2load {} {path}", words.join(" "));
         assert_alike(&what, &real, &ours);
-        assert_eq!(lines(&ours, &exact), lines(&real, &exact), "{what}\n{real}\n{ours}");
+        // h2load leaves the last read of a connection that closes out of its total.
+        let is_cut = |line: &&str| closes && line.starts_with("traffic:");
+        let of = |line: &str| match line.split_once(" total, ").filter(|_| is_cut(&line)) {
+            Some((_, parts)) => parts.to_string(),
+            None => line.to_string(),
+        };
+        let counts = |text: &str| lines(text, &exact).into_iter().map(of).collect::<Vec<_>>();
+        assert_eq!(counts(&ours), counts(&real), "{what}\n{real}\n{ours}");
     }
 }
 
